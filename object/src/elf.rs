@@ -193,7 +193,7 @@ impl<'d> Elf<'d> {
         self.sections.iter().find(|s| s.name == name && !s.is_null())
     }
 
-    /// Returns the section of an index; none for section 0, which is reserved.
+    /// Returns the section of an index; `None` for section 0, which is reserved.
     pub(crate) fn section_at(&self, index: SectionIndex) -> Option<&Section<'d>> {
         self.sections.get(usize::try_from(index.0).ok()?).filter(|s| !s.is_null())
     }

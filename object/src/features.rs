@@ -94,7 +94,7 @@ pub struct Features(Arc<Inner>);
 
 struct Inner {
     known: [OnceLock<bool>; COUNT],
-    /// The prober for unknown features; none if all features are known.
+    /// The prober for unknown features; `None` if all features are known.
     kernel: Option<Box<dyn ProbeKernel>>,
     /// Set once the kernel has permitted this process to load programs.
     is_permitted: OnceLock<()>,

@@ -11,7 +11,7 @@ use std::{
 
 /// Bytes of the "end of central directory" record without its comment.
 const END_RECORD: usize = 22;
-/// The most bytes of that record with its comment, whose length has 16 bits.
+/// The maximum size of that record with its comment, whose length has 16 bits.
 const LONGEST_END_RECORD: u64 = 22 + 0xffff;
 /// Bytes of an entry of the central directory without its name.
 const ENTRY: usize = 46;
@@ -39,7 +39,7 @@ pub(super) fn open_member(archive: &Path, member: &[u8]) -> Result<Binary, Attac
     }
     let outside = file.error(format!("`{name}` reaches past the archive's end"));
     let Some(start) = find_data(&file, entry.header)? else { return Err(outside) };
-    Binary::parse(file.narrowed(start, entry.size).ok_or(outside)?)
+    Binary::parse(file.subrange(start, entry.size).ok_or(outside)?)
 }
 
 /// A member's entry in the central directory.

@@ -1,4 +1,4 @@
-//! The search for the file of a user-space binary by name.
+//! The search for a program or library by its file name.
 
 use super::error::AttachError;
 use crate::target::open_file;
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The library folder of this architecture on Debian (libbpf: `arch_specific_lib_paths`).
+/// The multiarch library folder of Debian for this architecture, or an empty string (libbpf: `arch_specific_lib_paths`).
 const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     "/lib/x86_64-linux-gnu"
 } else if cfg!(target_arch = "x86") {
@@ -29,8 +29,10 @@ const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     ""
 };
 
-/// Returns the path of a binary. A name without a `/` is searched for as the shell or the dynamic linker does (libbpf:
-/// `resolve_full_path`).
+/// Returns the path of a binary (libbpf: `resolve_full_path`). A name with a `/` is a path already.
+///
+/// The search for a library (`.so` in its name) covers `LD_LIBRARY_PATH` and the usual library folders, the search for a program
+/// covers `PATH` and the usual folders of programs.
 pub(super) fn resolve(name: &Path, label: &str) -> Result<PathBuf, AttachError> {
     let bytes = name.as_os_str().as_bytes();
     if bytes.contains(&b'/') {
@@ -43,13 +45,14 @@ pub(super) fn resolve(name: &Path, label: &str) -> Result<PathBuf, AttachError> 
     let lists = env::var_os(variable).into_iter().chain(defaults.map(OsString::from));
     search(name, is_library, lists).ok_or_else(|| {
         let problem = format!(
-            "`{}` is neither in {variable} nor in the default folders: give the path",
+            "`{}` is neither in {variable} nor in the default folders: pass a path with a `/`",
             name.display()
         );
         AttachError::target(label, problem)
     })
 }
 
+/// Returns the first readable file of that name in `:`-separated lists of folders. A program must have an execute permission.
 fn search(name: &Path, is_library: bool, lists: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     for list in lists {
         for folder in env::split_paths(&list).filter(|folder| !folder.as_os_str().is_empty()) {
@@ -68,7 +71,7 @@ mod tests {
     use super::{super::test_support::elf::TempFile, *};
 
     #[test]
-    fn a_path_is_kept_and_a_name_is_searched_for() {
+    fn a_path_is_returned_unchanged_and_a_name_is_searched_for() {
         assert_eq!(resolve(Path::new("/no/such"), "x"), Ok(PathBuf::from("/no/such")));
         assert_eq!(resolve(Path::new("./x"), "x"), Ok(PathBuf::from("./x")));
         let e = resolve(Path::new("no_such.so.6"), "uprobe/no_such.so.6").unwrap_err();
@@ -76,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_executed_is_no_program() {
+    fn the_search_for_a_program_skips_files_without_execute_permission() {
         let file = TempFile::new("so", b"");
         let name = Path::new(file.path().file_name().unwrap());
         let folder = file.path().parent().unwrap().to_str().unwrap();

@@ -77,7 +77,7 @@ pub fn cgroup<'c>(
         "was the program loaded for this attach type, and does the kernel support the attach type and the position?",
     );
     let folder = cgroup.into().open_folder()?;
-    let label = describe(attach_type);
+    let label = attachment_label(attach_type);
     let flags = if options.preorder { PREORDER } else { 0 };
     let target = LinkTarget::Fd(folder.as_fd());
     match options.placement.create_link(prog, target, attach_type, flags) {
@@ -106,7 +106,7 @@ pub fn cgroup_attach<'c>(
     replace: Option<BorrowedFd<'_>>,
 ) -> Result<Link, AttachError> {
     let folder = cgroup.into().open_folder()?;
-    let (label, flags) = (describe(attach_type), sharing.flags());
+    let (label, flags) = (attachment_label(attach_type), sharing.flags());
     let method = match sharing {
         CgroupSharing::Multi => ReplaceMethod::ReplaceFlag,
         CgroupSharing::Exclusive | CgroupSharing::Override => ReplaceMethod::AttachAgain,
@@ -151,7 +151,8 @@ fn kernel_has_links() -> bool {
     !matches!(sys::next_link_id(0), Err(Errno(libc::EINVAL)))
 }
 
-fn describe(attach_type: AttachType) -> String {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(attach_type: AttachType) -> String {
     format!("{attach_type} of a cgroup")
 }
 

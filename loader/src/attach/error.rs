@@ -134,7 +134,7 @@ impl AttachError {
         Self::Pin { path: path.to_path_buf(), errno, hint }
     }
 
-    /// Makes the error of a pin that cannot be opened or removed.
+    /// Creates the error of a pin that cannot be opened or removed.
     pub(crate) fn missing_pin(path: &Path, errno: Errno) -> Self {
         match errno.0 {
             libc::ENOENT => {
@@ -144,18 +144,18 @@ impl AttachError {
         }
     }
 
-    /// Makes the error of an invalid attach target.
+    /// Creates the error of an invalid attach target.
     pub fn target(label: impl Into<Text>, problem: impl Into<Text>) -> Self {
         Self::Target { label: label.into(), problem: problem.into(), errno: None }
     }
 
-    /// Makes the error of a file that cannot be read.
+    /// Creates the error of a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, errno: Errno) -> Self {
         let problem = format!("cannot be read: {errno}").into();
         Self::Target { label: path.display().to_string().into(), problem, errno: Some(errno) }
     }
 
-    /// Makes the error of a file that cannot be opened.
+    /// Creates the error of a file that cannot be opened.
     pub(crate) fn unopened(path: &Path, errno: Errno) -> Self {
         let problem = format!("cannot be opened: {errno}").into();
         Self::Target { label: path.display().to_string().into(), problem, errno: Some(errno) }

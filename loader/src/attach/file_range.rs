@@ -1,7 +1,7 @@
-//! A regular file, or a range of one, that is read in pieces.
+//! A regular file, or a range of such a file, that is read part by part: headers, tables, sections.
 //!
-//! Sizes in such a file are untrusted, because a sparse file can have any size. So each read has a limit, and a failed allocation
-//! is an error.
+//! The sizes in a file's headers are untrusted, and a sparse file can be large enough for any of them. So each read has a limit, and a
+//! failed allocation is an error.
 
 use super::error::AttachError;
 use crate::{
@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A range of a file. Offsets count from the start of the range.
+/// A range of a file. Offsets are in bytes from the start of the range.
 #[derive(Debug)]
 pub(super) struct FileRange {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct FileRange {
 }
 
 impl FileRange {
-    /// Opens a whole file, which has to be a regular file.
+    /// Opens a whole file. A file that is not a regular file is an error.
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
         let (file, meta) = open_file(path).map_err(|e| {
             if let TargetError::Io { errno, .. } = e {
@@ -38,12 +38,13 @@ impl FileRange {
         Ok(Self { path: path.to_path_buf(), file, start: 0, len: meta.len() })
     }
 
-    /// Returns a range inside this range.
-    pub(super) fn narrowed(self, start: u64, len: u64) -> Option<Self> {
+    /// Returns a range inside this range. Returns `None` if it would reach past the end.
+    pub(super) fn subrange(self, start: u64, len: u64) -> Option<Self> {
         start.checked_add(len).filter(|end| *end <= self.len)?;
         Some(Self { start: self.start.checked_add(start)?, len, ..self })
     }
 
+    /// Returns the offset of the range in the file.
     pub(super) const fn start(&self) -> u64 {
         self.start
     }
@@ -52,47 +53,56 @@ impl FileRange {
         self.len
     }
 
+    /// Creates an error that names the file.
     pub(super) fn error(&self, problem: impl Into<Text>) -> AttachError {
         AttachError::target(self.path.display().to_string(), problem)
     }
 
-    /// Fills a buffer from an offset. `what` names the piece in errors.
-    pub(super) fn fill(&self, what: &str, at: u64, into: &mut [u8]) -> Result<(), AttachError> {
-        let len = to_u64(into.len());
-        self.check_within(what, at, len)?;
-        let place = self.start.checked_add(at).ok_or_else(|| self.outside(what, at, len))?;
+    /// Fills a buffer from an offset. `part` names the part in errors, such as `symbol table`.
+    pub(super) fn fill(&self, part: &str, offset: u64, buffer: &mut [u8]) -> Result<(), AttachError> {
+        let len = to_u64(buffer.len());
+        self.check_within(part, offset, len)?;
+        let file_offset = self.start.checked_add(offset).ok_or_else(|| self.outside(part, offset, len))?;
         self.file
-            .read_exact_at(into, place)
-            .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::from_io_error(&e))))
+            .read_exact_at(buffer, file_offset)
+            .map_err(|e| self.error(format!("its {part} cannot be read: {}", Errno::from_io_error(&e))))
     }
 
-    /// Checks that a piece lies within the range.
-    pub(super) fn check_within(&self, what: &str, at: u64, len: u64) -> Result<(), AttachError> {
-        match at.checked_add(len) {
+    /// Checks that a part lies within the range.
+    pub(super) fn check_within(&self, part: &str, offset: u64, len: u64) -> Result<(), AttachError> {
+        match offset.checked_add(len) {
             Some(end) if end <= self.len => Ok(()),
-            _ => Err(self.outside(what, at, len)),
+            _ => Err(self.outside(part, offset, len)),
         }
     }
 
-    /// Reads a piece. A piece of more than `most` bytes is an error.
-    pub(super) fn read(&self, what: &str, at: u64, len: u64, most: u64) -> Result<Vec<u8>, AttachError> {
-        self.check_within(what, at, len)?;
-        if len > most {
-            return Err(self.error(format!("its {what} is too large: {len} bytes, expected at most {most}")));
+    /// Reads a part. A part of more than `max_len` bytes is an error.
+    pub(super) fn read(
+        &self,
+        part: &str,
+        offset: u64,
+        len: u64,
+        max_len: u64,
+    ) -> Result<Vec<u8>, AttachError> {
+        self.check_within(part, offset, len)?;
+        if len > max_len {
+            return Err(
+                self.error(format!("its {part} is too large: {len} bytes, expected at most {max_len}"))
+            );
         }
-        let no_room = || self.error(format!("there is too little memory for its {what}: {len} bytes"));
-        let room = usize::try_from(len).map_err(|_too_large| no_room())?;
+        let out_of_memory = || self.error(format!("too little memory for its {part}: {len} bytes"));
+        let size = usize::try_from(len).map_err(|_too_large| out_of_memory())?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(room).map_err(|_no_memory| no_room())?;
-        bytes.resize(room, 0);
-        self.fill(what, at, &mut bytes)?;
+        bytes.try_reserve_exact(size).map_err(|_no_memory| out_of_memory())?;
+        bytes.resize(size, 0);
+        self.fill(part, offset, &mut bytes)?;
         Ok(bytes)
     }
 
-    fn outside(&self, what: &str, at: u64, len: u64) -> AttachError {
-        let all = self.len;
+    fn outside(&self, part: &str, offset: u64, len: u64) -> AttachError {
+        let available = self.len;
         self.error(format!(
-            "its {what} reaches past the end: {len} bytes at {at:#x}, expected to lie within {all}"
+            "its {part} reaches past the end: {len} bytes at {offset:#x}, expected to lie within {available}"
         ))
     }
 }
@@ -102,7 +112,7 @@ mod tests {
     use super::{super::test_support::elf::TempFile, *};
 
     #[test]
-    fn a_piece_is_inside_the_range_and_within_its_limit() {
+    fn a_part_outside_the_range_or_above_the_limit_is_an_error() {
         let file = TempFile::new("part", b"0123456789");
         let whole = FileRange::open(file.path()).unwrap();
         assert_eq!(whole.read("table", 2, 3, 3), Ok(b"234".to_vec()));
@@ -113,31 +123,31 @@ mod tests {
             let outside = text(whole.read("table", at, len, u64::MAX).unwrap_err());
             assert!(outside.contains("its table reaches past the end"), "{outside}");
         }
-        let part = whole.narrowed(4, 4).unwrap();
+        let part = whole.subrange(4, 4).unwrap();
         assert_eq!(part.read("table", 1, 3, 9), Ok(b"567".to_vec()));
         assert!(part.read("table", 1, 4, 9).is_err());
-        assert!(part.narrowed(2, 3).is_none());
+        assert!(part.subrange(2, 3).is_none());
     }
 
     #[test]
-    fn a_claimed_size_is_not_allocated() {
+    fn a_size_that_cannot_be_allocated_is_an_error() {
         let file = TempFile::new("sparse", b"x");
         File::options().write(true).open(file.path()).unwrap().set_len(1 << 42).unwrap();
         let part = FileRange::open(file.path()).unwrap();
         assert!(part.read("table", 0, 1 << 41, 1 << 30).is_err());
-        assert!(part.read("table", 0, 1 << 41, u64::MAX).is_err(), "there is no such memory");
+        assert!(part.read("table", 0, 1 << 41, u64::MAX).is_err(), "no machine has that much memory");
     }
 
     #[test]
-    fn a_file_that_is_not_regular_is_refused_without_waiting() {
+    fn a_file_that_is_not_regular_is_refused_without_blocking() {
         let folder = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let (pipe, socket) = (folder.join("pipe"), folder.join("socket"));
-        // Nobody can open a socket: the error shows that the kind of the file is checked first.
+        // A socket cannot be opened, so this error shows that the file type is checked before opening.
         std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        let mkfifo = std::process::Command::new("mkfifo").arg(&pipe).status();
         let paths = [Path::new("/dev/null"), &folder, &socket, Path::new("/proc/version"), &pipe];
-        for path in paths.iter().take(if made.is_ok_and(|s| s.success()) { 5 } else { 4 }) {
+        for path in paths.iter().take(if mkfifo.is_ok_and(|s| s.success()) { 5 } else { 4 }) {
             let error = FileRange::open(path).unwrap_err().to_string();
             assert!(error.contains("is not a regular file"), "{error}");
         }

@@ -79,7 +79,7 @@ mod tests {
             let _tc = hook.attach(c.fd(), TcOptions::default()).unwrap();
             let found = query_interface(peer).unwrap();
             assert_eq!(query(QueryTarget::Interface(peer), AttachType::Xdp).unwrap().prog_ids, [x.id()]);
-            assert_eq!(found.xdp.generic, x.id());
+            assert_eq!(found.xdp.generic_prog_id, x.id());
             assert_eq!((found.tc_ingress.len(), found.tc_egress.len()), (0, 1));
             assert_eq!(found.tc_egress[0].prog_id, c.id());
             match tcx {

@@ -1,4 +1,4 @@
-//! kprobes on one kernel function, or on the function that implements a system call.
+//! kprobes and kretprobes on a kernel function, or on the function that implements a system call.
 
 use super::{
     error::{AttachError, Hint},
@@ -19,19 +19,22 @@ use std::{os::fd::BorrowedFd, sync::OnceLock};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct KprobeOptions {
-    /// Runs when the function returns.
+    /// Whether the program runs when the function returns (a kretprobe).
     pub retprobe: bool,
-    /// The offset from the function's start in bytes.
+    /// The offset of the probed instruction from the function's start, in bytes.
     pub offset: u64,
     /// The value that `bpf_get_attach_cookie` returns (kernels from 5.15).
     pub cookie: u64,
-    /// The attach mechanism.
+    /// The kernel mechanism that attaches the program.
     pub mode: ProbeMode,
 }
 
 /// Attaches a program to a kernel function (libbpf: `bpf_program__attach_kprobe_opts`).
+///
+/// Fails if the kernel has no such function (`ENOENT`), has several functions of that name (`EADDRNOTAVAIL`), or forbids probes on it
+/// (`EINVAL`).
 pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> Result<Link, AttachError> {
-    let label = describe(function, options);
+    let label = attachment_label(function, options);
     let c_name = c_string(function, &label)?;
     let pmu = Pmu::kprobe();
     let (probe, event) = if options.mode.uses_tracefs(pmu.is_some(), &label)? {
@@ -55,11 +58,12 @@ pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> 
     PerfAttach { prog, event, probe, label: &label, cookie, mode, enable: true }.attach()
 }
 
-fn describe(function: &str, options: &KprobeOptions) -> String {
-    let family = if options.retprobe { "kretprobe" } else { "kprobe" };
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(function: &str, options: &KprobeOptions) -> String {
+    let prefix = if options.retprobe { "kretprobe" } else { "kprobe" };
     match options.offset {
-        0 => format!("{family}/{function}"),
-        offset => format!("{family}/{function}+{offset:#x}"),
+        0 => format!("{prefix}/{function}"),
+        offset => format!("{prefix}/{function}+{offset:#x}"),
     }
 }
 
@@ -78,22 +82,25 @@ fn open_error(label: &str, errno: Errno) -> AttachError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct KsyscallOptions {
-    /// Runs when the system call returns.
+    /// Whether the program runs when the system call returns.
     pub retprobe: bool,
     /// The value that `bpf_get_attach_cookie` returns (kernels from 5.15).
     pub cookie: u64,
 }
 
-/// Attaches a program to the function that implements a system call, such as `unlinkat` (libbpf:
-/// `bpf_program__attach_ksyscall`).
+/// Attaches a program to the function that implements a system call (libbpf: `bpf_program__attach_ksyscall`).
+///
+/// `syscall` is the name without a prefix, such as `unlinkat`. Fails like [`kprobe`].
 pub fn ksyscall(prog: BorrowedFd<'_>, syscall: &str, options: &KsyscallOptions) -> Result<Link, AttachError> {
     let options =
         KprobeOptions { retprobe: options.retprobe, cookie: options.cookie, ..KprobeOptions::default() };
     kprobe(prog, &syscall_function(syscall), &options)
 }
 
-/// Returns the name of the function that implements a system call. If this kernel's naming cannot be detected, the name is that of
-/// kernels from 4.17, and attaching the probe reports the cause.
+/// Returns the name of the function that implements a system call: `__x64_sys_NAME` on kernels with system call wrappers (from 4.17),
+/// else `__se_sys_NAME`.
+///
+/// If the detection fails, the kernel counts as one with wrappers. Attaching the probe then reports the cause.
 fn syscall_function(syscall: &str) -> String {
     match SYSCALL_PREFIX {
         Some(prefix) if has_syscall_wrappers().unwrap_or(true) => format!("__{prefix}_sys_{syscall}"),
@@ -101,9 +108,10 @@ fn syscall_function(syscall: &str) -> String {
     }
 }
 
-/// Returns whether the kernel has `__x64_sys_bpf` or the like of another architecture (libbpf: `probe_kern_syscall_wrapper`).
+/// Returns whether the kernel has system call wrappers: `__x64_sys_bpf`, with this architecture's prefix (libbpf:
+/// `probe_kern_syscall_wrapper`).
 ///
-/// The result is cached, but an error is not.
+/// The result is cached. An error is not cached, so the next call probes again.
 pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
     static HAS_WRAPPERS: OnceLock<bool> = OnceLock::new();
     if let Some(cached) = HAS_WRAPPERS.get() {
@@ -114,7 +122,7 @@ pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
     Ok(*HAS_WRAPPERS.get_or_init(|| found))
 }
 
-/// Returns whether the kernel has a function, by opening a perf event or creating a tracefs probe on it.
+/// Returns whether the kernel has a function. Opens a perf event on the function, or creates a tracefs probe, to find out.
 fn function_exists(function: &str) -> Result<bool, Errno> {
     let name = c_string(function, function).map_err(|_nul| Errno(libc::EINVAL))?;
     let opened = match Pmu::kprobe() {
@@ -123,9 +131,9 @@ fn function_exists(function: &str) -> Result<bool, Errno> {
             let event = PerfEventOpen { kind: pmu.kind, name: Some(&name), pid, ..PerfEventOpen::default() };
             sys::perf_event_open(&event).map(drop)
         }
-        // An error without an error number means that tracefs is mounted, but the kernel has no kprobes.
+        // An error without an error number: tracefs is not mounted, or the kernel has no kprobes.
         None => match ProbeEvent::add(ProbeKind::Kernel, false, function, function) {
-            Ok(_removed_at_once) => Ok(()),
+            Ok(_removed_on_drop) => Ok(()),
             Err(e) => Err(e.errno().unwrap_or(Errno(libc::EOPNOTSUPP))),
         },
     };
@@ -192,7 +200,7 @@ mod tests {
             }
             for retprobe in [false, true] {
                 let options = KprobeOptions { retprobe, mode, ..KprobeOptions::default() };
-                // Kernels before 5.15 have no links and skip `ProbeMode::Link`.
+                // On kernels before 5.15, which have no perf event links, `assert_fires` skips `ProbeMode::Link`.
                 assert_fires(|prog| kprobe(prog, &function, &options), 0);
             }
         }
@@ -217,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_function_is_told_from_a_missing_one() {
+    fn function_exists_distinguishes_existing_and_missing_functions() {
         match function_exists("no_such_function") {
             Ok(found) => assert!(!found),
             Err(e) => return println!("SKIP: no kprobes: {e}"),

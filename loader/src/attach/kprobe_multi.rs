@@ -45,7 +45,7 @@ pub fn kprobe_multi(
     functions: KprobeSet<'_>,
     options: &KprobeMultiOptions<'_>,
 ) -> Result<Link, AttachError> {
-    let label = describe(functions, options.kind);
+    let label = attachment_label(functions, options.kind);
     let invalid = |problem: &str| Err(AttachError::target(label.as_str(), problem));
     if options.unique_match && !matches!(functions, KprobeSet::Pattern(_)) {
         return invalid("`unique_match` needs a pattern");
@@ -105,17 +105,18 @@ pub fn kprobe_multi(
     }
 }
 
-fn describe(functions: KprobeSet<'_>, kind: MultiKind) -> String {
-    let family = match kind {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(functions: KprobeSet<'_>, kind: MultiKind) -> String {
+    let prefix = match kind {
         MultiKind::Entry => "kprobe.multi",
         MultiKind::Return => "kretprobe.multi",
         MultiKind::Session => "kprobe.session",
     };
     match functions {
-        KprobeSet::Pattern(pattern) => format!("{family}/{pattern}"),
-        KprobeSet::Symbols([one]) => format!("{family}/{one}"),
-        KprobeSet::Symbols(all) => format!("{family} of {} functions", all.len()),
-        KprobeSet::Addresses(all) => format!("{family} of {} addresses", all.len()),
+        KprobeSet::Pattern(pattern) => format!("{prefix}/{pattern}"),
+        KprobeSet::Symbols([one]) => format!("{prefix}/{one}"),
+        KprobeSet::Symbols(all) => format!("{prefix} of {} functions", all.len()),
+        KprobeSet::Addresses(all) => format!("{prefix} of {} addresses", all.len()),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Attaching programs, one file per family. Every attach call returns a [`Link`], which detaches when it is dropped.
+//! Attaching programs, one module per kind of hook. Every attach call returns a [`Link`], which detaches when it is dropped.
 //!
-//! A family's function takes the program's descriptor and the attach target. [`auto`](auto()) reads the target from the program's
+//! An attach function takes the program's descriptor and the attach target. [`auto`](auto()) reads the target from the program's
 //! section name.
 //!
 //! ```no_run

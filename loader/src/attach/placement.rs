@@ -87,7 +87,7 @@ impl Placement<'_> {
     }
 }
 
-/// Makes the error of a link that the kernel refused. `unsupported` is the hint for requests that the kernel does not know.
+/// Creates the error of a link that the kernel refused. `unsupported` is the hint for requests that the kernel does not know.
 pub(super) fn placement_error(
     label: &str,
     errno: Errno,

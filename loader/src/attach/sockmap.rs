@@ -22,12 +22,12 @@ pub fn sockmap(
     let link =
         LinkCreate { prog, target, attach_type: attach_type.number(), flags: 0, extra: LinkExtra::None };
     match sys::link_create(&link) {
-        Ok(fd) => Ok(Link::from_fd(fd, describe(attach_type))),
+        Ok(fd) => Ok(Link::from_fd(fd, attachment_label(attach_type))),
         Err(Errno(libc::EINVAL)) if !sys::has_link_type(prog, attach_type.number()) => {
             sockmap_attach(prog, map, attach_type)
         }
         Err(errno) => {
-            let error = AttachError::kernel(&describe(attach_type), "attach", errno);
+            let error = AttachError::kernel(&attachment_label(attach_type), "attach", errno);
             Err(explain_einval(error, prog, attach_type))
         }
     }
@@ -43,7 +43,7 @@ pub fn sockmap_attach(
 ) -> Result<Link, AttachError> {
     const UNSUPPORTED: Hint =
         Hint("is the map a sockmap, and the kernel new enough? `SkSkbVerdict` needs a kernel from 5.13");
-    let label = describe(attach_type);
+    let label = attachment_label(attach_type);
     ProgAttachment::attach(&label, prog, map, attach_type, 0, None, ReplaceMethod::AttachAgain).map_err(
         |mut error| {
             if let AttachError::Kernel { errno: Errno(libc::EINVAL | libc::EOPNOTSUPP), hint, .. } =
@@ -56,7 +56,8 @@ pub fn sockmap_attach(
     )
 }
 
-fn describe(attach_type: AttachType) -> String {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(attach_type: AttachType) -> String {
     format!("{attach_type} of a sockmap")
 }
 

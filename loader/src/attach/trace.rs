@@ -25,7 +25,7 @@ pub fn trace(
     attach_type: AttachType,
     options: &TraceOptions,
 ) -> Result<Link, AttachError> {
-    trace_with_label(prog, attach_type, *options, &describe(prog, attach_type))
+    trace_with_label(prog, attach_type, *options, &attachment_label(prog, attach_type))
 }
 
 /// Attaches a tracing program under a label that names its target.
@@ -115,9 +115,10 @@ fn create_link(create: &LinkCreate<'_>, label: &str) -> Result<Link, AttachError
     })
 }
 
-/// Returns the family and the program's name. The kernel does not report the name of the target.
-fn describe(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
-    let family = match attach_type {
+/// Returns the label of the attachment in errors and in [`Link::label`]: the section prefix and the program's name. The kernel does not
+/// report the name of the target.
+fn attachment_label(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
+    let prefix = match attach_type {
         AttachType::TraceRawTp => "tp_btf",
         AttachType::TraceFentry => "fentry",
         AttachType::TraceFexit => "fexit",
@@ -127,9 +128,9 @@ fn describe(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
         other => other.name(),
     };
     match sys::prog_info(&prog).map(|info| info.name()) {
-        Ok(name) if !name.is_empty() => format!("{family} program `{name}`"),
+        Ok(name) if !name.is_empty() => format!("{prefix} program `{name}`"),
         // A program may have no name, and older kernels report none.
-        Ok(_) | Err(_) => family.to_owned(),
+        Ok(_) | Err(_) => prefix.to_owned(),
     }
 }
 

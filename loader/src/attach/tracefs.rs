@@ -16,7 +16,7 @@ use std::{
 
 /// Bytes of an event's name without its NUL (`MAX_EVENT_NAME_LEN`).
 const EVENT_NAME_BYTES: usize = 63;
-/// The most attempts to remove a probe.
+/// The maximum number of attempts to remove a probe.
 const REMOVE_ATTEMPTS: u32 = 100;
 /// The group of the probes that this module creates.
 const GROUP: &str = "core_relo";

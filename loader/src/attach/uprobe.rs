@@ -53,18 +53,19 @@ pub fn uprobe(
     options: &UprobeOptions<'_>,
 ) -> Result<Link, AttachError> {
     let binary = binary.as_ref();
-    let label = describe(binary, options);
+    let label = attachment_label(binary, options);
     let (path, offset) = resolve_location(binary, options, &label)?;
     attach_at_offset(prog, &path, offset, options, &label)
 }
 
-fn describe(binary: &Path, options: &UprobeOptions<'_>) -> String {
-    let family = if options.retprobe { "uretprobe" } else { "uprobe" };
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(binary: &Path, options: &UprobeOptions<'_>) -> String {
+    let prefix = if options.retprobe { "uretprobe" } else { "uprobe" };
     let binary = binary.display();
     match (options.function, options.offset) {
-        (Some(function), 0) => format!("{family}/{binary}:{function}"),
-        (Some(function), offset) => format!("{family}/{binary}:{function}+{offset:#x}"),
-        (None, offset) => format!("{family}/{binary}:{offset:#x}"),
+        (Some(function), 0) => format!("{prefix}/{binary}:{function}"),
+        (Some(function), offset) => format!("{prefix}/{binary}:{function}+{offset:#x}"),
+        (None, offset) => format!("{prefix}/{binary}:{offset:#x}"),
     }
 }
 

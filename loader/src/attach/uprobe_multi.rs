@@ -56,7 +56,7 @@ pub fn uprobe_multi(
     options: &UprobeMultiOptions<'_>,
 ) -> Result<Link, AttachError> {
     let binary = binary.as_ref();
-    let label = describe(binary, locations, options.kind);
+    let label = attachment_label(binary, locations, options.kind);
     let path = resolve(binary, &label)?;
     let offsets = match locations {
         UprobeSet::Pattern(_) if !(options.cookies.is_empty() && options.ref_ctr_offsets.is_empty()) => {
@@ -116,18 +116,19 @@ pub(super) fn create_link(
     }))
 }
 
-fn describe(binary: &Path, locations: UprobeSet<'_>, kind: MultiKind) -> String {
-    let family = match kind {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(binary: &Path, locations: UprobeSet<'_>, kind: MultiKind) -> String {
+    let prefix = match kind {
         MultiKind::Entry => "uprobe.multi",
         MultiKind::Return => "uretprobe.multi",
         MultiKind::Session => "uprobe.session",
     };
     let binary = binary.display();
     match locations {
-        UprobeSet::Pattern(pattern) => format!("{family}/{binary}:{pattern}"),
-        UprobeSet::Symbols([one]) => format!("{family}/{binary}:{one}"),
-        UprobeSet::Symbols(all) => format!("{family}/{binary} at {} functions", all.len()),
-        UprobeSet::Offsets(all) => format!("{family}/{binary} at {} offsets", all.len()),
+        UprobeSet::Pattern(pattern) => format!("{prefix}/{binary}:{pattern}"),
+        UprobeSet::Symbols([one]) => format!("{prefix}/{binary}:{one}"),
+        UprobeSet::Symbols(all) => format!("{prefix}/{binary} at {} functions", all.len()),
+        UprobeSet::Offsets(all) => format!("{prefix}/{binary} at {} offsets", all.len()),
     }
 }
 

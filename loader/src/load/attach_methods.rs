@@ -208,7 +208,7 @@ impl Loaded {
     }
 }
 
-/// Makes the error of a program that is not attached.
+/// Creates the error of a program that is not attached.
 pub(super) fn program_error(program: &LoadedProgram, cause: AttachError) -> AttachError {
     AttachError::Program {
         program: program.plan.name().into(),

@@ -8,7 +8,7 @@ use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The most attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
+/// The maximum number of attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
 pub const PIN_ATTEMPTS: u32 = 5;
 
 /// The reason why an object is not loaded.
@@ -127,7 +127,7 @@ impl RemainingPins {
 }
 
 impl LoadError {
-    /// Makes the error of a pin that cannot be created or opened.
+    /// Creates the error of a pin that cannot be created or opened.
     #[cold]
     pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {

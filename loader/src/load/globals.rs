@@ -164,7 +164,7 @@ fn byte_range(global: &Global, len: usize) -> Result<Range<usize>, MapError> {
     Ok(start..end)
 }
 
-/// Makes the error of a variable beyond the end of its map's value. A reused map may be smaller than the object's section.
+/// Creates the error of a variable beyond the end of its map's value. A reused map may be smaller than the object's section.
 fn outside(global: &Global) -> MapError {
     unavailable(global, "reached", "the reused map is smaller than the object's section")
 }

@@ -21,7 +21,7 @@ use std::{
 const PRIVATE_NAMES: u32 = 64;
 
 impl Loaded {
-    /// Makes the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last folder of a path if
+    /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last folder of a path if
     /// the folder is missing (libbpf: `make_parent_dir`).
     ///
     /// [`LoadError::PinTaken`] means that another process made one of the pins first. The caller then drops this object and loads it

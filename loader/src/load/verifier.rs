@@ -48,7 +48,7 @@ pub enum Poison {
     CoreRelo {
         /// The reason, in one or more lines.
         reason: String,
-        /// The index of the relocation in the object, see [`Poisoned::record`](crate::load_plan::Poisoned::record).
+        /// The index of the relocation in the object, see [`PoisonedReloc::record`](crate::load_plan::PoisonedReloc::record).
         record: usize,
     },
     /// A map that was not created.
@@ -217,7 +217,7 @@ fn find_poison(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u
         let insn_in_function = insn.checked_sub(copy.start)?;
         let mut poisoned = plan.poisoned().iter();
         let poisoned = poisoned.find(|p| p.function() == copy.function && p.insn() == insn_in_function)?;
-        return Some(Poison::CoreRelo { reason: poisoned.why().to_owned(), record: poisoned.record() });
+        return Some(Poison::CoreRelo { reason: poisoned.reason().to_owned(), record: poisoned.record() });
     }
     // The numbers of poisoned kfuncs and maps begin at their base.
     let index = |base: i32| {

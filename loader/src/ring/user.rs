@@ -1,7 +1,7 @@
 //! Writing user ring buffers.
 
 use super::error::{NAMELESS, RingError};
-use crate::sys::{self, Epoll, Errno, Interest, Reservation, Slot, UserRing};
+use crate::sys::{self, Epoll, Errno, Interest, Reservation, ReservedSample, UserRing};
 use core::{
     ops::{Deref, DerefMut},
     time::Duration,
@@ -93,7 +93,7 @@ impl UserRingBuffer {
         let wanted = u32::try_from(len).map_err(|_large| too_large())?;
         let reserved = self.ring.reserve(wanted);
         match reserved.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })? {
-            Reservation::Reserved(slot) => Ok(Some(Sample(slot))),
+            Reservation::Reserved(sample) => Ok(Some(Sample(sample))),
             Reservation::Full => Ok(None),
             Reservation::TooLarge => Err(too_large()),
         }
@@ -109,11 +109,11 @@ impl AsFd for UserRingBuffer {
     }
 }
 
-/// A reserved sample: bytes to write. Their initial content is left over from earlier samples. Dropping the sample without
+/// A reserved sample: a slice to write. Its initial bytes are those of earlier samples. Dropping the sample without
 /// [`submit`](Self::submit) discards it.
 #[derive(Debug)]
 #[must_use = "a sample that is dropped is discarded"]
-pub struct Sample<'r>(Slot<'r>);
+pub struct Sample<'r>(ReservedSample<'r>);
 
 impl Sample<'_> {
     /// Submits the sample to the program.

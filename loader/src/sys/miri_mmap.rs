@@ -20,7 +20,7 @@ use std::{
 /// The memory of each file, by the number of its descriptor. A closed descriptor's number may come back: the last entry counts.
 static FILES: Mutex<Vec<(c_int, AtomicPtr<u8>, usize)>> = Mutex::new(Vec::new());
 
-/// Makes a file of zeros in memory.
+/// Creates a file of zeros in memory.
 pub(super) fn memory_file(len: usize) -> File {
     let file = File::open("/dev/null").unwrap();
     let layout = Layout::from_size_align(len, page_size()).unwrap();

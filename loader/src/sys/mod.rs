@@ -60,7 +60,8 @@ pub use perf::{
     perf_set_bpf,
 };
 pub(crate) use ring::{
-    Claim, KernelRing, OpenFault, PERF_MAP, PERF_OPEN, PerfRecord, PerfRing, Reservation, Slot, UserRing,
+    Claim, KernelRing, OpenFault, PERF_MAP, PERF_OPEN, PerfRecord, PerfRing, Reservation, ReservedSample,
+    UserRing,
 };
 #[cfg(test)]
 pub(crate) use testing::own_network;

@@ -21,7 +21,7 @@ impl ObjectTypes {
         Self(btf.map(|btf| Arc::new(copy(btf))))
     }
 
-    /// Returns the BTF; none if the object has none.
+    /// Returns the BTF; `None` if the object has none.
     pub fn btf(&self) -> Option<&Btf<'static>> {
         let copy = self.0.as_deref()?;
         let parse = || {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// Resizes the array at the end of each resized section to fill the section (libbpf: `map_btf_datasec_resize`).
 ///
-/// `new_size` returns the new size of a section; none if the section keeps its size.
+/// `new_size` returns the new size of a section; `None` if the section keeps its size.
 pub(crate) fn resize_arrays(
     mut globals: Vec<Global>,
     btf: Option<&Btf<'_>>,

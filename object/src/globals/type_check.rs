@@ -70,7 +70,7 @@ fn display_type(btf: &Btf<'_>, ty: TypeId) -> Text {
     CType::new(btf, ty).to_string().into()
 }
 
-/// Returns the Rust types that fit a C type; none if the given type fits.
+/// Returns the Rust types that fit a C type; `None` if the given type fits.
 fn expected_type(btf: &Btf<'_>, ty: Type<'_>, size: usize, given: Shape) -> Option<String> {
     let is_array = ty.kind() == Kind::Array;
     let element = if is_array { innermost(btf, ty)? } else { ty };

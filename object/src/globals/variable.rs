@@ -32,7 +32,7 @@ pub struct Global {
     pub offset: usize,
     /// The size in bytes.
     pub size: usize,
-    /// The type in the object's BTF; none if the BTF does not declare the variable.
+    /// The type in the object's BTF; `None` if the BTF does not declare the variable.
     pub ty: Option<TypeId>,
     /// The offset in the value of the map, in bytes.
     pub(super) value_offset: usize,
@@ -98,7 +98,7 @@ impl Global {
         self.value_offset
     }
 
-    /// Returns the type without qualifiers and typedefs; none if the type is unknown or cannot be followed.
+    /// Returns the type without qualifiers and typedefs; `None` if the type is unknown or cannot be followed.
     pub(super) fn stripped<'b>(&self, btf: Option<&'b Btf<'_>>) -> Option<Type<'b>> {
         btf?.strip(self.ty?).ok()
     }

@@ -94,7 +94,7 @@ impl RefTable {
         self.called.contains(&section)
     }
 
-    /// Returns the target of an instruction's reference; none if the instruction has no reference.
+    /// Returns the target of an instruction's reference; `None` if the instruction has no reference.
     pub(crate) fn find(&self, section: SectionIndex, insn: u32) -> Option<RefTarget> {
         let refs = self.by_section.get(&section)?;
         let position = refs.partition_point(|(n, _)| *n < insn);

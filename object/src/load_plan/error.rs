@@ -95,12 +95,12 @@ pub struct Refusal {
     /// The refused relocation or extern.
     pub name: Text,
     /// The reason, and what to do.
-    pub why: Text,
+    pub reason: Text,
 }
 
 impl Refusal {
-    pub(crate) fn new(name: impl Into<Text>, why: impl Into<Text>) -> Self {
-        Self { name: name.into(), why: why.into() }
+    pub(crate) fn new(name: impl Into<Text>, reason: impl Into<Text>) -> Self {
+        Self { name: name.into(), reason: reason.into() }
     }
 }
 
@@ -110,8 +110,8 @@ struct Lines<'l>(&'l [Refusal]);
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [refusal] = self.0 {
-            return write!(f, " {}: {}", refusal.name, refusal.why);
+            return write!(f, " {}: {}", refusal.name, refusal.reason);
         }
-        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
+        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.reason))
     }
 }

@@ -28,7 +28,7 @@ pub use plan::{LoadPlan, SkippedProgram};
 pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,
 };
-pub use relocate::Poisoned;
+pub use relocate::PoisonedReloc;
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
 pub use target_kernel::{ReadSystem, TargetKernel};
 pub use usdt::{USDT_MAPS, UsdtPlan};

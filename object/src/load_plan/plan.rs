@@ -1,10 +1,10 @@
-//! The plan of a load, with the tables that its indices refer to.
+//! The load plan.
 
 use super::{
     externs::ModulePlan,
     maps::MapPlan,
     programs::ProgramPlan,
-    relocate::{self, Poisoned, SelectedFunctions},
+    relocate::{self, PoisonedReloc, SelectedFunctions},
     settings::{Settings, TokenSource},
     target_kernel::TargetKernel,
     usdt::UsdtPlan,
@@ -18,9 +18,10 @@ use crate::{
 };
 use core_relo::explain::Explanation;
 
-/// The plan of a load: all requests to the kernel.
+/// The plan of a load: all bpf(2) requests that load an object, as data.
 ///
-/// Each index in a plan is valid in the plan's own tables. `Display` prints the plan as a dry run.
+/// An index ([`MapIndex`], [`ModuleIndex`], [`ExternIndex`]) is valid only in the plan that contains it. `Display` prints the plan as a
+/// dry run.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     pub(super) name: String,
@@ -41,7 +42,7 @@ pub struct LoadPlan {
     pub(super) types: ObjectTypes,
     pub(super) token: TokenSource,
     pub(super) usdt: Option<UsdtPlan>,
-    pub(super) poisoned: Vec<Poisoned>,
+    pub(super) poisoned: Vec<PoisonedReloc>,
     pub(super) selected: SelectedFunctions,
     pub(super) externs: Vec<String>,
     pub(super) incompatible_kfuncs: Vec<ExternIndex>,
@@ -53,28 +54,29 @@ pub struct LoadPlan {
 pub struct SkippedProgram {
     /// The program's name.
     pub program: String,
-    /// Why the program is not loaded.
+    /// The reason why the program is not loaded.
     pub reason: &'static str,
 }
 
 /// Maps, programs and modules.
 impl LoadPlan {
-    /// Returns the maps, in libbpf's order. Jump tables come last.
+    /// Returns the maps to create or reuse, in libbpf's order. The maps for jump tables come last.
     pub fn maps(&self) -> &[MapPlan] {
         &self.maps
     }
 
-    /// Returns a map by its index.
+    /// Returns a map by its index. Fails if the index is not from this plan.
     pub fn map(&self, index: MapIndex) -> Result<&MapPlan, InternalError> {
         self.maps.get(index.0).invariant("a map index of a plan refers to a map of the plan")
     }
 
-    /// Returns the programs to load, in the object's order.
+    /// Returns the programs to load, in the order of [`Object::programs`].
     pub fn programs(&self) -> &[ProgramPlan] {
         &self.programs
     }
 
-    /// Returns the plan of a program. Returns `None` if the program is not loaded.
+    /// Returns the plan of a program by the index of its function in [`Object::programs`]. Returns `None` if the plan does not load the
+    /// program.
     pub fn program(&self, function: ProgramIndex) -> Option<&ProgramPlan> {
         let position = self.programs.binary_search_by_key(&function, ProgramPlan::function);
         self.programs.get(position.ok()?)
@@ -85,18 +87,18 @@ impl LoadPlan {
         &self.skipped
     }
 
-    /// Returns the modules whose BTF the load needs.
+    /// Returns the kernel modules whose BTF the load needs.
     pub fn modules(&self) -> &[ModulePlan] {
         &self.modules
     }
 
-    /// Returns a module by its index.
+    /// Returns a module by its index. Fails if the index is not from this plan.
     pub fn module(&self, index: ModuleIndex) -> Result<&ModulePlan, InternalError> {
         self.modules.get(index.0).invariant("a module index of a plan refers to a module of the plan")
     }
 
-    /// Returns the modules of the `fd_array` that kfunc calls refer to by index. The first module has index 1, since index 0 is the
-    /// kernel's own BTF.
+    /// Returns the modules whose BTF descriptors form the `fd_array` of `BPF_PROG_LOAD`. Calls of the modules' kfuncs refer to them by
+    /// index, from 1 on. Index 0 stands for the kernel's own BTF, which is not in the slice.
     pub fn fd_array(&self) -> &[ModuleIndex] {
         &self.fd_array
     }
@@ -109,54 +111,57 @@ impl LoadPlan {
         &self.name
     }
 
-    /// Returns the programs' license.
+    /// Returns the programs' license, without the final NUL; empty if the object has none.
     pub fn license(&self) -> &[u8] {
         &self.license
     }
 
-    /// Returns the kernel version that programs are loaded with. Kernels before 5.0 compare it with their own.
+    /// Returns the `kern_version` of `BPF_PROG_LOAD`, encoded like `KERNEL_VERSION(major, minor, patch)`. Kernels before 5.0 compare it
+    /// with their own version for kprobe programs.
     pub const fn kernel_version(&self) -> u32 {
         self.kernel_version
     }
 
-    /// Returns the object's BTF, adapted to this kernel. Returns `None` if the object or the kernel has no BTF.
+    /// Returns the object's BTF, adapted to this kernel (libbpf: `bpf_object__sanitize_and_load_btf`). Returns `None` if the object has no
+    /// BTF, or the kernel does not load BTF.
     pub fn btf(&self) -> Option<&[u8]> {
         self.btf.as_deref()
     }
 
-    /// Returns whether the load fails if the kernel refuses the BTF.
+    /// Returns whether the load fails if the kernel refuses the BTF (libbpf: `kernel_needs_btf`).
     pub const fn btf_is_mandatory(&self) -> bool {
         self.btf_is_mandatory
     }
 
-    /// Returns whether the load raises `RLIMIT_MEMLOCK`, because this kernel charges maps and programs to that limit.
+    /// Returns whether the load raises `RLIMIT_MEMLOCK`, because this kernel charges maps and programs to that limit (kernels before
+    /// 5.11; libbpf: `bump_rlimit_memlock`).
     pub const fn raises_memlock_limit(&self) -> bool {
         self.raises_memlock_limit
     }
 
-    /// Returns the error of probing the running kernel. The plan then assumes a kernel with every feature, and a load most likely
-    /// fails.
+    /// Returns the error, if the features of the running kernel could not be probed. The plan then assumes that the kernel has every
+    /// feature, and a load most likely fails.
     pub const fn probe_error(&self) -> Option<Errno> {
         self.probe_error
     }
 
-    /// Returns whether read-only data maps are bound to the programs (`BPF_PROG_BIND_MAP`), even to programs without a reference to
-    /// them.
+    /// Returns whether the load binds the read-only data maps to every program (`BPF_PROG_BIND_MAP`), including programs without a
+    /// reference to them.
     pub const fn binds_rodata(&self) -> bool {
         self.binds_rodata
     }
 
-    /// Returns the struct_ops maps, and the variables that can be read and set after the load.
+    /// Returns the global variables and the struct_ops maps. [`Global::kind`] decides which can be read and set after the load.
     pub fn globals(&self) -> &[Global] {
         &self.globals
     }
 
-    /// Returns the types of the variables.
+    /// Returns the types of the global variables.
     pub const fn types(&self) -> &ObjectTypes {
         &self.types
     }
 
-    /// Returns the source of a BPF token.
+    /// Returns the source of the load's BPF token.
     pub const fn token(&self) -> &TokenSource {
         &self.token
     }
@@ -167,14 +172,16 @@ impl LoadPlan {
     }
 }
 
-/// Instructions that are poisoned on this kernel, which explain errors of the verifier.
+/// Poisoned instructions and externs, with which a loader explains errors of the verifier.
 impl LoadPlan {
-    /// Returns the CO-RE relocations whose instructions are poisoned.
-    pub fn poisoned(&self) -> &[Poisoned] {
+    /// Returns the CO-RE relocations whose instructions are poisoned on this kernel.
+    pub fn poisoned(&self) -> &[PoisonedReloc] {
         &self.poisoned
     }
 
-    /// Explains a poisoned relocation by its [record](Poisoned::record). Object, settings and kernel have to be those of the plan.
+    /// Explains why a CO-RE relocation is poisoned, by its [record](PoisonedReloc::record).
+    ///
+    /// `object`, `settings` and `kernel` have to be those of the plan. Returns `None` if the plan has no such record.
     pub fn explain(
         &self,
         object: &Object<'_>,
@@ -191,12 +198,14 @@ impl LoadPlan {
         self.selected.contains(&function)
     }
 
-    /// Returns the names of the externs. [`POISON_KFUNC`](super::POISON_KFUNC) numbers missing kfuncs in this order.
+    /// Returns the names of the externs. The call that replaces a missing kfunc has the number [`POISON_KFUNC`](super::POISON_KFUNC) plus
+    /// the extern's index.
     pub fn externs(&self) -> &[String] {
         &self.externs
     }
 
-    /// Returns the weak kfuncs whose parameters in the kernel differ from the object's declaration.
+    /// Returns the weak kfunc externs whose declaration in the object is incompatible with the kernel's function. Their calls
+    /// are poisoned, like those of missing kfuncs.
     pub fn incompatible_kfuncs(&self) -> &[ExternIndex] {
         &self.incompatible_kfuncs
     }

@@ -22,14 +22,14 @@ use std::collections::{HashMap, HashSet};
 
 /// A CO-RE relocation whose instruction is poisoned on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Poisoned {
+pub struct PoisonedReloc {
     function: ProgramIndex,
     insn: u32,
     record: usize,
-    why: String,
+    reason: String,
 }
 
-impl Poisoned {
+impl PoisonedReloc {
     /// Returns the function of the instruction.
     pub const fn function(&self) -> ProgramIndex {
         self.function
@@ -46,8 +46,8 @@ impl Poisoned {
     }
 
     /// Returns the reason, in one line.
-    pub fn why(&self) -> &str {
-        &self.why
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn relocate_code(
     selected: &SelectedFunctions,
     settings: &Settings,
     kernel: &TargetKernel,
-) -> Result<(Vec<Vec<u8>>, Vec<Poisoned>), LoadPlanError> {
+) -> Result<(Vec<Vec<u8>>, Vec<PoisonedReloc>), LoadPlanError> {
     let functions = FunctionIndex::new(object);
     let relocated = with_plan(object, &functions, selected, settings, kernel, |plan| {
         let patched = plan.patched().map_err(|error| refusals(plan, &error.failed))?;
@@ -82,7 +82,7 @@ fn refusals(plan: &Plan<'_>, failed: &[(usize, RelocError)]) -> LoadPlanError {
     refusals.map_or_else(LoadPlanError::from, LoadPlanError::CoreRelo)
 }
 
-/// Explains a relocation by its [record](Poisoned::record).
+/// Explains a relocation by its [record](PoisonedReloc::record).
 pub(super) fn explain_record(
     object: &Object<'_>,
     selected: &SelectedFunctions,
@@ -133,12 +133,12 @@ fn with_plan<T>(
 }
 
 /// Returns the poisoned relocation, if the decision is to poison the instruction.
-fn poisoned(functions: &FunctionIndex, planned: &PlannedReloc<'_>) -> Option<Poisoned> {
+fn poisoned(functions: &FunctionIndex, planned: &PlannedReloc<'_>) -> Option<PoisonedReloc> {
     let Ok(Decision::Poison { .. }) = planned.decision() else { return None };
     let record = planned.record();
     let (function, insn) = (functions.find(record)?, record.insn?);
     let insn = insn.0.checked_sub(planned.function()?.start.0)?;
-    Some(Poisoned { function, insn, record: planned.number(), why: reason(planned) })
+    Some(PoisonedReloc { function, insn, record: planned.number(), reason: reason(planned) })
 }
 
 /// Returns the location of a relocation as text: ``exec.bpf.c:41 (`handle_exec`, insn 17)``.

@@ -23,7 +23,7 @@ pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
     insn.code == CALL && insn.src == PSEUDO_CALL && insn.dst == 0 && insn.off == 0
 }
 
-/// Returns the section and index of the instruction that an instruction calls, or whose address it loads; none for other
+/// Returns the section and index of the instruction that an instruction calls, or whose address it loads; `None` for other
 /// instructions (libbpf: `bpf_object__reloc_code`, which supports `.text` only).
 ///
 /// Calls within a section need no relocation, and so have no symbol.
@@ -110,7 +110,7 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
     subprograms.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
 }
 
-/// Returns the symbols of code relocations by section and instruction; none for a symbol outside of the object.
+/// Returns the symbols of code relocations by section and instruction; `None` for a symbol outside of the object.
 fn relocation_symbols(object: &Object<'_>) -> HashMap<(SectionIndex, u32), Option<SymbolAddress>> {
     let code_relocs = object.relocs.iter().filter(|r| object.code_indices.binary_search(&r.target()).is_ok());
     let relocs = code_relocs.flat_map(|r| r.iter(&object.elf, &object.symbols)).filter_map(Result::ok);

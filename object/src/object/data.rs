@@ -63,7 +63,7 @@ pub(crate) fn collect<'d>(elf: &Elf<'d>) -> Result<Vec<DataSection<'d>>, ObjectE
     Ok(sections)
 }
 
-/// Returns the kind of a data section; none for other sections.
+/// Returns the kind of a data section; `None` for other sections.
 pub(super) fn kind_of(s: &Section<'_>) -> Option<DataKind> {
     let has_stem = |stem: &[u8]| matches!(s.name.strip_prefix(stem), Some([] | [b'.', ..]));
     if s.sh_type == elf::SHT_NOBITS.0 {

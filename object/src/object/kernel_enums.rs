@@ -19,7 +19,7 @@ macro_rules! kernel_enum {
                 match self {$(Self::$variant => $number,)*}
             }
 
-            /// Returns the type with a number; none if the number is unknown.
+            /// Returns the type with a number; `None` if the number is unknown.
             pub const fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$variant),)*

@@ -67,7 +67,7 @@ pub struct MapDef {
 }
 
 impl MapDef {
-    /// Returns the map type; none if the number is unknown.
+    /// Returns the map type; `None` if the number is unknown.
     pub const fn known_type(&self) -> Option<MapType> {
         MapType::from_number(self.map_type)
     }

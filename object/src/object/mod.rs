@@ -114,12 +114,12 @@ impl<'d> Object<'d> {
         &self.externs
     }
 
-    /// Returns the license; none without a section `license`.
+    /// Returns the license; `None` without a section `license`.
     pub fn license(&self) -> Option<&'d [u8]> {
         self.license
     }
 
-    /// Returns the kernel version, which old kernels required; none without a section `version`.
+    /// Returns the kernel version, which old kernels required; `None` without a section `version`.
     pub fn kernel_version(&self) -> Option<u32> {
         self.version
     }

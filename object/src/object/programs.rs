@@ -67,7 +67,7 @@ impl<'d> Program<'d> {
         !self.section.starts_with(b"?")
     }
 
-    /// Returns the definition of the section's name; none for a subprogram or an unknown name.
+    /// Returns the definition of the section's name; `None` for a subprogram or an unknown name.
     pub fn sec_def(&self) -> Option<&'static SecDef> {
         if self.is_subprogram { None } else { SecDef::find(self.section_name()) }
     }

@@ -36,7 +36,7 @@ pub enum RelocType {
 }
 
 impl RelocType {
-    /// Returns the type with a number; none if the number is unknown.
+    /// Returns the type with a number; `None` if the number is unknown.
     pub const fn from_number(number: u32) -> Option<Self> {
         Some(match number {
             0 => Self::None,
@@ -110,7 +110,7 @@ pub struct Reloc<'d> {
     pub kind: RelocType,
     /// The symbol. A section symbol without a name has the section's name.
     pub symbol: Symbol<'d>,
-    /// The addend of an `SHT_RELA` record; none for `SHT_REL`, whose addend is in the section's bytes.
+    /// The addend of an `SHT_RELA` record; `None` for `SHT_REL`, whose addend is in the section's bytes.
     pub addend: Option<i64>,
 }
 

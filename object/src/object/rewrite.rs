@@ -12,7 +12,7 @@ const HEADER_SIZE: usize = 64;
 /// The offset of `e_shoff` in the header.
 const E_SHOFF: usize = 0x28;
 
-/// A byte range of the file, with the section in it; none for headers.
+/// A byte range of the file, with the section in it; `None` for headers.
 type Part<'e, 'd> = (Range<usize>, Option<&'e Section<'d>>);
 
 /// Refuses changed sections that share bytes with another section or with headers.

@@ -92,7 +92,7 @@ pub struct SecDef {
     pub attach_type: Option<A>,
     /// The other properties.
     pub flags: SecFlags,
-    /// The auto-attach method; none if libbpf does not attach the programs by their section's name.
+    /// The auto-attach method; `None` if libbpf does not attach the programs by their section's name.
     pub(super) auto_attach: Option<AutoAttach>,
 }
 

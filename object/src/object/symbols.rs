@@ -122,7 +122,7 @@ impl<'d> Symbols<'d> {
         })
     }
 
-    /// Returns the symbol with an index; none if there is no such symbol.
+    /// Returns the symbol with an index; `None` if there is no such symbol.
     pub(crate) fn get(&self, index: u32) -> Option<Result<Symbol<'d>, ObjectError>> {
         Some(self.resolve(index, self.raw.get(usize::try_from(index).ok()?)?))
     }

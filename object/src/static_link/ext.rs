@@ -100,7 +100,7 @@ impl OutputObject<'_> {
         Ok(())
     }
 
-    /// Returns the `.BTF.ext` of the linked object, with the types and strings of the deduplicated BTF; none without records
+    /// Returns the `.BTF.ext` of the linked object, with the types and strings of the deduplicated BTF; `None` without records
     /// (libbpf: `finalize_btf_ext`).
     pub(super) fn finish_ext(
         &self,

@@ -13,7 +13,7 @@ pub(super) struct ExtRecords {
 /// The records of a section in one part of `.BTF.ext`.
 #[derive(Debug, Default)]
 pub(super) struct PartRecords {
-    /// The size of a record in bytes; none if there are no records.
+    /// The size of a record in bytes; `None` if there are no records.
     pub(super) record_size: Option<u32>,
     pub(super) bytes: Vec<u8>,
 }

@@ -24,7 +24,7 @@ pub(super) struct Global {
     pub(super) is_weak: bool,
     /// The input that defines the symbol, or that declared it first.
     pub(super) input: InputIndex,
-    /// The type; none for symbols that no BTF describes.
+    /// The type; `None` for symbols that no BTF describes.
     pub(super) ty: Option<GlobalType>,
     /// Whether the type of the input that is being added replaces the type.
     pub(super) is_type_changed: bool,

@@ -11,7 +11,7 @@ pub(super) trait TableIndex: Copy {
     /// The invariant that every index refers to an element.
     const IN_BOUNDS: &'static str;
 
-    /// Returns the index of a position in the table; none if the position does not fit the index.
+    /// Returns the index of a position in the table; `None` if the position does not fit the index.
     fn from_position(position: usize) -> Option<Self>;
 
     /// Returns the position in the table.

@@ -50,11 +50,11 @@ pub(super) struct Input<'d> {
 #[derive(Debug)]
 pub(super) struct InputSection<'d> {
     pub(super) name: Box<[u8]>,
-    /// The ELF section; none for `.kconfig` and `.ksyms`, which only the BTF has (libbpf: an ephemeral section).
+    /// The ELF section; `None` for `.kconfig` and `.ksyms`, which only the BTF has (libbpf: an ephemeral section).
     pub(super) elf: Option<Section<'d>>,
     /// Whether the section is left out of the linked object.
     pub(super) is_ignored: bool,
-    /// The place in the linked object; none if the section is left out, or not placed yet.
+    /// The place in the linked object; `None` if the section is left out, or not placed yet.
     pub(super) placement: Option<Placement>,
     pub(super) datasec: Option<TypeId>,
 }
@@ -120,7 +120,7 @@ impl<'d> Input<'d> {
         self.sections_by_name.get(name).copied()
     }
 
-    /// Returns the section of an ELF section index; none if the file has no such section.
+    /// Returns the section of an ELF section index; `None` if the file has no such section.
     pub(super) fn elf_section(&self, index: SectionIndex) -> Option<&InputSection<'d>> {
         self.sections.get(index.into()).ok().filter(|section| section.elf.is_some())
     }

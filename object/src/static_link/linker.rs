@@ -7,7 +7,7 @@ use super::{error::LinkError, input::Input, output_object::OutputObject};
 /// As on a linker's command line, the order counts: the first of several weak definitions takes precedence.
 #[derive(Debug, Default)]
 pub struct Linker<'d> {
-    /// The linked object; none before the first input, which sets the byte order.
+    /// The linked object; `None` before the first input, which sets the byte order.
     output: Option<OutputObject<'d>>,
 }
 

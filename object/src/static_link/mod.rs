@@ -1,9 +1,11 @@
-//! Links several BPF objects into one object, like `bpftool gen object` and libbpf's `bpf_linker`.
+//! Static linking: joins several BPF objects into one object, like `bpftool gen object` (libbpf: `struct bpf_linker`).
 //!
-//! The linker concatenates sections of one name and resolves symbols: a strong definition takes precedence over weak ones, and
-//! an extern needs a definition of a compatible type. It moves relocations, merges and deduplicates types, and rewrites
-//! `.BTF.ext`. The output has the byte order of the inputs. It is byte for byte the output of libbpf, apart from the exceptions in
-//! docs/libbpf-differences.md.
+//! The linker concatenates sections of the same name and resolves symbols. A strong definition takes precedence over weak
+//! definitions. A definition must have a type that is compatible with the declaration of the extern. The linker adjusts relocations,
+//! merges and deduplicates the BTF, and rewrites `.BTF.ext`.
+//!
+//! All inputs must have the same byte order, which is also the byte order of the output. The output equals the output of libbpf byte for
+//! byte, except for the differences in docs/libbpf-differences.md.
 //!
 //! ```
 //! use core_relo_object::static_link::{LinkError, Linker};

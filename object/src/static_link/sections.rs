@@ -31,7 +31,7 @@ pub(super) struct OutputSections {
 #[derive(Debug)]
 pub(super) struct OutputSection {
     pub(super) name: Box<[u8]>,
-    /// The section header; none while only BTF has the section (libbpf: an ephemeral section).
+    /// The section header; `None` while only BTF has the section (libbpf: an ephemeral section).
     pub(super) header: Option<Header>,
     /// The size in bytes, at most [`limits::LINK_SECTION`].
     pub(super) size: u32,

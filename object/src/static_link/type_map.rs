@@ -22,7 +22,7 @@ impl TypeMap {
         Ok(())
     }
 
-    /// Returns the merged type; none for a type that is not linked or does not exist.
+    /// Returns the merged type; `None` for a type that is not linked or does not exist.
     pub(super) fn get(&self, source: TypeId) -> Option<TypeId> {
         self.0.get(source.index()).copied().flatten()
     }

@@ -32,7 +32,7 @@ pub struct KernelBtf {
 /// A cache of the BTF of a kernel and its modules, shared by several [`KernelBtf`].
 #[derive(Debug, Default)]
 pub struct KernelBtfCache {
-    /// The reader of the running kernel's BTF; none if the caller parsed the BTF.
+    /// The reader of the running kernel's BTF; `None` if the caller parsed the BTF.
     source: Option<Arc<dyn ReadKernelBtf>>,
     main: OnceLock<Arc<Btf<'static>>>,
     /// Locked during a read, so that only one thread reads the BTF.
@@ -51,7 +51,7 @@ struct SearchIndex {
 }
 
 impl SearchIndex {
-    /// Counts a search and returns the index for it; none while there were few searches.
+    /// Counts a search and returns the index for it; `None` while there were few searches.
     fn get_or_build(&self, main: &Btf<'_>, build: fn(&Btf<'_>) -> NameIndex) -> Option<&Arc<NameIndex>> {
         if let Some(index) = self.index.get() {
             return Some(index);
@@ -68,7 +68,7 @@ impl SearchIndex {
 pub struct KernelType<'k> {
     /// The type.
     pub ty: Type<'k>,
-    /// The module that defines the type; none for the kernel itself.
+    /// The module that defines the type; `None` for the kernel itself.
     pub module: Option<&'k ModuleBtf>,
 }
 
@@ -123,15 +123,15 @@ impl KernelBtf {
         &self,
         read: impl FnOnce() -> Result<Btf<'static>, TargetError>,
     ) -> Result<&Arc<Btf<'static>>, TargetError> {
-        if let Some(known) = self.cache.main.get() {
-            return Ok(known);
+        if let Some(cached) = self.cache.main.get() {
+            return Ok(cached);
         }
         if let Some(missing) = self.missing.get() {
             return Err(missing.clone());
         }
         let _reading = self.cache.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = self.cache.main.get() {
-            return Ok(known);
+        if let Some(cached) = self.cache.main.get() {
+            return Ok(cached);
         }
         match read() {
             Ok(main) => Ok(self.cache.main.get_or_init(|| Arc::new(main))),
@@ -154,8 +154,8 @@ impl KernelBtf {
         &self,
         list: impl FnOnce(&Arc<Btf<'static>>, &[Arc<ModuleBtf>]) -> Result<Vec<Arc<ModuleBtf>>, Errno>,
     ) -> Result<&[Arc<ModuleBtf>], Errno> {
-        if let Some(known) = self.modules.get() {
-            return Ok(known);
+        if let Some(cached) = self.modules.get() {
+            return Ok(cached);
         }
         let Ok(main) = self.main() else { return Ok(&[]) };
         let mut shared = self.cache.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +190,9 @@ impl KernelBtf {
         let (Some(_), Ok(main)) = (modules.first(), self.main()) else { return Ok(None) };
         let mut module_filter = ModuleFilter::new(main, [Name::new(name)]);
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
-            if let Some(ty) = module.btf_for(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind)) {
+            if let Some(ty) =
+                module.filtered_btf(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind))
+            {
                 return Ok(Some(KernelType { ty, module: Some(module) }));
             }
         }
@@ -233,7 +235,7 @@ impl KernelBtf {
         let (mut modules, mut passed_over) = (Vec::new(), 0usize);
         let mut module_filter = ModuleFilter::new(self.main()?, plan.names_for_modules());
         for module in self.modules()? {
-            match module.btf_for(&mut module_filter)? {
+            match module.filtered_btf(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
                 None => passed_over += 1,
             }

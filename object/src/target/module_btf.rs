@@ -1,4 +1,4 @@
-//! The BTF of a kernel module, read and parsed on demand.
+//! The BTF of a kernel module, read and parsed on first use.
 
 use super::{order::trust_kernel_order, source::ReadKernelBtf};
 use crate::errno::Errno;
@@ -9,44 +9,51 @@ use core_relo::{
 };
 use std::sync::OnceLock;
 
-/// The BTF of a kernel module, read when a plan looks for a type that the module may have.
+/// The BTF of a kernel module. The BTF is read on the first lookup that the kernel's own BTF cannot answer, and parsed if it may contain
+/// the name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ModuleBtf {
     /// The module's name.
     pub name: String,
-    /// The kernel's id of the module's BTF; 0 if the BTF did not come from the running kernel.
+    /// The id of the BTF in the kernel (`bpf_btf_info.id`); 0 if the caller parsed the BTF.
     pub id: u32,
-    main: Arc<Btf<'static>>,
-    /// The reader of the BTF; none if the BTF was parsed by the caller.
+    /// The base of the module's split BTF: the kernel's own BTF.
+    base: Arc<Btf<'static>>,
+    /// The reader of the BTF; `None` if the caller parsed the BTF.
     source: Option<Arc<dyn ReadKernelBtf>>,
-    /// The raw BTF; none if the module was unloaded before the read.
+    /// The bytes of the BTF; `None` if the module was unloaded before the read.
     bytes: OnceLock<Option<Data<'static>>>,
-    /// The parsed BTF; none if the module was unloaded, or if its BTF is damaged.
+    /// The parsed BTF; `None` if the module was unloaded before the read, or its BTF is damaged.
     btf: OnceLock<Option<Arc<Btf<'static>>>>,
 }
 
 impl ModuleBtf {
-    /// Creates a module of the running kernel. `source` reads the module's BTF, which is split BTF on top of `main`, on demand.
-    pub fn new(name: String, id: u32, main: &Arc<Btf<'static>>, source: Arc<dyn ReadKernelBtf>) -> Self {
+    /// Creates the BTF of a module of the running kernel, without reading it.
+    ///
+    /// `source` reads the BTF by `id`. The BTF is split BTF on top of `base`, the kernel's own BTF.
+    pub fn new(name: String, id: u32, base: &Arc<Btf<'static>>, source: Arc<dyn ReadKernelBtf>) -> Self {
         let (bytes, btf) = (OnceLock::new(), OnceLock::new());
-        Self { name, id, main: Arc::clone(main), source: Some(source), bytes, btf }
+        Self { name, id, base: Arc::clone(base), source: Some(source), bytes, btf }
     }
 
-    /// Creates a module from parsed BTF.
-    pub(super) fn from_btf(name: String, main: &Arc<Btf<'static>>, btf: Arc<Btf<'static>>) -> Self {
+    /// Creates the BTF of a module from parsed BTF.
+    pub(super) fn from_btf(name: String, base: &Arc<Btf<'static>>, btf: Arc<Btf<'static>>) -> Self {
         let (bytes, btf) = (OnceLock::new(), OnceLock::from(Some(btf)));
-        Self { name, id: 0, main: Arc::clone(main), source: None, bytes, btf }
+        Self { name, id: 0, base: Arc::clone(base), source: None, bytes, btf }
     }
 
-    /// Returns the module's BTF, parsed at the first call; none if the module was unloaded before, or if its BTF is damaged.
+    /// Returns the module's BTF, read and parsed at the first call.
+    ///
+    /// Returns `None` if the module was unloaded before the read, or its BTF is damaged. Returns the kernel's error number if the read
+    /// fails.
     pub fn btf(&self) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
-        if let Some(known) = self.btf.get() {
-            return Ok(known.as_ref());
+        if let Some(cached) = self.btf.get() {
+            return Ok(cached.as_ref());
         }
         let bytes = self.bytes()?.cloned();
         let parse = |bytes| {
-            let mut parsed = Btf::parse_split(bytes, Arc::clone(&self.main));
+            let mut parsed = Btf::parse_split(bytes, Arc::clone(&self.base));
             if let Ok(btf) = &mut parsed {
                 trust_kernel_order(btf);
             }
@@ -55,13 +62,13 @@ impl ModuleBtf {
         Ok(self.btf.get_or_init(|| bytes.and_then(parse).map(Arc::new)).as_ref())
     }
 
-    /// Returns the module's BTF, if it may contain a name of the filter.
-    pub(super) fn btf_for(
+    /// Returns the module's BTF if it may contain a name of the filter. Returns BTF that is already parsed in any case.
+    pub(super) fn filtered_btf(
         &self,
         module_filter: &mut ModuleFilter<'_, '_>,
     ) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
-        if let Some(known) = self.btf.get() {
-            return Ok(known.as_ref());
+        if let Some(cached) = self.btf.get() {
+            return Ok(cached.as_ref());
         }
         match self.bytes()? {
             Some(bytes) if module_filter.may_contain(bytes) => self.btf(),
@@ -70,8 +77,8 @@ impl ModuleBtf {
     }
 
     fn bytes(&self) -> Result<Option<&Data<'static>>, Errno> {
-        if let Some(known) = self.bytes.get() {
-            return Ok(known.as_ref());
+        if let Some(cached) = self.bytes.get() {
+            return Ok(cached.as_ref());
         }
         let bytes = match &self.source {
             Some(source) => source.read_module(self.id)?,
@@ -92,21 +99,21 @@ mod tests {
         btf::{Builder, Kind},
     };
 
-    /// A source that is never used, since the tests set the bytes.
+    /// A reader that is never called, because the tests set the bytes.
     #[derive(Debug)]
-    struct NoKernel;
+    struct UnusedReader;
 
-    impl ReadKernelBtf for NoKernel {
+    impl ReadKernelBtf for UnusedReader {
         fn read_kernel(&self) -> Result<Btf<'static>, TargetError> {
-            panic!("the kernel's own BTF is given")
+            panic!("the test has the kernel's own BTF")
         }
 
         fn list_modules(&self, _: &dyn Fn(u32) -> Option<String>) -> Result<Vec<KernelModule>, Errno> {
-            panic!("no modules are listed")
+            panic!("the test lists no modules")
         }
 
         fn read_module(&self, _: u32) -> Result<Option<Data<'static>>, Errno> {
-            panic!("the module's bytes are set")
+            panic!("the test has set the module's bytes")
         }
     }
 
@@ -116,22 +123,22 @@ mod tests {
         Arc::new(Btf::parse(b.finish()).unwrap())
     }
 
-    fn module_of(name: &str, bytes: Option<Vec<u8>>, main: &Arc<Btf<'static>>) -> ModuleBtf {
-        let module = ModuleBtf::new(name.to_owned(), 7, main, Arc::new(NoKernel));
+    fn module_with_bytes(name: &str, bytes: Option<Vec<u8>>, base: &Arc<Btf<'static>>) -> ModuleBtf {
+        let module = ModuleBtf::new(name.to_owned(), 7, base, Arc::new(UnusedReader));
         module.bytes.set(bytes.map(Data::from)).unwrap();
         module
     }
 
     #[test]
-    fn a_module_is_parsed_when_it_may_have_the_name() {
-        let main = kernel();
-        let mut b = Builder::split(&main);
+    fn a_module_is_parsed_if_it_may_contain_the_name() {
+        let base = kernel();
+        let mut b = Builder::split(&base);
         b.structure("own", 4, &[]);
-        let module = module_of("m", Some(b.finish()), &main);
+        let module = module_with_bytes("m", Some(b.finish()), &base);
         let find = |name: &'static str| {
-            let mut module_filter = ModuleFilter::new(&main, [Name::new(name.as_bytes())]);
+            let mut module_filter = ModuleFilter::new(&base, [Name::new(name.as_bytes())]);
             module
-                .btf_for(&mut module_filter)
+                .filtered_btf(&mut module_filter)
                 .unwrap()
                 .and_then(|btf| btf.find_own(name.as_bytes(), Kind::Struct))
         };
@@ -142,11 +149,13 @@ mod tests {
 
     #[test]
     fn an_unloaded_or_damaged_module_has_no_btf() {
-        let main = kernel();
+        let base = kernel();
         for bytes in [None, Some(b"\x9f\xeb\x01".to_vec())] {
-            let module = module_of("m", bytes, &main);
-            let mut module_filter = ModuleFilter::new(&main, [Name::new(b"own")]);
-            assert!(module.btf_for(&mut module_filter).unwrap().is_none() && module.btf().unwrap().is_none());
+            let module = module_with_bytes("m", bytes, &base);
+            let mut module_filter = ModuleFilter::new(&base, [Name::new(b"own")]);
+            assert!(
+                module.filtered_btf(&mut module_filter).unwrap().is_none() && module.btf().unwrap().is_none()
+            );
         }
     }
 }

@@ -15,7 +15,7 @@ pub trait ReadKernelBtf: fmt::Debug + Send + Sync {
     /// `known` maps the id of a module's BTF to the module's name, if an earlier call listed the module.
     fn list_modules(&self, known: &dyn Fn(u32) -> Option<String>) -> Result<Vec<KernelModule>, Errno>;
 
-    /// Reads a module's BTF by the id of the BTF; none if the module was unloaded.
+    /// Reads a module's BTF by the id of the BTF; `None` if the module was unloaded.
     fn read_module(&self, id: u32) -> Result<Option<Data<'static>>, Errno>;
 }
 

@@ -51,7 +51,7 @@ fn xdp_attaches_by_link_and_by_netlink() {
         let attached_ids = veth.far.inside(|| attach::xdp_query(veth.far_index)).unwrap();
         let id = sys::prog_info(program).unwrap().id;
         assert_eq!(attached_ids.prog_ids(), [id]);
-        assert_eq!(attached_ids.generic == id, mode == XdpMode::Generic);
+        assert_eq!(attached_ids.generic_prog_id == id, mode == XdpMode::Generic);
         expect_fires(&loaded, link, &veth);
     }
     for mode in [XdpMode::Driver, XdpMode::Generic] {

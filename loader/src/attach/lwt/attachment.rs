@@ -112,7 +112,7 @@ fn unique_name(program: BorrowedFd<'_>) -> Result<String, Errno> {
 }
 
 impl LwtRoute {
-    /// Makes the request that adds the route.
+    /// Creates the request that adds the route.
     pub(super) fn add_request(&self, encap: &Encap) -> Request {
         let encap_type = Endian::native().u16_bytes(encap.kind);
         let attributes =
@@ -120,12 +120,12 @@ impl LwtRoute {
         Request { kind: RTM_NEWROUTE, flags: CREATE | EXCL, fixed: self.rtmsg(), attributes }
     }
 
-    /// Makes the request that removes the route.
+    /// Creates the request that removes the route.
     fn delete_request(&self) -> Request {
         Request { kind: RTM_DELROUTE, flags: 0, fixed: self.rtmsg(), attributes: self.attributes() }
     }
 
-    /// Makes the request for all routes of the route's table and interface.
+    /// Creates the request for all routes of the route's table and interface.
     fn dump_request(&self) -> Request {
         let mut fixed = vec![self.family()];
         fixed.resize(RTMSG_BYTES, 0);

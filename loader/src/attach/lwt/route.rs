@@ -75,6 +75,6 @@ pub struct LwtPrograms<'a> {
     pub output: Option<BorrowedFd<'a>>,
     /// The program on packets that leave by the interface (`lwt_xmit`). It may change them and prepend headers.
     pub xmit: Option<BorrowedFd<'a>>,
-    /// The most bytes that `xmit` may prepend to a packet, up to 256.
+    /// The maximum number of bytes that `xmit` may prepend to a packet, up to 256.
     pub headroom: u32,
 }

@@ -245,14 +245,14 @@ impl TcHook {
         }
     }
 
-    /// Makes a request for one classifier.
+    /// Creates a request for one classifier.
     fn request_for(&self, kind: u16, flags: u16, key: FilterKey, attributes: Attributes) -> Request {
         let info = u32::from(key.priority) << 16 | u32::from(ETH_P_ALL);
         let fixed = tcmsg(self.ifindex, key.handle, self.attach_point.parent(), info);
         Request { kind, flags, fixed, attributes }
     }
 
-    /// Makes a request for all classifiers at this hook.
+    /// Creates a request for all classifiers at this hook.
     fn request_for_all(&self, kind: u16, flags: u16) -> Request {
         let fixed = tcmsg(self.ifindex, 0, self.attach_point.parent(), 0);
         Request { kind, flags, fixed, attributes: Attributes::default() }

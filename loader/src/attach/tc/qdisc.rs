@@ -1,4 +1,4 @@
-//! Queueing disciplines: `clsact`, which holds classifiers, and qdiscs written in BPF.
+//! Queueing disciplines (qdiscs): `clsact`, to which classifiers are attached, and qdiscs that BPF programs implement.
 
 use crate::attach::{
     error::AttachError,
@@ -10,20 +10,21 @@ const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const TCA_KIND: u16 = 1;
 
-/// A queueing discipline on an interface.
+/// A queueing discipline (qdisc) of an interface.
 ///
-/// A qdisc written in BPF is a struct_ops map of `Qdisc_ops` (kernels from 6.16). [`struct_ops`](crate::attach::struct_ops)
-/// registers its kind, and [`create`](Self::create) puts a qdisc of that kind on an interface.
+/// BPF programs implement a kind of qdisc by a struct_ops map of `Qdisc_ops` (kernels from 6.16).
+/// [`struct_ops`](crate::attach::struct_ops) registers the kind under its `id`. [`create`](Self::create) then creates a qdisc of that
+/// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the kernel's request")]
 pub struct Qdisc<'a> {
     /// The interface index, in the calling thread's network namespace.
     pub ifindex: u32,
-    /// The parent: [`Qdisc::ROOT`], or a class.
+    /// The parent's handle (`tcm_parent`): [`Qdisc::ROOT`], `TC_H_CLSACT` (0xfffffff1), or a class `MAJOR:MINOR` as 16 bits each.
     pub parent: u32,
-    /// The handle, whose number is in the upper 16 bits. With 0, the kernel chooses one.
+    /// The qdisc's handle (`tcm_handle`): the major number in the upper 16 bits, 0 in the lower. With 0, the kernel chooses a handle.
     pub handle: u32,
-    /// The name of the kind, such as `clsact` or `fq`.
+    /// The kind (`TCA_KIND`), such as `clsact` or `fq`.
     pub kind: &'a str,
 }
 
@@ -40,7 +41,7 @@ impl Qdisc<'_> {
         }
     }
 
-    /// Removes the qdisc and all that is attached to it.
+    /// Removes the qdisc with its classes and classifiers. Fails if the interface has no such qdisc.
     pub fn destroy(&self) -> Result<(), AttachError> {
         self.request(RTM_DELQDISC, 0, "destroy")
     }

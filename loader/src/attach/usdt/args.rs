@@ -1,9 +1,12 @@
-//! The argument locations of a probe, such as `-4@%edi 8@-16(%rbp)`, in the notation of the architecture's assembler.
+//! The parser of a USDT probe's arguments, such as `-4@%edi 8@-16(%rbp)` (libbpf: `parse_usdt_arg`).
+//!
+//! An argument is its size in bytes (negative if the argument is signed), `@`, and its location in the assembler syntax of the
+//! architecture.
 
-/// The most arguments of a probe (`BPF_USDT_MAX_ARG_CNT`).
+/// The maximum number of arguments (`BPF_USDT_MAX_ARG_CNT`).
 pub(super) const MAX_ARGS: usize = 12;
 
-/// An architecture with a supported notation.
+/// An architecture whose argument locations can be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arch {
     X86_64,
@@ -14,7 +17,7 @@ pub(super) enum Arch {
 }
 
 impl Arch {
-    /// Returns the architecture of this program.
+    /// Returns the architecture of this process. Returns `None` if it is not supported.
     pub(super) const fn native() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
             Some(Self::X86_64)
@@ -32,16 +35,16 @@ impl Arch {
     }
 }
 
-/// The location of an argument. A register is its offset in the kernel's `struct pt_regs`.
+/// The location of an argument. A register is an offset in bytes in the `struct pt_regs` that BPF programs read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ArgLocation {
     /// A constant value.
     Const(i64),
     /// A register.
     Register(u16),
-    /// Memory at `register + offset`.
+    /// The value in memory at `register + offset`.
     Memory { register: u16, offset: i64 },
-    /// Memory at `register + (index << shift) + offset`.
+    /// The value in memory at `register + (index << shift) + offset`.
     Indexed { register: u16, index: u16, shift: u8, offset: i64 },
 }
 
@@ -54,7 +57,7 @@ pub(super) struct Arg {
     pub(super) bytes: u8,
 }
 
-/// Parses all arguments. The error quotes the first argument that cannot be parsed.
+/// Parses all arguments. The error quotes the text from the first argument that cannot be parsed or exceeds [`MAX_ARGS`].
 pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Vec<Arg>, String> {
     let mut cursor = Cursor(text);
     let mut args = Vec::new();
@@ -64,18 +67,22 @@ pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Vec<Arg>, String> {
             return Ok(args);
         }
         let here = cursor.0;
-        let words = || String::from_utf8_lossy(here.get(..64).unwrap_or(here)).into_owned();
+        let excerpt = || String::from_utf8_lossy(here.get(..64).unwrap_or(here)).into_owned();
         if args.len() == MAX_ARGS {
-            return Err(format!("more than {MAX_ARGS} arguments, from `{}`", words()));
+            return Err(format!(
+                "too many arguments: expected at most {MAX_ARGS}, more from `{}`",
+                excerpt()
+            ));
         }
         args.push(
             cursor
                 .arg(arch)
-                .ok_or_else(|| format!("argument {} at `{}` cannot be read", args.len(), words()))?,
+                .ok_or_else(|| format!("argument {} at `{}` cannot be read", args.len(), excerpt()))?,
         );
     }
 }
 
+/// The text that is not parsed yet.
 struct Cursor<'t>(&'t [u8]);
 
 impl<'t> Cursor<'t> {
@@ -90,7 +97,7 @@ impl<'t> Cursor<'t> {
             Arch::Arm => self.bracketed(Some(b'#'), arm_register)?,
         };
         let bytes = u8::try_from(size.unsigned_abs()).ok().filter(|b| matches!(b, 1 | 2 | 4 | 8))?;
-        // A space separates the next argument.
+        // A space or the end of the text must follow.
         let is_complete = self.0.first().is_none_or(u8::is_ascii_whitespace);
         is_complete.then_some(Arg { location, is_signed: size < 0, bytes })
     }
@@ -154,7 +161,7 @@ impl<'t> Cursor<'t> {
         Some(ArgLocation::Memory { register, offset })
     }
 
-    /// Parses `x4`, `5`, `[sp]`, `[sp, 96]`. On some architectures, numbers have a prefix.
+    /// Parses `x4`, `5`, `[sp]`, `[sp, 96]`. Numbers have a prefix on 32-bit Arm: `#5`, `[fp, #96]`.
     fn bracketed(&mut self, prefix: Option<u8>, register: fn(&[u8]) -> Option<u16>) -> Option<ArgLocation> {
         if self.eat(b'[') {
             self.skip_space();
@@ -188,7 +195,7 @@ impl<'t> Cursor<'t> {
         let digits = self.0.iter().skip(usize::from(has_sign)).take_while(|b| b.is_ascii_digit()).count();
         let text = self.take(digits.checked_add(usize::from(has_sign))?)?;
         let text = str::from_utf8(text).ok()?;
-        // A negative constant may be written as an unsigned number of 64 bits.
+        // Compilers may write a negative number as an unsigned number of 64 bits.
         text.parse().ok().or_else(|| text.parse::<u64>().ok().map(u64::cast_signed))
     }
 
@@ -221,7 +228,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Returns the offset of a register, by any of its names, in `struct pt_regs`.
+/// Returns the offset of a register in `struct pt_regs`. Accepts the names of its parts, such as `eax` and `al` for `rax`.
 fn x86_64_register(name: &[u8]) -> Option<u16> {
     let name = str::from_utf8(name).ok()?;
     Some(match name {
@@ -252,13 +259,13 @@ fn x86_64_register(name: &[u8]) -> Option<u16> {
     })
 }
 
-/// Returns the number after a prefix, if the number is less than `count`.
+/// Parses a register name that is a prefix and a number less than `count`, such as `r15`. Returns the number.
 fn parse_number(name: &[u8], prefix: &str, count: u16) -> Option<u16> {
     let number = str::from_utf8(name).ok()?.strip_prefix(prefix)?;
     number.parse().ok().filter(|n| *n < count)
 }
 
-/// Returns the offset of a register in `user_pt_regs`, where one argument and the status word (24 bytes) come first.
+/// Returns the offset of a register in `user_pt_regs`, where `args` and `psw` (24 bytes) precede the general-purpose registers.
 fn s390x_register(name: &[u8]) -> Option<u16> {
     parse_number(name, "r", 16)?.checked_mul(8)?.checked_add(24)
 }
@@ -317,12 +324,12 @@ mod tests {
         assert_eq!(parsed("8@$18446744073709551615"), Some((8, ArgLocation::Const(-1))));
         assert_eq!(parsed("-4@-20(%rbp)"), Some((-4, memory(32, -20))));
         assert_eq!(parsed("8@(%rsp)"), Some((8, memory(152, 0))));
-        let sib = |shift, offset| ArgLocation::Indexed { register: 32, index: 80, shift, offset };
-        assert_eq!(parsed("1@-96(%rbp,%rax,8)"), Some((1, sib(3, -96))));
-        assert_eq!(parsed("1@(%rbp,%rax,4)"), Some((1, sib(2, 0))));
-        assert_eq!(parsed("1@-96(%rbp,%rax)"), Some((1, sib(0, -96))));
-        assert_eq!(parsed("1@(%rbp,%rax)"), Some((1, sib(0, 0))));
-        for wrong in [
+        let indexed = |shift, offset| ArgLocation::Indexed { register: 32, index: 80, shift, offset };
+        assert_eq!(parsed("1@-96(%rbp,%rax,8)"), Some((1, indexed(3, -96))));
+        assert_eq!(parsed("1@(%rbp,%rax,4)"), Some((1, indexed(2, 0))));
+        assert_eq!(parsed("1@-96(%rbp,%rax)"), Some((1, indexed(0, -96))));
+        assert_eq!(parsed("1@(%rbp,%rax)"), Some((1, indexed(0, 0))));
+        for invalid in [
             "4@%xmm0",
             "8f@%xmm0",
             "3@%eax",
@@ -333,12 +340,12 @@ mod tests {
             "4@(%rbp,%rax,3)",
             "4@%eax)",
         ] {
-            assert_eq!(parsed(wrong), None, "{wrong}");
+            assert_eq!(parsed(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn the_other_architectures() {
+    fn aarch64_s390x_riscv64_and_arm() {
         let parsed = |text| parse_single(Arch::Aarch64, text);
         assert_eq!(parsed("-8@x4"), Some((-8, ArgLocation::Register(32))));
         assert_eq!(parsed("-4@5"), Some((-4, ArgLocation::Const(5))));
@@ -366,13 +373,15 @@ mod tests {
     }
 
     #[test]
-    fn many_arguments_are_parsed_and_too_many_refused() {
+    fn up_to_12_arguments_are_parsed() {
         let args = parse(Arch::X86_64, b"-4@%esi -4@-24(%rbp)  2@%ax 8@$1 ").unwrap();
         assert_eq!(args.len(), 4);
         assert_eq!(parse(Arch::X86_64, b""), Ok(vec![]));
         assert_eq!(parse(Arch::Aarch64, b"4@[sp, 4] 4@[sp, 8]").map(|a| a.len()), Ok(2));
         assert!(parse(Arch::X86_64, "4@$1 ".repeat(12).as_bytes()).is_ok());
-        assert!(parse(Arch::X86_64, "4@$1 ".repeat(13).as_bytes()).unwrap_err().contains("more than 12"));
+        assert!(
+            parse(Arch::X86_64, "4@$1 ".repeat(13).as_bytes()).unwrap_err().contains("expected at most 12")
+        );
         let e = parse(Arch::X86_64, b"4@$1 4@%xmm0").unwrap_err();
         assert_eq!(e, "argument 1 at `4@%xmm0` cannot be read");
     }

@@ -1,4 +1,6 @@
-//! The notes of probes in `.note.stapsdt`.
+//! The parser of `.note.stapsdt`, the ELF notes that describe USDT probes.
+//!
+//! The format is that of SystemTap's `sys/sdt.h`: three addresses, then three strings.
 
 use core_relo::Endian;
 
@@ -6,14 +8,15 @@ use core_relo::Endian;
 const NOTE_TYPE: u32 = 3;
 const NAME: &[u8] = b"stapsdt";
 
-/// The description of a probe in a note.
+/// A note: the description of one location of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Note<'b> {
-    /// The probe's address, as linked.
+    /// The virtual address of the probe in the ELF file.
     pub(super) location: u64,
-    /// The address of `.stapsdt.base`, as linked. prelink moves that section but does not change this number.
+    /// The virtual address of `.stapsdt.base` at link time. prelink moves the section without changing this field, so the difference
+    /// is the distance by which prelink moved the file.
     pub(super) base: u64,
-    /// The semaphore's address, 0 for none.
+    /// The virtual address of the semaphore; 0 if the probe has no semaphore.
     pub(super) semaphore: u64,
     pub(super) provider: &'b [u8],
     pub(super) name: &'b [u8],
@@ -21,7 +24,8 @@ pub(super) struct Note<'b> {
     pub(super) args: &'b [u8],
 }
 
-/// Iterates over the notes of a section. A damaged note is an error, and the last item if its length is damaged.
+/// Iterates over the USDT notes of a section, and skips other notes. A damaged note is an error. A note whose lengths do not fit the
+/// section ends the iteration.
 pub(super) fn notes(
     data: &[u8],
     endian: Endian,
@@ -38,7 +42,7 @@ pub(super) fn notes(
                 return Some(Err(DamagedNote));
             };
             rest = remaining;
-            // Other tools may store their notes in this section, too.
+            // The section may contain notes of other tools.
             if raw.kind == NOTE_TYPE && raw.name.strip_suffix(b"\0").unwrap_or(raw.name) == NAME {
                 return Some(parse_descriptor(raw.desc, endian, is_64).ok_or(DamagedNote));
             }
@@ -46,7 +50,7 @@ pub(super) fn notes(
     })
 }
 
-/// A note that is cut off or incomplete.
+/// The error for a note that is cut off or lacks a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DamagedNote;
 
@@ -56,7 +60,7 @@ struct RawNote<'b> {
     desc: &'b [u8],
 }
 
-/// Splits off the first note. Returns the note and the rest.
+/// Splits a section into its first note and the rest.
 fn split_note(data: &[u8], endian: Endian) -> Option<(RawNote<'_>, &[u8])> {
     let word = |at| endian.u32(data, at);
     let (name_len, desc_len) = (usize::try_from(word(0)?).ok()?, usize::try_from(word(4)?).ok()?);
@@ -65,7 +69,7 @@ fn split_note(data: &[u8], endian: Endian) -> Option<(RawNote<'_>, &[u8])> {
     Some((RawNote { kind: word(8)?, name, desc }, rest))
 }
 
-/// Splits off bytes that are padded to a multiple of four. Returns the bytes and the rest.
+/// Splits data into the first `len` bytes and the rest, which begins at the next multiple of four.
 fn split_padded(data: &[u8], len: usize) -> Option<(&[u8], &[u8])> {
     let bytes = data.get(..len)?;
     // The last note may lack its padding.
@@ -87,7 +91,7 @@ fn parse_descriptor(desc: &[u8], endian: Endian, is_64: bool) -> Option<Note<'_>
     if name.is_empty() {
         return None;
     }
-    // `:` stands for no arguments, too (libbpf: `parse_usdt_note`).
+    // An argument string of `:` means no arguments, like an empty string (libbpf: `parse_usdt_note`).
     let args = if args.starts_with(b":") { &[] } else { args };
     Some(Note { location: word(0)?, base: word(1)?, semaphore: word(2)?, provider, name, args })
 }
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_note_is_an_error_and_the_last_item() {
+    fn a_damaged_note_is_an_error_and_a_damaged_length_ends_the_iteration() {
         for strings in [&b"p"[..], b"p\0", b"p\0n", b"p\0\0\0"] {
             let data = encode(Endian::Little, true, b"stapsdt\0", 3, strings);
             assert_eq!(notes(&data, Endian::Little, true).next(), Some(Err(DamagedNote)), "{strings:?}");

@@ -1,6 +1,6 @@
 //! XDP programs on a network interface, by a kernel link or by netlink.
 //!
-//! Programs of devmaps and cpumaps are attached by storing them in the map.
+//! Programs for devmap and cpumap entries are not attached here: a map update stores the program's descriptor in the entry's value.
 
 #[cfg(test)]
 mod tests;
@@ -27,25 +27,23 @@ const IFLA_XDP_DRV_PROG_ID: u16 = 5;
 const IFLA_XDP_SKB_PROG_ID: u16 = 6;
 const IFLA_XDP_HW_PROG_ID: u16 = 7;
 const IFLA_XDP_EXPECTED_FD: u16 = 8;
-/// `XDP_FLAGS_UPDATE_IF_NOEXIST`.
-const UPDATE_IF_NOEXIST: u32 = 1;
-/// `XDP_FLAGS_REPLACE`.
-const FLAG_REPLACE: u32 = 1 << 4;
-/// The descriptor that stands for "no program" (-1).
+const XDP_FLAGS_UPDATE_IF_NOEXIST: u32 = 1;
+const XDP_FLAGS_REPLACE: u32 = 1 << 4;
+/// The value of `IFLA_XDP_FD` that detaches (-1).
 const NO_PROGRAM: u32 = u32::MAX;
 
-/// The layer of the network stack that runs the program.
+/// The place in the packet's path that runs the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum XdpMode {
-    /// The driver if it supports XDP, else the generic stack.
+    /// The driver if it supports XDP, else the generic mode.
     #[default]
     Any,
-    /// The generic stack, on socket buffers (`XDP_FLAGS_SKB_MODE`).
+    /// The network stack, after the kernel has allocated a socket buffer (`XDP_FLAGS_SKB_MODE`).
     Generic,
     /// The driver (`XDP_FLAGS_DRV_MODE`).
     Driver,
-    /// The device (`XDP_FLAGS_HW_MODE`).
+    /// The network card (`XDP_FLAGS_HW_MODE`). The program must have been loaded for this interface.
     Hardware,
 }
 
@@ -60,20 +58,23 @@ impl XdpMode {
     }
 }
 
-/// The attached program that an attach call by netlink may replace.
+/// The program that [`xdp_netlink`] may replace.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum XdpReplace<'a> {
-    /// No program: attaching fails if one is attached.
+    /// No program: attaching fails if a program is attached (`EBUSY`).
     #[default]
     Never,
     /// Any program.
     Any,
-    /// This program (kernels from 5.7): attaching fails if another one is attached.
+    /// This program (kernels from 5.7): attaching fails unless this program is attached.
     Expected(BorrowedFd<'a>),
 }
 
-/// Attaches a program by a kernel link (kernels from 5.9). Older kernels attach by netlink, if no other program is attached.
+/// Attaches a program by a kernel link (kernels from 5.9; libbpf: `bpf_program__attach_xdp`).
+///
+/// On older kernels, attaches by netlink with [`XdpReplace::Never`]. Fails if another program or link is attached (`EBUSY`,
+/// `EEXIST`).
 pub fn xdp<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
@@ -81,7 +82,7 @@ pub fn xdp<'i>(
 ) -> Result<Link, AttachError> {
     let interface = interface.into();
     let ifindex = interface.index()?;
-    let label = describe(interface);
+    let label = attachment_label(interface);
     match sys::link_create(&link_request(prog, ifindex, mode)) {
         Ok(fd) => Ok(Link::from_fd(fd, label)),
         Err(Errno(libc::EINVAL)) if !kernel_has_links(prog) => {
@@ -104,15 +105,19 @@ fn link_request(prog: BorrowedFd<'_>, ifindex: u32, mode: XdpMode) -> LinkCreate
     }
 }
 
-/// Returns whether the kernel has XDP links. Such a kernel gets as far as noticing that the loopback driver has no XDP support.
+/// Returns whether the kernel has XDP links.
+///
+/// The probe creates a driver-mode link on the loopback interface, whose driver has no XDP support. A kernel without XDP links
+/// answers `EINVAL`, a kernel with XDP links another error.
 fn kernel_has_links(prog: BorrowedFd<'_>) -> bool {
     const LOOPBACK: u32 = 1;
     sys::link_create(&link_request(prog, LOOPBACK, XdpMode::Driver)).err() != Some(Errno(libc::EINVAL))
 }
 
-/// Attaches a program by netlink. The program stays attached if the process ends without dropping the link.
+/// Attaches a program by netlink (libbpf: `bpf_xdp_attach`). The program stays attached if the process ends without dropping the
+/// link.
 ///
-/// Detaching removes this program only, and does not restore a program that it replaced.
+/// Detaching fails if another program is attached by then. A replaced program is not restored.
 pub fn xdp_netlink<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
@@ -121,12 +126,12 @@ pub fn xdp_netlink<'i>(
 ) -> Result<Link, AttachError> {
     let interface = interface.into();
     let ifindex = interface.index()?;
-    let label = describe(interface);
+    let label = attachment_label(interface);
     let attach = || {
         let prog = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let mut socket = RtnetlinkSocket::open()?;
         let (flags, expected) = match replace {
-            XdpReplace::Never => (UPDATE_IF_NOEXIST, None),
+            XdpReplace::Never => (XDP_FLAGS_UPDATE_IF_NOEXIST, None),
             XdpReplace::Any => (0, None),
             XdpReplace::Expected(old) => (0, Some(old)),
         };
@@ -139,7 +144,9 @@ pub fn xdp_netlink<'i>(
     }
 }
 
-/// Detaches a program that was attached by netlink, by any process. With `expected`, detaches only that program.
+/// Detaches a program that any process attached by netlink (libbpf: `bpf_xdp_detach`).
+///
+/// With `expected` (kernels from 5.7), fails if another program is attached.
 pub fn xdp_detach<'i>(
     interface: impl Into<InterfaceRef<'i>>,
     mode: XdpMode,
@@ -149,29 +156,29 @@ pub fn xdp_detach<'i>(
     let ifindex = interface.index()?;
     RtnetlinkSocket::open()
         .and_then(|mut socket| set_program(&mut socket, ifindex, mode.flags(), None, expected))
-        .map_err(|error| netlink_error(&describe(interface), "detach", error))
+        .map_err(|error| netlink_error(&attachment_label(interface), "detach", error))
 }
 
-/// The ids of the XDP programs on an interface; 0 stands for none.
+/// The ids of the XDP programs on an interface (libbpf: `struct bpf_xdp_query_opts`). The id 0 stands for no program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XdpPrograms {
-    /// Whether programs are attached in more than one mode.
-    pub has_multiple: bool,
-    /// The only program.
+    /// Whether programs are attached in more than one mode (`XDP_ATTACHED_MULTI`).
+    pub has_multiple_modes: bool,
+    /// The id of the only program; 0 if programs are attached in more than one mode.
     pub prog_id: u32,
-    /// The program in the driver.
-    pub driver: u32,
-    /// The program in the generic stack.
-    pub generic: u32,
-    /// The program in the device.
-    pub hardware: u32,
+    /// The id of the program in [`XdpMode::Driver`].
+    pub driver_prog_id: u32,
+    /// The id of the program in [`XdpMode::Generic`].
+    pub generic_prog_id: u32,
+    /// The id of the program in [`XdpMode::Hardware`].
+    pub hardware_prog_id: u32,
 }
 
 impl XdpPrograms {
     /// Returns the ids of all attached programs.
     pub fn prog_ids(&self) -> Vec<u32> {
-        let mut ids = vec![self.hardware, self.driver, self.generic];
+        let mut ids = vec![self.hardware_prog_id, self.driver_prog_id, self.generic_prog_id];
         ids.retain(|id| *id != 0);
         if ids.is_empty() && self.prog_id != 0 {
             ids.push(self.prog_id);
@@ -180,34 +187,34 @@ impl XdpPrograms {
     }
 }
 
-/// Returns the XDP programs on an interface.
+/// Returns the XDP programs on an interface (libbpf: `bpf_xdp_query`).
 pub fn xdp_query<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<XdpPrograms, AttachError> {
     let interface = interface.into();
     let ifindex = interface.index()?;
-    let answer =
+    let attributes =
         RtnetlinkSocket::open().and_then(|mut socket| query_interface_attributes(&mut socket, ifindex));
-    match answer {
-        Ok(attributes) => Ok(parse_interface(&attributes)),
-        Err(error) => Err(netlink_error(&describe(interface), "query", error)),
+    match attributes {
+        Ok(attributes) => Ok(parse_interface_attributes(&attributes)),
+        Err(error) => Err(netlink_error(&attachment_label(interface), "query", error)),
     }
 }
 
-fn parse_interface(attributes: &[u8]) -> XdpPrograms {
+fn parse_interface_attributes(attributes: &[u8]) -> XdpPrograms {
     // An interface without XDP programs may lack the attribute.
-    attribute(attributes, IFLA_XDP).map(parse_programs).unwrap_or_default()
+    attribute(attributes, IFLA_XDP).map(parse_xdp_attribute).unwrap_or_default()
 }
 
-fn parse_programs(xdp: &[u8]) -> XdpPrograms {
-    /// `XDP_ATTACHED_MULTI`.
-    const MULTI: u8 = 4;
+fn parse_xdp_attribute(xdp: &[u8]) -> XdpPrograms {
+    const XDP_ATTACHED_MULTI: u8 = 4;
     // The kernel omits the id of a mode without a program.
     let id = |kind| attribute_u32(xdp, kind).unwrap_or(0);
     XdpPrograms {
-        has_multiple: attribute(xdp, IFLA_XDP_ATTACHED).is_some_and(|mode| mode.first() == Some(&MULTI)),
+        has_multiple_modes: attribute(xdp, IFLA_XDP_ATTACHED)
+            .is_some_and(|mode| mode.first() == Some(&XDP_ATTACHED_MULTI)),
         prog_id: id(IFLA_XDP_PROG_ID),
-        driver: id(IFLA_XDP_DRV_PROG_ID),
-        generic: id(IFLA_XDP_SKB_PROG_ID),
-        hardware: id(IFLA_XDP_HW_PROG_ID),
+        driver_prog_id: id(IFLA_XDP_DRV_PROG_ID),
+        generic_prog_id: id(IFLA_XDP_SKB_PROG_ID),
+        hardware_prog_id: id(IFLA_XDP_HW_PROG_ID),
     }
 }
 
@@ -222,7 +229,7 @@ fn set_program(
     let number = |fd: BorrowedFd<'_>| fd.as_raw_fd().cast_unsigned();
     let mut xdp = Attributes::default().u32(IFLA_XDP_FD, prog.map_or(NO_PROGRAM, number));
     if let Some(old) = expected {
-        flags |= FLAG_REPLACE;
+        flags |= XDP_FLAGS_REPLACE;
         xdp = xdp.u32(IFLA_XDP_EXPECTED_FD, number(old));
     }
     if flags != 0 {
@@ -232,7 +239,7 @@ fn set_program(
     socket.request(Request { kind: RTM_SETLINK, flags: 0, fixed: ifinfomsg(ifindex), attributes }, |_| {})
 }
 
-/// A program attached by netlink. The socket stays in the network namespace in which the interface index is valid.
+/// A program attached by netlink. The socket belongs to the interface's network namespace, even if the thread enters another one.
 #[derive(Debug)]
 struct XdpAttachment {
     socket: RtnetlinkSocket,
@@ -242,9 +249,10 @@ struct XdpAttachment {
 }
 
 impl XdpAttachment {
-    /// Detaches the program on kernels before 5.7, whose requests cannot name the expected program.
+    /// Detaches the program on kernels before 5.7, which do not know `XDP_FLAGS_REPLACE`: compares the attached program's id first.
     fn detach_by_id(&mut self) -> Result<(), NetlinkError> {
-        let attached = parse_interface(&query_interface_attributes(&mut self.socket, self.ifindex)?);
+        let attached =
+            parse_interface_attributes(&query_interface_attributes(&mut self.socket, self.ifindex)?);
         if !attached.prog_ids().contains(&sys::prog_info(&self.prog)?.id) {
             return Err(Errno(libc::ENOENT).into());
         }
@@ -263,7 +271,7 @@ impl Attachment for XdpAttachment {
             Err(error) if error.errno.0 == libc::EINVAL => {
                 self.detach_by_id().map_err(NetlinkError::into_logged_errno)
             }
-            // The interface is gone, and the attachment with it.
+            // The interface was removed, and the attachment with it.
             Err(error) if error.errno.0 == libc::ENODEV => Ok(()),
             Err(error) => Err(error.into_logged_errno()),
         }
@@ -285,17 +293,18 @@ impl Attachment for XdpAttachment {
     fn leak(self: Box<Self>) {}
 }
 
-fn describe(interface: InterfaceRef<'_>) -> String {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(interface: InterfaceRef<'_>) -> String {
     format!("xdp on {interface}")
 }
 
 fn hint(errno: Errno) -> Hint {
     match errno.0 {
         libc::EBUSY | libc::EEXIST => {
-            Hint("another program or link is attached already, perhaps in the other mode: see `xdp_query`")
+            Hint("another program or link is attached, perhaps in another mode: see `xdp_query`")
         }
         libc::EINVAL => Hint(
-            "is there such an interface in this network namespace, and was the program loaded for an interface?",
+            "no such interface in this network namespace, or the program was loaded for another interface, a devmap or a cpumap",
         ),
         libc::EOPNOTSUPP => Hint("the driver does not support XDP: try the generic mode"),
         _ => Hint::for_errno(errno),

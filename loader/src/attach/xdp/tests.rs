@@ -18,9 +18,9 @@ fn a_link_runs_its_program_in_either_mode_and_is_queried() {
             let link = xdp(prog.fd(), peer, mode).unwrap();
             let seen = xdp_query(peer).unwrap();
             assert_eq!(seen.prog_ids(), [prog.id()]);
-            assert_eq!(seen.generic != 0, mode == XdpMode::Generic);
-            assert_eq!(seen.driver != 0, mode != XdpMode::Generic);
-            assert!(link.fd().is_some() && !seen.has_multiple);
+            assert_eq!(seen.generic_prog_id != 0, mode == XdpMode::Generic);
+            assert_eq!(seen.driver_prog_id != 0, mode != XdpMode::Generic);
+            assert!(link.fd().is_some() && !seen.has_multiple_modes);
             prog.fires(link, send_on_pair);
             assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
         }
@@ -37,7 +37,7 @@ fn netlink_attaches_updates_and_detaches_its_own_program_only() {
         send_on_pair();
         assert!(prog.ran_since(0) && link.fd().is_none());
         link.update(other.fd()).unwrap();
-        assert_eq!(xdp_query(peer).unwrap().driver, other.id());
+        assert_eq!(xdp_query(peer).unwrap().driver_prog_id, other.id());
         other.fires(link, send_on_pair);
         assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
 
@@ -46,9 +46,9 @@ fn netlink_attaches_updates_and_detaches_its_own_program_only() {
             xdp_netlink(other.fd(), peer, XdpMode::Generic, XdpReplace::Expected(prog.fd())).unwrap();
         // `prog` is no longer attached: `other` stays.
         assert!(first.detach().is_err());
-        assert_eq!(xdp_query(peer).unwrap().generic, other.id());
+        assert_eq!(xdp_query(peer).unwrap().generic_prog_id, other.id());
         second.leak();
-        assert_eq!(xdp_query(peer).unwrap().generic, other.id());
+        assert_eq!(xdp_query(peer).unwrap().generic_prog_id, other.id());
         assert!(xdp_detach(peer, XdpMode::Generic, Some(prog.fd())).is_err());
         xdp_detach(peer, XdpMode::Generic, None).unwrap();
         assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
@@ -72,14 +72,14 @@ fn old_kernels_detach_by_program_id() {
         };
         xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap().leak();
         assert_eq!(attachment(&other).detach_by_id().unwrap_err().errno, Errno(libc::ENOENT));
-        assert_eq!(xdp_query(peer).unwrap().generic, prog.id());
+        assert_eq!(xdp_query(peer).unwrap().generic_prog_id, prog.id());
         attachment(&prog).detach_by_id().unwrap();
         assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
     });
 }
 
 #[test]
-fn a_detach_is_in_the_namespace_of_the_attachment() {
+fn detach_uses_the_network_namespace_of_the_attachment() {
     let Some(prog) = program() else { return };
     in_own_network(|| {
         let Some((_, peer)) = pair("veth") else { return };
@@ -90,7 +90,7 @@ fn a_detach_is_in_the_namespace_of_the_attachment() {
             assert_eq!(same, peer);
             let here = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap();
             link.detach().unwrap();
-            assert_eq!(xdp_query(peer).unwrap().generic, prog.id());
+            assert_eq!(xdp_query(peer).unwrap().generic_prog_id, prog.id());
             here.detach().unwrap();
         });
         assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
@@ -98,7 +98,7 @@ fn a_detach_is_in_the_namespace_of_the_attachment() {
 }
 
 #[test]
-fn a_kernel_with_links_is_known_as_one() {
+fn kernel_has_links_detects_links() {
     let Some(prog) = program() else { return };
     in_own_network(|| {
         if !crate::attach::test_support::kernel_before(5, 9, "links of XDP") {
@@ -120,7 +120,7 @@ fn errors_carry_the_extended_acknowledgement() {
         let missing = xdp(prog.fd(), 9999, XdpMode::Any).unwrap_err().to_string();
         assert!(
             missing.starts_with("xdp on interface 9999: cannot attach: ")
-                && missing.contains("is there such"),
+                && missing.contains("no such interface"),
             "{missing}"
         );
         assert!(
@@ -130,17 +130,17 @@ fn errors_carry_the_extended_acknowledgement() {
 }
 
 #[test]
-fn ids_of_one_mode_and_of_several() {
+fn prog_ids_of_one_mode_and_of_several() {
     let attributes = Attributes::default().bytes(IFLA_XDP_ATTACHED, &[1]).u32(IFLA_XDP_PROG_ID, 7);
-    assert_eq!(parse_programs(attributes.raw()).prog_ids(), [7]);
+    assert_eq!(parse_xdp_attribute(attributes.raw()).prog_ids(), [7]);
     let attributes = Attributes::default()
         .bytes(IFLA_XDP_ATTACHED, &[4])
         .u32(IFLA_XDP_DRV_PROG_ID, 7)
         .u32(IFLA_XDP_SKB_PROG_ID, 8);
-    let several = parse_programs(attributes.raw());
-    assert!(several.has_multiple);
+    let several = parse_xdp_attribute(attributes.raw());
+    assert!(several.has_multiple_modes);
     assert_eq!(several.prog_ids(), [7, 8]);
-    assert_eq!(parse_programs(&[]), XdpPrograms::default());
+    assert_eq!(parse_xdp_attribute(&[]), XdpPrograms::default());
 }
 
 #[test]

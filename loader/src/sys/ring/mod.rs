@@ -7,6 +7,6 @@ mod shared;
 
 pub(crate) use consumer::KernelRing;
 pub(crate) use perf::{PERF_MAP, PERF_OPEN, PerfRecord, PerfRing};
-pub(crate) use producer::{Reservation, Slot, UserRing};
+pub(crate) use producer::{Reservation, ReservedSample, UserRing};
 pub use shared::RingFault;
 pub(crate) use shared::{Claim, OpenFault};

@@ -1,5 +1,5 @@
-//! A ring that a process writes and a BPF program reads.
-#![expect(unsafe_code, reason = "samples are lent out of memory that the kernel reads")]
+//! The user ring buffer (`BPF_MAP_TYPE_USER_RINGBUF`): a process writes samples, and a BPF program reads them.
+#![expect(unsafe_code, reason = "reserved samples are slices of memory that the kernel reads")]
 
 use super::shared::{
     BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, RingSize, mapping_size,
@@ -34,20 +34,20 @@ pub(crate) struct UserRing {
 
 #[derive(Debug)]
 struct State {
-    /// The writer's position. The position in the shared page is only compared with it.
+    /// The writer's position. A different position in the shared page means that another process writes to the ring.
     position: usize,
-    /// Positions of the samples that are lent out.
-    lent: BTreeSet<usize>,
+    /// The positions of the samples that are reserved, and neither submitted nor discarded.
+    reserved: BTreeSet<usize>,
 }
 
-/// The invariant that samples are lent out only while the ring has room for them.
-const SAMPLES_ARE_IN_THE_RING: RingFault = RingFault::Invariant("lent samples fit the ring");
+/// The invariant that the ring has room for all reserved samples.
+const RESERVED_SAMPLES_FIT: RingFault = RingFault::Invariant("reserved samples fit the ring");
 
 /// The result of a reservation.
 #[derive(Debug)]
 pub(crate) enum Reservation<'r> {
-    Reserved(Slot<'r>),
-    /// The ring has too little room now.
+    Reserved(ReservedSample<'r>),
+    /// The ring has too little room until the program reads earlier samples.
     Full,
     /// The ring is smaller than the sample.
     TooLarge,
@@ -63,7 +63,7 @@ impl UserRing {
             reader: Mapping::new(map, 0, page_size(), Access::Read)?,
             writer,
             size,
-            state: Mutex::new(State { position, lent: BTreeSet::new() }),
+            state: Mutex::new(State { position, reserved: BTreeSet::new() }),
             _claim: claim,
         })
     }
@@ -73,65 +73,74 @@ impl UserRing {
         self.size.bytes()
     }
 
-    /// Reserves a sample of `len` bytes. Holds the lock only during the call.
+    /// Reserves a sample of `len` bytes (libbpf: `user_ring_buffer__reserve`). Holds the lock only during the call.
     pub(crate) fn reserve(&self, len: u32) -> Result<Reservation<'_>, RingFault> {
-        // Larger lengths would collide with the flags in the header.
+        // The header stores the length and two flags in 32 bits.
         if len >= DISCARDED {
             return Ok(Reservation::TooLarge);
         }
         let data_len = to_usize(len);
-        let Some(whole) = record_bytes(data_len).filter(|whole| *whole <= self.size.bytes()) else {
+        let Some(record_len) = record_bytes(data_len).filter(|len| *len <= self.size.bytes()) else {
             return Ok(Reservation::TooLarge);
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let start = state.position;
         let consumer = self.reader.load_acquire(0).ok_or(PAGES_ARE_MAPPED)?;
         let used = start.wrapping_sub(consumer);
-        let foreign = self.writer.load_acquire(0) != Some(start);
-        if used > self.size.bytes() || foreign || !start.is_multiple_of(8) {
+        let has_other_writer = self.writer.load_acquire(0) != Some(start);
+        if used > self.size.bytes() || has_other_writer || !start.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer, producer: start });
         }
-        // The kernel stops at a busy sample. If another process clears that flag, the reserved samples are still not reused.
-        let reserved = state.lent.iter().map(|at| start.wrapping_sub(*at));
-        let taken = reserved.fold(used, usize::max);
-        if self.size.bytes().checked_sub(taken).ok_or(SAMPLES_ARE_IN_THE_RING)? < whole {
+        // The kernel stops at a reserved sample, because its header is busy. The reader's position alone does not prove that the
+        // memory is free: another process could clear the busy flag, or write the position.
+        let distances = state.reserved.iter().map(|position| start.wrapping_sub(*position));
+        let taken = distances.fold(used, usize::max);
+        if self.size.bytes().checked_sub(taken).ok_or(RESERVED_SAMPLES_FIT)? < record_len {
             return Ok(Reservation::Full);
         }
-        let at = self.size.mapping_offset(start)?;
-        // The header's second half is the kernel's page offset, which user rings do not use.
-        let [second_half, data_start] = [4, HEADER].map(|bytes| at.checked_add(bytes));
-        let (second_half, data_start) = second_half.zip(data_start).ok_or(PAGES_ARE_MAPPED)?;
-        self.writer.swap_u32(at, len | BUSY).ok_or(PAGES_ARE_MAPPED)?;
-        self.writer.swap_u32(second_half, 0).ok_or(PAGES_ARE_MAPPED)?;
-        state.position = start.wrapping_add(whole);
-        state.lent.insert(start);
+        let header = self.size.mapping_offset(start)?;
+        // The header's second field (`pg_off`) is unused in user ring buffers.
+        let [page_offset, data_start] = [4, HEADER].map(|bytes| header.checked_add(bytes));
+        let (page_offset, data_start) = page_offset.zip(data_start).ok_or(PAGES_ARE_MAPPED)?;
+        self.writer.swap_u32(header, len | BUSY).ok_or(PAGES_ARE_MAPPED)?;
+        self.writer.swap_u32(page_offset, 0).ok_or(PAGES_ARE_MAPPED)?;
+        state.position = start.wrapping_add(record_len);
+        state.reserved.insert(start);
         self.writer.store_release(0, state.position).ok_or(PAGES_ARE_MAPPED)?;
         drop(state);
-        // SAFETY: the place was free: neither unread by the kernel nor lent out (checked above, under the lock), and it stays
-        // lent out until the slot is dropped. It is no longer than the ring, so it does not overlap itself. The kernel does not
-        // read a busy sample. This process has no other writer (the claim). The documentation of `UserRingBuffer` requires of its
-        // callers that no other process maps the ring writable, because the kernel allows that to any holder of the map.
+        // SAFETY: the memory of the sample was free, that is neither unread by the kernel nor reserved (checked above, under the
+        // lock). The memory stays reserved until the sample is dropped. The sample is no longer than the ring, so its memory does
+        // not overlap itself. The kernel does not read a busy sample. This process has no other writer (see `Claim`). The kernel
+        // lets every process with a descriptor of the map write to the ring; the documentation of `UserRingBuffer` requires of its
+        // callers that no other process does.
         let data = unsafe { self.writer.bytes_mut(data_start, data_len) };
         let data = data.ok_or(PAGES_ARE_MAPPED)?;
-        Ok(Reservation::Reserved(Slot { ring: self, start, at, len, data, submit: false }))
+        Ok(Reservation::Reserved(ReservedSample {
+            ring: self,
+            position: start,
+            header,
+            len,
+            data,
+            submit: false,
+        }))
     }
 }
 
 /// A reserved sample. Dropping it submits or discards the sample.
 #[derive(Debug)]
-pub(crate) struct Slot<'r> {
+pub(crate) struct ReservedSample<'r> {
     ring: &'r UserRing,
-    /// The sample's position.
-    start: usize,
-    /// The offset of the header in the mapping.
-    at: usize,
+    /// The sample's position in the ring.
+    position: usize,
+    /// The offset of the header in the mapping, in bytes.
+    header: usize,
     len: u32,
     data: &'r mut [u8],
-    /// Whether dropping the slot submits the sample.
+    /// Whether dropping submits the sample. Otherwise dropping discards the sample.
     pub(crate) submit: bool,
 }
 
-impl Slot<'_> {
+impl ReservedSample<'_> {
     pub(crate) fn data(&self) -> &[u8] {
         self.data
     }
@@ -141,15 +150,15 @@ impl Slot<'_> {
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for ReservedSample<'_> {
     fn drop(&mut self) {
         let header = if self.submit { self.len } else { self.len | DISCARDED };
-        // The kernel may read the data as soon as the header is not busy, so the reference ends before that.
+        // The kernel may read the data as soon as the header is not busy, so the slice must end first.
         self.data = &mut [];
-        if self.ring.writer.swap_u32(self.at, header).is_none() {
+        if self.ring.writer.swap_u32(self.header, header).is_none() {
             log::error!("{PAGES_ARE_MAPPED}");
         }
-        self.ring.state.lock().unwrap_or_else(PoisonError::into_inner).lent.remove(&self.start);
+        self.ring.state.lock().unwrap_or_else(PoisonError::into_inner).reserved.remove(&self.position);
     }
 }
 
@@ -162,7 +171,7 @@ mod tests {
     use core_relo_object::object::MapType;
     use std::os::fd::AsFd as _;
 
-    /// A ring of a page over plain memory, and that memory: the reader's page, the writer's page, the data.
+    /// Returns a ring of one page in a memory file, and a mapping of that file: the reader's page, the writer's page, the data.
     fn ring(id: u32) -> (UserRing, Mapping) {
         let page = page_size();
         let file = memory_file(page * 4);
@@ -173,11 +182,11 @@ mod tests {
         (UserRing::open(file.as_fd(), &info).unwrap(), memory)
     }
 
-    fn slot(ring: &UserRing, len: u32) -> Option<Slot<'_>> {
+    fn reserve(ring: &UserRing, len: u32) -> Option<ReservedSample<'_>> {
         match ring.reserve(len).unwrap() {
-            Reservation::Reserved(slot) => Some(slot),
+            Reservation::Reserved(sample) => Some(sample),
             Reservation::Full => None,
-            Reservation::TooLarge => panic!("{len} are too many"),
+            Reservation::TooLarge => panic!("{len} bytes are too large"),
         }
     }
 
@@ -186,9 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_busy_until_it_is_given_away() {
+    fn a_sample_is_busy_until_it_is_submitted_or_discarded() {
         let (ring, memory) = ring(u32::MAX - 10);
-        let (mut first, second) = (slot(&ring, 5).unwrap(), slot(&ring, 0).unwrap());
+        let (mut first, second) = (reserve(&ring, 5).unwrap(), reserve(&ring, 0).unwrap());
         assert_eq!((header(&memory, 0), header(&memory, 16)), (5 | BUSY, BUSY));
         assert_eq!(memory.load_acquire(page_size()), Some(24));
         first.data_mut().copy_from_slice(b"hello");
@@ -201,21 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_out_is_not_given_twice() {
+    fn memory_of_a_reserved_sample_is_not_reserved_again() {
         let (ring, memory) = ring(u32::MAX - 11);
         let half = u32::try_from(page_size() / 2 - 8).unwrap();
-        let held = slot(&ring, half).unwrap();
-        drop(slot(&ring, half).unwrap());
-        assert!(slot(&ring, 0).is_none(), "it is full");
-        // Somebody says that all was read, though the first half is still held.
+        let first_half = reserve(&ring, half).unwrap();
+        drop(reserve(&ring, half).unwrap());
+        assert!(reserve(&ring, 0).is_none(), "the ring is full");
+        // Another process moves the reader's position past the first half, which is still reserved.
         memory.write(0, page_size().as_bytes()).unwrap();
-        assert!(slot(&ring, 0).is_none());
-        drop(held);
-        assert!(slot(&ring, half).is_some());
+        assert!(reserve(&ring, 0).is_none());
+        drop(first_half);
+        assert!(reserve(&ring, half).is_some());
     }
 
     #[test]
-    fn positions_that_cannot_be_are_refused() {
+    fn inconsistent_positions_are_refused() {
         let (ring, memory) = ring(u32::MAX - 12);
         memory.write(0, 8usize.as_bytes()).unwrap();
         assert_eq!(ring.reserve(1).unwrap_err(), RingFault::Positions { consumer: 8, producer: 0 });
@@ -223,7 +232,7 @@ mod tests {
         memory.write(page_size(), 64usize.as_bytes()).unwrap();
         assert_eq!(ring.reserve(1).unwrap_err(), RingFault::Positions { consumer: 0, producer: 0 });
         memory.write(page_size(), 0usize.as_bytes()).unwrap();
-        assert!(slot(&ring, 1).is_some());
+        assert!(reserve(&ring, 1).is_some());
         assert!(matches!(ring.reserve(u32::MAX), Ok(Reservation::TooLarge)));
         assert!(matches!(ring.reserve(DISCARDED), Ok(Reservation::TooLarge)));
     }
@@ -232,19 +241,19 @@ mod tests {
     fn samples_are_whole_and_in_order_while_another_thread_reads() {
         const SAMPLES: u8 = 9;
         let (ring, memory) = ring(u32::MAX - 13);
-        let whole = ring.size() / 4;
-        let data_len = whole - HEADER;
+        let record_len = ring.size() / 4;
+        let data_len = record_len - HEADER;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for n in 0..SAMPLES {
-                    let mut slot = loop {
-                        match slot(&ring, u32::try_from(data_len).unwrap()) {
-                            Some(slot) => break slot,
+                    let mut sample = loop {
+                        match reserve(&ring, u32::try_from(data_len).unwrap()) {
+                            Some(sample) => break sample,
                             None => std::thread::yield_now(),
                         }
                     };
-                    slot.data_mut()[..16].fill(n);
-                    slot.submit = true;
+                    sample.data_mut()[..16].fill(n);
+                    sample.submit = true;
                 }
             });
             let mut consumer = 0;
@@ -258,7 +267,7 @@ mod tests {
                 assert_eq!(header(&memory, at), u32::try_from(data_len).unwrap());
                 memory.read(page_size() * 2 + at + HEADER, &mut data).unwrap();
                 assert_eq!(data, [n; 16]);
-                consumer += whole;
+                consumer += record_len;
                 memory.store_release(0, consumer).unwrap();
             }
         });
