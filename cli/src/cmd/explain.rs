@@ -76,7 +76,7 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
             None => describe::is_unresolved(planned),
             Some(wanted) => {
                 let section = wanted.section.as_ref();
-                wanted.number == record.index
+                wanted.number == record.index_in_section
                     && section.is_none_or(|s| s.as_bytes() == record.section.as_bytes())
             }
         }

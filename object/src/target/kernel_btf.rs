@@ -238,7 +238,7 @@ impl KernelBtf {
                 None => passed_over += 1,
             }
         }
-        Ok(self.target(false)?.with_modules(modules).with_modules_passed_over(passed_over))
+        Ok(self.target(false)?.with_modules(modules).with_excluded_modules(passed_over))
     }
 }
 
