@@ -11,15 +11,15 @@ use std::{
     process::ExitCode,
 };
 
-/// The exit status of the command, from good to bad.
+/// The exit status of the command. A later variant is worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ExitStatus {
-    /// Every relocation resolves.
+    /// 0: every relocation resolves, or everything was loaded.
     #[default]
     Resolved,
-    /// Some relocations are poisoned or fail.
+    /// 1: a relocation is poisoned or fails, or the kernel refused a program or map.
     Unresolved,
-    /// The result is unknown: bad input, or output that cannot be written.
+    /// 2: the result is unknown, because of bad input or an output that cannot be written.
     Unknown,
 }
 
@@ -53,7 +53,7 @@ impl Console<'_> {
         self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))
     }
 
-    /// Reports bad input on stderr, and on stdout too if the format is JSON.
+    /// Reports bad input on stderr in one line. If the format is JSON, stdout gets a line, too.
     pub(crate) fn fail(&mut self, bad: &BadInput) -> io::Result<()> {
         if self.format == Format::Json {
             self.out.json(&Failure::new(bad))?;
@@ -61,7 +61,7 @@ impl Console<'_> {
         self.error(bad)
     }
 
-    /// Prints a note on stderr. The exit status stays.
+    /// Prints a note on stderr. The exit status does not change.
     pub(crate) fn note(&mut self, note: &str) -> io::Result<()> {
         self.err.line(format_args!("core-relo: note: {note}"))
     }

@@ -29,7 +29,7 @@ pub(crate) fn program_name(planned: &PlannedReloc<'_>) -> Option<String> {
 
 /// Returns the source position: `exec.bpf.c:41:17`, or `exec.bpf.c:41` without a column. `None` without line information.
 pub(crate) fn source_position(planned: &PlannedReloc<'_>) -> Option<String> {
-    let source = planned.source()?;
+    let source = planned.source_line()?;
     let file = source.file.shortened();
     Some(match source.column {
         0 => format!("{file}:{}", source.line),
@@ -44,7 +44,7 @@ pub(crate) fn record_position(planned: &PlannedReloc<'_>) -> String {
         Some(insn) => format!("insn {insn}"),
         None => format!("byte {}", record.relo.insn_offset),
     };
-    format!("{}, {instruction}, relocation {}", record.section.shortened(), record.index)
+    format!("{}, {instruction}, relocation {}", record.section.shortened(), record.index_in_section)
 }
 
 /// Returns the text of a relocation's warning.

@@ -1,4 +1,4 @@
-//! Running a command: chooses its output streams, their colours, and its function.
+//! The dispatch of commands: the output streams and colours of a command, and the function that runs it.
 
 use crate::{
     args::{Args, Command, format::Color, gen_object::GenCommand},
@@ -41,13 +41,14 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Man { command } => cmd::man::run(&mut console, command.as_deref()),
     };
     match result.and_then(|()| console.out.flush()) {
-        // The reader of the output wants no more, as `head`. The results so far decide the exit status.
+        // The reader of the output, for example `head`, stopped reading. The exit status is that of the results so far.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(console.exit),
         result => result.map(|()| console.exit),
     }
 }
 
-/// Returns the stream for the report, and whether it gets colours: stdout, or stderr if the command writes a file to stdout.
+/// Returns the stream for the report, and whether it gets colours. The stream is stdout, or stderr if the command writes a file to
+/// stdout.
 fn report_stream(args: &Args) -> (Box<dyn Write>, bool) {
     if args.command.output_paths().into_iter().any(output::is_stdout) {
         let has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));

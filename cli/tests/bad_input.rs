@@ -236,10 +236,10 @@ fn missing_programs_relocations_and_types_are_named() {
         assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{run:?}");
         assert!(run.err.contains(what), "{}", run.err);
     }
-    let run = f.run(["btf", "dump", "linux-6.1.btf", "--name", "nosuch"]);
+    let run = f.run(["btf", "dump", "linux-6.1.btf", "--type-name", "nosuch"]);
     assert!(run.exit == 2 && run.err.contains("no type `nosuch`"), "{run:?}");
-    let run = f.run(["btf", "dump", "linux-6.1.btf", "--id", "99999"]);
-    assert!(run.exit == 2 && run.err.contains("no type [99999]"), "{run:?}");
+    let run = f.run(["btf", "dump", "linux-6.1.btf", "--type-id", "99999"]);
+    assert!(run.exit == 2 && run.err.contains("no type [99999], expected [1] to "), "{run:?}");
 }
 
 #[test]

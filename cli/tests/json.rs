@@ -160,7 +160,7 @@ fn bad_input_lines_match_the_schema() {
 
 #[test]
 fn btf_dump_lines_have_the_documented_keys() {
-    let run = run(["btf", "dump", "linux-6.1.btf", "--name", "linux_binprm", "--format", "json"]);
+    let run = run(["btf", "dump", "linux-6.1.btf", "--type-name", "linux_binprm", "--format", "json"]);
     let lines = run.lines();
     assert_eq!(lines[0]["kind"], "STRUCT");
     assert_eq!(keys(&lines[0]), ["id", "kind", "name", "size", "vlen", "members"]);

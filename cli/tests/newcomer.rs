@@ -270,7 +270,7 @@ fn an_id_needs_no_option() {
         let both = show(&[missing, "--id", missing]);
         assert!(both.exit == 2 && both.err.contains("cannot be used with"), "{kind}: {}", both.err);
         let name = show(&["handle_exec"]);
-        assert!(name.exit == 2 && name.err.contains("for a name --name"), "{kind}: {}", name.err);
+        assert!(name.exit == 2 && name.err.contains("use --name for a name"), "{kind}: {}", name.err);
         assert_eq!(show(&[]).exit, 2, "{kind}");
     }
     for kind in ["prog", "map"] {

@@ -81,4 +81,4 @@ pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
 pub use name::Name;
 pub use plan::Plan;
 pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError, SourceLine};
-pub use target::{Source, Target};
+pub use target::{Target, TargetBtf};

@@ -56,8 +56,8 @@ pub enum RelocsError {
 pub struct Record<'o> {
     /// The ELF section's name.
     pub section: Name<'o>,
-    /// The record's index in its group (`struct btf_ext_info_sec`), from 0: libbpf's "relo #N".
-    pub index: u32,
+    /// The record's index among those of the same section (`struct btf_ext_info_sec`), from 0: libbpf's "relo #N".
+    pub index_in_section: u32,
     /// The record as the compiler wrote it.
     pub relo: CoreRelo,
     /// The instruction, if the record's offset is a multiple of 8.
@@ -123,7 +123,7 @@ impl<'o> Relocs<'o> {
             let section = name.ok_or(RelocsError::SectionName(group.name()))?;
             let section_index = section_indices.get(section.as_bytes()).copied();
             let lines = lines.get(&section).map_or(&[][..], Vec::as_slice);
-            for (relo, index) in group.records().zip(0u32..) {
+            for (relo, index_in_section) in group.records().zip(0u32..) {
                 let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
                 let section_code = section_index.and_then(|index| code.get(index));
                 let function_index = section_code.zip(insn).and_then(|(code, insn)| code.function_at(insn));
@@ -131,7 +131,7 @@ impl<'o> Relocs<'o> {
                 let spec = spec::parse_access(btf, &relo);
                 records.push(Record {
                     section,
-                    index,
+                    index_in_section,
                     relo,
                     insn,
                     spec,
@@ -176,7 +176,7 @@ impl<'o> Relocs<'o> {
     }
 
     /// Returns the source line of a record's instruction.
-    pub fn source(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
+    pub fn source_line(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
         let info = record.source?;
         Some(SourceLine {
             file: self.btf.name(info.file)?,
@@ -316,10 +316,11 @@ mod tests {
                 ]
             );
             assert_eq!(plan.get(0).unwrap().function().map(|f| f.name), Some(&b"kept"[..]));
-            let sources: Vec<_> = plan.iter().map(|p| p.source().map(|s| (s.line, s.column))).collect();
+            let sources: Vec<_> = plan.iter().map(|p| p.source_line().map(|s| (s.line, s.column))).collect();
             assert_eq!(sources, [Some((41, 5)), Some((7, 0)), None], "lines are sorted by instruction first");
-            assert_eq!(plan.get(0).unwrap().source().unwrap().text.as_bytes(), b"return s->a;");
-            let indices: Vec<_> = relocs.records().iter().map(|r| (r.section.as_bytes(), r.index)).collect();
+            assert_eq!(plan.get(0).unwrap().source_line().unwrap().text.as_bytes(), b"return s->a;");
+            let indices: Vec<_> =
+                relocs.records().iter().map(|r| (r.section.as_bytes(), r.index_in_section)).collect();
             assert_eq!(indices, [(&b".text"[..], 0), (b".text", 1), (b"gone", 0)]);
             let unselected = Plan::with_options(&relocs, &target, crate::plan::Options::default(), |_| false);
             assert_eq!(unselected.get(0).unwrap().decision(), Ok(Decision::Skip(SkipReason::NotSelected)));

@@ -6,71 +6,71 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 /// The kernel against which an object is relocated.
 #[derive(Clone, Debug)]
 pub struct Target<'t> {
-    main: Source<'t>,
-    modules: Vec<Source<'t>>,
-    skipped_modules: usize,
+    main: TargetBtf<'t>,
+    modules: Vec<TargetBtf<'t>>,
+    excluded_module_count: usize,
 }
 
-/// A BTF of a target, and its name.
+/// The BTF of vmlinux or of a module, with its name and its index.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Source<'t> {
+pub struct TargetBtf<'t> {
     /// `vmlinux`, or the module's name.
     pub name: String,
     /// The types.
     pub btf: Arc<Btf<'t>>,
-    /// The index of `btf`, if there is one.
+    /// An index of the type names in `btf`, which speeds up the search for candidates.
     pub index: Option<Arc<NameIndex>>,
 }
 
 impl<'t> Target<'t> {
-    /// Returns a target of one BTF. Explanations use the `name`, usually `vmlinux`.
+    /// Creates a target of one BTF. Explanations print the `name`, usually `vmlinux`.
     pub fn new(name: impl Into<String>, main: Arc<Btf<'t>>) -> Self {
         Self {
-            main: Source { name: name.into(), btf: main, index: None },
+            main: TargetBtf { name: name.into(), btf: main, index: None },
             modules: Vec::new(),
-            skipped_modules: 0,
+            excluded_module_count: 0,
         }
     }
 
-    /// Adds modules, in the order of the search.
+    /// Adds modules. A type without a candidate in the main BTF is searched in the modules, in this order.
     #[must_use]
     pub fn with_modules(mut self, modules: impl IntoIterator<Item = (String, Arc<Btf<'t>>)>) -> Self {
-        self.modules.extend(modules.into_iter().map(|(name, btf)| Source { name, btf, index: None }));
+        self.modules.extend(modules.into_iter().map(|(name, btf)| TargetBtf { name, btf, index: None }));
         self
     }
 
-    /// Adds a number of modules that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations count them.
+    /// Adds to the number of modules those that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations print the number.
     #[must_use]
-    pub const fn with_modules_passed_over(mut self, count: usize) -> Self {
-        self.skipped_modules = self.skipped_modules.saturating_add(count);
+    pub const fn with_excluded_modules(mut self, count: usize) -> Self {
+        self.excluded_module_count = self.excluded_module_count.saturating_add(count);
         self
     }
 
-    /// Adds an index of the main BTF, which pays off for many objects.
+    /// Adds an index of the main BTF. Building the index takes longer than one search, so it is for targets of many objects.
     #[must_use]
     pub fn with_index(mut self, index: Arc<NameIndex>) -> Self {
         self.main.index = Some(index);
         self
     }
 
-    /// Returns the main BTF.
-    pub fn main(&self) -> &Source<'t> {
+    /// Returns the main BTF: that of vmlinux.
+    pub fn main(&self) -> &TargetBtf<'t> {
         &self.main
     }
 
-    /// Returns the modules.
-    pub fn modules(&self) -> &[Source<'t>] {
+    /// Returns the BTFs of the modules. Modules that the filter excluded are missing.
+    pub fn modules(&self) -> &[TargetBtf<'t>] {
         &self.modules
     }
 
-    /// Returns the number of modules, the excluded modules included.
+    /// Returns the number of modules, including the excluded ones.
     pub fn module_count(&self) -> usize {
-        self.modules.len().saturating_add(self.skipped_modules)
+        self.modules.len().saturating_add(self.excluded_module_count)
     }
 
-    /// Returns a BTF by its index: 0 is the main BTF, and the modules follow.
-    pub(crate) fn source(&self, index: usize) -> Option<&Source<'t>> {
+    /// Returns a BTF by the index in a [`Candidate`](crate::resolve::Candidate): 0 is the main BTF, and the modules follow.
+    pub(crate) fn btf(&self, index: usize) -> Option<&TargetBtf<'t>> {
         match index.checked_sub(1) {
             None => Some(&self.main),
             Some(module) => self.modules.get(module),
@@ -85,11 +85,11 @@ mod tests {
 
     #[test]
     fn threads_can_share_a_target_and_plans() {
-        fn shared<T: Send + Sync>() {}
-        shared::<Target<'_>>();
-        shared::<NameIndex>();
-        shared::<Relocs<'_>>();
-        shared::<Plan<'_>>();
-        shared::<Objects<'_>>();
+        fn assert_shareable<T: Send + Sync>() {}
+        assert_shareable::<Target<'_>>();
+        assert_shareable::<NameIndex>();
+        assert_shareable::<Relocs<'_>>();
+        assert_shareable::<Plan<'_>>();
+        assert_shareable::<Objects<'_>>();
     }
 }

@@ -23,7 +23,7 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explain: bool) -> Resul
         };
         Record {
             section: record.section.to_string(),
-            index: record.index,
+            index: record.index_in_section,
             kind: record.relo.kind.raw(),
             root: record.relo.root.0,
             outcome,

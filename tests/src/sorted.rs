@@ -86,8 +86,8 @@ pub fn search_variants(target: &Target<'static>) -> Vec<(&'static str, Target<'s
         btf.trust_order().then(|| Arc::new(btf))
     };
     if let Some(main) = trusted(main) {
-        let module = |source: &core_relo::Source<'static>| {
-            (source.name.clone(), trusted(&source.btf).unwrap_or_else(|| Arc::clone(&source.btf)))
+        let module = |module: &core_relo::TargetBtf<'static>| {
+            (module.name.clone(), trusted(&module.btf).unwrap_or_else(|| Arc::clone(&module.btf)))
         };
         let modules: Vec<_> = target.modules().iter().map(module).collect();
         variants.push(("by bisection", Target::new("vmlinux", main).with_modules(modules)));

@@ -67,9 +67,9 @@ fn check(object: &Path, target: &Path, expected: &[&Expectation]) -> Vec<String>
     let plan = Plan::new(&relocs, &kernel);
     let mut failures = Vec::new();
     for e in expected {
-        let planned = plan
-            .iter()
-            .find(|p| p.record().index == e.index && p.record().section.as_bytes() == e.section.as_bytes());
+        let planned = plan.iter().find(|p| {
+            p.record().index_in_section == e.index && p.record().section.as_bytes() == e.section.as_bytes()
+        });
         let actual = planned.map_or("no such record".to_owned(), |p| describe(&p, e));
         let values = e.values.map_or(String::new(), |(local, target)| format!(" {local}->{target}"));
         let wanted = format!("{} {}{values}", e.kind, e.outcome);

@@ -61,7 +61,7 @@ fn with_modules(
             skipped += 1;
         }
     }
-    Ok(target.with_modules(modules).with_modules_passed_over(skipped))
+    Ok(target.with_modules(modules).with_excluded_modules(skipped))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

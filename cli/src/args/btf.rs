@@ -2,44 +2,44 @@
 
 use crate::args::{
     format::{BtfDumpFormat, Format},
-    kernel_objects::{ListArgs, ObjectSelector, parse_id},
+    kernel_objects::{ListArgs, ObjectSelector},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-const BTF_LIST: &str = "Example:
+const BTF_LIST_HELP: &str = "Example:
   core-relo btf list
 
 Needs CAP_SYS_ADMIN.";
-const BTF_SHOW: &str = "Examples:
+const BTF_SHOW_HELP: &str = "Examples:
   core-relo btf show 1
   core-relo btf show --name nf_conntrack --format json
 
 Needs CAP_SYS_ADMIN.";
-const DUMP: &str = "Examples:
-  core-relo btf dump /sys/kernel/btf/vmlinux --name task_struct
+const BTF_DUMP_HELP: &str = "Examples:
+  core-relo btf dump /sys/kernel/btf/vmlinux --type-name task_struct
   core-relo btf dump /sys/kernel/btf/veth --format json
-  core-relo btf dump veth.ko --base vmlinux --id 142000
+  core-relo btf dump veth.ko --base vmlinux --type-id 142000
   core-relo btf dump --kernel-id 12";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BtfCommand {
-    /// Print types, from a file or from the kernel
-    #[command(after_help = DUMP)]
+    /// Print types, from a file or from the running kernel
+    #[command(after_help = BTF_DUMP_HELP)]
     Dump(BtfDumpArgs),
-    /// List the BTF in the kernel, one line each
-    #[command(after_help = BTF_LIST)]
+    /// List the BTF data in the running kernel, one per line
+    #[command(after_help = BTF_LIST_HELP)]
     List(ListArgs),
-    /// Show everything that the kernel reports about BTF
-    #[command(after_help = BTF_SHOW)]
+    /// Show everything that the kernel reports about BTF data
+    #[command(after_help = BTF_SHOW_HELP)]
     Show(BtfShowArgs),
 }
 
-/// The BTFs to show; BTF cannot be pinned
+/// The selection of BTF data: one of an id and a name, since BTF cannot be pinned
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct BtfSelector {
-    /// The BTF with this id, as --id
+    /// The BTF with this id; short for --id
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) positional_id: Option<u32>,
     /// The BTF with this id
@@ -48,6 +48,11 @@ pub(crate) struct BtfSelector {
     /// The BTF with this name: `vmlinux`, or the name of a module
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+}
+
+/// Parses the id of a BTF.
+fn parse_id(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected an id (a number); use --name for a name".to_owned())
 }
 
 impl From<&BtfSelector> for ObjectSelector {
@@ -74,13 +79,13 @@ pub(crate) struct BtfDumpArgs {
     /// The BTF with this id in the running kernel, as in `btf list`
     #[arg(long, value_name = "N", conflicts_with_all = ["path", "base"])]
     pub(crate) kernel_id: Option<u32>,
-    /// Only the type with this id
-    #[arg(long, value_name = "N")]
-    pub(crate) id: Option<u32>,
-    /// Only types with this name
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// Base of a split BTF [default: `vmlinux` in the same folder]
+    /// Print only the type with this id; it may be a type of the base
+    #[arg(long, value_name = "N", alias = "id")]
+    pub(crate) type_id: Option<u32>,
+    /// Print only types with this name
+    #[arg(long, value_name = "NAME", alias = "name")]
+    pub(crate) type_name: Option<String>,
+    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same folder]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     /// Output format

@@ -4,7 +4,7 @@ use crate::args::format::Format;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-const OBJECT: &str = "Examples:
+const GEN_OBJECT_HELP: &str = "Examples:
   core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
   core-relo gen object prog.bpf.o *.bpf.o && core-relo check prog.bpf.o
 
@@ -12,10 +12,10 @@ Works like `bpftool gen object`: joins sections with the same name, resolves sym
 Global functions and variables that several files share need BTF (clang -g). Exit status 0 if the object was written, else 2.";
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = OBJECT)]
+#[command(after_help = GEN_OBJECT_HELP)]
 pub(crate) enum GenCommand {
     /// Link several objects into one
-    #[command(after_help = OBJECT)]
+    #[command(after_help = GEN_OBJECT_HELP)]
     Object(GenObjectArgs),
 }
 

@@ -4,105 +4,105 @@ use crate::args::format::Format;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-const PROG: &str = "Examples:
+const PROG_HELP: &str = "Examples:
   core-relo prog list
   core-relo prog show --name handle_exec
   core-relo prog dump 42
   core-relo prog list --format json | jq 'select(.run_cnt > 0)'
 
 Needs CAP_SYS_ADMIN. Exit status: 0 if everything was read, 2 if not.";
-const PROG_LIST: &str = "Example:
+const PROG_LIST_HELP: &str = "Example:
   core-relo prog list";
-const PROG_SHOW: &str = "Examples:
+const PROG_SHOW_HELP: &str = "Examples:
   core-relo prog show 42
   core-relo prog show --pinned /sys/fs/bpf/handle_exec --format json";
-const PROG_DUMP: &str = "Examples:
+const PROG_DUMP_HELP: &str = "Examples:
   core-relo prog dump 42
   core-relo prog dump --name handle_exec --raw
   core-relo prog dump 42 --format json | jq -r 'select(.call) | .call.name'
 
-Prints the translated instructions, after the verifier has rewritten them. Maps and called functions have names. A call prints as `#N`
-if /proc/kallsyms hides addresses from this user.";
-const MAP: &str = "Examples:
+Prints the translated instructions, after the verifier has rewritten them, with the names of maps and called functions. A called
+function is printed as `#N` if /proc/kallsyms hides addresses from this user.";
+const MAP_HELP: &str = "Examples:
   core-relo map list
   core-relo map show --name events
   core-relo map dump --pinned /sys/fs/bpf/counts
 
 Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 0 if everything was read, 2 if not.";
-const MAP_LIST: &str = "Example:
+const MAP_LIST_HELP: &str = "Example:
   core-relo map list";
-const MAP_SHOW: &str = "Examples:
+const MAP_SHOW_HELP: &str = "Examples:
   core-relo map show 7
   core-relo map show --name events --format json";
-const MAP_DUMP: &str = "Examples:
+const MAP_DUMP_HELP: &str = "Examples:
   core-relo map dump 7
   core-relo map dump --name counts --types
   core-relo map dump --name .rodata
   core-relo map dump --pinned /sys/fs/bpf/counts --format json | jq .value
 
-Without BTF, or with --hex, keys and values are printed as bytes. A data section is a map of one element, named after the object and
-the section: --name .rodata selects those of all objects. Its pin has no dot: _rodata.";
-const LINK: &str = "Examples:
+Without BTF, or with --hex, keys and values are printed as bytes. A data section is a map of one element, whose name consists of
+those of the object and the section. --name .rodata selects the map of each object. The name of its pin has no dot: _rodata.";
+const LINK_HELP: &str = "Examples:
   core-relo link list
   core-relo link show 3
 
 Needs CAP_SYS_ADMIN. A link has no name: --name is the name of its program. Exit status: 0 if everything was read, 2 if not.";
-const LINK_LIST: &str = "Example:
+const LINK_LIST_HELP: &str = "Example:
   core-relo link list";
-const LINK_SHOW: &str = "Examples:
+const LINK_SHOW_HELP: &str = "Examples:
   core-relo link show 3
   core-relo link show --name handle_exec --format json";
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = PROG)]
+#[command(after_help = PROG_HELP)]
 pub(crate) enum ProgCommand {
     /// List the programs, one per line
-    #[command(after_help = PROG_LIST)]
+    #[command(after_help = PROG_LIST_HELP)]
     List(ListArgs),
     /// Show everything that the kernel reports about programs
-    #[command(after_help = PROG_SHOW)]
+    #[command(after_help = PROG_SHOW_HELP)]
     Show(ShowArgs),
     /// Print the translated instructions (xlated), with source lines
-    #[command(after_help = PROG_DUMP)]
+    #[command(after_help = PROG_DUMP_HELP)]
     Dump(ProgDumpArgs),
 }
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = MAP)]
+#[command(after_help = MAP_HELP)]
 pub(crate) enum MapCommand {
     /// List the maps, one per line
-    #[command(after_help = MAP_LIST)]
+    #[command(after_help = MAP_LIST_HELP)]
     List(ListArgs),
     /// Show everything that the kernel reports about maps
-    #[command(after_help = MAP_SHOW)]
+    #[command(after_help = MAP_SHOW_HELP)]
     Show(ShowArgs),
-    /// Print the elements, by the BTF types of keys and values
-    #[command(after_help = MAP_DUMP)]
+    /// Print the elements, formatted by the BTF types of keys and values
+    #[command(after_help = MAP_DUMP_HELP)]
     Dump(MapDumpArgs),
 }
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = LINK)]
+#[command(after_help = LINK_HELP)]
 pub(crate) enum LinkCommand {
     /// List the links, one per line
-    #[command(after_help = LINK_LIST)]
+    #[command(after_help = LINK_LIST_HELP)]
     List(ListArgs),
     /// Show everything that the kernel reports about links
-    #[command(after_help = LINK_SHOW)]
+    #[command(after_help = LINK_SHOW_HELP)]
     Show(ShowArgs),
 }
 
-/// The objects to show
+/// The selection of programs, maps or links: one of an id, a name and a pin
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ObjectSelector {
-    /// The object with this id, as --id
+    /// The object with this id; short for --id
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) positional_id: Option<u32>,
     /// The object with this id
     #[arg(long, value_name = "N")]
     pub(crate) id: Option<u32>,
-    /// All objects with this name; of a data section's map, the section's name is enough: `.rodata`
+    /// All objects with this name. The map of a data section also has the section's name, such as `.rodata`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The object pinned at this path
@@ -110,9 +110,10 @@ pub(crate) struct ObjectSelector {
     pub(crate) pinned: Option<PathBuf>,
 }
 
-/// Parses an id.
-pub(super) fn parse_id(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| "expected a number; for a name --name, for a pin --pinned".to_owned())
+/// Parses the id of a program, map or link.
+fn parse_id(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| "expected an id (a number); use --name for a name, --pinned for a pin".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use crate::args::format::Format;
 use clap::{Args, ValueHint};
 use std::{path::PathBuf, str::FromStr};
 
-pub(crate) const LOAD: &str = "Examples:
+pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o                           load, report the result, and unload
   core-relo load prog.bpf.o --dry-run                 the load plan
   core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
@@ -14,12 +14,12 @@ pub(crate) const LOAD: &str = "Examples:
 
 Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
 until Ctrl-C. With --pin, programs are pinned in DIR, maps in DIR/maps and links in DIR/links, and stay after the command.
-If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, the last step pins
-the new maps by name; nothing removes these pins. If a signal arrives before everything is loaded (SIGINT, SIGTERM, SIGHUP,
-SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXCPU), the command removes all its objects from the kernel, and the
-signal ends the process. A complete load stays.
+If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, the command also pins
+new maps of this kind by name, as its last step; it never removes these pins. If a signal arrives before everything is loaded (SIGINT,
+SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXCPU), the command unloads everything that it loaded,
+and the signal ends the process. A complete load stays.
 Exit status: 0 if everything was loaded, 1 if the kernel refused something, 2 for bad input or wrong usage.";
-pub(crate) const RUN: &str = "Examples:
+pub(crate) const RUN_HELP: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
 
@@ -27,11 +27,11 @@ Loads one program and runs it with BPF_PROG_TEST_RUN, which some program types d
 that take packets get 64 zero bytes. Nothing stays loaded, even after SIGINT, SIGTERM or SIGHUP.
 Exit status: 0 if the program ran (whatever it returned), 1 if the kernel refused it, 2 for bad input or wrong usage.";
 
-/// Settings of the object before it is loaded
+/// Settings that apply before an object is loaded
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SetupArgs {
     /// Set a global variable before loading, also in an arena or a struct_ops map; may be given several times. VALUE is a number,
-    /// true or false, text for an array of char, an enumerator, comma-separated numbers for an array (missing ones become 0), or
+    /// true or false, text for an array of char, an enumerator, comma-separated numbers for an array (missing elements become 0), or
     /// hex:0011… (the bytes) for any type. NAME may be a path to a member or element, such as `config.ports[2]`. SECTION/NAME
     /// selects one of two static variables with the same name. `inspect` lists all names
     #[arg(long, value_name = "NAME=VALUE")]
@@ -70,10 +70,10 @@ pub(crate) struct LoadArgs {
     /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, requires = "dry_run")]
     pub(crate) btf: Option<PathBuf>,
-    /// Relocate against these types instead of the kernel's own (for kernels without BTF)
+    /// Relocate against the BTF in this file instead of the kernel's own, for kernels without BTF
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "btf")]
     pub(crate) relocate_against: Option<PathBuf>,
-    /// Attach every program whose section names the target, and every struct_ops map
+    /// Attach every program whose section name contains the attach target, and every struct_ops map
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
     /// Pin everything below this folder of a bpffs; the folder is created if its parent exists

@@ -31,7 +31,7 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 const GLOBAL: &str = "Global options";
 
-const EXIT: &str = "Exit status: 0 if every relocation resolves, or everything was loaded; 1 if a relocation is poisoned or \
+const EXIT_STATUS_HELP: &str = "Exit status: 0 if every relocation resolves, or everything was loaded; 1 if a relocation is poisoned or \
 fails, or the kernel refused a program or map; 2 for bad input or wrong usage. `patch` exits with 1 only if it writes nothing, \
 `demo` with 0.";
 
@@ -41,7 +41,7 @@ fails, or the kernel refused a program or map; 2 for bad input or wrong usage. `
 /// relocation. This loads nothing and needs no privileges. `load` and `run` load objects into the running kernel. `prog`, `map`,
 /// `link` and `btf list` show the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
-#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT)]
+#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT_STATUS_HELP)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     /// When to use colours; `auto`: on a terminal, unless NO_COLOR is set
@@ -74,22 +74,22 @@ impl Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Check whether the relocations of objects resolve on kernels; prints one line per object and kernel
-    #[command(after_help = relocate::CHECK)]
+    #[command(after_help = relocate::CHECK_HELP)]
     Check(CheckArgs),
     /// Show every relocation, with its instruction before and after
-    #[command(after_help = relocate::PLAN)]
+    #[command(after_help = relocate::PLAN_HELP)]
     Plan(PlanArgs),
     /// Explain why relocations do not resolve, and what would help
-    #[command(after_help = relocate::EXPLAIN)]
+    #[command(after_help = relocate::EXPLAIN_HELP)]
     Explain(ExplainArgs),
     /// Write the object with its instructions relocated
-    #[command(after_help = relocate::PATCH)]
+    #[command(after_help = relocate::PATCH_HELP)]
     Patch(PatchArgs),
     /// Load objects into the running kernel, or show the load plan
-    #[command(after_help = load::LOAD)]
+    #[command(after_help = load::LOAD_HELP)]
     Load(LoadArgs),
     /// Load one program and run it on your data (BPF_PROG_TEST_RUN)
-    #[command(after_help = load::RUN)]
+    #[command(after_help = load::RUN_HELP)]
     Run(RunArgs),
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
     #[command(after_help = "Example:\n  core-relo inspect prog.bpf.o")]

@@ -4,7 +4,7 @@ use crate::args::{byte_count, format::Format, shard::Shard};
 use clap::{Args, ValueHint};
 use std::{path::PathBuf, str::FromStr};
 
-pub(super) const CHECK: &str = "Examples:
+pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o                        against the running kernel
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
   core-relo check build/ --btf /boot                the objects in a folder against the installed kernels
@@ -13,16 +13,16 @@ pub(super) const CHECK: &str = "Examples:
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
 
 `check` covers only relocations. `core-relo load --dry-run --btf PATH` also looks up attach targets and externs.";
-pub(super) const PLAN: &str = "Examples:
+pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
   core-relo plan one.bpf.o two.bpf.o --btf <(zcat vmlinux-6.1.btf.gz)
   core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
-pub(super) const EXPLAIN: &str = "Examples:
+pub(super) const EXPLAIN_HELP: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
   core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
   core-relo explain prog.bpf.o --program handle_exec --format json";
-pub(super) const PATCH: &str = "Examples:
+pub(super) const PATCH_HELP: &str = "Examples:
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o - | sha256sum
 
@@ -130,7 +130,7 @@ pub(crate) struct PatchArgs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RelocationRef {
     pub(crate) section: Option<String>,
-    pub(crate) number: u32,
+    pub(crate) index_in_section: u32,
 }
 
 impl FromStr for RelocationRef {
@@ -143,7 +143,7 @@ impl FromStr for RelocationRef {
             None => (None, s),
         };
         let expected = |_| "expected a number, or SECTION#NUMBER as `plan` shows it".to_owned();
-        Ok(Self { section, number: number.parse().map_err(expected)? })
+        Ok(Self { section, index_in_section: number.parse().map_err(expected)? })
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn relocations_are_named_by_number_or_section() {
-        let parsed = |s: &str| s.parse::<RelocationRef>().map(|r| (r.section, r.number));
+        let parsed = |s: &str| s.parse::<RelocationRef>().map(|r| (r.section, r.index_in_section));
         assert_eq!(parsed("3"), Ok((None, 3)));
         assert_eq!(parsed("#3"), Ok((None, 3)));
         assert_eq!(parsed("xdp#0"), Ok((Some("xdp".into()), 0)));

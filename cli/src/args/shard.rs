@@ -1,18 +1,19 @@
-//! A shard: one of N parts of the kernels. A batch system can check each part on another machine.
+//! A shard: one of N parts of the kernels to check. A batch system can check each part on another machine.
 
 use crate::stable_hash::hash;
 use std::{num::NonZeroU64, path::Path, str::FromStr};
 
-/// A part of the kernels: `2/8` is the second of eight parts.
+/// A part of the kernels to check: `2/8` is the second of eight parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shard {
     /// The number of the part, from 1.
     number: u64,
+    /// The number of parts.
     count: NonZeroU64,
 }
 
 impl Shard {
-    /// Returns whether a file belongs to this part. `path` is the path below the folder on the command line.
+    /// Returns whether a kernel file belongs to this part. `path` is relative to the folder on the command line.
     ///
     /// The result depends neither on the path of the folder nor on the other files in it.
     pub(crate) fn includes(self, path: &Path) -> bool {
@@ -28,7 +29,7 @@ impl FromStr for Shard {
             s.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse::<NonZeroU64>().ok()?)));
         match parts {
             Some((number, count)) if (1..=count.get()).contains(&number) => Ok(Self { number, count }),
-            _ => Err("expected I/N with I from 1 to N, as 1/4".to_owned()),
+            _ => Err("expected I/N with I from 1 to N, such as 1/4".to_owned()),
         }
     }
 }
@@ -50,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_belongs_to_one_shard_and_the_shards_are_about_as_large() {
+    fn every_path_belongs_to_one_shard_and_the_shards_have_about_the_same_size() {
         let mut sizes = [0u32; 4];
         for n in 0..1000 {
             let path = format!("6.1.{n}/vmlinux");

@@ -8,5 +8,5 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, shell: Shell) -> io::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "core-relo", &mut script);
-    console.out.file(&script)
+    console.out.unescaped(&script)
 }

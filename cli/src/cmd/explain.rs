@@ -1,4 +1,4 @@
-//! `explain`: why relocations do not resolve, and what would help.
+//! `explain`: the reasons why relocations do not resolve, and possible remedies.
 
 use super::plans::{check_program, for_each_kernel};
 use crate::{
@@ -59,12 +59,13 @@ pub(crate) fn write_explanations<'p>(
     }
     if shown.is_empty() && console.format == Format::Text {
         let counts = describe::summary(plan.summary());
-        let rest = format!(": {} on {}: {counts}", file.name, kernel.name);
-        console.out.line(Line::new().styled(GOOD, "resolved").text(rest))?;
+        let text = format!(": {} on {}: {counts}", file.name, kernel.name);
+        console.out.line(Line::new().styled(GOOD, "resolved").text(text))?;
     }
     Ok(())
 }
 
+/// Returns whether the arguments select a relocation. Without `--relocation`, they select the relocations that do not resolve.
 fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
     let record = planned.record();
     let in_program = args.program.as_ref().is_none_or(|wanted| {
@@ -76,7 +77,7 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
             None => describe::is_unresolved(planned),
             Some(wanted) => {
                 let section = wanted.section.as_ref();
-                wanted.number == record.index
+                wanted.index_in_section == record.index_in_section
                     && section.is_none_or(|s| s.as_bytes() == record.section.as_bytes())
             }
         }
@@ -85,6 +86,6 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
 fn no_such_relocation(file: &ObjectFile, args: &ExplainArgs, wanted: &RelocationRef) -> BadInput {
     let section = wanted.section.as_ref().map(|s| format!(" in section `{s}`")).unwrap_or_default();
     let program = args.program.as_ref().map(|p| format!(" of program `{p}`")).unwrap_or_default();
-    let what = format!("no relocation {}{section}{program}", wanted.number);
-    BadInput::new(&*file.name, what).help("`core-relo plan` lists them")
+    let what = format!("no relocation {}{section}{program}", wanted.index_in_section);
+    BadInput::new(&*file.name, what).help("`core-relo plan` lists the relocations")
 }

@@ -22,7 +22,7 @@ use core_relo_loader::sys::Errno;
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-/// The facts that `list` and `show` print of a kernel object. They serialize to the JSON line.
+/// The facts that `list` and `show` print of a kernel object. Their serialization is the JSON line.
 pub(super) trait KernelFacts: Serialize + Sized {
     /// The kind of the objects.
     const KIND: Kind;
@@ -30,7 +30,7 @@ pub(super) trait KernelFacts: Serialize + Sized {
     const COLUMNS: &'static [&'static str];
     /// The line that `list` prints if there are no objects.
     const NO_OBJECTS: &'static str;
-    /// The facts of other objects that belong to these.
+    /// What the facts need of other kernel objects.
     type Context;
 
     /// Reads the context once for all objects.

@@ -1,4 +1,4 @@
-//! `run`: a test run of one program on the user's data.
+//! `run`: a test run of one program (`BPF_PROG_TEST_RUN`) on the user's data.
 
 use super::load::{
     report::{end_by_signal, print_log, print_refusal, unknown_name},
@@ -45,7 +45,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     if kernel.is_interrupted() {
         return end_by_signal(console, termination);
     }
-    // Nothing is left to undo, so a signal may end the process while it waits for the reader of an output.
+    // Nothing is loaded any more. A signal may end the process, for example while an output waits for its reader.
     if let Err(e) = termination.release() {
         return console.fail(&e.into());
     }
@@ -65,7 +65,9 @@ pub(super) struct TestRunOutcome {
     context: Vec<u8>,
 }
 
-/// Loads the program and runs it. Returns `None` if a signal arrived, or if the kernel refused the program, which is reported.
+/// Loads the program and runs it. Returns `None` if a signal arrived, or after the report that the kernel refused the program.
+///
+/// The outer error is bad input. The inner error is that of writing the report.
 pub(super) fn test_run(
     console: &mut Console<'_>,
     args: &RunArgs,
@@ -94,18 +96,18 @@ pub(super) fn test_run(
         return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
     };
     let takes_packets = takes_packets(program.plan.program_type());
-    let default: &[u8] = if takes_packets { &DEFAULT_PACKET } else { &[] };
+    let default_data: &[u8] = if takes_packets { &DEFAULT_PACKET } else { &[] };
     let (mut data_out, mut ctx_out) = (vec![0; OUTPUT_BYTES], vec![0; OUTPUT_BYTES]);
     let wants_data = takes_packets || data_in.is_some();
-    let mut test = TestRun {
-        data_in: data_in.as_deref().unwrap_or(default),
+    let mut request = TestRun {
+        data_in: data_in.as_deref().unwrap_or(default_data),
         data_out: if wants_data { &mut data_out } else { &mut [] },
         ctx_in,
         ctx_out: if args.ctx_out.is_some() { &mut ctx_out } else { &mut [] },
         repeat: if args.repeat > 1 { args.repeat } else { 0 },
         ..TestRun::default()
     };
-    match sys::prog_test_run(program, &mut test) {
+    match sys::prog_test_run(program, &mut request) {
         Ok(result) => {
             let object = file.name.clone();
             Ok(Ok(Some(TestRunOutcome { object, result, data: data_out, context: ctx_out })))
@@ -113,7 +115,7 @@ pub(super) fn test_run(
         // A signal stops a test run with many repetitions.
         Err(_) if kernel.check_interrupted() => Ok(Ok(None)),
         Err(errno) => {
-            let help = hint(errno, program.plan.program_type());
+            let help = refusal_help(errno, program.plan.program_type());
             let what = format!("program `{}`: cannot be run: {errno}", args.program);
             Err(BadInput::new(&*file.name, what).help(help))
         }
@@ -144,9 +146,9 @@ fn report(console: &mut Console<'_>, args: &RunArgs, outcome: &TestRunOutcome) -
     }
     let (retval, duration) = (result.retval, result.duration);
     let signed = retval.cast_signed();
-    let alias = if signed < 0 { format!(" ({signed})") } else { String::new() };
+    let signed_text = if signed < 0 { format!(" ({signed})") } else { String::new() };
     let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
-    let rest = format!(" returned {retval}{alias} in {duration:?}{times}");
+    let rest = format!(" returned {retval}{signed_text} in {duration:?}{times}");
     console.out.line(Line::new().styled(BOLD, &args.program).text(rest))
 }
 
@@ -183,13 +185,14 @@ fn takes_packets(program_type: ProgramType) -> bool {
     )
 }
 
-fn hint(errno: Errno, program_type: ProgramType) -> String {
+/// Returns the help for a test run that the kernel refused.
+fn refusal_help(errno: Errno, program_type: ProgramType) -> String {
     match errno.name() {
         Some("ENOTSUPP" | "EOPNOTSUPP") => {
-            format!("programs of type {program_type} have no test run on this kernel")
+            format!("this kernel has no test run for programs of type {program_type}")
         }
         Some("EINVAL") => {
-            "this program type takes other data, context or repetitions: see --data-in, --ctx-in, --repeat"
+            "the program type does not accept this data, context or number of runs: see --data-in, --ctx-in, --repeat"
                 .into()
         }
         Some("EPERM") => "needs CAP_BPF, and CAP_NET_ADMIN or CAP_PERFMON".into(),
@@ -197,8 +200,10 @@ fn hint(errno: Errno, program_type: ProgramType) -> String {
     }
 }
 
+/// Writes the first `len` bytes to a file, if there is a path.
 fn write_output(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
     let Some(path) = path else { return Ok(()) };
-    let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len());
-    output::write(path, bytes.get(..len).unwrap_or_default())
+    // The kernel also reports lengths beyond the buffer, whose data it cuts off.
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    output::write(path, bytes.get(..len).unwrap_or(bytes))
 }

@@ -1,14 +1,14 @@
-//! The lines of `load` and `run`.
+//! The JSON lines of `load` and `run`.
 
 use crate::json::verifier_log::LogExcerpt;
 use core_relo_loader::{
-    ProgramIndex,
+    MapIndex, ProgramIndex,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Poison},
     load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::Error as _};
 use std::collections::{HashMap, HashSet};
 
 /// The result of loading an object or, with `--each`, one of its programs.
@@ -36,7 +36,8 @@ struct LoadErrorJson {
     program: Option<String>,
     insn: Option<u32>,
     source: Option<String>,
-    /// The kind of feature that the program uses and this kernel lacks: `core_relo`, `map` or `kfunc`.
+    /// What the refused program uses and this kernel does not have: a match for a CO-RE record (`core_relo`), a map (`map`) or a
+    /// kernel function (`kfunc`).
     lacks: Option<&'static str>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
@@ -62,7 +63,46 @@ struct MapJson<'l> {
 #[derive(Clone, Debug, Serialize)]
 struct SlotJson<'l> {
     key: u32,
-    name: &'l str,
+    name: ReferenceName<'l>,
+}
+
+/// The name of a map or program that a plan refers to by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ReferenceName<'l> {
+    Known(&'l str),
+    /// The program is not loaded. The JSON value is `null`.
+    NotLoaded,
+    /// The reference breaks an invariant of plans. The value cannot be written.
+    Broken(BrokenReference),
+}
+
+/// An invariant of load plans that a reference breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+enum BrokenReference {
+    #[error("internal error: a plan refers to map {0}, which the plan does not have")]
+    Map(usize),
+    #[error("internal error: the initial element of a map is neither a map nor a program")]
+    SlotKind,
+}
+
+impl Serialize for ReferenceName<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(name) => serializer.serialize_str(name),
+            Self::NotLoaded => serializer.serialize_none(),
+            Self::Broken(reference) => Err(S::Error::custom(reference)),
+        }
+    }
+}
+
+/// The names of an object's maps, by `MapIndex`.
+struct MapNames<'l>(Vec<&'l str>);
+
+impl<'l> MapNames<'l> {
+    fn get(&self, index: MapIndex) -> ReferenceName<'l> {
+        let name = self.0.get(index.0).copied();
+        name.map_or(ReferenceName::Broken(BrokenReference::Map(index.0)), ReferenceName::Known)
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -77,7 +117,7 @@ struct ProgramJson<'l> {
     instructions: usize,
     translated_instructions: Option<u32>,
     subprograms: usize,
-    maps: Vec<&'l str>,
+    maps: Vec<ReferenceName<'l>>,
     verifier_log: Option<&'l str>,
 }
 
@@ -89,6 +129,7 @@ struct SkippedJson<'l> {
 
 #[derive(Clone, Debug, Serialize)]
 struct LinkJson<'l> {
+    /// The name of the attachment, such as `kprobe/do_exit`.
     what: &'l str,
     pin: Option<String>,
 }
@@ -101,12 +142,11 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
 
 /// Creates the outcome of a dry run.
 pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> LoadOutcome<'l> {
-    let names: Vec<&str> = plan.maps().iter().map(MapPlan::name).collect();
-    // The name of a program that is not loaded is empty.
-    let program_name = |function: ProgramIndex| plan.program(function).map_or("", ProgramPlan::name);
+    let map_names = MapNames(plan.maps().iter().map(MapPlan::name).collect());
+    let program_name = |function: ProgramIndex| plan.program(function).map(ProgramPlan::name);
     LoadOutcome {
-        maps: plan.maps().iter().map(|m| map(m, &names, &program_name)).collect(),
-        programs: plan.programs().iter().map(|p| program(p, &names)).collect(),
+        maps: plan.maps().iter().map(|m| map(m, &map_names, &program_name)).collect(),
+        programs: plan.programs().iter().map(|p| program(p, Some(&map_names))).collect(),
         skipped: plan.skipped().iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
         ..outcome(object, "planned")
     }
@@ -119,12 +159,12 @@ pub(crate) fn loaded<'l>(
     links: &'l [Link],
     unattached: &'l [(String, String)],
 ) -> LoadOutcome<'l> {
-    let names: Vec<&str> = loaded.maps().iter().map(|m| m.name()).collect();
+    let map_names = MapNames(loaded.maps().iter().map(|m| m.name()).collect());
     let programs = loaded.programs();
     let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function(), p.name())).collect();
-    let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
+    let program_name = |function: ProgramIndex| by_function.get(&function).copied();
     let maps = loaded.maps().iter().map(|m| {
-        let mut json = map(&m.plan, &names, &program_name);
+        let mut json = map(&m.plan, &map_names, &program_name);
         json.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
         json.created = m.fd().is_some();
         json.reused = m.is_reused();
@@ -136,7 +176,7 @@ pub(crate) fn loaded<'l>(
         .map(|l| LinkJson { what: l.label(), pin: l.pin_path().map(|p| p.display().to_string()) });
     LoadOutcome {
         maps: maps.collect(),
-        programs: programs.iter().map(|p| loaded_program(p, &names)).collect(),
+        programs: programs.iter().map(|p| loaded_program(p, Some(&map_names))).collect(),
         links: links.collect(),
         not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why }).collect(),
         ..outcome(object, "loaded")
@@ -147,7 +187,7 @@ pub(crate) fn loaded<'l>(
 pub(crate) fn loaded_alone<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
     LoadOutcome {
         program: Some(program.name()),
-        programs: vec![loaded_program(program, &[])],
+        programs: vec![loaded_program(program, None)],
         ..outcome(object, "loaded")
     }
 }
@@ -216,12 +256,19 @@ pub(crate) fn attach_failed<'l>(
     LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 
-fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> MapJson<'l> {
+/// Creates the JSON of a map. `program_name` returns `None` for a program that is not loaded.
+fn map<'l>(
+    plan: &'l MapPlan,
+    map_names: &MapNames<'l>,
+    program_name: &dyn Fn(ProgramIndex) -> Option<&'l str>,
+) -> MapJson<'l> {
     let slot = |(key, slot): (&u32, &SlotPlan)| {
         let name = match slot {
-            SlotPlan::Map(index) => names.get(index.0).copied().unwrap_or_default(),
-            SlotPlan::Program(index) => program(*index),
-            _ => "",
+            SlotPlan::Map(index) => map_names.get(*index),
+            SlotPlan::Program(index) => {
+                program_name(*index).map_or(ReferenceName::NotLoaded, ReferenceName::Known)
+            }
+            _ => ReferenceName::Broken(BrokenReference::SlotKind),
         };
         SlotJson { key: *key, name }
     };
@@ -242,14 +289,17 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) 
     }
 }
 
-fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
-    let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
+/// Creates the JSON of a program. Without `map_names`, the JSON names no maps.
+fn program<'l>(plan: &'l ProgramPlan, map_names: Option<&MapNames<'l>>) -> ProgramJson<'l> {
+    let (mut maps, mut seen) = (Vec::new(), HashSet::new());
     for fixup in plan.fixups() {
         if let FixupTarget::Map(index) = fixup.target()
-            && let Some(name) = names.get(index.0)
-            && seen.insert(*name)
+            && let Some(map_names) = map_names
         {
-            maps.push(name);
+            let name = map_names.get(index);
+            if seen.insert(name) {
+                maps.push(name);
+            }
         }
     }
     ProgramJson {
@@ -268,13 +318,13 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
     }
 }
 
-fn loaded_program<'l>(loaded: &'l LoadedProgram, names: &[&'l str]) -> ProgramJson<'l> {
+fn loaded_program<'l>(loaded: &'l LoadedProgram, map_names: Option<&MapNames<'l>>) -> ProgramJson<'l> {
     let info = sys::prog_info(loaded).ok();
     ProgramJson {
         id: info.map(|i| i.id),
         translated_instructions: info.map(|i| i.xlated_prog_len / 8),
         verifier_log: Some(loaded.log.as_str()).filter(|l| !l.is_empty()),
-        ..program(&loaded.plan, names)
+        ..program(&loaded.plan, map_names)
     }
 }
 
@@ -290,4 +340,20 @@ pub(crate) struct RunOutcome<'l> {
     pub(crate) data_len: u32,
     pub(crate) ctx_len: u32,
     pub(crate) truncated: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_broken_reference_is_an_error_and_a_missing_program_is_null() {
+        let names = MapNames(vec!["events"]);
+        let json = |name: ReferenceName<'_>| serde_json::to_string(&name).map_err(|e| e.to_string());
+        assert_eq!(json(names.get(MapIndex(0))), Ok("\"events\"".to_owned()));
+        assert_eq!(json(ReferenceName::NotLoaded), Ok("null".to_owned()));
+        assert_eq!(json(names.get(MapIndex(1))).unwrap_err(), BrokenReference::Map(1).to_string());
+    }
 }

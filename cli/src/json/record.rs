@@ -20,7 +20,7 @@ impl RecordKeys {
         Self {
             section: record.section.shortened().to_string(),
             program: describe::program_name(planned),
-            relocation: record.index,
+            relocation: record.index_in_section,
             insn: record.insn.map(|insn| insn.0),
             kind: record.relo.kind.to_string(),
         }
@@ -38,7 +38,7 @@ pub(crate) struct SourceLine {
 
 impl SourceLine {
     pub(crate) fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
-        let s = planned.source()?;
+        let s = planned.source_line()?;
         let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
         Some(Self { file, line: s.line, column: s.column, text })
     }

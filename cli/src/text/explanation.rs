@@ -29,7 +29,7 @@ pub(crate) fn write(
     let position = describe::source_position(planned).unwrap_or_else(|| "no line information".to_owned());
     let arrow = Line::new().text("  ").styled(FRAME, "-->");
     out.line(arrow.text(format_args!(" {position}  ({})", describe::record_position(planned))))?;
-    if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
+    if let Some(source) = planned.source_line().filter(|s| !s.text.is_empty()) {
         let text = source.text.shortened();
         out.line(Line::new().text("   ").styled(FRAME, "|").text(format_args!("      {text}")))?;
     }

@@ -21,11 +21,11 @@ pub(crate) fn write(out: &mut Printer<'_>, planned: &PlannedReloc<'_>) -> io::Re
     let outcome = describe::outcome(&decision);
     let instruction = record.insn.map_or_else(|| "insn ?".to_owned(), |insn| format!("insn {insn}"));
     let position = describe::source_position(planned).unwrap_or_else(|| "no line information".to_owned());
-    let line = Line::new().text("  ").styled(BOLD, format_args!("#{:<4}", record.index));
+    let line = Line::new().text("  ").styled(BOLD, format_args!("#{:<4}", record.index_in_section));
     let line = line.text(format_args!("  {instruction:<9} {:<17} ", record.relo.kind.to_string()));
     let line = line.styled(style::outcome_style(outcome), format_args!("{outcome:<6}"));
     out.line(line.text("  ").styled(DIM, position))?;
-    if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
+    if let Some(source) = planned.source_line().filter(|s| !s.text.is_empty()) {
         out.line(format_args!("         {}", source.text.shortened()))?;
     }
     write_instructions(out, planned)?;

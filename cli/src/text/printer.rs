@@ -34,9 +34,9 @@ impl<'w> Printer<'w> {
         self.writer.write_all(lines.as_bytes())
     }
 
-    /// Prints a file that contains no input: a completion script, a manual page.
+    /// Prints bytes without escaping them. They must not contain text from input: a completion script, a manual page.
     #[cfg(any(feature = "completions", feature = "man"))]
-    pub(crate) fn file(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn unescaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)
     }
 

@@ -350,7 +350,7 @@ fn btf_of_the_kernel_is_listed_and_dumped() {
     let id = btf.to_string();
     assert!(ok(run(["btf", "show", "--id", &id])).out.contains("maps"));
     assert!(ok(run(["btf", "list"])).out.contains("BYTES"));
-    let dumped = ok(run(["btf", "dump", "--kernel-id", &id, "--name", "event"])).out;
+    let dumped = ok(run(["btf", "dump", "--kernel-id", &id, "--type-name", "event"])).out;
     assert!(dumped.contains("STRUCT 'event' size=24"), "{dumped}");
     if listed.iter().any(|line| line["name"] == "vmlinux") {
         let shown = ok(run(["btf", "show", "--name", "vmlinux", "--format", "json"])).lines();

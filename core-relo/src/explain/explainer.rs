@@ -21,7 +21,7 @@ use alloc::{
 };
 use core::fmt;
 
-/// The outcome of a relocation, in words.
+/// The explanation of the decision about a relocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -29,7 +29,7 @@ pub struct Explanation {
     pub access: String,
     /// The access with ids and offsets: `[12] struct task_struct.__state (0:3 @ offset 24)`.
     pub local: String,
-    /// The reason for the outcome.
+    /// The reason for the decision.
     pub reason: String,
     /// The candidates, up to the limits that [`Explainer::tried`] documents.
     pub tried: Vec<TriedCandidate>,
@@ -64,7 +64,7 @@ pub fn reason(planned: &PlannedReloc<'_>) -> String {
     record_reason(planned, single.as_ref())
 }
 
-/// Explains the outcome of a record. For many records of a plan, use an [`Explainer`].
+/// Explains the decision about a record. For many records of a plan, use an [`Explainer`].
 pub fn explain(planned: &PlannedReloc<'_>) -> Explanation {
     Explainer::new(planned.plan()).explain(planned)
 }
@@ -92,7 +92,7 @@ impl<'p> Explainer<'p> {
         }
     }
 
-    /// Explains the outcome of one record of the plan.
+    /// Explains the decision about one record of the plan.
     pub fn explain(&mut self, planned: &PlannedReloc<'p>) -> Explanation {
         let btf = planned.btf();
         let (access, local) = if let Some(spec) = planned.local_spec() {
@@ -165,13 +165,13 @@ impl fmt::Debug for Explainer<'_> {
 }
 
 fn tried_candidate(planned: &PlannedReloc<'_>, result: &CandidateResult<'_>) -> TriedCandidate {
-    let btf = &result.source.btf;
+    let btf = &result.target_btf.btf;
     let (what, spec) = match &result.verdict {
         Verdict::Match(spec) => (text(spec.access_text(btf)), Some(text(spec.text(btf)))),
         _ => (text(CType::new(btf, result.candidate.id)), None),
     };
     TriedCandidate {
-        btf: result.source.name.clone(),
+        btf: result.target_btf.name.clone(),
         type_id: result.candidate.id,
         what,
         matched: spec.is_some(),

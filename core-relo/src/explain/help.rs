@@ -41,7 +41,8 @@ fn missing_help(
 ) -> Vec<String> {
     let root = CType::new(planned.btf(), planned.record().relo.root);
     if let Some(guard) = guard {
-        let check = format!("relocation {} of the same program checks that it exists", guard.index);
+        let check =
+            format!("relocation {} of the same program checks that it exists", guard.index_in_section);
         return Vec::from([format!("nothing to fix if the instruction is behind its guard: {check}")]);
     }
     if results.is_empty() {
@@ -65,7 +66,7 @@ fn missing_help(
 /// Proposes a flavour that declares a similar member.
 fn flavour_help(results: &[CandidateResult<'_>], near: &[NearMatch]) -> Option<String> {
     let ty = results.iter().find_map(|result| match result.verdict {
-        Verdict::Mismatch(Mismatch::NoMember { ty, .. }) => result.source.btf.ty(ty),
+        Verdict::Mismatch(Mismatch::NoMember { ty, .. }) => result.target_btf.btf.ty(ty),
         _ => None,
     })?;
     let declaration = near.iter().find_map(|near| near.declaration.as_deref())?;

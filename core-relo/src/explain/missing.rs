@@ -12,17 +12,19 @@ use crate::{
 pub(super) enum MissingItem<'p> {
     /// The object's type with this id.
     Type(TypeId),
-    /// A member of this name in a composite of a source.
-    Member { source: usize, ty: TypeId, name: Name<'p> },
-    /// An enumerator of this name in an enumeration of a source.
-    Enumerator { source: usize, ty: TypeId, name: Name<'p> },
+    /// A member of this name in a struct or union of a target BTF.
+    Member { btf_index: usize, ty: TypeId, name: Name<'p> },
+    /// An enumerator of this name in an enum of a target BTF.
+    Enumerator { btf_index: usize, ty: TypeId, name: Name<'p> },
 }
 
 /// Returns whether the target lacks the type or the access of the record. Similar names are searched only then.
 pub(super) fn is_missing(planned: &PlannedReloc<'_>) -> bool {
     match planned.decision() {
         Ok(Decision::Poison { why, .. }) => !matches!(why, PoisonReason::Width { .. }),
-        Ok(Decision::Patch { target: 0, .. } | Decision::Keep { value: 0 }) => planned.matched().is_none(),
+        Ok(Decision::Patch { target: 0, .. } | Decision::Keep { value: 0 }) => {
+            planned.matched_candidate().is_none()
+        }
         _ => false,
     }
 }
@@ -36,14 +38,14 @@ pub(super) fn missing_item<'p>(
     if results.is_empty() {
         return Some(MissingItem::Type(spec.root));
     }
-    let (source, mismatch) = results.iter().find_map(|result| match result.verdict {
-        Verdict::Mismatch(mismatch) => Some((result.candidate.source, mismatch)),
+    let (btf_index, mismatch) = results.iter().find_map(|result| match result.verdict {
+        Verdict::Mismatch(mismatch) => Some((result.candidate.btf_index, mismatch)),
         _ => None,
     })?;
     let name = |step: usize| spec.accessors.get(step)?.name(planned.btf());
     match mismatch {
-        Mismatch::NoMember { step, ty } => Some(MissingItem::Member { source, ty, name: name(step)? }),
-        Mismatch::NoEnumerator { ty } => Some(MissingItem::Enumerator { source, ty, name: name(0)? }),
+        Mismatch::NoMember { step, ty } => Some(MissingItem::Member { btf_index, ty, name: name(step)? }),
+        Mismatch::NoEnumerator { ty } => Some(MissingItem::Enumerator { btf_index, ty, name: name(0)? }),
         _ => None,
     }
 }

@@ -12,13 +12,13 @@ use alloc::{
     string::{String, ToString as _},
 };
 
-/// Returns the reason for the outcome of a record. If something is missing and the record has a
+/// Returns the reason for the decision about a record. If the target lacks the type or the access, and the root type has a
 /// single candidate, `single` is the result of that candidate.
 pub(super) fn record_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_>>) -> String {
     match planned.decision() {
         Err(error) => error.to_string(),
         Ok(Decision::Keep { value: 0 } | Decision::Patch { target: 0, .. })
-            if planned.matched().is_none() && planned.needs_target() =>
+            if planned.matched_candidate().is_none() && planned.needs_target() =>
         {
             missing_reason(planned, single)
         }
@@ -66,7 +66,7 @@ fn missing_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_
         }
         (1, Some(single)) => {
             let verdict = verdict_text(planned, single);
-            text(format_args!("{} [{}]: {verdict}", single.source.name, single.candidate.id))
+            text(format_args!("{} [{}]: {verdict}", single.target_btf.name, single.candidate.id))
         }
         (many, _) => text(format_args!("none of the {many} candidates for `{typedef}{root}` has it")),
     }
@@ -76,7 +76,7 @@ fn missing_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_
 pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<'_>) -> String {
     match &result.verdict {
         Verdict::Match(spec) => {
-            let spec = text(spec.text(&result.source.btf));
+            let spec = text(spec.text(&result.target_btf.btf));
             match spec.rsplit_once(" (") {
                 Some((_, offsets)) => format!("match {}", offsets.trim_end_matches(')')),
                 None => "match".into(),
@@ -88,9 +88,9 @@ pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<
             reason.unwrap_or_else(|| BrokenInvariant::Accessor.to_string())
         }
         Verdict::Error(error) => error.to_string(),
-        Verdict::Eliminated { by_record } => match planned.section_and_index(*by_record) {
-            Some((section, index)) => {
-                let section = section.shortened();
+        Verdict::Eliminated { by_record } => match planned.plan().relocs().records().get(*by_record) {
+            Some(record) => {
+                let (section, index) = (record.section.shortened(), record.index_in_section);
                 format!("eliminated by relocation {index} of {section}, which it does not match")
             }
             None => "eliminated by an earlier relocation, which it does not match".into(),
@@ -103,7 +103,7 @@ fn mismatch_reason(
     result: &CandidateResult<'_>,
     mismatch: Mismatch,
 ) -> Option<String> {
-    let btf = &*result.source.btf;
+    let btf = &*result.target_btf.btf;
     let accessor = |step: usize| planned.local_spec()?.accessors.get(step);
     let name = |step: usize| Some(accessor(step)?.name(planned.btf())?.shortened());
     Some(match mismatch {

@@ -202,7 +202,8 @@ fn a_guard_checks_the_same_access_or_a_missing_type() {
     .map(|(kind, root, access)| (kind, root, String::from(access)));
     with_plan(local, &asked, &target, |plan| {
         let guards = Guards::new(plan);
-        let found: Vec<_> = plan.iter().map(|p| guards.find(&p).map(|record| record.index)).collect();
+        let found: Vec<_> =
+            plan.iter().map(|p| guards.find(&p).map(|record| record.index_in_section)).collect();
         assert_eq!(found[1..5], [None, Some(3), Some(3), Some(5)]);
     });
 }

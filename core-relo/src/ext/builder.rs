@@ -41,8 +41,7 @@ impl ExtBuilder {
     /// Adds the records of one ELF section; `section` is the offset of its name in the BTF's strings.
     ///
     /// The records are in the builder's byte order, each of `record_size` bytes. All sections of a subsection must have the same
-    /// record size; the record size of the first section is written. If the
-    /// record size is 0, nothing is added.
+    /// record size, of which the builder writes the first. If the record size is 0, nothing is added.
     pub fn group(&mut self, part: ExtPart, section: StrOffset, record_size: u32, records: &[u8]) {
         let Some(count) = to_u32(records.len()).checked_div(record_size) else { return };
         let [func_info, line_info, core_relo] = &mut self.parts;
@@ -66,10 +65,14 @@ impl ExtBuilder {
 
     /// Returns the bytes of the `.BTF.ext`.
     pub fn finish(&self) -> Vec<u8> {
+        const VERSION: u8 = 1;
+        const FLAGS: u8 = 0;
+        /// The size of a `struct btf_ext_header`, in bytes.
+        const HEADER_BYTES: u32 = 32;
         let mut out = Vec::new();
         self.endian.put_u16(&mut out, MAGIC);
-        out.extend_from_slice(&[1, 0]);
-        self.endian.put_u32(&mut out, 32);
+        out.extend_from_slice(&[VERSION, FLAGS]);
+        self.endian.put_u32(&mut out, HEADER_BYTES);
         let mut offset = 0u32;
         for part in &self.parts {
             let len = to_u32(part.len());

@@ -102,7 +102,7 @@ impl CandidateLists {
 
 impl CandidateList {
     fn is_without_main(&self) -> bool {
-        self.all.iter().all(|candidate| candidate.source != 0)
+        self.all.iter().all(|candidate| candidate.btf_index != 0)
     }
 
     /// Returns the number of all candidates.

@@ -35,19 +35,19 @@ pub(super) fn decide_records(
     let mut decider =
         Decider { plan, cache, steps: StepBudget::new(limits::PLAN_STEPS), matching: Vec::new() };
     decider.plan.entries.reserve_exact(records.len());
-    for ((number, record), access) in records.iter().enumerate().zip(accesses) {
+    for ((record_index, record), access) in records.iter().enumerate().zip(accesses) {
         let mut entry = PlanEntry {
             decision: Ok(Decision::Skip(SkipReason::NotSelected)),
             before: code.slot(decider.plan, record),
             local_value: None,
             target_value: None,
             candidates: None,
-            matched: None,
+            matched_candidate: None,
             warning: None,
         };
         entry.decision = match skip_reason(record, is_selected) {
             Some(reason) => Ok(Decision::Skip(reason)),
-            None => decider.decide_record(number, record, access, &mut entry),
+            None => decider.decide_record(record_index, record, access, &mut entry),
         };
         if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
             code.patch(record, slot);
@@ -88,7 +88,7 @@ struct Agreement {
 impl Decider<'_, '_> {
     fn decide_record(
         &mut self,
-        number: usize,
+        record_index: usize,
         record: &Record<'_>,
         access: &Result<LocalAccess<'_>, SpecError>,
         entry: &mut PlanEntry,
@@ -101,9 +101,9 @@ impl Decider<'_, '_> {
             Resolution::local_type_id(root)
         } else {
             let list = entry.candidates.ok_or(RelocError::AnonymousRoot(root))?;
-            self.resolve(number, access, list, entry)?
+            self.resolve(record_index, access, list, entry)?
         };
-        let resolution = self.zero_extend_enums(access, entry.matched, resolution);
+        let resolution = self.zero_extend_enums(access, entry.matched_candidate, resolution);
         entry.local_value = Some(resolution.local);
         entry.target_value = resolution.target;
         let before = entry.before.ok_or(InsnError::CutOff { insn })?;
@@ -118,7 +118,7 @@ impl Decider<'_, '_> {
     /// Computes the value in the target, and eliminates the candidates that do not match if any matches.
     fn resolve(
         &mut self,
-        number: usize,
+        record_index: usize,
         access: &LocalAccess<'_>,
         list: ListId,
         entry: &mut PlanEntry,
@@ -131,9 +131,9 @@ impl Decider<'_, '_> {
         let Some(agreement) = agreement else {
             return Ok(Resolution::without_match(access.spec.kind, local));
         };
-        entry.matched = Some(agreement.first);
+        entry.matched_candidate = Some(agreement.first);
         entry.warning = agreement.warning;
-        self.plan.lists.get_mut(list)?.narrow(&self.matching, number);
+        self.plan.lists.get_mut(list)?.narrow(&self.matching, record_index);
         Ok(Resolution::with_match(local, agreement.value))
     }
 
@@ -147,8 +147,8 @@ impl Decider<'_, '_> {
         self.matching.clear();
         let mut agreement: Option<Agreement> = None;
         for (position, candidate) in self.plan.lists.get(list)?.remaining() {
-            let source = self.plan.target().source(candidate.source);
-            let btf = &source.ok_or(BrokenInvariant::CandidateSource)?.btf;
+            let target_btf = self.plan.target().btf(candidate.btf_index);
+            let btf = &target_btf.ok_or(BrokenInvariant::CandidateSource)?.btf;
             let found = self.cache.find_match(access, (btf, candidate), steps);
             let found = found.map_err(|error| RelocError::Match { candidate, error })?;
             let Some(Match { bit_offset, value }) = found else { continue };
@@ -170,7 +170,7 @@ impl Decider<'_, '_> {
     fn zero_extend_enums(
         &self,
         access: &LocalAccess<'_>,
-        matched: Option<Candidate>,
+        matched_candidate: Option<Candidate>,
         resolution: Resolution,
     ) -> Resolution {
         if !self.plan.options().zero_extend_unsigned_enums || access.spec.kind != RelocKind::EnumvalValue {
@@ -179,9 +179,9 @@ impl Decider<'_, '_> {
         let is_unsigned = |ty: Type<'_>| ty.kind() == Kind::Enum && !ty.kflag();
         let zero_extend = |value: u64, is_unsigned| if is_unsigned { value & 0xffff_ffff } else { value };
         let is_local_unsigned = access.btf.strip(access.spec.root).is_ok_and(is_unsigned);
-        let is_target_unsigned = matched.is_some_and(|Candidate { source, id }| {
-            let source = self.plan.target().source(source);
-            source.is_some_and(|source| source.btf.strip(id).is_ok_and(is_unsigned))
+        let is_target_unsigned = matched_candidate.is_some_and(|Candidate { btf_index, id }| {
+            let target_btf = self.plan.target().btf(btf_index);
+            target_btf.is_some_and(|target_btf| target_btf.btf.strip(id).is_ok_and(is_unsigned))
         });
         Resolution {
             local: zero_extend(resolution.local, is_local_unsigned),

@@ -1,4 +1,4 @@
-//! The outcome of one record.
+//! The decision about one record.
 
 use crate::{insn::Slot, resolve::Candidate};
 
@@ -43,7 +43,7 @@ pub enum PoisonReason {
     Width {
         /// The width of the memory in the object, in bytes; 0 for a bitfield.
         local: u32,
-        /// The width in the target.
+        /// The width of the field in the target, in bytes.
         target: u32,
     },
 }
@@ -71,9 +71,9 @@ pub enum Warning {
         first: Candidate,
         /// The other candidate.
         other: Candidate,
-        /// The field's width in bytes in the first.
+        /// The field's width in the first candidate, in bytes.
         first_width: u32,
-        /// The field's width in bytes in the other.
+        /// The field's width in the other candidate, in bytes.
         other_width: u32,
     },
 }

@@ -20,7 +20,7 @@ pub struct Plan<'p> {
     pub(super) entries: Vec<PlanEntry>,
 }
 
-/// The outcome of one record.
+/// The decision about one record, with the facts behind it.
 #[derive(Clone, Debug)]
 pub(super) struct PlanEntry {
     pub(super) decision: Result<Decision, RelocError>,
@@ -28,9 +28,10 @@ pub(super) struct PlanEntry {
     pub(super) before: Option<Slot>,
     pub(super) local_value: Option<u64>,
     pub(super) target_value: Option<u64>,
-    /// The candidates of the root type. The list knows which of them earlier records eliminated.
+    /// The list of the candidates of the root type, in which records mark the candidates that they eliminated.
     pub(super) candidates: Option<ListId>,
-    pub(super) matched: Option<Candidate>,
+    /// The first candidate that matches.
+    pub(super) matched_candidate: Option<Candidate>,
     pub(super) warning: Option<Warning>,
 }
 

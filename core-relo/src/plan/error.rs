@@ -120,7 +120,7 @@ pub enum InsnError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanError {
-    /// The position of each failed record among all records, and its error, in order.
+    /// The index of each failed record in [`Relocs::records`](crate::Relocs::records), and its error, in order.
     pub failed: Vec<(usize, RelocError)>,
 }
 

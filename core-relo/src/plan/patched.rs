@@ -22,12 +22,13 @@ impl Plan<'_> {
     pub fn patched(&self) -> Result<PatchedCode, PlanError> {
         let mut sections: Vec<_> = self.relocs().code().iter().map(|section| section.code.to_vec()).collect();
         let mut failed = Vec::new();
-        for ((number, record), entry) in self.relocs().records().iter().enumerate().zip(self.entries()) {
+        for ((record_index, record), entry) in self.relocs().records().iter().enumerate().zip(self.entries())
+        {
             let result = match entry.decision {
                 Ok(decision) => self.patch_copy(&mut sections, record, decision),
                 Err(error) => Err(error),
             };
-            failed.extend(result.err().map(|error| (number, error)));
+            failed.extend(result.err().map(|error| (record_index, error)));
         }
         if failed.is_empty() { Ok(PatchedCode { sections }) } else { Err(PlanError { failed }) }
     }

@@ -1,4 +1,4 @@
-//! One record of a plan with its outcome.
+//! A record of a plan, with the decision about it.
 
 use super::{
     candidate_lists::CandidateList,
@@ -11,19 +11,18 @@ use crate::{
     ext::RelocKind,
     insn::Slot,
     limits,
-    name::Name,
     relocs::{Function, Record, SourceLine},
     resolve::{Candidate, MatchError, MatchOutcome, Mismatch, StepBudget, match_candidate},
     spec::Spec,
-    target::{Source, Target},
+    target::{Target, TargetBtf},
 };
 use core::fmt;
 
-/// A record of a plan with its outcome.
+/// A record of a plan, with the decision about it.
 #[derive(Clone, Copy)]
 pub struct PlannedReloc<'p> {
     plan: &'p Plan<'p>,
-    number: usize,
+    record_index: usize,
     record: &'p Record<'p>,
     entry: &'p PlanEntry,
 }
@@ -35,7 +34,7 @@ pub struct CandidateResult<'p> {
     /// The candidate.
     pub candidate: Candidate,
     /// The BTF that contains the candidate.
-    pub source: &'p Source<'p>,
+    pub target_btf: &'p TargetBtf<'p>,
     /// The verdict.
     pub verdict: Verdict,
 }
@@ -52,22 +51,27 @@ pub enum Verdict {
     Error(MatchError),
     /// An earlier record of the same root type eliminated the candidate, which does not match that record.
     Eliminated {
-        /// The number of the earlier record among all.
+        /// The index of the earlier record in [`Relocs::records`](crate::Relocs::records), see [`Plan::get`].
         by_record: usize,
     },
 }
 
 impl Plan<'_> {
-    /// Returns the records with their outcomes, in order.
+    /// Returns the records with the decisions about them, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = PlannedReloc<'_>> {
         let records = self.relocs().records().iter().zip(self.entries()).enumerate();
-        records.map(|(number, (record, entry))| PlannedReloc { plan: self, number, record, entry })
+        records.map(|(record_index, (record, entry))| PlannedReloc {
+            plan: self,
+            record_index,
+            record,
+            entry,
+        })
     }
 
-    /// Returns a record with its outcome, by the record's number among all.
-    pub fn get(&self, number: usize) -> Option<PlannedReloc<'_>> {
-        let record = self.relocs().records().get(number)?;
-        Some(PlannedReloc { plan: self, number, record, entry: self.entries().get(number)? })
+    /// Returns a record and the decision about it, by its index in [`Relocs::records`](crate::Relocs::records).
+    pub fn get(&self, record_index: usize) -> Option<PlannedReloc<'_>> {
+        let record = self.relocs().records().get(record_index)?;
+        Some(PlannedReloc { plan: self, record_index, record, entry: self.entries().get(record_index)? })
     }
 }
 
@@ -87,15 +91,11 @@ impl<'p> PlannedReloc<'p> {
         self.record.relo.kind != RelocKind::TypeIdLocal
     }
 
-    /// Returns the section of another record of the same object, and the index of that record in its section.
-    pub fn section_and_index(&self, number: usize) -> Option<(Name<'p>, u32)> {
-        let record = self.plan.relocs().records().get(number)?;
-        Some((record.section, record.index))
-    }
-
-    /// Returns the record's number among all records of the object, from 0.
-    pub fn number(&self) -> usize {
-        self.number
+    /// Returns the index of the record in [`Relocs::records`](crate::Relocs::records), from 0.
+    ///
+    /// [`Record::index_in_section`] starts again with each section.
+    pub fn record_index(&self) -> usize {
+        self.record_index
     }
 
     /// Returns the record.
@@ -121,12 +121,15 @@ impl<'p> PlannedReloc<'p> {
         }
     }
 
-    /// Returns the value in the object, if it was computed.
+    /// Returns the value in the object. Returns `None` if the record is skipped, or if an error precedes the value.
     pub fn local_value(&self) -> Option<u64> {
         self.entry.local_value
     }
 
-    /// Returns the value in the target, if there is one.
+    /// Returns the value in the target.
+    ///
+    /// Returns `None` if the record is skipped, if an error precedes the value, or if no candidate matches. Without a match, relocations
+    /// of types and of existence have the value 0.
     pub fn target_value(&self) -> Option<u64> {
         self.entry.target_value
     }
@@ -142,37 +145,39 @@ impl<'p> PlannedReloc<'p> {
     }
 
     /// Returns the source line of the instruction.
-    pub fn source(&self) -> Option<SourceLine<'p>> {
-        self.plan.relocs().source(self.record)
+    pub fn source_line(&self) -> Option<SourceLine<'p>> {
+        self.plan.relocs().source_line(self.record)
     }
 
-    /// Returns the access in the object's own types.
+    /// Returns the access in the types of the object.
     pub fn local_spec(&self) -> Option<&'p Spec> {
         self.record.spec.as_ref().ok()
     }
 
     /// Returns the access in the first candidate that matches, and the BTF that contains the candidate.
-    pub fn target_spec(&self) -> Option<(&'p Source<'p>, Spec)> {
+    pub fn target_spec(&self) -> Option<(&'p TargetBtf<'p>, Spec)> {
         let mut steps = StepBudget::new(limits::RECORD_STEPS);
-        let result = self.match_again(self.entry.matched?, &mut steps)?;
+        let result = self.match_again(self.entry.matched_candidate?, &mut steps)?;
         match result.verdict {
-            Verdict::Match(spec) => Some((result.source, spec)),
+            Verdict::Match(spec) => Some((result.target_btf, spec)),
             _ => None,
         }
     }
 
     /// Returns the first candidate that matches. The plan uses its value.
-    pub fn matched(&self) -> Option<Candidate> {
-        self.entry.matched
+    pub fn matched_candidate(&self) -> Option<Candidate> {
+        self.entry.matched_candidate
     }
 
-    /// Returns the number of candidates of the root type, those that earlier records eliminated included.
+    /// Returns the number of candidates of the root type, including those that earlier records eliminated.
     pub fn candidate_count(&self) -> usize {
         let list = self.entry.candidates.and_then(|list| self.plan.lists.get(list).ok());
         list.map_or(0, CandidateList::len)
     }
 
-    /// Returns every candidate of the root type with its verdict, in order. Each is matched again.
+    /// Returns every candidate of the root type with its verdict, in order.
+    ///
+    /// The call matches the candidates again, because a plan stores only the first candidate that matches.
     pub fn candidate_results(&self) -> impl Iterator<Item = CandidateResult<'p>> {
         let this = *self;
         let steps = || StepBudget::new(limits::RECORD_STEPS);
@@ -183,44 +188,44 @@ impl<'p> PlannedReloc<'p> {
         self.plan
     }
 
-    /// Returns every candidate of the root type, in order, with the record that eliminated it.
+    /// Returns every candidate of the root type, in order, with the index of the record that eliminated the candidate.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> + use<'p> {
         let plan = self.plan;
         let list = self.entry.candidates.and_then(move |list| plan.lists.get(list).ok());
         list.into_iter().flat_map(CandidateList::candidates)
     }
 
-    /// Returns the verdict on a candidate, which is matched again.
+    /// Matches a candidate again unless an earlier record eliminated it, and returns the verdict.
     pub(crate) fn candidate_result(
         &self,
         (candidate, eliminated_by): (Candidate, Option<usize>),
         steps: &mut StepBudget,
     ) -> Option<CandidateResult<'p>> {
-        match eliminated_by.filter(|by_record| *by_record < self.number) {
+        match eliminated_by.filter(|by_record| *by_record < self.record_index) {
             Some(by_record) => {
-                let source = self.target().source(candidate.source)?;
-                Some(CandidateResult { candidate, source, verdict: Verdict::Eliminated { by_record } })
+                let target_btf = self.target().btf(candidate.btf_index)?;
+                Some(CandidateResult { candidate, target_btf, verdict: Verdict::Eliminated { by_record } })
             }
             None => self.match_again(candidate, steps),
         }
     }
 
     fn match_again(&self, candidate: Candidate, steps: &mut StepBudget) -> Option<CandidateResult<'p>> {
-        let source = self.target().source(candidate.source)?;
+        let target_btf = self.target().btf(candidate.btf_index)?;
         let spec = self.local_spec()?;
-        let verdict = match match_candidate(self.btf(), spec, &source.btf, candidate.id, steps) {
+        let verdict = match match_candidate(self.btf(), spec, &target_btf.btf, candidate.id, steps) {
             Ok(MatchOutcome::Match(spec)) => Verdict::Match(spec),
             Ok(MatchOutcome::Mismatch(mismatch)) => Verdict::Mismatch(mismatch),
             Err(error) => Verdict::Error(error),
         };
-        Some(CandidateResult { candidate, source, verdict })
+        Some(CandidateResult { candidate, target_btf, verdict })
     }
 }
 
 impl fmt::Debug for PlannedReloc<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PlannedReloc")
-            .field("number", &self.number)
+            .field("record_index", &self.record_index)
             .field("entry", self.entry)
             .finish_non_exhaustive()
     }

@@ -1,8 +1,8 @@
-//! The number of records with each outcome.
+//! The number of records with each decision.
 
 use super::{decision::Decision, entries::Plan};
 
-/// The number of records with each outcome.
+/// The number of records with each decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -31,7 +31,7 @@ impl Summary {
 }
 
 impl Plan<'_> {
-    /// Counts the records with each outcome.
+    /// Counts the records with each decision.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         for entry in self.entries() {

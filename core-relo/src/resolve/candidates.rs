@@ -7,7 +7,7 @@ use super::{
 use crate::{
     btf::{Btf, NameIndex, Type},
     ids::TypeId,
-    target::{Source, Target},
+    target::{Target, TargetBtf},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use hashbrown::HashMap;
@@ -16,8 +16,8 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// The index of the BTF: 0 for the target's main one, from 1 for its modules.
-    pub source: usize,
+    /// The index of the BTF that contains the type: 0 for the main BTF of the target, from 1 for its modules.
+    pub btf_index: usize,
     /// The type.
     pub id: TypeId,
 }
@@ -65,13 +65,13 @@ impl<'o> CandidateSearch<'o> {
         if found.is_empty() {
             return found;
         }
-        self.search_source(0, target.main(), &mut found);
+        self.search_target_btf(0, target.main(), &mut found);
         let is_missing = |id: &QueryId| found.get(id.0).is_none_or(Vec::is_empty);
         if !target.modules().is_empty() && self.queries.values().any(is_missing) {
             let mut missing = self.filter_queries(|_, id| is_missing(&id));
             missing.prepare_filter();
-            for (source_index, module) in (1..).zip(target.modules()) {
-                missing.search_source(source_index, module, &mut found);
+            for (btf_index, module) in (1..).zip(target.modules()) {
+                missing.search_target_btf(btf_index, module, &mut found);
             }
         }
         found
@@ -83,64 +83,64 @@ impl<'o> CandidateSearch<'o> {
         Self { queries: wanted.map(|(query, id)| (*query, *id)).collect(), filter: None }
     }
 
-    /// Adds the candidates of one BTF, and of its bases if it is the main one (libbpf: `bpf_core_add_cands`).
-    fn search_source(&self, source_index: usize, source: &Source<'_>, found: &mut CandidatesByQuery) {
-        // Of a module only its own types count; of the main BTF all, even if it is itself split.
-        if source_index == 0 {
+    /// Adds the candidates of one BTF and, for the main BTF, those of its bases (libbpf: `bpf_core_add_cands`).
+    fn search_target_btf(&self, btf_index: usize, target_btf: &TargetBtf<'_>, found: &mut CandidatesByQuery) {
+        // A module adds only its own types. The main BTF adds all types, also those of its bases if it is a split BTF.
+        if btf_index == 0 {
             let mut bases = Vec::new();
-            let mut next = source.btf.base();
+            let mut next = target_btf.btf.base();
             while let Some(base) = next {
                 bases.push(base);
                 next = base.base();
             }
             for base in bases.into_iter().rev() {
-                self.search_btf(source_index, base, found);
+                self.search_btf(btf_index, base, found);
             }
         }
-        match &source.index {
-            Some(index) => self.look_up(source_index, &source.btf, index, found),
-            None => self.search_btf(source_index, &source.btf, found),
+        match &target_btf.index {
+            Some(index) => self.look_up(btf_index, &target_btf.btf, index, found),
+            None => self.search_btf(btf_index, &target_btf.btf, found),
         }
     }
 
     /// Adds the candidates among the own types of a BTF without an index. Its types may be sorted by name.
-    fn search_btf(&self, source_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
+    fn search_btf(&self, btf_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match NameIndex::trusted(btf) {
-            Some(order) => self.look_up(source_index, btf, &order, found),
-            None => self.scan(source_index, btf, found),
+            Some(order) => self.look_up(btf_index, btf, &order, found),
+            None => self.scan(btf_index, btf, found),
         }
     }
 
     /// Adds the candidates that the index finds. A scan answers queries that the index does not cover.
-    fn look_up(&self, source_index: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut CandidatesByQuery) {
+    fn look_up(&self, btf_index: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut CandidatesByQuery) {
         if !index.is_worth(btf, self.queries.len()) {
-            return self.scan(source_index, btf, found);
+            return self.scan(btf_index, btf, found);
         }
         let unanswered = self.filter_queries(|query, id| {
             let Some(list) = found.get_mut(id.0) else { return false };
             let add = |ty: Type<'_>| {
                 if enum_kind(ty.kind()) == query.kind {
-                    list.push(Candidate { source: source_index, id: ty.id() });
+                    list.push(Candidate { btf_index, id: ty.id() });
                 }
             };
             !(index.covers(query.kind) && index.visit_flavours(btf, query.name, add))
         });
         if !unanswered.queries.is_empty() {
-            unanswered.scan(source_index, btf, found);
+            unanswered.scan(btf_index, btf, found);
         }
     }
 
     /// Adds the candidates among the own types of a BTF by a pass over all of them.
-    fn scan(&self, source_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
+    fn scan(&self, btf_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match &self.filter {
-            Some(filter) => self.scan_filtered(source_index, btf, filter, found),
-            None => self.scan_filtered(source_index, btf, &NameFilter::new(self.queries.keys()), found),
+            Some(filter) => self.scan_filtered(btf_index, btf, filter, found),
+            None => self.scan_filtered(btf_index, btf, &NameFilter::new(self.queries.keys()), found),
         }
     }
 
     fn scan_filtered(
         &self,
-        source_index: usize,
+        btf_index: usize,
         btf: &Btf<'_>,
         filter: &NameFilter,
         found: &mut CandidatesByQuery,
@@ -152,7 +152,7 @@ impl<'o> CandidateSearch<'o> {
                 if let Some(id) = self.queries.get(&CandidateQuery::new(ty.name(), ty.kind()))
                     && let Some(list) = found.get_mut(id.0)
                 {
-                    list.push(Candidate { source: source_index, id: ty.id() });
+                    list.push(Candidate { btf_index, id: ty.id() });
                 }
             },
         );
@@ -228,7 +228,7 @@ mod tests {
             };
             let ids = |wanted: &String| {
                 let found = names.iter().zip(1..).filter(|(name, _)| alike(name, wanted));
-                found.map(|(_, id)| Candidate { source: 0, id: TypeId(id) }).collect::<Vec<_>>()
+                found.map(|(_, id)| Candidate { btf_index: 0, id: TypeId(id) }).collect::<Vec<_>>()
             };
             for one in &names {
                 for other in [&names[0], &names[names.len() - 3], &names[names.len() - 1]] {

@@ -12,34 +12,67 @@ pub struct InlineVec<T>(Storage<T>);
 
 #[derive(Clone)]
 enum Storage<T> {
-    Inline { items: [T; INLINE], len: u8 },
+    Inline { items: [T; INLINE], len: InlineLen },
     Heap(Vec<T>),
+}
+
+/// The length of an inline list. The type excludes lengths above [`INLINE`].
+#[derive(Clone, Copy)]
+enum InlineLen {
+    Zero,
+    One,
+    Two,
+    Three,
+    Four,
+    Five,
+    Six,
 }
 
 impl<T: Copy + Default> InlineVec<T> {
     pub(crate) fn new() -> Self {
-        Self(Storage::Inline { items: [T::default(); INLINE], len: 0 })
+        Self(Storage::Inline { items: [T::default(); INLINE], len: InlineLen::Zero })
     }
 
     pub(crate) fn push(&mut self, item: T) {
-        match &mut self.0 {
-            Storage::Heap(items) => items.push(item),
-            Storage::Inline { items, len } => match items.get_mut(usize::from(*len)) {
-                // The length is less than INLINE here.
-                Some(free) => (*free, *len) = (item, len.wrapping_add(1)),
-                None => self.0 = Storage::Heap(items.iter().copied().chain([item]).collect()),
-            },
-        }
+        use InlineLen::{Five, Four, One, Six, Three, Two, Zero};
+        let (items, len) = match &mut self.0 {
+            Storage::Heap(items) => return items.push(item),
+            Storage::Inline { items, len } => (items, len),
+        };
+        let [first, second, third, fourth, fifth, sixth] = items;
+        let (free, new_len) = match len {
+            Zero => (first, One),
+            One => (second, Two),
+            Two => (third, Three),
+            Three => (fourth, Four),
+            Four => (fifth, Five),
+            Five => (sixth, Six),
+            Six => {
+                self.0 = Storage::Heap(items.iter().copied().chain([item]).collect());
+                return;
+            }
+        };
+        (*free, *len) = (item, new_len);
     }
 
     pub(crate) fn pop(&mut self) -> Option<T> {
-        match &mut self.0 {
-            Storage::Heap(items) => items.pop(),
-            Storage::Inline { items, len } => {
-                *len = len.checked_sub(1)?;
-                items.get(usize::from(*len)).copied()
-            }
-        }
+        use InlineLen::{Five, Four, One, Six, Three, Two, Zero};
+        let (items, len) = match &mut self.0 {
+            Storage::Heap(items) => return items.pop(),
+            Storage::Inline { items, len } => (items, len),
+        };
+        let [first, second, third, fourth, fifth, sixth] = *items;
+        let (last, new_len) = match len {
+            Zero => return None,
+            One => (first, Zero),
+            Two => (second, One),
+            Three => (third, Two),
+            Four => (fourth, Three),
+            Five => (fifth, Four),
+            Six => (sixth, Five),
+        };
+        *len = new_len;
+        Some(last)
     }
 }
 
@@ -47,9 +80,15 @@ impl<T> Deref for InlineVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
+        use InlineLen::{Five, Four, One, Six, Three, Two, Zero};
         match &self.0 {
-            // The length is at most INLINE.
-            Storage::Inline { items, len } => items.get(..usize::from(*len)).unwrap_or(items),
+            Storage::Inline { len: Zero, .. } => &[],
+            Storage::Inline { len: One, items: [list @ .., _, _, _, _, _] } => list,
+            Storage::Inline { len: Two, items: [list @ .., _, _, _, _] } => list,
+            Storage::Inline { len: Three, items: [list @ .., _, _, _] } => list,
+            Storage::Inline { len: Four, items: [list @ .., _, _] } => list,
+            Storage::Inline { len: Five, items: [list @ .., _] } => list,
+            Storage::Inline { len: Six, items } => items,
             Storage::Heap(items) => items,
         }
     }
@@ -109,9 +148,9 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// The change to heap memory at some length changes nothing else.
+    /// The storage, inline or on the heap, has no effect on the contents.
     #[test]
-    fn a_list_is_the_same_as_a_vector_at_any_length() {
+    fn a_list_behaves_like_a_vector_at_any_length() {
         let mut list = InlineVec::new();
         let mut vector = Vec::new();
         assert_eq!(list, [0u32; 0]);
@@ -128,7 +167,7 @@ mod tests {
             assert_eq!(
                 list,
                 vector.iter().copied().collect::<InlineVec<_>>(),
-                "equal by items, wherever they are stored"
+                "lists with equal items are equal, inline or on the heap"
             );
         }
     }

@@ -138,17 +138,18 @@ fn poisoned(functions: &FunctionIndex, planned: &PlannedReloc<'_>) -> Option<Poi
     let record = planned.record();
     let (function, insn) = (functions.find(record)?, record.insn?);
     let insn = insn.0.checked_sub(planned.function()?.start.0)?;
-    Some(PoisonedReloc { function, insn, record: planned.number(), reason: reason(planned) })
+    Some(PoisonedReloc { function, insn, record: planned.record_index(), reason: reason(planned) })
 }
 
 /// Returns the location of a relocation as text: ``exec.bpf.c:41 (`handle_exec`, insn 17)``.
 fn location(planned: &PlannedReloc<'_>) -> String {
     // A malformed record may be outside of all functions, or not at an instruction.
-    let insn = match (planned.function(), planned.record().insn) {
+    let record = planned.record();
+    let insn = match (planned.function(), record.insn) {
         (Some(function), Some(insn)) => format!("`{}`, insn {}", text(function.name), insn.0),
-        _ => format!("relocation {}", planned.number()),
+        _ => format!("relocation {} of `{}`", record.index_in_section, record.section),
     };
-    match planned.source() {
+    match planned.source_line() {
         Some(line) => format!("{}:{} ({insn})", line.file, line.line),
         None => insn,
     }

@@ -232,15 +232,15 @@ impl KernelBtf {
     /// Returns the target of an object that was planned on the kernel alone, with the modules that may define its missing types.
     #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, KernelBtfError> {
-        let (mut modules, mut passed_over) = (Vec::new(), 0usize);
+        let (mut modules, mut excluded) = (Vec::new(), 0usize);
         let mut module_filter = ModuleFilter::new(self.main()?, plan.names_for_modules());
         for module in self.modules()? {
             match module.filtered_btf(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
-                None => passed_over += 1,
+                None => excluded += 1,
             }
         }
-        Ok(self.target(false)?.with_modules(modules).with_modules_passed_over(passed_over))
+        Ok(self.target(false)?.with_modules(modules).with_excluded_modules(excluded))
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
     let (btf, name) = match (args.kernel_id, &args.path) {
         (Some(id), _) => (read_from_kernel(id), format!("BTF {id}")),
         (None, Some(path)) => {
-            let read = read_file(path, args.base.as_deref()).map_err(|bad| with_id_help(path, bad));
+            let read = read_file(path, args.base.as_deref()).map_err(|bad| with_kernel_id_help(path, bad));
             (read.map(Arc::new), escape_path(path))
         }
         (None, None) => (Err(BadInput::new("btf dump", "expected a path or --kernel-id")), String::new()),
@@ -44,32 +44,35 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
             BtfDumpFormat::Json => console.out.json(&TypeJson::new(ty)?)?,
         }
     }
-    match (args.id, &args.name) {
+    match (args.type_id, &args.type_name) {
         _ if !is_empty => Ok(()),
+        (Some(id), Some(ty)) if btf.ty(TypeId(id)).is_some() => {
+            console.fail(&BadInput::new(name, format_args!("type [{id}] does not have the name `{ty}`")))
+        }
         (Some(id), _) => {
-            let (first, end) = (btf.first_id().0, btf.end_id().0);
-            let what = format!("no type [{id}]; there are [{first}] to [{}]", end.saturating_sub(1));
-            console.fail(&BadInput::new(name, what))
+            let last = btf.end_id().0.saturating_sub(1);
+            console.fail(&BadInput::new(name, format_args!("no type [{id}], expected [1] to [{last}]")))
         }
         (None, Some(ty)) => console.fail(&BadInput::new(name, format_args!("no type `{ty}`"))),
         (None, None) => Ok(()),
     }
 }
 
-/// Returns the types to print. `--id` also finds types of the base BTF. Without `--id`, only the types of the BTF itself are printed.
+/// Returns the types to print. `--type-id` also selects types of the base BTF. Without `--type-id`, the types of the base are left out.
 fn selected_types<'b>(btf: &'b Btf<'_>, args: &'b BtfDumpArgs) -> Box<dyn Iterator<Item = Type<'b>> + 'b> {
-    let has_name = |ty: &Type<'_>| args.name.as_ref().is_none_or(|n| ty.name().as_bytes() == n.as_bytes());
-    match args.id {
+    let has_name =
+        |ty: &Type<'_>| args.type_name.as_ref().is_none_or(|n| ty.name().as_bytes() == n.as_bytes());
+    match args.type_id {
         Some(id) => Box::new(btf.ty(TypeId(id)).into_iter().filter(has_name)),
         None => Box::new(btf.types().filter(has_name)),
     }
 }
 
-/// Adds help to the error for a path that was meant as an id.
-fn with_id_help(path: &Path, bad: BadInput) -> BadInput {
+/// Adds help to the error if the path does not exist and is a number: probably the id of a BTF in the running kernel.
+fn with_kernel_id_help(path: &Path, bad: BadInput) -> BadInput {
     let id = path.to_str().and_then(|text| text.parse::<u32>().ok());
     match id.filter(|_| !path.exists()) {
-        Some(id) => bad.help(format!("for the BTF with this id in the running kernel: --kernel-id {id}")),
+        Some(id) => bad.help(format!("use --kernel-id {id} for the BTF with this id in the running kernel")),
         None => bad,
     }
 }
@@ -82,6 +85,7 @@ fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
     })
 }
 
+/// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same folder.
 fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
     let file = btf_file::read(path, Limits::default())?;
     let base = match base {

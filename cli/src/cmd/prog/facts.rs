@@ -24,7 +24,10 @@ use core_relo_loader::{
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-/// The facts that `prog list` and `prog show` print. They serialize to the JSON line.
+/// The size of an instruction slot, in bytes.
+const INSN_BYTES: u32 = 8;
+
+/// The facts that `prog list` and `prog show` print. Their serialization is the JSON line.
 #[derive(Debug, Serialize)]
 pub(super) struct ProgramFacts {
     id: u32,
@@ -32,8 +35,10 @@ pub(super) struct ProgramFacts {
     program_type: String,
     tag: String,
     gpl_compatible: bool,
+    /// In seconds since 1970-01-01 UTC.
     loaded_at: Option<u64>,
     uid: u32,
+    /// The number of translated instructions.
     insns: u32,
     bytes_xlated: u32,
     bytes_jited: u32,
@@ -50,10 +55,12 @@ pub(super) struct ProgramFacts {
     pids: Vec<Process>,
 }
 
-/// The attach target that a program was loaded with.
+/// The attach target of a program: the BTF type that the program was loaded for.
 #[derive(Debug, Serialize)]
 struct AttachTarget {
+    /// The id of the BTF in the kernel.
     btf_id: u32,
+    /// The id of the type in this BTF.
     type_id: u32,
     name: Option<String>,
 }
@@ -79,7 +86,7 @@ impl KernelFacts for ProgramFacts {
             gpl_compatible: info.is_gpl_compatible(),
             loaded_at: unix_seconds(info.load_time),
             uid: info.created_by_uid,
-            insns: info.xlated_prog_len / 8,
+            insns: info.xlated_prog_len / INSN_BYTES,
             bytes_xlated: info.xlated_prog_len,
             bytes_jited: info.jited_prog_len,
             bytes_memlock: fdinfo(fd, "memlock"),
@@ -119,10 +126,10 @@ impl KernelFacts for ProgramFacts {
         let loaded_at = self.loaded_at.map_or_else(|| "at an unknown time".to_owned(), format_date);
         text::field(out, "loaded", format_args!("{loaded_at} by uid {}", self.uid))?;
         let jited = match self.bytes_jited {
-            0 => "not jited".to_owned(),
+            0 => "not JIT-compiled".to_owned(),
             bytes => format!("{bytes} bytes of machine code"),
         };
-        let memlock = self.bytes_memlock.map(|bytes| format!(", memlock {bytes}")).unwrap_or_default();
+        let memlock = self.bytes_memlock.map(|bytes| format!(", memlock {bytes} bytes")).unwrap_or_default();
         text::field(
             out,
             "size",

@@ -132,7 +132,7 @@ impl Kernel {
         if modules.is_empty() && passed_over == 0 {
             return None;
         }
-        let target = self.target.clone().with_modules(modules).with_modules_passed_over(passed_over);
+        let target = self.target.clone().with_modules(modules).with_excluded_modules(passed_over);
         Some(Self { name: self.name.clone(), target, can_add_modules: false })
     }
 

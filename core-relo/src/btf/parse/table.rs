@@ -14,7 +14,7 @@ use core::ops::ControlFlow;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordTable {
     pub(super) offsets: Offsets,
-    /// The last byte of each info word: the kind, and the kflag as the highest bit. A search reads only the records of the
+    /// The highest byte of each info word: the kind, and the kflag as the highest bit. A search reads only the records of the
     /// searched kinds.
     pub(super) kinds: Vec<u8>,
 }

@@ -68,18 +68,18 @@ impl<'p> NearSearch<'p> {
         let (plan, steps) = (self.plan, &mut self.steps);
         match missing {
             MissingItem::Type(root) => self.types.find(plan, root, steps),
-            MissingItem::Member { source, ty, name } => {
-                let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
-                let similar = self.members.find_similar((source, &target.btf), ty, name, steps)?;
+            MissingItem::Member { btf_index, ty, name } => {
+                let Some(target) = plan.target().btf(btf_index) else { return Ok(Vec::new()) };
+                let similar = self.members.find_similar((btf_index, &target.btf), ty, name, steps)?;
                 if !similar.is_empty() {
                     return Ok(similar);
                 }
-                let mut near = self.members.find_sharing_words((source, &target.btf), ty, name, steps)?;
+                let mut near = self.members.find_sharing_words((btf_index, &target.btf), ty, name, steps)?;
                 near.extend(self.namesakes.find_members(plan, ty, name, steps)?);
                 Ok(near)
             }
-            MissingItem::Enumerator { source, ty, name } => {
-                let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
+            MissingItem::Enumerator { btf_index, ty, name } => {
+                let Some(target) = plan.target().btf(btf_index) else { return Ok(Vec::new()) };
                 let mut near = find_similar_enumerators(&target.btf, ty, name, steps)?;
                 near.extend(self.namesakes.find_enumerators(plan, ty, name, steps)?);
                 Ok(near)

@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[test]
-fn enumerators_are_found_by_essential_name_between_enum_and_enum64() {
+fn an_enumerator_is_found_by_essential_name_also_in_an_enum64() {
     in_both_orders(|f| {
         let root = f.local.enumeration("e", 4, false, &[("A___old", 1), ("GONE", 2)]);
         f.target.enumeration64("e", 8, false, &[("Z", 0), ("A", 0x1_0000_0001)]);
@@ -36,7 +36,7 @@ fn negative_values_extend_their_sign() {
 }
 
 /// libbpf reads 0x80000000 of an unsigned enum as negative. It refuses the instruction, which contains the zero-extended value.
-/// So does a plan, unless its options ask for C's value.
+/// A plan does the same, unless its options select the value that the enumerator has in C.
 #[test]
 fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
     in_both_orders(|f| {
@@ -61,11 +61,11 @@ fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
 fn an_access_to_no_enumerator_is_an_error_of_the_record() {
     in_both_orders(|f| {
         let root = f.local.enumeration("e", 4, false, &[("A", 1)]);
-        let plain = f.local.structure("s", 4, &[]);
+        let structure = f.local.structure("s", 4, &[]);
         let got = f.plan(&[
             (EnumvalExists, root, "1", mov(1)),
             (EnumvalExists, root, "0:0", mov(1)),
-            (EnumvalExists, plain, "0", mov(1)),
+            (EnumvalExists, structure, "0", mov(1)),
         ]);
         assert!(got.iter().all(|o| matches!(o.decision, Err(RelocError::Spec(_)))), "{got:?}");
     });

@@ -45,8 +45,8 @@ fn a_missing_field_poisons_and_does_not_exist() {
             Ok(Decision::Poison { slot: load(4, 0).poisoned(), why: PoisonReason::NoMatch })
         );
         assert_eq!(got[0].reason, "vmlinux [2]: no member `gone`");
-        let guarded = "nothing to fix if the instruction is behind its guard: relocation 1 of the same program checks that it exists";
-        assert_eq!(got[0].help, [guarded]);
+        let help = "nothing to fix if the instruction is behind its guard: relocation 1 of the same program checks that it exists";
+        assert_eq!(got[0].help, [help]);
         let alone = f.plan_one((FieldByteOffset, root, "0:0", load(4, 0)));
         assert_eq!(alone.help, ["guard it with bpf_core_field_exists()"]);
         assert_eq!(got[1].patched(), (0, Some(mov(0))));
@@ -105,9 +105,13 @@ fn widths_change_for_pointers_and_unsigned_integers_only() {
         assert_eq!(
             got[2].patched(),
             (24, Some(load(8, 24))),
-            "SIGNED with CHAR passes for unsigned, as in libbpf"
+            "an integer with SIGNED and CHAR counts as unsigned, as in libbpf"
         );
-        assert_eq!(got[3].patched(), (32, Some(load(4, 32))), "32-bit pointers are loaded as such");
+        assert_eq!(
+            got[3].patched(),
+            (32, Some(load(4, 32))),
+            "a load of a 32-bit pointer becomes a 32-bit load"
+        );
         assert_eq!(got[4].patched(), (16, Some(mov(16))), "arithmetic has no width");
         let unexpected = InsnError::UnexpectedWidth { insn: load(8, 8).first(), found: 8, expected: 4 };
         let Err(RelocError::Insn(InsnError::UnexpectedWidth { found, expected, .. })) = got[5].decision
@@ -119,7 +123,7 @@ fn widths_change_for_pointers_and_unsigned_integers_only() {
 }
 
 #[test]
-fn arrays_are_followed_within_bounds_and_beyond_only_if_flexible() {
+fn array_indices_must_be_in_range_unless_the_array_is_flexible() {
     in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let row = f.local.array(int, int, 4);
@@ -151,7 +155,7 @@ fn arrays_are_followed_within_bounds_and_beyond_only_if_flexible() {
             got[6].decision,
             Err(RelocError::Spec(SpecError::OutOfRange { part: 2, index: 3, len: 3, .. }))
         ));
-        assert_eq!(got[7].patched(), (80, Some(mov(80))), "the first index counts whole roots");
+        assert_eq!(got[7].patched(), (80, Some(mov(80))), "the first index treats the root type as an array");
     });
 }
 
@@ -168,7 +172,7 @@ fn elements_of_another_size_poison_loads_of_array_members() {
             (FieldByteOffset, root, "0:0:1", load(4, 4)),
             (FieldByteOffset, root, "0:0", load(4, 0)),
         ]);
-        assert_eq!(got[0].patched(), (8, Some(load(8, 8))), "the element itself may widen");
+        assert_eq!(got[0].patched(), (8, Some(load(8, 8))), "a load of one element may widen");
         assert!(got[1].is_poison(), "the type recorded is the array, which never may");
     });
 }
@@ -199,7 +203,7 @@ fn bitfields_are_loaded_by_the_smallest_unit_that_contains_them() {
         assert_eq!(got[0].patched(), (0, None));
         assert_eq!(got[1].patched(), (8, Some(mov(8))), "7 bits at 30 cross the 32-bit unit");
         let lshift = if big { 30 } else { 27 };
-        assert_eq!(got[2].patched().0, lshift, "a bitfield's shift left is not validated");
+        assert_eq!(got[2].patched().0, lshift, "the left shift in the instruction is not validated");
         assert_eq!(got[3].patched(), (57, Some(mov(57))));
         assert_eq!(got[4].patched(), (0, None));
         assert!(
@@ -207,7 +211,7 @@ fn bitfields_are_loaded_by_the_smallest_unit_that_contains_them() {
                 got[5].decision,
                 Err(RelocError::Insn(InsnError::UnexpectedValue { found: 58, expected: 59, .. }))
             ),
-            "its shift right is"
+            "the right shift in the instruction is validated"
         );
         assert_eq!(got[6].patched(), (8, Some(load(4, 8))));
     });
@@ -284,7 +288,7 @@ fn a_struct_and_a_union_replace_each_other_except_at_the_root() {
 }
 
 #[test]
-fn nesting_bombs_end_in_an_error() {
+fn deeply_nested_anonymous_members_are_an_error() {
     in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
@@ -322,8 +326,8 @@ fn a_field_in_a_target_type_of_two_gigabytes_is_an_error() {
     {
         in_both_orders(|f| {
             let root = root_of(&mut f.local, local);
-            let of_target = root_of(&mut f.target, target);
-            let error = MatchError::TooLarge { ty: of_target, size: ByteSize(target) };
+            let target_root = root_of(&mut f.target, target);
+            let error = MatchError::TooLarge { ty: target_root, size: ByteSize(target) };
             let (left, right) = (FieldLshiftU64, FieldRshiftU64);
             let fields = [(FieldByteSize, 4), (FieldExists, 1), (FieldSigned, 1), (right, 32)];
             let mut records =
@@ -332,8 +336,8 @@ fn a_field_in_a_target_type_of_two_gigabytes_is_an_error() {
             records.push((left, root, "0:0", mov(32)));
             for (got, (kind, ..)) in f.plan(&records).iter().zip(&records) {
                 match got.decision {
-                    // Of a whole type libbpf takes all 32 bits.
-                    Ok(_) if *kind == TypeSize => assert_eq!(got.target, Some(target.into())),
+                    // libbpf stores the size of a whole type in 32 bits.
+                    Ok(_) if *kind == TypeSize => assert_eq!(got.target_value, Some(target.into())),
                     Err(RelocError::Match { error: found, .. }) if is_error => assert_eq!(found, error),
                     decision => assert!(!is_error && decision.is_ok(), "{kind}: {decision:?}"),
                 }
@@ -352,14 +356,14 @@ fn a_field_in_a_target_type_of_two_gigabytes_is_an_error() {
         let got = f.plan_one((FieldByteOffset, root, "0:0:0:0", mov(0)));
         assert!(matches!(got.decision, Err(RelocError::Match { error: MatchError::TooLarge { .. }, .. })));
         let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
-        assert!(got.decision.is_ok(), "no element is looked at: {got:?}");
+        assert!(got.decision.is_ok(), "the access has no element: {got:?}");
     });
 }
 
-/// libbpf takes the id of the pointer's target type for the pointer's size.
+/// libbpf takes the id of the type that the pointer refers to for the size of the pointer.
 #[test]
 fn a_bitfield_of_a_pointer_has_no_value() {
-    for (of_local, of_target) in [(true, true), (true, false), (false, true)] {
+    for (is_local_pointer, is_target_pointer) in [(true, true), (true, false), (false, true)] {
         in_both_orders(|f| {
             let root_of = |b: &mut Builder, is_pointer| {
                 let int = b.int("int", 4, Builder::SIGNED);
@@ -367,20 +371,24 @@ fn a_bitfield_of_a_pointer_has_no_value() {
                 let member = BuiltMember { name: "a", ty, bit_offset: 0, bitfield_bits: 4 };
                 b.composite(Kind::Struct, "s", 8, &[member])
             };
-            let root = root_of(&mut f.local, of_local);
-            root_of(&mut f.target, of_target);
+            let root = root_of(&mut f.local, is_local_pointer);
+            root_of(&mut f.target, is_target_pointer);
             for kind in [FieldByteOffset, FieldByteSize, FieldSigned, FieldLshiftU64, FieldRshiftU64] {
                 let got = f.plan_one((kind, root, "0:0", mov(0)));
                 match got.decision {
-                    Err(RelocError::Local(ValueError::BitfieldType { kind, .. })) if of_local => {
+                    Err(RelocError::Local(ValueError::BitfieldType { kind, .. })) if is_local_pointer => {
                         assert_eq!(kind, Kind::Ptr);
                     }
-                    // An integer does not stand for a pointer.
-                    _ => assert!(!of_local && got.is_poison(), "{kind}: {got:?}"),
+                    // An integer and a pointer are not compatible.
+                    _ => assert!(!is_local_pointer && got.is_poison(), "{kind}: {got:?}"),
                 }
             }
             let exists = f.plan_one((FieldExists, root, "0:0", mov(1)));
-            assert_eq!(exists.target, Some(u64::from(of_local == of_target)), "existence asks for no size");
+            assert_eq!(
+                exists.target_value,
+                Some(u64::from(is_local_pointer == is_target_pointer)),
+                "existence needs no size"
+            );
         });
     }
 }
@@ -412,12 +420,12 @@ fn invalid_access_strings_are_errors_of_their_record_alone() {
         records.push((FieldByteOffset, ptr, "0:0", mov(0)));
         records.push((FieldByteOffset, root, "0:0", mov(0)));
         let mut got = f.plan(&records);
-        assert!(got.pop().unwrap().is_poison(), "the good one, without a candidate");
-        for (outcome, access) in got.iter().zip(&bad) {
+        assert!(got.pop().unwrap().is_poison(), "the valid access, whose root type has no candidate");
+        for (planned, access) in got.iter().zip(&bad) {
             assert!(
-                matches!(outcome.decision, Err(RelocError::Spec(_))),
+                matches!(planned.decision, Err(RelocError::Spec(_))),
                 "{access:?}: {:?}",
-                outcome.decision
+                planned.decision
             );
         }
     });

@@ -1,10 +1,10 @@
-//! A fixture: an object of a few records, and a target, from two builders.
+//! A fixture for tests of plans: builds an object with a few records and a target, and plans the records.
 
 use crate::{
     CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
     btf::{Btf, Builder},
     explain::Explainer,
-    ext::{BtfExt, RelocKind},
+    ext::{BtfExt, CoreRelo, ExtBuilder, ExtPart, ExtRecord as _, RelocKind},
     insn::{Insn, Slot},
     plan::{Decision, Options, PlannedReloc, RelocError},
 };
@@ -37,22 +37,22 @@ pub(super) struct Fixture {
     pub(super) modules: Vec<Vec<u8>>,
     pub(super) options: Options,
     /// Whether the target is parsed without validation of its members and enumerators.
-    pub(super) unvalidated: bool,
+    pub(super) is_unvalidated: bool,
 }
 
-/// The outcome of one record.
+/// The decision about one record, its values and its explanation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct PlannedRecord {
     pub(super) decision: Result<Decision, RelocError>,
-    pub(super) local: Option<u64>,
-    pub(super) target: Option<u64>,
+    pub(super) local_value: Option<u64>,
+    pub(super) target_value: Option<u64>,
     pub(super) target_spec: Option<String>,
     pub(super) reason: String,
     pub(super) help: Vec<String>,
-    pub(super) warned: bool,
+    pub(super) has_warning: bool,
 }
 
-impl Outcome {
+impl PlannedRecord {
     /// Returns the value in the target, and the instruction if it is patched.
     pub(super) fn patched(&self) -> (u64, Option<Slot>) {
         match self.decision {
@@ -75,14 +75,14 @@ pub(super) fn in_both_orders(test: impl Fn(&mut Fixture)) {
             target: Builder::new(endian),
             modules: Vec::new(),
             options: Options::default(),
-            unvalidated: false,
+            is_unvalidated: false,
         });
     }
 }
 
 impl Fixture {
     /// Plans the records, all in one function.
-    pub(super) fn plan(&mut self, records: &[RecordSpec<'_>]) -> Vec<Outcome> {
+    pub(super) fn plan(&mut self, records: &[RecordSpec<'_>]) -> Vec<PlannedRecord> {
         let (ext, code, endian) = self.object(records);
         let btf = Btf::parse(self.local.finish()).unwrap();
         let ext = BtfExt::parse(&ext).unwrap();
@@ -91,7 +91,8 @@ impl Fixture {
         let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
         let relocs = Relocs::collect(&btf, &ext, &sections).unwrap();
         let target = self.target.finish();
-        let main = if self.unvalidated { Btf::parse_unvalidated(target, None) } else { Btf::parse(target) };
+        let main =
+            if self.is_unvalidated { Btf::parse_unvalidated(target, None) } else { Btf::parse(target) };
         let main = Arc::new(main.unwrap());
         let split = |(n, bytes): (usize, &Vec<u8>)| {
             let btf = Btf::parse_split(bytes.clone(), Arc::clone(&main)).unwrap();
@@ -106,20 +107,20 @@ impl Fixture {
         let mut explainer = Explainer::new(&plan);
         plan.iter()
             .map(|planned| (planned, explainer.explain(&planned)))
-            .map(|(planned, explanation)| Outcome {
+            .map(|(planned, explanation)| PlannedRecord {
                 decision: planned.decision(),
-                local: planned.local_value(),
-                target: planned.target_value(),
+                local_value: planned.local_value(),
+                target_value: planned.target_value(),
                 target_spec: planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string()),
                 reason: explanation.reason,
                 help: explanation.help,
-                warned: planned.warning().is_some(),
+                has_warning: planned.warning().is_some(),
             })
             .collect()
     }
 
     /// Plans one record.
-    pub(super) fn plan_one(&mut self, record: RecordSpec<'_>) -> Outcome {
+    pub(super) fn plan_one(&mut self, record: RecordSpec<'_>) -> PlannedRecord {
         self.plan(&[record]).pop().unwrap()
     }
 
@@ -127,27 +128,24 @@ impl Fixture {
     pub(super) fn object(&mut self, records: &[RecordSpec<'_>]) -> (Vec<u8>, Vec<u8>, Endian) {
         let endian = Btf::parse(self.local.finish()).unwrap().endian();
         let section = self.local.string("tp/x");
-        let (mut code, mut record_words) = (Vec::new(), Vec::new());
+        let (mut code, mut core_relos) = (Vec::new(), Vec::new());
         for (kind, root, access, slot) in records {
             let offset = u32::try_from(code.len()).unwrap();
             let (first, second) = slot.encode(endian);
             code.extend_from_slice(&first);
             code.extend(second.iter().flatten());
-            record_words.extend([offset, root.0, self.local.string(access).0, kind.raw()]);
+            // `struct bpf_core_relo`
+            for word in [offset, root.0, self.local.string(access).0, kind.raw()] {
+                endian.put_u32(&mut core_relos, word);
+            }
         }
-        let mut words = vec![16, section.0, u32::try_from(records.len()).unwrap()];
-        words.extend(record_words);
-        let mut ext = Vec::new();
-        endian.put_u16(&mut ext, 0xeb9f);
-        ext.extend([1, 0]);
-        for word in [32, 0, 0, 0, 0, 0, u32::try_from(words.len() * 4).unwrap()].into_iter().chain(words) {
-            endian.put_u32(&mut ext, word);
-        }
-        (ext, code, endian)
+        let mut ext = ExtBuilder::new(endian);
+        ext.group(ExtPart::CoreRelo, section, CoreRelo::SIZE, &core_relos);
+        (ext.finish(), code, endian)
     }
 }
 
-/// Checks that the plan of an object does not depend on the other objects: each has its own candidate lists.
+/// Checks that an object has the same plan alone and together with another object.
 fn check_shared_plans(relocs: &Relocs<'_>, target: &Target<'_>) {
     let alone = describe(&Plan::new(relocs, target));
     let together = Plan::for_objects(&[relocs, relocs], target);
@@ -156,26 +154,26 @@ fn check_shared_plans(relocs: &Relocs<'_>, target: &Target<'_>) {
     assert!(Plan::for_objects(&[], target).is_empty());
 }
 
-/// Returns the text of each record's outcome, without its explanation.
+/// Returns the decision, values, target spec and warning of each record as text.
 pub(super) fn describe(plan: &Plan<'_>) -> Vec<String> {
-    let each = |planned: PlannedReloc<'_>| {
+    let describe_record = |planned: PlannedReloc<'_>| {
         let spec = planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string());
         let values = (planned.local_value(), planned.target_value());
         alloc::format!("{:?} {values:?} {spec:?} {:?}", planned.decision(), planned.warning())
     };
-    plan.iter().map(each).collect()
+    plan.iter().map(describe_record).collect()
 }
 
-/// Checks that the patched code exists unless a record is in error, and has the decided instructions.
+/// Checks that the patched code contains the instructions of the plan, or is an error if a record is in error.
 fn check_patched(plan: &Plan<'_>) {
     match plan.patched() {
         Err(error) => assert_eq!(error.failed.len(), plan.summary().failed),
         Ok(patched) => {
             let endian = plan.relocs().endian();
             for planned in plan.iter() {
-                let at = usize::try_from(planned.record().relo.insn_offset.0).unwrap();
+                let start = usize::try_from(planned.record().relo.insn_offset.0).unwrap();
                 let after = planned.after().unwrap().hex(endian).to_string();
-                let code = &patched.sections[0][at..at + after.len() / 2];
+                let code = &patched.sections[0][start..start + after.len() / 2];
                 let hex: Vec<_> = code.iter().map(|b| alloc::format!("{b:02x}")).collect();
                 assert_eq!(hex.concat(), after);
             }

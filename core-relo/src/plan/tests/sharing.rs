@@ -1,4 +1,4 @@
-//! Tests of the match cache: objects that share it have the same plans as alone.
+//! Tests of the match cache: objects that share a cache have the same plans as without other objects.
 
 use super::fixture::{RecordSpec, describe, in_both_orders, load, mov};
 use crate::{
@@ -20,12 +20,13 @@ use crate::{
 };
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
-/// The number of member types, of which no two are compatible with the same types.
-const MEMBERS: usize = 19;
+/// The number of types that [`member_type`] builds. No two of them are compatible with the same types.
+const MEMBER_TYPES: usize = 19;
 
-fn member(b: &mut Builder, which: usize) -> TypeId {
+/// Adds the member type with this number.
+fn member_type(b: &mut Builder, number: usize) -> TypeId {
     let int = b.int("int", 4, Builder::SIGNED);
-    match which {
+    match number {
         0 => int,
         1 => b.int("long", 8, 0),
         2 => b.pointer(int),
@@ -68,22 +69,22 @@ struct ObjectBytes {
 }
 
 /// Plans each object alone, then together with all others in either order, and checks that the plans are equal.
-fn alone_and_together(objects: &[ObjectBytes], target: &Target<'_>) -> Vec<Vec<String>> {
-    let btfs: Vec<_> = objects.iter().map(|objects| Btf::parse(&objects.btf[..]).unwrap()).collect();
+fn plan_alone_and_together(objects: &[ObjectBytes], target: &Target<'_>) -> Vec<Vec<String>> {
+    let btfs: Vec<_> = objects.iter().map(|object| Btf::parse(&object.btf[..]).unwrap()).collect();
     let sections: Vec<_> = objects
         .iter()
-        .map(|objects| {
-            let len = u32::try_from(objects.code.len() / 8).unwrap();
+        .map(|object| {
+            let len = u32::try_from(object.code.len() / 8).unwrap();
             let functions = vec![Function { name: b"prog", start: InsnIndex(0), len }];
-            [CodeSection { name: b"tp/x", code: &objects.code, functions }]
+            [CodeSection { name: b"tp/x", code: &object.code, functions }]
         })
         .collect();
     let relocs: Vec<_> = objects
         .iter()
         .zip(&btfs)
         .zip(&sections)
-        .map(|((objects, btf), code)| {
-            Relocs::collect(btf, &BtfExt::parse(&objects.ext).unwrap(), code).unwrap()
+        .map(|((object, btf), code)| {
+            Relocs::collect(btf, &BtfExt::parse(&object.ext).unwrap(), code).unwrap()
         })
         .collect();
     let alone: Vec<_> = relocs.iter().map(|relocs| describe(&Plan::new(relocs, target))).collect();
@@ -95,22 +96,26 @@ fn alone_and_together(objects: &[ObjectBytes], target: &Target<'_>) -> Vec<Vec<S
     alone
 }
 
-/// The objects access members of the same names and of types that differ in one respect. Their type ids are equal or not.
+/// The members have the same names and types that differ in one respect. Each object exists twice, the second time with other type ids.
 #[test]
 fn members_of_different_types_do_not_share_matches() {
     in_both_orders(|f| {
-        let endian = f.local.clone().finish();
-        let endian = Btf::parse(endian).unwrap().endian();
+        let endian = Btf::parse(f.local.clone().finish()).unwrap().endian();
         let mut objects = Vec::new();
-        for (which, shifted) in (0..MEMBERS).flat_map(|which| [(which, false), (which, true)]) {
+        for (number, has_other_ids) in (0..MEMBER_TYPES).flat_map(|number| [(number, false), (number, true)])
+        {
             f.local = Builder::new(endian);
-            if shifted {
+            if has_other_ids {
                 f.local.int("char", 1, 0);
             }
-            let ty = member(&mut f.local, which);
-            let root = f.local.structure(if shifted { "s___own" } else { "s" }, 16, &[("a", ty, 0)]);
-            let enumeration =
-                f.local.enumeration("e", 4, true, &[("B", 1), (if shifted { "A" } else { "A___x" }, 9)]);
+            let ty = member_type(&mut f.local, number);
+            let root = f.local.structure(if has_other_ids { "s___own" } else { "s" }, 16, &[("a", ty, 0)]);
+            let enumeration = f.local.enumeration(
+                "e",
+                4,
+                true,
+                &[("B", 1), (if has_other_ids { "A" } else { "A___x" }, 9)],
+            );
             let kinds: [RelocKind; 6] =
                 [FieldByteOffset, FieldByteSize, FieldExists, FieldSigned, FieldLshiftU64, FieldRshiftU64];
             let mut records: Vec<RecordSpec<'_>> = Vec::new();
@@ -125,24 +130,24 @@ fn members_of_different_types_do_not_share_matches() {
             let (ext, code, _) = f.object(&records);
             objects.push(ObjectBytes { btf: f.local.finish(), ext, code });
         }
-        let mut different: Vec<Vec<Vec<String>>> = Vec::new();
-        for which in 0..MEMBERS {
+        let mut distinct_plans: Vec<Vec<Vec<String>>> = Vec::new();
+        for number in 0..MEMBER_TYPES {
             let mut target = Builder::new(endian);
-            let ty = member(&mut target, which);
+            let ty = member_type(&mut target, number);
             // Two candidates with the member at different offsets.
             target.structure("s", 16, &[("a", ty, 64)]);
             target.structure("s___2", 32, &[("", ty, 0), ("a", ty, 128)]);
             target.enumeration("e", 4, true, &[("A", 5)]);
             let btf = Arc::new(Btf::parse(target.finish()).unwrap());
-            different.push(alone_and_together(&objects, &Target::new("vmlinux", btf)));
+            distinct_plans.push(plan_alone_and_together(&objects, &Target::new("vmlinux", btf)));
         }
-        different.sort();
-        different.dedup();
-        assert!(different.len() > 10, "plans depend on the target: {}", different.len());
+        distinct_plans.sort();
+        distinct_plans.dedup();
+        assert!(distinct_plans.len() > 10, "the plans hardly depend on the target: {}", distinct_plans.len());
     });
 }
 
-/// A record without steps left for a cached match is in error as it is alone, also if the names are too long for a cache key.
+/// A record for which no steps remain is in error, also if its match is cached. Names too long for a cache key change nothing.
 #[test]
 fn cached_matches_take_steps() {
     in_both_orders(|f| {
@@ -151,8 +156,8 @@ fn cached_matches_take_steps() {
         let members: Vec<_> = names.iter().map(|name| (&**name, int, 0)).collect();
         let root = f.local.structure("s", 4, &members);
         // The comparisons with the last name use up the steps of the plan.
-        let many = 1300;
-        let records: Vec<RecordSpec<'_>> = (0..many)
+        let repetitions = 1300;
+        let records: Vec<RecordSpec<'_>> = (0..repetitions)
             .flat_map(|_| ["0:0", "0:1", "0:2"])
             .map(|access| (FieldByteOffset, root, access, mov(0)))
             .collect();
@@ -165,32 +170,31 @@ fn cached_matches_take_steps() {
         let objects =
             [(); 2].map(|()| ObjectBytes { btf: f.local.finish(), ext: ext.clone(), code: code.clone() });
         let btf = Arc::new(Btf::parse(f.target.finish()).unwrap());
-        let outcomes = alone_and_together(&objects, &Target::new("vmlinux", btf));
-        let steps = |outcomes: &Vec<String>| {
-            outcomes.iter().filter(|outcome| outcome.contains("TooManySteps")).count()
-        };
-        assert_eq!(steps(&outcomes[0]), steps(&outcomes[1]));
+        let plans = plan_alone_and_together(&objects, &Target::new("vmlinux", btf));
+        let count_too_many_steps =
+            |plans: &Vec<String>| plans.iter().filter(|record| record.contains("TooManySteps")).count();
+        assert_eq!(count_too_many_steps(&plans[0]), count_too_many_steps(&plans[1]));
         assert!(
-            (1..many * 3 - 100).contains(&steps(&outcomes[0])),
+            (1..repetitions * 3 - 100).contains(&count_too_many_steps(&plans[0])),
             "{} of {}",
-            steps(&outcomes[0]),
-            outcomes[0].len()
+            count_too_many_steps(&plans[0]),
+            plans[0].len()
         );
     });
 }
 
-/// A cached match takes the steps of its comparison. A plan that repeats one access therefore runs out of steps at the record
-/// where it would without the cache.
+/// A cached match takes the steps of its comparison. So a plan that repeats one access runs out of steps at the same record as
+/// without a cache.
 #[test]
 fn a_plan_of_one_repeated_access_runs_out_of_steps() {
     in_both_orders(|f| {
         // One step for the candidate, two for each member that is compared with a name this long.
         let (name, fillers) = ("x".repeat(64), 33_333);
         let steps = 1 + 2 * (fillers + 1);
-        let enough = limits::PLAN_STEPS / steps;
+        let record_limit = limits::PLAN_STEPS / steps;
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[(&name, int, 0)]);
-        let records = vec![(FieldByteOffset, root, "0:0", mov(0)); to_usize(enough + 10)];
+        let records = vec![(FieldByteOffset, root, "0:0", mov(0)); to_usize(record_limit + 10)];
         let (ext, code, _) = f.object(&records);
         let target_int = f.target.int("int", 4, Builder::SIGNED);
         let mut members = vec![("filler", target_int, 0); to_usize(fillers)];
@@ -198,10 +202,10 @@ fn a_plan_of_one_repeated_access_runs_out_of_steps() {
         f.target.structure("s", 8, &members);
         let objects = [ObjectBytes { btf: f.local.finish(), ext, code }];
         let btf = Arc::new(Btf::parse(f.target.finish()).unwrap());
-        let outcomes = &alone_and_together(&objects, &Target::new("vmlinux", btf))[0];
-        let ran_out: Vec<_> = outcomes.iter().map(|outcome| outcome.contains("TooManySteps")).collect();
-        assert_eq!(ran_out.iter().position(|out| *out), Some(to_usize(enough)));
-        assert!(ran_out.iter().skip(to_usize(enough)).all(|out| *out));
+        let plan = &plan_alone_and_together(&objects, &Target::new("vmlinux", btf))[0];
+        let are_out_of_steps: Vec<_> = plan.iter().map(|record| record.contains("TooManySteps")).collect();
+        assert_eq!(are_out_of_steps.iter().position(|is_out| *is_out), Some(to_usize(record_limit)));
+        assert!(are_out_of_steps.iter().skip(to_usize(record_limit)).all(|is_out| *is_out));
     });
 }
 
@@ -222,17 +226,17 @@ fn objects_of_different_byte_order_do_not_share() {
             ObjectBytes { btf: f.local.finish(), ext, code }
         });
         let btf = Arc::new(Btf::parse(target.finish()).unwrap());
-        let outcomes = alone_and_together(&objects, &Target::new("vmlinux", btf));
-        assert_ne!(outcomes[0], outcomes[1]);
+        let plans = plan_alone_and_together(&objects, &Target::new("vmlinux", btf));
+        assert_ne!(plans[0], plans[1]);
     });
 }
 
-/// The cache answers without a look at the target, and takes the steps of the comparison.
+/// A cached match needs no access to the BTF of the target. It takes the steps of the comparison.
 #[test]
 fn an_access_is_compared_once() {
-    let object = |pads: u32| {
+    let object = |padding_types: u32| {
         let mut b = Builder::new(Endian::Little);
-        (0..pads).for_each(|_| _ = b.float("double", 8));
+        (0..padding_types).for_each(|_| _ = b.float("double", 8));
         let int = b.int("int", 4, Builder::SIGNED);
         let root = b.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
         let spec = |index| {
@@ -251,11 +255,11 @@ fn an_access_is_compared_once() {
         let id = |spec| LocalAccess::new(endian, btf, spec, &mut interner).id;
         ids.push(specs.iter().map(id).collect::<Vec<_>>());
     }
-    assert_eq!(ids[0], ids[1], "type ids do not count");
+    assert_eq!(ids[0], ids[1], "the id of an access does not depend on type ids");
     assert!(ids[0][0].is_some() && ids[0][1].is_some() && ids[0][0] != ids[0][1] && ids[0][2].is_none());
 
     let (btf, root, [spec, ..]) = &objects[0];
-    let candidate = Candidate { source: 0, id: *root };
+    let candidate = Candidate { btf_index: 0, id: *root };
     let access = LocalAccess::new(endian, btf, spec, &mut interner);
     assert_eq!(access.id, ids[0][0]);
     let empty = Btf::parse(Builder::new(endian).finish()).unwrap();
@@ -279,12 +283,12 @@ impl Random {
         to_usize(self.0 >> 8) % limit
     }
 
-    /// Adds a struct of four members, whose names and types other such structs have, too.
+    /// Adds a struct of four random members. The small choice of names and types lets structs have equal members.
     fn composite(&mut self, b: &mut Builder) -> TypeId {
         const NAMES: [&str; 4] = ["a", "b", "a___b", ""];
         let members: Vec<_> = (0..4)
             .map(|number| {
-                let mut ty = member(b, self.below(MEMBERS));
+                let mut ty = member_type(b, self.below(MEMBER_TYPES));
                 for _ in 0..self.below(3) {
                     ty = match self.below(4) {
                         0 => b.array(ty, ty, u32::try_from(self.below(3)).unwrap()),
@@ -332,7 +336,7 @@ fn cached_matches_equal_comparisons() {
         for candidate in &candidates {
             let mut find_match = |access: LocalAccess<'_>| {
                 let mut steps = StepBudget::new(1000);
-                let candidate = Candidate { source: 0, id: *candidate };
+                let candidate = Candidate { btf_index: 0, id: *candidate };
                 let found = cache.find_match(&access, (&target, candidate), &mut steps);
                 match_count += usize::from(matches!(found, Ok(Some(_))));
                 (format!("{found:?}"), steps.remaining())
@@ -341,5 +345,8 @@ fn cached_matches_equal_comparisons() {
         }
     }
     let counts = (match_count, specs.len(), ids.len());
-    assert!(counts.0 > 1000 && ids.len() * 5 < specs.len() * 4, "too little is shared: {counts:?}");
+    assert!(
+        counts.0 > 1000 && ids.len() * 5 < specs.len() * 4,
+        "too few matches or shared accesses: {counts:?}"
+    );
 }

@@ -23,7 +23,7 @@ fn a_missing_type_is_zero_and_not_poison() {
             (TypeIdLocal, root, "0", imm64(77)),
         ]);
         assert_eq!(got.iter().map(|o| o.patched().0).collect::<alloc::vec::Vec<_>>(), [0, 0, 0, 0, id]);
-        assert_eq!(got[4].patched().1, Some(imm64(id)), "a stale id is put right");
+        assert_eq!(got[4].patched().1, Some(imm64(id)), "the plan corrects a wrong id in the instruction");
     });
 }
 
@@ -32,21 +32,25 @@ fn an_existing_type_has_an_id_and_a_size() {
     in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.typedef("t", int);
-        let wrong = f.local.structure("t2", 4, &[]);
+        let structure = f.local.structure("t2", 4, &[]);
         let long = f.target.int("long", 8, Builder::SIGNED);
         let void = f.target.pointer(TypeId::VOID);
         f.target.typedef("t2", void);
-        let there = f.target.typedef("t", long);
+        let target_typedef = f.target.typedef("t", long);
         let got = f.plan(&[
             (TypeExists, root, "0", mov(1)),
             (TypeSize, root, "0", mov(4)),
             (TypeIdTarget, root, "0", imm64(0)),
-            (TypeExists, wrong, "0", mov(1)),
+            (TypeExists, structure, "0", mov(1)),
         ]);
         assert_eq!(got[0].patched(), (1, None));
         assert_eq!(got[1].patched(), (8, Some(mov(8))));
-        assert_eq!(got[2].patched().0, u64::from(there.0));
-        assert_eq!(got[3].patched().0, 0, "a typedef is found only by a typedef");
+        assert_eq!(got[2].patched().0, u64::from(target_typedef.0));
+        assert_eq!(
+            got[3].patched().0,
+            0,
+            "a struct and a typedef of one name are not candidates for each other"
+        );
     });
 }
 
@@ -60,96 +64,104 @@ fn an_anonymous_root_has_only_a_local_id() {
     });
 }
 
-fn matches(
+/// Returns whether a relocation of a `TypeExists` or `TypeMatches` kind has the value 1 for these local and target types.
+fn is_accepted(
     local: impl Fn(&mut Builder) -> TypeId,
     target: impl Fn(&mut Builder) -> TypeId,
     kind: RelocKind,
 ) -> bool {
-    let answers = core::cell::RefCell::new(alloc::vec::Vec::new());
+    let results = core::cell::RefCell::new(alloc::vec::Vec::new());
     in_both_orders(|f| {
         let inner = local(&mut f.local);
         let root = f.local.typedef("t", inner);
         let inner = target(&mut f.target);
         f.target.typedef("t", inner);
-        answers.borrow_mut().push(f.plan_one((kind, root, "0", mov(1))).patched().0 == 1);
+        results.borrow_mut().push(f.plan_one((kind, root, "0", mov(1))).patched().0 == 1);
     });
-    let answers = answers.into_inner();
-    assert_eq!(answers[0], answers[1], "both byte orders agree");
-    answers[0]
+    let results = results.into_inner();
+    assert_eq!(results[0], results[1], "both byte orders agree");
+    results[0]
 }
 
 #[test]
 fn matching_compares_members_enumerators_integers_and_arrays() {
     let int = |size, encoding| move |b: &mut Builder| b.int("n", size, encoding);
-    assert!(matches(int(4, 1), int(4, 1), TypeMatches));
-    assert!(!matches(int(4, 1), int(8, 1), TypeMatches));
-    assert!(!matches(int(4, 1), int(4, 0), TypeMatches));
-    assert!(matches(int(4, 1), int(8, 0), TypeExists), "existence ignores size and sign");
+    assert!(is_accepted(int(4, Builder::SIGNED), int(4, Builder::SIGNED), TypeMatches));
+    assert!(!is_accepted(int(4, Builder::SIGNED), int(8, Builder::SIGNED), TypeMatches));
+    assert!(!is_accepted(int(4, Builder::SIGNED), int(4, 0), TypeMatches));
+    assert!(is_accepted(int(4, Builder::SIGNED), int(8, 0), TypeExists), "existence ignores size and sign");
 
     let array = |n| {
         move |b: &mut Builder| {
-            let int = b.int("n", 4, 1);
+            let int = b.int("n", 4, Builder::SIGNED);
             b.array(int, int, n)
         }
     };
-    assert!(matches(array(3), array(3), TypeMatches));
-    assert!(!matches(array(3), array(4), TypeMatches));
-    assert!(matches(array(3), array(4), TypeExists));
+    assert!(is_accepted(array(3), array(3), TypeMatches));
+    assert!(!is_accepted(array(3), array(4), TypeMatches));
+    assert!(is_accepted(array(3), array(4), TypeExists));
 
-    let record = |names: &'static [&'static str]| {
+    let structure = |names: &'static [&'static str]| {
         move |b: &mut Builder| {
-            let int = b.int("n", 4, 1);
+            let int = b.int("n", 4, Builder::SIGNED);
             let members: alloc::vec::Vec<_> = names.iter().map(|name| (*name, int, 0)).collect();
             b.structure("s", 16, &members)
         }
     };
-    assert!(matches(record(&["a", "b"]), record(&["b", "x", "a"]), TypeMatches));
-    assert!(matches(record(&["a___x"]), record(&["a___y"]), TypeMatches), "flavours of members are ignored");
-    assert!(!matches(record(&["a", "b"]), record(&["a", "x"]), TypeMatches));
-    assert!(!matches(record(&["a", "b"]), record(&["a"]), TypeMatches));
-    assert!(matches(record(&["a", "b"]), record(&[]), TypeExists));
+    assert!(is_accepted(structure(&["a", "b"]), structure(&["b", "x", "a"]), TypeMatches));
+    assert!(
+        is_accepted(structure(&["a___x"]), structure(&["a___y"]), TypeMatches),
+        "flavours of members are ignored"
+    );
+    assert!(!is_accepted(structure(&["a", "b"]), structure(&["a", "x"]), TypeMatches));
+    assert!(!is_accepted(structure(&["a", "b"]), structure(&["a"]), TypeMatches));
+    assert!(is_accepted(structure(&["a", "b"]), structure(&[]), TypeExists));
 
-    let choice = |names: &'static [(&'static str, i64)], size| {
+    let enumeration = |names: &'static [(&'static str, i64)], size| {
         move |b: &mut Builder| b.enumeration("e", size, false, names)
     };
-    assert!(matches(choice(&[("A", 1)], 4), choice(&[("B", 1), ("A", 2)], 4), TypeMatches));
-    assert!(!matches(choice(&[("A", 1)], 4), choice(&[("A", 1)], 8), TypeMatches));
-    assert!(!matches(choice(&[("A", 1), ("B", 2)], 4), choice(&[("A", 1), ("C", 2)], 4), TypeMatches));
-    let wide = |b: &mut Builder| b.enumeration64("e", 4, false, &[("A", 1)]);
-    assert!(matches(choice(&[("A", 1)], 4), wide, TypeMatches));
+    assert!(is_accepted(enumeration(&[("A", 1)], 4), enumeration(&[("B", 1), ("A", 2)], 4), TypeMatches));
+    assert!(!is_accepted(enumeration(&[("A", 1)], 4), enumeration(&[("A", 1)], 8), TypeMatches));
+    assert!(!is_accepted(
+        enumeration(&[("A", 1), ("B", 2)], 4),
+        enumeration(&[("A", 1), ("C", 2)], 4),
+        TypeMatches
+    ));
+    let enumeration64 = |b: &mut Builder| b.enumeration64("e", 4, false, &[("A", 1)]);
+    assert!(is_accepted(enumeration(&[("A", 1)], 4), enumeration64, TypeMatches));
 }
 
 #[test]
 fn behind_a_pointer_only_names_and_kinds_count() {
-    let behind = |names: &'static [&'static str]| {
+    let pointer_to_struct = |names: &'static [&'static str]| {
         move |b: &mut Builder| {
-            let int = b.int("n", 4, 1);
+            let int = b.int("n", 4, Builder::SIGNED);
             let members: alloc::vec::Vec<_> = names.iter().map(|name| (*name, int, 0)).collect();
             let s = b.structure("s", 16, &members);
             b.pointer(s)
         }
     };
-    let forward = |is_union| {
+    let pointer_to_forward = |is_union| {
         move |b: &mut Builder| {
             let fwd = b.forward("s", is_union);
             b.pointer(fwd)
         }
     };
-    assert!(matches(behind(&["a"]), behind(&["b"]), TypeMatches));
-    assert!(matches(behind(&["a"]), forward(false), TypeMatches));
-    assert!(!matches(behind(&["a"]), forward(true), TypeMatches));
-    assert!(matches(forward(false), behind(&["a"]), TypeMatches));
-    assert!(!matches(forward(true), forward(false), TypeMatches));
-    let bare = |is_union| move |b: &mut Builder| b.forward("s", is_union);
-    assert!(matches(bare(true), bare(true), TypeMatches));
-    assert!(!matches(bare(true), |b: &mut Builder| b.union("s", 4, &[]), TypeMatches));
+    assert!(is_accepted(pointer_to_struct(&["a"]), pointer_to_struct(&["b"]), TypeMatches));
+    assert!(is_accepted(pointer_to_struct(&["a"]), pointer_to_forward(false), TypeMatches));
+    assert!(!is_accepted(pointer_to_struct(&["a"]), pointer_to_forward(true), TypeMatches));
+    assert!(is_accepted(pointer_to_forward(false), pointer_to_struct(&["a"]), TypeMatches));
+    assert!(!is_accepted(pointer_to_forward(true), pointer_to_forward(false), TypeMatches));
+    let forward = |is_union| move |b: &mut Builder| b.forward("s", is_union);
+    assert!(is_accepted(forward(true), forward(true), TypeMatches));
+    assert!(!is_accepted(forward(true), |b: &mut Builder| b.union("s", 4, &[]), TypeMatches));
 }
 
 #[test]
 fn functions_compare_arguments_and_result() {
     let function = |args: &'static [Kind]| {
         move |b: &mut Builder| {
-            let int = b.int("n", 4, 1);
+            let int = b.int("n", 4, Builder::SIGNED);
             let params: alloc::vec::Vec<_> =
                 args.iter().map(|kind| ("", if *kind == Kind::Ptr { b.pointer(int) } else { int })).collect();
             let proto = b.func_proto(int, &params);
@@ -157,16 +169,16 @@ fn functions_compare_arguments_and_result() {
         }
     };
     for kind in [TypeMatches, TypeExists] {
-        assert!(matches(function(&[Kind::Ptr, Kind::Int]), function(&[Kind::Ptr, Kind::Int]), kind));
-        assert!(!matches(function(&[Kind::Ptr]), function(&[Kind::Int]), kind));
-        assert!(!matches(function(&[Kind::Ptr]), function(&[Kind::Ptr, Kind::Int]), kind));
+        assert!(is_accepted(function(&[Kind::Ptr, Kind::Int]), function(&[Kind::Ptr, Kind::Int]), kind));
+        assert!(!is_accepted(function(&[Kind::Ptr]), function(&[Kind::Int]), kind));
+        assert!(!is_accepted(function(&[Kind::Ptr]), function(&[Kind::Ptr, Kind::Int]), kind));
     }
     let float = |b: &mut Builder| b.float("double", 8);
-    assert!(!matches(float, float, TypeExists), "floats are never compatible, as in libbpf");
+    assert!(!is_accepted(float, float, TypeExists), "floats are never compatible, as in libbpf");
 }
 
 #[test]
-fn comparisons_too_deep_are_errors() {
+fn comparisons_that_are_too_deep_are_errors() {
     in_both_orders(|f| {
         for b in [&mut f.local, &mut f.target] {
             let next = b.next_id();
@@ -187,10 +199,10 @@ fn comparisons_too_deep_are_errors() {
 }
 
 #[test]
-fn comparisons_that_branch_without_end_are_errors() {
+fn comparisons_with_exponentially_many_branches_are_errors() {
     in_both_orders(|f| {
         for b in [&mut f.local, &mut f.target] {
-            let int = b.int("n", 4, 1);
+            let int = b.int("n", 4, Builder::SIGNED);
             let mut inner = b.func_proto(int, &[("", int); 4]);
             for _ in 0..20 {
                 inner = b.func_proto(int, &[("", inner); 4]);
@@ -200,9 +212,9 @@ fn comparisons_that_branch_without_end_are_errors() {
         let root = TypeId(f.local.next_id().0 - 1);
         for kind in [TypeExists, TypeMatches] {
             let got = f.plan_one((kind, root, "0", mov(1)));
-            let endless =
+            let has_too_many_steps =
                 matches!(got.decision, Err(RelocError::Match { error: MatchError::TooManySteps, .. }));
-            assert!(endless, "{got:?}");
+            assert!(has_too_many_steps, "{got:?}");
         }
     });
 }
