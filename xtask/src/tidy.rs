@@ -10,6 +10,9 @@ use crate::system::{Failure, Outcome, output, root};
 /// The most lines of a Rust file, without its tests.
 const LONGEST_FILE: usize = 500;
 
+/// The document that names a test for each difference from libbpf.
+const DIFFERENCES: &str = "docs/libbpf-differences.md";
+
 /// A file to check.
 struct File {
     /// The path, relative to the workspace's root.
@@ -30,6 +33,7 @@ pub fn run(args: &[String]) -> Outcome {
             layering(file, &mut problems);
         }
     }
+    named_tests(&files, &mut problems);
     problems.extend(directives()?);
     problems.extend(prebuilt::problems()?);
     for problem in &problems {
@@ -90,6 +94,26 @@ fn shape(file: &File, problems: &mut Vec<String>) {
         let comment = line.find("//").and_then(|at| line.get(at..)).unwrap_or_default();
         if marks.iter().any(|mark| comment.contains(mark) && !comment.contains(&format!("{mark}(#"))) {
             problems.push(format!("{path}:{number}: a to-do mark without an issue number"));
+        }
+    }
+}
+
+/// Checks that the tests that [`DIFFERENCES`] names in the last column of its tables exist.
+fn named_tests(files: &[File], problems: &mut Vec<String>) {
+    let Some(document) = files.iter().find(|file| file.path == Path::new(DIFFERENCES)) else {
+        return problems.push(format!("{DIFFERENCES}: missing"));
+    };
+    let code = || files.iter().filter(|file| file.path.extension().is_some_and(|ext| ext == "rs"));
+    for (number, line) in (1..).zip(document.text.lines()) {
+        let Some((_, tests)) = line.strip_suffix(" |").and_then(|row| row.rsplit_once(" | ")) else {
+            continue;
+        };
+        // Every second part is code font: a test, its module and name, or in brackets the source in `bpf-progs/link`.
+        for name in tests.split('`').skip(1).step_by(2).filter(|name| !name.starts_with("own_")) {
+            let function = name.rsplit("::").next().unwrap_or(name);
+            if !code().any(|file| file.text.contains(&format!("fn {function}("))) {
+                problems.push(format!("{DIFFERENCES}:{number}: no test `{name}`"));
+            }
         }
     }
 }
