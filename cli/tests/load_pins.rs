@@ -82,7 +82,8 @@ fn a_load_that_ends_removes_no_pin_that_another_load_uses() {
     let second = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/b"]).output().unwrap();
     assert!(second.status.success(), "{second:?}");
     let id = pinned_map();
-    kill(&first, SIGINT);
+    // SIGTERM, because a shell starts a job in the background with SIGINT ignored, and the command respects that.
+    kill(&first, SIGTERM);
     assert!(first.wait().unwrap().success());
     assert_eq!(pinned_map(), id);
     // A load that finds the pin uses the map and keeps the pin.
