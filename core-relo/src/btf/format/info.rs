@@ -25,12 +25,12 @@ impl Info {
 
     #[inline]
     pub(crate) const fn kind_raw(self) -> u8 {
-        self.last_byte() & 0x7f
+        self.high_byte() & 0x7f
     }
 
     /// Returns the highest byte: the kind, with the kflag as its highest bit.
     #[inline]
-    pub(crate) const fn last_byte(self) -> u8 {
+    pub(crate) const fn high_byte(self) -> u8 {
         let [_, _, _, byte] = Endian::Little.u32_bytes(self.0);
         byte
     }

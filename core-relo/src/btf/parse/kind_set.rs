@@ -3,7 +3,7 @@
 use crate::{btf::format::Kind, endian::Endian};
 
 /// The number of records in a block. A search skips a whole block if no record in it has a kind of the set.
-pub(super) const BLOCK: usize = 32;
+pub(super) const BLOCK_RECORDS: usize = 32;
 
 /// The `kind_flag` of the info word (`struct btf_type`), as a bit of the word's highest byte. The other bits of the byte are the kind.
 pub(super) const KFLAG: u8 = 0x80;
@@ -18,13 +18,13 @@ pub(crate) struct KindSet {
     is_member: [bool; 256],
     /// The kinds and their count, if there are at most [`COMPARED_KINDS`]. Each row repeats the number of one kind for every record of
     /// a block.
-    compared_kinds: Option<([[u8; BLOCK]; COMPARED_KINDS], usize)>,
+    compared_kinds: Option<([[u8; BLOCK_RECORDS]; COMPARED_KINDS], usize)>,
 }
 
 impl KindSet {
     pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
         let mut is_member = [false; 256];
-        let mut compared_kinds = [[0; BLOCK]; COMPARED_KINDS];
+        let mut compared_kinds = [[0; BLOCK_RECORDS]; COMPARED_KINDS];
         let mut count = 0usize;
         for raw in kinds.into_iter().map(Kind::raw) {
             let [plain, flagged] = [raw, raw | KFLAG].map(usize::from);
@@ -37,7 +37,7 @@ impl KindSet {
                 }
             }
             if let Some(row) = compared_kinds.get_mut(count) {
-                *row = [raw; BLOCK];
+                *row = [raw; BLOCK_RECORDS];
             }
             count = count.wrapping_add(1);
         }
@@ -52,17 +52,17 @@ impl KindSet {
 
     /// Returns a bit for each record of a block, the lowest for the first record. A bit is set if the record's kind is in the set.
     ///
-    /// `block` has the kinds of at most [`BLOCK`] records, with their kflags. The last block of a BTF may be shorter.
+    /// `block` has the kinds of at most [`BLOCK_RECORDS`] records, with their kflags. The last block of a BTF may be shorter.
     #[inline]
     pub(super) fn matches(&self, block: &[u8]) -> u32 {
         let (Some((compared_kinds, count)), Some(block)) =
-            (&self.compared_kinds, block.first_chunk::<BLOCK>())
+            (&self.compared_kinds, block.first_chunk::<BLOCK_RECORDS>())
         else {
             let kinds = block.iter().zip(0u32..);
             return kinds
                 .fold(0, |bits, (kind, index)| bits | u32::from(self.contains(*kind)).wrapping_shl(index));
         };
-        let mut is_member = [0u8; BLOCK];
+        let mut is_member = [0u8; BLOCK_RECORDS];
         // Loops without branches let the compiler compare many records at once.
         for row in compared_kinds.iter().take(*count) {
             for ((is_member, kind), wanted) in is_member.iter_mut().zip(block).zip(row) {
@@ -95,7 +95,7 @@ mod tests {
         assert!(kinds.len() > COMPARED_KINDS);
         for count in 1..=kinds.len() {
             let set = KindSet::new(kinds.iter().take(count).map(|kind| Kind::from_raw(*kind)));
-            for len in [1, 5, BLOCK - 1, BLOCK] {
+            for len in [1, 5, BLOCK_RECORDS - 1, BLOCK_RECORDS] {
                 for index in 0..len {
                     let mut block = vec![FuncProto.raw(); len];
                     block[index] = kinds[count - 1] | KFLAG;

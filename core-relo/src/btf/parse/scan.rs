@@ -39,7 +39,7 @@ pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Re
         offsets.try_reserve(1).map_err(|_no_memory| out_of_memory(offsets.len()))?;
         kinds.try_reserve(1).map_err(|_no_memory| out_of_memory(offsets.len()))?;
         offsets.push(from_end);
-        kinds.push(info.last_byte());
+        kinds.push(info.high_byte());
         id = TypeId(id.0.checked_add(1).ok_or(BtfError::TooManyTypes)?);
     }
     Ok(RecordTable { offsets: Offsets::Wide(offsets), kinds })

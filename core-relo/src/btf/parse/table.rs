@@ -1,6 +1,6 @@
 //! The record table: the offset and the kind of each record of a BTF's own types.
 
-use super::kind_set::{BLOCK, KFLAG, KindSet};
+use super::kind_set::{BLOCK_RECORDS, KFLAG, KindSet};
 use crate::{
     btf::format::Kind,
     ids::{low_u16, to_usize},
@@ -22,7 +22,7 @@ pub(crate) struct RecordTable {
 /// The offsets of records, counted back from the end of the type section.
 #[derive(Clone, Debug)]
 pub(crate) enum Offsets {
-    /// The offset of every [`BLOCK`]th record, and the low 16 bits of each offset.
+    /// The offset of every [`BLOCK_RECORDS`]th record, and the low 16 bits of each offset.
     ///
     /// Half the memory of [`Wide`](Self::Wide). Every block spans at most [`BLOCK_SPAN`] bytes, as in all BTF of compilers.
     Compact {
@@ -54,7 +54,7 @@ impl RecordTable {
     /// Returns the offset of a record in a type section of `section_len` bytes.
     #[inline]
     pub(crate) fn offset(&self, own_index: usize, section_len: usize) -> Option<usize> {
-        let from_end = self.offsets.block(own_index / BLOCK).to_end(own_index % BLOCK)?;
+        let from_end = self.offsets.block(own_index / BLOCK_RECORDS).to_end(own_index % BLOCK_RECORDS)?;
         Some(section_len.wrapping_sub(from_end))
     }
 
@@ -79,12 +79,12 @@ impl RecordTable {
         kinds: &KindSet,
         mut found: impl FnMut(usize, &'d [u8]) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        for (index, block) in self.kinds.chunks(BLOCK).enumerate() {
+        for (index, block) in self.kinds.chunks(BLOCK_RECORDS).enumerate() {
             let mut matches = kinds.matches(block);
             if matches == 0 {
                 continue;
             }
-            let start = index.wrapping_mul(BLOCK);
+            let start = index.wrapping_mul(BLOCK_RECORDS);
             let block_offsets = self.offsets.block(index);
             while matches != 0 {
                 let within = to_usize(matches.trailing_zeros());
@@ -111,7 +111,7 @@ impl Offsets {
     /// Returns the offsets of the records of a block, which are none if there is no such block.
     #[inline]
     fn block(&self, index: usize) -> BlockOffsets<'_> {
-        let first = index.wrapping_mul(BLOCK);
+        let first = index.wrapping_mul(BLOCK_RECORDS);
         match self {
             Self::Compact { blocks, low16 } => match (blocks.get(index), low16.get(first..)) {
                 (Some(start), Some(low16)) => BlockOffsets::Compact { start: to_usize(*start), low16 },
