@@ -80,7 +80,7 @@ mod with_libbpf {
         let ours = loader.load();
         let name = path.display();
         let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("own_"));
-        let in_live = path.parent().is_some_and(|folder| folder.ends_with("live"));
+        let in_live = path.parent().is_some_and(|dir| dir.ends_with("live"));
         let (theirs, ours) = match (theirs, ours) {
             (Ok(_), _) if is_own && in_live => {
                 counts.disagreements.push(format!("{name}: libbpf does not refuse the object any more"));

@@ -21,7 +21,7 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
                    symbols and so on), from 1,000 to 100,000; writes target/bench-growth.json
   --parts          instead, measure the parts of a job: parse, scan, index, plan, patch
   --btf FILE       the target (default: the running kernel's)
-  --objects DIR    folder of objects, *.bpf.o (default: bpf-progs/prebuilt)
+  --objects DIR    directory of objects, *.bpf.o (default: bpf-progs/prebuilt)
   --rounds N       number of runs of each job (default: as many as take ten seconds, from 5 to 301)
   --no-install     install nothing, and skip the measurements whose tools are missing
 
@@ -83,7 +83,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
     while let Some(word) = words.next() {
         let mut value =
             || words.next().cloned().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        // Paths are relative to the caller's folder, in which cargo may not run.
+        // Paths are relative to the caller's directory, in which cargo may not run.
         let path = |value: String| std::path::absolute(&value).map_err(|error| format!("{value}: {error}"));
         match word.as_str() {
             "--instructions" => options.instructions = true,

@@ -11,7 +11,7 @@ use crate::system::{Failure, Outcome, cargo, check, files_below, have, output, r
 /// The published packages, in the order of their dependencies.
 const PACKAGES: [&str; 4] = ["core-relo", "core-relo-object", "core-relo-loader", "core-relo-cli"];
 
-/// The folders of the libraries.
+/// The directories of the libraries.
 const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`]. The loader is only
@@ -34,7 +34,7 @@ struct Emulated {
     about: &'static str,
     linker: &'static str,
     emulator: &'static str,
-    /// The folder with the target's C library.
+    /// The directory with the target's C library.
     sysroot: &'static str,
     /// The architecture's name in Debian's packages `gcc-…` and `libc6-dev-…-cross`.
     debian: [&'static str; 2],
@@ -110,7 +110,7 @@ fn msrv() -> Outcome {
     let Some(mut command) = toolchain_cargo(&version, &format!("{version}.0")) else {
         return skip("msrv", &format!("Rust {version} is not installed and rustup cannot install it"));
     };
-    // The separate folder keeps the second compiler from rebuilding everything in the shared one.
+    // The separate directory keeps the second compiler from rebuilding everything in the shared one.
     command.args(["check", "--locked", "--target-dir", "target/msrv"]);
     check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
 }
@@ -209,8 +209,8 @@ fn copy_libraries(to: &Path) -> Outcome {
         for file in files_below(&root().join(library)) {
             let inside = file.strip_prefix(root()).map_err(|_| format!("{} is outside", file.display()))?;
             let target = to.join(inside);
-            let folder = target.parent().unwrap_or(to);
-            fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+            let dir = target.parent().unwrap_or(to);
+            fs::create_dir_all(dir).map_err(|error| io(dir, error))?;
             if inside.ends_with("Cargo.toml") {
                 fs::write(&target, without_dev_dependencies(&read(&file)?))
                     .map_err(|error| io(&target, error))?;

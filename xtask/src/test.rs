@@ -92,11 +92,11 @@ pub fn bless(args: &[String]) -> Outcome {
     crate::system::check(environment(&mut command))
 }
 
-/// Passes the folders of built objects and kernels to the tests. Without them the tests use the committed objects.
+/// Passes the directories of built objects and kernels to the tests. Without them the tests use the committed objects.
 fn environment(command: &mut Command) -> &mut Command {
-    for (variable, folder) in [("CORE_RELO_PROGS", progs_dir()), ("CORE_RELO_KERNELS", kernels_dir())] {
-        if folder.is_dir() {
-            command.env(variable, folder);
+    for (variable, dir) in [("CORE_RELO_PROGS", progs_dir()), ("CORE_RELO_KERNELS", kernels_dir())] {
+        if dir.is_dir() {
+            command.env(variable, dir);
         }
     }
     command

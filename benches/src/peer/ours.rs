@@ -37,22 +37,22 @@ impl Ours {
     }
 }
 
-/// Parses the target without an index. For a folder, parses its `vmlinux`.
+/// Parses the target without an index. For a directory, parses its `vmlinux`.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
     let main = if path.is_dir() { &path.join("vmlinux") } else { path };
     let btf = BtfFile::open(main).and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
-/// Adds the modules of a folder that may have the missing types, as the command does.
+/// Adds the modules of a directory that may have the missing types, as the command does.
 fn with_modules(
     target: Target<'static>,
-    folder: &Path,
+    dir: &Path,
     module_filter: &mut ModuleFilter<'_, '_>,
 ) -> Result<Target<'static>, String> {
     let (mut modules, mut skipped) = (Vec::new(), 0);
     let main = Arc::clone(&target.main().btf);
-    for path in files_below(folder).into_iter().filter(|path| !path.ends_with("vmlinux")) {
+    for path in files_below(dir).into_iter().filter(|path| !path.ends_with("vmlinux")) {
         let file = BtfFile::open(&path).map_err(|e| e.to_string())?;
         if file.may_contain(module_filter) {
             let btf = file.parse_unvalidated(Some(&main)).map_err(|e| e.to_string())?;

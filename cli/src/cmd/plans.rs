@@ -6,7 +6,7 @@ use crate::{
     describe,
     error::BadInput,
     input::{
-        folder,
+        directory,
         kernel::{parsed::Kernel, selection::Selection},
         object::{ObjectBudget, ObjectFile},
     },
@@ -25,7 +25,7 @@ pub(crate) fn for_each_kernel(
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
-    for path in folder::find_objects(paths) {
+    for path in directory::find_objects(paths) {
         match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {
             Ok(file) => files.push(file),
             Err(bad) => console.fail(&bad)?,

@@ -45,7 +45,7 @@ pub struct UprobeOptions<'a> {
 
 /// Attaches a program to a location in a binary (libbpf: `bpf_program__attach_uprobe_opts`).
 ///
-/// The binary is a path, a name that is searched for in `PATH` or in the library folders, or `archive!/member` for an
+/// The binary is a path, a name that is searched for in `PATH` or in the library directories, or `archive!/member` for an
 /// uncompressed member of a ZIP archive.
 pub fn uprobe(
     prog: BorrowedFd<'_>,

@@ -114,15 +114,15 @@ pub enum LoadError {
 pub struct RemainingPins {
     /// The pins, each with the id of its map.
     pub pins: Vec<(PathBuf, u32)>,
-    /// The folders that were made for the pins.
-    pub folders: Vec<PathBuf>,
+    /// The directories that were made for the pins.
+    pub dirs: Vec<PathBuf>,
 }
 
 impl RemainingPins {
     /// Adds the pins of a later attempt.
     pub fn extend(&mut self, later: Self) {
         self.pins.extend(later.pins);
-        self.folders.extend(later.folders);
+        self.dirs.extend(later.dirs);
     }
 }
 
@@ -132,7 +132,7 @@ impl LoadError {
     pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {
             libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => LoadHint(
-                "is it below a mounted bpffs, without a `.` in its name, and do its folders exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
+                "is it below a mounted bpffs, without a `.` in its name, and do its directories exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
             ),
             libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
             _ => Hint::for_errno(errno).into(),

@@ -59,13 +59,13 @@ pub trait Kernel {
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
-    /// Creates a folder for pins that only its owner can use. Returns `false` if the folder exists. A kernel for tests has all
-    /// folders.
-    fn make_folder(&self, _path: &Path) -> Result<bool, Errno> {
+    /// Creates a directory for pins that only its owner can use. Returns `false` if the directory exists. A kernel for tests has all
+    /// directories.
+    fn make_dir(&self, _path: &Path) -> Result<bool, Errno> {
         Ok(false)
     }
-    /// Removes a folder for pins, if the folder is empty.
-    fn remove_folder(&self, _path: &Path) {}
+    /// Removes a directory for pins, if the directory is empty.
+    fn remove_dir(&self, _path: &Path) {}
 }
 
 /// The running kernel.
@@ -76,8 +76,8 @@ pub struct RunningKernel;
 impl Kernel for RunningKernel {
     fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
         // O_DIRECTORY keeps the call from opening a pipe, which may wait, or a device, which may have side effects.
-        let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
-        sys::token_create(folder.map_err(|e| Errno::from_io_error(&e))?)
+        let dir = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
+        sys::token_create(dir.map_err(|e| Errno::from_io_error(&e))?)
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
@@ -170,13 +170,13 @@ impl Kernel for RunningKernel {
         std::fs::remove_file(path).map_err(|e| Errno::from_io_error(&e))
     }
 
-    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
-        sys::make_pin_folder(path)
+    fn make_dir(&self, path: &Path) -> Result<bool, Errno> {
+        sys::make_pin_dir(path)
     }
 
-    fn remove_folder(&self, path: &Path) {
+    fn remove_dir(&self, path: &Path) {
         if let Err(e) = std::fs::remove_dir(path) {
-            log::debug!("the folder {} stays: {e}", path.display());
+            log::debug!("the directory {} stays: {e}", path.display());
         }
     }
 }

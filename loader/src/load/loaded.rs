@@ -34,8 +34,8 @@ pub struct Loaded {
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
     pub(super) types: ObjectTypes,
-    /// The folders that this load created for its pins.
-    pub(super) folders: Vec<PathBuf>,
+    /// The directories that this load created for its pins.
+    pub(super) dirs: Vec<PathBuf>,
     #[cfg(feature = "usdt")]
     pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
     /// The plan for attaching USDT probes.
@@ -131,10 +131,10 @@ impl Loaded {
                 (map.pin_state, map.is_reused) = (PinState::Made, false);
             }
         }
-        self.folders.extend_from_slice(&remaining.folders);
+        self.dirs.extend_from_slice(&remaining.dirs);
     }
 
-    /// Removes the map pins that this load made, and the folders it created for them, if they are empty (libbpf:
+    /// Removes the map pins that this load made, and the directories it created for them, if they are empty (libbpf:
     /// `bpf_object__unpin_maps`). Pins of earlier loads stay, and so does a pin that belongs to another map by now.
     ///
     /// Processes that opened such a pin keep the map, later processes get a new map. Nothing else removes a pin that a load made.
@@ -146,7 +146,7 @@ impl Loaded {
                 log::warn!("map {}: the pin {} stays: {errno}", map.plan.name(), path.display());
             }
         }
-        self.folders.drain(..).rev().for_each(|folder| RunningKernel.remove_folder(&folder));
+        self.dirs.drain(..).rev().for_each(|dir| RunningKernel.remove_dir(&dir));
     }
 }
 

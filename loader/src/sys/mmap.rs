@@ -139,9 +139,9 @@ pub(crate) fn is_vmlinux_btf(file: &File) -> io::Result<bool> {
 /// Returns whether a file of sysfs lies in `/sys/kernel/btf`, whatever path led to the file.
 fn is_btf(file: &File) -> io::Result<bool> {
     let path = fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))?;
-    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    let dir = path.parent().ok_or(io::ErrorKind::NotFound)?;
     let [here, there] =
-        [fs::metadata(folder)?, fs::metadata("/sys/kernel/btf")?].map(|meta| (meta.dev(), meta.ino()));
+        [fs::metadata(dir)?, fs::metadata("/sys/kernel/btf")?].map(|meta| (meta.dev(), meta.ino()));
     Ok(here == there)
 }
 

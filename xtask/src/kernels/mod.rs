@@ -161,10 +161,10 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
     Ok(())
 }
 
-/// Creates an empty folder, after removing an old one.
-fn create_empty(folder: &Path) -> Outcome {
-    let _ = std::fs::remove_dir_all(folder);
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()).into())
+/// Creates an empty directory, after removing an old one.
+fn create_empty(dir: &Path) -> Outcome {
+    let _ = std::fs::remove_dir_all(dir);
+    std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()).into())
 }
 
 /// Extracts the kernel image, its configuration and the given modules from a package.
@@ -253,9 +253,9 @@ fn work_dir() -> PathBuf {
 }
 
 fn write(path: &Path, data: &[u8]) -> Outcome {
-    let folder = path.parent().unwrap_or(path);
+    let dir = path.parent().unwrap_or(path);
     let temporary = path.with_extension("new");
-    std::fs::create_dir_all(folder)
+    std::fs::create_dir_all(dir)
         .and_then(|()| std::fs::write(&temporary, data))
         .and_then(|()| std::fs::rename(&temporary, path))
         .map_err(|error| format!("{}: {error}", path.display()).into())

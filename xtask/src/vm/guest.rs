@@ -13,7 +13,7 @@ pub const EXITED: &str = "@@exited ";
 /// The prefix of a line there that names a skipped test.
 pub const SKIP: &str = "SKIP ";
 
-/// The guest's folder of objects of its byte order.
+/// The guest's directory of objects of its byte order.
 const PROGS: &str = "t/progs";
 const OBJECTS: &str = "t/progs/el";
 

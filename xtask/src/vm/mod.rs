@@ -152,17 +152,17 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
 
 fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) -> Outcome {
     let name = &kernel.name;
-    let folder = root().join("target/vm").join(name);
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let dir = root().join("target/vm").join(name);
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let progs = request.progs.clone().unwrap_or_else(|| cases::dir().join("prebuilt/el"));
     let archive = guest::pack(kernel, test, &progs, &request.test_args)?;
-    let initramfs = folder.join("initramfs");
+    let initramfs = dir.join("initramfs");
     std::fs::write(&initramfs, archive).map_err(|error| format!("{}: {error}", initramfs.display()))?;
     println!("{name}: Linux {} by {}", kernel.release, qemu::accelerator());
     let machine = qemu::Machine {
         kernel: &kernel.vmlinux,
         initramfs: &initramfs,
-        folder: &folder,
+        dir: &dir,
         limit: request.limit,
         cpus: request.cpus,
     };
@@ -196,9 +196,9 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
     report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
     if !started {
-        return Err(no_boot(kernel, request, &ended, &folder.join("console")));
+        return Err(no_boot(kernel, request, &ended, &dir.join("console")));
     }
-    check_end(kernel, request, &ended, &last, &folder.join("console"))?;
+    check_end(kernel, request, &ended, &last, &dir.join("console"))?;
     let listing = request.test_args.iter().any(|arg| arg == "--list");
     if counts.is_empty() && !listing {
         return Err(Failure::CannotRun(format!("{name}: no test matches: {}", request.test_args.join(" "))));

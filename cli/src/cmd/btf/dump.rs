@@ -85,7 +85,7 @@ fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
     })
 }
 
-/// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same folder.
+/// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same directory.
 fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
     let file = btf_file::read(path, Limits::default())?;
     let base = match base {

@@ -146,8 +146,8 @@ mod tests {
         for bytes in [&mut old, &mut new] {
             bytes.resize(len, 0);
         }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kernel");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kernel");
         fs::write(&path, old).unwrap();
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
         let source = KernelSource::File { path: path.clone(), base: None };

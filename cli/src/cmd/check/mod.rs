@@ -65,7 +65,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
             let (name, kernels) = (results.name(), previous.kernel_count());
             console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
         }
-        // The folders are listed after the results file was created, which may be in one of them.
+        // The directories are listed after the results file was created, which may be in one of them.
         let results_file = resumed.as_ref().map(|(results, _)| results.inode());
         let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
         check_kernels(console, objects, &selection, &threads, resumed)

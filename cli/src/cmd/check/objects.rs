@@ -6,7 +6,7 @@ use crate::{
     console::Console,
     error::BadInput,
     input::{
-        folder,
+        directory,
         object::{ObjectBudget, ObjectFile},
     },
     json::check::RecordFacts,
@@ -29,14 +29,14 @@ pub(super) struct CheckedObject<'o> {
     pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
 }
 
-/// Reads the object files, and those in folders. Bad input is reported.
+/// Reads the object files, and those in directories. Bad input is reported.
 pub(super) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
-    let paths = folder::find_objects(paths);
+    let paths = directory::find_objects(paths);
     let budget = ObjectBudget::default();
     let read = |path: &Result<PathBuf, BadInput>| {
         ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)

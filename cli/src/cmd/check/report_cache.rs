@@ -79,10 +79,10 @@ mod tests {
 
     /// Returns the identities of `n` different files.
     fn file_ids(n: usize) -> Vec<FileId> {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let later = SystemTime::now() + Duration::from_secs(10);
         let id = |n: usize| {
-            let path = folder.path().join(n.to_string());
+            let path = dir.path().join(n.to_string());
             fs::write(&path, "x").unwrap();
             FileId::new(&path, &fs::metadata(&path).unwrap(), later).unwrap()
         };

@@ -215,8 +215,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.args.attach {
             object.attach(self.kernel)?;
         }
-        if let Some(folder) = &self.args.pin {
-            object.pin(self.kernel, folder)?;
+        if let Some(dir) = &self.args.pin {
+            object.pin(self.kernel, dir)?;
         }
         Ok(object)
     }

@@ -12,7 +12,7 @@ use std::{
 /// Its text is printable ASCII and unique: `file:PATH`, `member:INDEX:ARCHIVE`, `running:RELEASE`, `embedded:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum KernelId {
-    /// A file, an archive as a whole, or a folder that cannot be read.
+    /// A file, an archive as a whole, or a directory that cannot be read.
     File(OsString),
     /// A member of an archive, by its index among all members: several members may have the same name.
     Member { archive: OsString, index: u64 },

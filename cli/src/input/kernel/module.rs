@@ -39,10 +39,10 @@ pub(crate) fn module_name(path: &Path) -> String {
     name.replace('-', "_")
 }
 
-/// Returns the kernel in the same folder as a module's BTF: `vmlinux` or `vmlinux.btf`.
+/// Returns the kernel in the same directory as a module's BTF: `vmlinux` or `vmlinux.btf`.
 pub(crate) fn find_base(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent()?;
-    let found = ["vmlinux", "vmlinux.btf"].iter().map(|name| folder.join(name)).find(|p| p.is_file())?;
+    let dir = path.parent()?;
+    let found = ["vmlinux", "vmlinux.btf"].iter().map(|name| dir.join(name)).find(|p| p.is_file())?;
     (found.file_name() != path.file_name()).then_some(found)
 }
 

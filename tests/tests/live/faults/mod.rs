@@ -64,7 +64,7 @@ fn offline_kernel(bytes: &[u8], features: Features) -> TargetKernel {
     kernel
 }
 
-/// Plans a load that pins every map of the object in a folder.
+/// Plans a load that pins every map of the object in a directory.
 fn plan_with_pins(mut loader: Loader<'_, '_>, pins: &Path) -> Result<LoadPlan, LoadError> {
     for map in loader.plan()?.maps().iter().filter(|m| m.role() == MapRole::Defined) {
         loader.map(map.name()).pin = Some(Some(pins.join(map.name().replace('.', "_"))));

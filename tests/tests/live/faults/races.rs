@@ -143,20 +143,20 @@ fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
 fn unpinning_removes_pins_of_an_earlier_attempt() {
     let Some(_live) = live("faults::unpinning_removes_pins_of_an_earlier_attempt", &[]) else { return };
     let bpffs = Bpffs::new();
-    let folder = bpffs.path().join("folder");
+    let dir = bpffs.path().join("directory");
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
     for (n, map) in loader.plan().unwrap().maps().iter().enumerate() {
-        loader.map(map.name()).pin = Some(Some(folder.join(format!("map_{n}"))));
+        loader.map(map.name()).pin = Some(Some(dir.join(format!("map_{n}"))));
     }
     let plan = loader.plan().unwrap();
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
     let mut loaded = load::load(&plan, &FaultInjector::new(RunningKernel, once)).unwrap();
     assert!(loaded.maps().iter().all(|m| !m.is_reused()));
-    assert!(std::fs::read_dir(&folder).unwrap().count() > 1);
+    assert!(std::fs::read_dir(&dir).unwrap().count() > 1);
     loaded.unpin_maps();
-    assert!(!folder.exists());
+    assert!(!dir.exists());
 }
 
 #[test]
@@ -192,20 +192,24 @@ fn only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel() {
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
-    loader.settings().pin_root = bpffs.path().join("folder");
+    loader.settings().pin_root = bpffs.path().join("directory");
     let plan = loader.plan().unwrap();
     let mut slow = loader.load_unpinned(&plan, &RunningKernel).unwrap();
     let mut quick = loader.load().unwrap();
     let error = slow.pin_maps(&RunningKernel).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { .. }), "{error}");
-    let path = bpffs.path().join("folder/core_relo_live");
+    let path = bpffs.path().join("directory/core_relo_live");
     let id_of =
         |loaded: &Loaded| sys::map_info(&loaded.map("core_relo_live").unwrap().fd().unwrap()).unwrap().id;
     let pinned_id = || sys::map_info(&sys::obj_get(&path, 0).unwrap()).unwrap().id;
     assert_eq!(pinned_id(), id_of(&quick));
     assert_ne!(pinned_id(), id_of(&slow));
     slow.unpin_maps();
-    assert_eq!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count(), 1, "no private name is left");
+    assert_eq!(
+        std::fs::read_dir(bpffs.path().join("directory")).unwrap().count(),
+        1,
+        "no private name is left"
+    );
     // A pin that now refers to another map is not removed.
     std::fs::remove_file(&path).unwrap();
     slow.pin_maps(&RunningKernel).unwrap();
