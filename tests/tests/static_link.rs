@@ -13,7 +13,7 @@ mod with_libbpf {
         btf::{Btf, Builder, Importer, Kind, dedup},
     };
     use core_relo_loader::object::Object;
-    use core_relo_loader::static_link::{LinkError, Linker};
+    use core_relo_loader::static_link::{Linker, StaticLinkError};
     use core_relo_tests::{artifacts, libbpf};
     use std::{
         collections::BTreeMap,
@@ -93,7 +93,7 @@ mod with_libbpf {
         }
     }
 
-    fn link(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, LinkError> {
+    fn link(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, StaticLinkError> {
         files.iter().try_fold(Linker::new(), |linker, (name, bytes)| linker.add(name, bytes))?.finish()
     }
 

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// An error in linking objects.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum LinkError {
+pub enum StaticLinkError {
     /// A broken invariant of this crate.
     #[error(transparent)]
     Internal(#[from] InternalError),
@@ -139,7 +139,7 @@ pub enum LinkError {
     },
 }
 
-impl LinkError {
+impl StaticLinkError {
     /// Returns the file with the error, if the error is in one file.
     pub fn file(&self) -> Option<&str> {
         match self {

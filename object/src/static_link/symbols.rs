@@ -2,7 +2,7 @@
 
 use super::{
     compare::{FileMap, FileType, compare_maps, compare_types, map_definition},
-    error::{LinkError, SymbolError},
+    error::{StaticLinkError, SymbolError},
     globals::{Global, GlobalType},
     index::{GlobalIndex, InputIndex, OutputSymbolIndex, Table},
     input::{Input, Placement},
@@ -28,7 +28,10 @@ const GLOBAL_LINKAGE: u8 = 1;
 impl<'d> OutputObject<'d> {
     /// Adds the symbols of an input. Returns the output symbol of each input symbol, which is the null symbol for symbols that are
     /// left out (libbpf: `linker_append_elf_syms`).
-    pub(super) fn add_symbols(&mut self, input: &Input<'d>) -> Result<Vec<OutputSymbolIndex>, LinkError> {
+    pub(super) fn add_symbols(
+        &mut self,
+        input: &Input<'d>,
+    ) -> Result<Vec<OutputSymbolIndex>, StaticLinkError> {
         let types = input.btf.as_ref().map_or_else(SymbolTypes::default, SymbolTypes::collect);
         let mut symbol_map = Vec::from([OutputSymbolIndex::NULL]);
         for symbol in input.symbols.iter().skip(1) {
@@ -43,7 +46,7 @@ impl<'d> OutputObject<'d> {
         input: &Input<'d>,
         types: &SymbolTypes<'_>,
         symbol: &InputSymbol<'_>,
-    ) -> Result<OutputSymbolIndex, LinkError> {
+    ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let mut placement = None;
         let mut needs_type = !symbol.is_local();
         if let SymbolLocation::Section(index) = symbol.location {
@@ -76,7 +79,7 @@ impl<'d> OutputObject<'d> {
         &mut self,
         symbol: &InputSymbol<'_>,
         placement: Option<Placement>,
-    ) -> Result<OutputSymbolIndex, LinkError> {
+    ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let index = self.symbols.next_index()?;
         let section = match symbol.location {
             // Even if the BTF states a section for the extern: libbpf makes the symbol look defined in that section.
@@ -119,7 +122,7 @@ impl<'d> OutputObject<'d> {
         placement: Option<Placement>,
         ty: SymbolType,
         index: GlobalIndex,
-    ) -> Result<OutputSymbolIndex, LinkError> {
+    ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let error = |cause| input.symbol_error(symbol.name, cause);
         let global = self.globals.get(index)?;
         if !symbol.is_extern() && !global.is_extern && !global.is_weak && !symbol.is_weak() {
@@ -167,7 +170,7 @@ impl<'d> OutputObject<'d> {
         symbol: &InputSymbol<'_>,
         ty: SymbolType,
         index: GlobalIndex,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         let global = self.globals.get(index)?;
         let other = file_name(&self.inputs, global.input, input)?;
         let current_input = self.inputs.next_index()?;
@@ -238,7 +241,7 @@ fn output_value(symbol: &InputSymbol<'_>, placement: Option<Placement>) -> u64 {
 }
 
 /// Returns the section of an extern that the kernel resolves (`.ksyms`, `.kconfig`) or that is a map.
-fn extern_placement(input: &Input<'_>, ty: SymbolType) -> Result<Option<Placement>, LinkError> {
+fn extern_placement(input: &Input<'_>, ty: SymbolType) -> Result<Option<Placement>, StaticLinkError> {
     let datasec = ty.datasec.and_then(|id| input.btf.as_ref()?.ty(id));
     let Some(name) = datasec.as_ref().map(|ty| ty.name().as_bytes()) else { return Ok(None) };
     // Another input defines the externs in this DATASEC.
