@@ -40,7 +40,7 @@ fn a_failed_link_prints_one_line_and_writes_nothing() {
         ("bad_strong", "symbol `mine`: the symbol is also defined in bad_strong_a.bpf.o"),
         ("bad_type", "member 1: `z` at bit 32, expected `y` at bit 32"),
         ("bad_map", "symbol `table`: the map definition differs from bad_map_a.bpf.o: max_entries"),
-        ("bad_license", "section `license`: the contents differ from the files before"),
+        ("bad_license", "section `license`: the contents differ from earlier files"),
         ("bad_section", "symbol `CONFIG_HZ`: section `.ksyms`, expected the section in bad_section_a.bpf.o"),
     ] {
         let (a, b) = (format!("{group}_a.bpf.o"), format!("{group}_b.bpf.o"));

@@ -8,8 +8,7 @@ use crate::{
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
 use core_relo_object::{
-    globals::InitialValues,
-    load_plan::{LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
+    load_plan::{InitialValues, LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
     object::Object,
 };
 

@@ -2,7 +2,6 @@
 
 mod declared_types;
 mod error;
-mod initial_values;
 mod object_types;
 mod path;
 mod resize;
@@ -11,7 +10,6 @@ mod type_check;
 mod variable;
 
 pub use error::GlobalError;
-pub use initial_values::InitialValues;
 pub use object_types::ObjectTypes;
 pub use path::find_global;
 pub(crate) use resize::resize_arrays;

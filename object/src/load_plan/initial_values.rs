@@ -1,10 +1,10 @@
 //! The initial values of variables: the object's, overridden by the settings of a load.
 
-use super::{Global, GlobalError, GlobalKind, find_global, resize_arrays};
+use super::{error::LoadPlanError, settings::Settings};
 use crate::{
+    globals::{Global, GlobalError, GlobalKind, find_global, resize_arrays},
     internal::{InternalError, Invariant as _},
     limits,
-    load_plan::{LoadPlanError, Settings},
     object::Object,
 };
 use core_relo::btf::Kind;
