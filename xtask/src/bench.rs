@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::cases;
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, have, output, root};
+use crate::system::{Failure, Outcome, cargo, check, is_installed, output, root};
 
 /// The oldest Rust version that aya-obj supports.
 const RUST: (u32, u32) = (1, 98);
@@ -68,7 +68,7 @@ pub fn run(args: &[String]) -> Outcome {
         command.args(["--rounds", rounds]);
     }
     if options.instructions {
-        if have("valgrind") || (!options.no_install && install::valgrind()) {
+        if is_installed("valgrind") || (!options.no_install && install::valgrind()) {
             command.arg("--instructions");
         } else {
             println!("SKIP instructions: no valgrind");
@@ -158,7 +158,7 @@ fn toolchain(may_install: bool) -> Result<Option<String>, String> {
     if works("stable") {
         return Ok(Some("stable".to_owned()));
     }
-    if !works(&name) && may_install && have("rustup") {
+    if !works(&name) && may_install && is_installed("rustup") {
         eprintln!("installing Rust {name} with rustup, for aya-obj; the default toolchain stays");
         let mut install = Command::new("rustup");
         install.args(["toolchain", "install", &name, "--profile", "minimal", "--no-self-update"]);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::system::{find, have, output};
+use crate::system::{find, is_installed, output};
 
 /// A compiler found on this machine.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ pub fn find_all() -> Vec<Compiler> {
 
 /// Returns the host's C compiler with these flags, if it can write BTF with them.
 pub fn host_cc(flags: &[String], dir: &Path) -> Option<Command> {
-    let name = ["gcc", "cc"].into_iter().find(|name| have(name))?;
+    let name = ["gcc", "cc"].into_iter().find(|name| is_installed(name))?;
     let mut probe = Command::new(name);
     probe.args(flags).args(["-gbtf", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"]);
     output(&mut probe)?;

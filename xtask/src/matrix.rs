@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, files_below, have, output, read, root};
+use crate::system::{Failure, Outcome, cargo, check, files_below, is_installed, output, read, root};
 
 /// The published packages, in the order of their dependencies.
 const PACKAGES: [&str; 4] = ["core-relo", "core-relo-object", "core-relo-loader", "core-relo-cli"];
@@ -26,7 +26,7 @@ const FEATURES: [(&str, &[&str]); 3] = [
 ];
 
 /// A target without an operating system, for the engine's promise of `no_std`.
-const BARE: &str = "thumbv7em-none-eabi";
+const BARE_METAL: &str = "thumbv7em-none-eabi";
 
 /// A foreign target whose tests run under QEMU's user-mode emulation.
 struct Emulated {
@@ -116,10 +116,10 @@ fn msrv() -> Outcome {
 }
 
 fn no_std() -> Outcome {
-    if !add_target(BARE) {
-        return skip("no-std", &format!("rustup cannot install {BARE}"));
+    if !add_target(BARE_METAL) {
+        return skip("no-std", &format!("rustup cannot install {BARE_METAL}"));
     }
-    check(cargo().args(["build", "-p", "core-relo", "--target", BARE]))
+    check(cargo().args(["build", "-p", "core-relo", "--target", BARE_METAL]))
 }
 
 fn targets() -> Outcome {
@@ -144,7 +144,8 @@ fn targets() -> Outcome {
 impl Emulated {
     /// Installs the missing parts. Returns whether all parts are installed afterwards.
     fn install(&self) -> bool {
-        let is_complete = || have(self.linker) && have(self.emulator) && Path::new(self.sysroot).is_dir();
+        let is_complete =
+            || is_installed(self.linker) && is_installed(self.emulator) && Path::new(self.sysroot).is_dir();
         add_target(self.triple) && (is_complete() || (install::cross(&self.debian) && is_complete()))
     }
 }
@@ -284,7 +285,7 @@ fn toolchain_cargo(name: &str, exact: &str) -> Option<Command> {
     let mut command = Command::new("rustup");
     let toolchain = if path.contains(exact) { exact } else { name };
     command.args(["run", toolchain, "cargo"]).current_dir(root());
-    // The toolchain that runs this task must not reach through.
+    // These variables select the toolchain that runs this task, and would override the chosen toolchain.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     Some(command)
 }

@@ -92,7 +92,7 @@ pub fn output(command: &mut Command) -> Option<String> {
 }
 
 /// Returns whether a program of this name is in `PATH`.
-pub fn have(program: &str) -> bool {
+pub fn is_installed(program: &str) -> bool {
     find(program).is_some()
 }
 

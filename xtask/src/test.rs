@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::install;
 use crate::kernels;
 use crate::progs;
-use crate::system::{Failure, Outcome, cargo, have, kernels_dir, progs_dir, root};
+use crate::system::{Failure, Outcome, cargo, is_installed, kernels_dir, progs_dir, root};
 use crate::vm;
 
 pub fn run(args: &[String]) -> Outcome {
@@ -48,7 +48,7 @@ pub fn run(args: &[String]) -> Outcome {
         ),
     }
     // Without valgrind the growth test prints SKIP.
-    if may_install && !have("valgrind") {
+    if may_install && !is_installed("valgrind") {
         install::valgrind();
     }
     command.arg("--").arg("--show-output").args(test_args);

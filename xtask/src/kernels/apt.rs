@@ -98,8 +98,9 @@ impl Apt {
         }
         let mut kernels: Vec<Kernel> =
             packages.iter().filter_map(|(key, size)| kernel(key, *size, &packages)).collect();
-        kernels
-            .sort_by_key(|kernel| (kernel.arch.clone(), super::version_key(&kernel.version), kernel.flavour));
+        kernels.sort_by_key(|kernel| {
+            (kernel.arch.clone(), super::version::version_key(&kernel.version), kernel.flavour)
+        });
         Ok(kernels)
     }
 

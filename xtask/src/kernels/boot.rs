@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{apt, available, btf, create_empty, image, is_in_series, unpack, version_key, write};
+use super::version::{is_in_series, version_key};
+use super::{apt, available_kernels, btf, create_empty, image, unpack, write};
 use crate::system::{Failure, Outcome, files_below, root};
 
 /// The kernel series to run the tests on, oldest first.
@@ -78,7 +79,7 @@ pub fn from_image(path: &Path) -> Outcome<Bootable> {
 
 /// Downloads the newest kernel of a series into the cache.
 fn fetch(series: &str) -> Outcome {
-    let (apt, kernels) = available()?;
+    let (apt, kernels) = available_kernels()?;
     let is_bootable = |kernel: &&apt::Kernel| {
         kernel.arch == "amd64" && kernel.flavour == "cloud" && is_in_series(&kernel.version, series)
     };

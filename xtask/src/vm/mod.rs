@@ -95,14 +95,14 @@ fn cannot_run(error: &Failure) -> bool {
 
 /// Finds QEMU and busybox, or installs them if `may_install` is set.
 fn prerequisites(may_install: bool) -> Outcome {
-    let complete = || qemu::is_installed() && guest::busybox().is_some();
+    let complete = || qemu::is_qemu_installed() && guest::busybox().is_some();
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(Failure::CannotRun("the live tests in QEMU need an x86-64 Linux host".to_owned()));
     }
     if !complete() && may_install {
         install::emulator();
     }
-    if !qemu::is_installed() {
+    if !qemu::is_qemu_installed() {
         return Err(Failure::CannotRun(format!(
             "no {} (Debian, Ubuntu: apt-get install qemu-system-x86 busybox-static)",
             qemu::QEMU
@@ -144,7 +144,7 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
     let began = Instant::now();
     let result = boot_and_test(kernel, test, request, report);
     let took = began.elapsed().as_secs_f64();
-    let counts = report.counts.since(&before);
+    let counts = report.counts.difference(&before);
     let name = &kernel.name;
     println!("{name}: {} passed, {} failed, in {took:.1} s", counts.passed, counts.failed);
     report.problems.extend(result.err());

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::guest;
-use crate::system::{Failure, Outcome, find, have};
+use crate::system::{Failure, Outcome, find, is_installed};
 
 pub const QEMU: &str = "qemu-system-x86_64";
 
@@ -115,7 +115,7 @@ impl Machine<'_> {
 
     fn command(&self) -> Command {
         let mut command = Command::new(QEMU);
-        if have("setpriv") {
+        if is_installed("setpriv") {
             // QEMU ends with this task, even if the task is killed.
             command = Command::new("setpriv");
             command.args(["--pdeathsig", "KILL", QEMU]);
@@ -145,7 +145,7 @@ impl Machine<'_> {
 }
 
 /// Returns whether QEMU is installed.
-pub fn is_installed() -> bool {
+pub fn is_qemu_installed() -> bool {
     find(QEMU).is_some()
 }
 
