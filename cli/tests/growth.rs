@@ -24,7 +24,7 @@ use std::{
 const COUNT: usize = 600;
 const TIMES: usize = 4;
 
-/// The largest allowed exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
+/// The maximum exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
 const MAX_EXPONENT: f64 = 1.1;
 
 /// Instructions for the start of the process, which do not count.

@@ -35,7 +35,7 @@ struct LinkReport {
 pub(crate) fn run(console: &mut Console<'_>, args: &GenObjectArgs) -> io::Result<()> {
     match link(args) {
         Ok(report) => print_report(console, &report),
-        Err(bad) => console.fail(&bad),
+        Err(bad) => console.report_error(&bad),
     }
 }
 

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest depth of nested directories.
+/// The maximum depth of nested directories.
 const DEPTH: u32 = 64;
 
 /// The kernels in a directory.

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest depth of directories that are searched.
+/// The maximum depth of directories that are searched.
 const DEPTH: u32 = 16;
 
 /// `BPF_F_RDONLY`.

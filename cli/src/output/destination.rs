@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest number of symbolic links in a path (kernel: `MAXSYMLINKS`).
+/// The maximum number of symbolic links in a path (kernel: `MAXSYMLINKS`).
 const FOLLOWED_LINKS: usize = 40;
 
 /// A name in an open directory. Renaming the directory or its parents does not change it.

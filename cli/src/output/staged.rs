@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-/// The largest number of attempts to find a temporary name.
+/// The maximum number of attempts to find a temporary name.
 const ATTEMPTS: usize = 100;
 
 /// The number of bytes that are written between two checks for a signal.

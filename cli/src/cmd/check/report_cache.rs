@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The largest number of reports.
+/// The maximum number of reports in the cache.
 const CACHED_REPORTS: usize = 1024;
 
-/// The largest memory of all reports, in bytes.
+/// The maximum size of all reports in memory, in bytes.
 const CACHED_BYTES: usize = 16 << 20;
 
 /// Reports by the identity of the kernel's file. New reports evict the oldest ones.

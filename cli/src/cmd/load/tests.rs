@@ -63,7 +63,7 @@ fn stopped_at(nth: usize, words: &[&str]) -> (Option<Vec<LoadedObject>>, String)
         out: Printer::new(&mut out, false),
         err: Printer::new(&mut err, false),
         format: Format::Text,
-        exit: ExitStatus::Resolved,
+        exit: ExitStatus::Success,
     };
     let mut looks = 0;
     let mut has_arrived = || {
