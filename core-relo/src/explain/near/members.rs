@@ -18,7 +18,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Formatter, Result as FmtResult};
 use hashbrown::HashMap;
 
-/// The most members with a similar name that are collected. The nearest of them are reported.
+/// The maximum number of members with a similar name to collect. The nearest of them are reported.
 const SIMILAR_MEMBERS: usize = 64;
 /// The levels of nested composites that are searched, anonymous composites included.
 const DEPTH: u32 = 4;

@@ -31,7 +31,7 @@ type Namesake = (TypeId, u32);
 
 /// The steps for preparing and comparing a name.
 const COMPARE_STEPS: u32 = 4;
-/// The most types that are stored for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one for the composite of a
+/// The maximum number of types to store for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one for the composite of a
 /// module that lacks the name.
 const TYPES_PER_NAME: usize = RESULTS_PER_SORT.saturating_add(2);
 
