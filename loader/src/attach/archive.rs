@@ -12,7 +12,7 @@ use std::{
 /// Bytes of the "end of central directory" record without its comment.
 const END_RECORD: usize = 22;
 /// The maximum size of that record with its comment. The comment's length has 16 bits.
-const MAX_END_RECORD: u64 = 22 + 0xffff;
+const END_RECORD_WITH_COMMENT: u64 = 22 + 0xffff;
 /// Bytes of an entry of the central directory without its name.
 const ENTRY: usize = 46;
 /// [`ENTRY`] as a file offset.
@@ -63,7 +63,7 @@ struct CentralDirectory {
 impl CentralDirectory {
     fn find(file: &FileRange) -> Result<Option<Self>, AttachError> {
         const MAGIC: &[u8] = b"PK\x05\x06";
-        let tail_bytes = file.len().min(MAX_END_RECORD);
+        let tail_bytes = file.len().min(END_RECORD_WITH_COMMENT);
         let Some(tail_offset) = file.len().checked_sub(tail_bytes) else { return Ok(None) };
         let tail = file.read("end", tail_offset, tail_bytes, tail_bytes)?;
         // The last match counts, because the directory itself could contain the same bytes.

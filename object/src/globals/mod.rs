@@ -3,6 +3,7 @@
 mod declared_types;
 mod error;
 mod initial_values;
+mod name_index;
 mod object_types;
 mod path;
 mod resize;
