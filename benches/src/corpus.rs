@@ -86,7 +86,7 @@ fn try_object(
     let bytes = fs::read(path).map_err(|e| failed(&e))?;
     let object = Object::parse(&bytes).map_err(|e| failed(&e))?;
     let has_records = object.ext().is_some_and(|ext| BtfExt::core_relos(ext).next().is_some());
-    if !has_records || object.endian() != target.main().btf.endian() {
+    if !has_records || object.endian() != target.vmlinux().btf.endian() {
         return Ok(None);
     }
     let relocs = object.relocs().map_err(|e| failed(&e))?;

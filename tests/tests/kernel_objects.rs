@@ -75,7 +75,7 @@ mod with_libbpf {
         let (theirs, log) = libbpf::with_log(|| libbpf::load(&bytes));
         let mut loader = Loader::new(&parsed).name("tested");
         for map in loader.plan().iter().flat_map(LoadPlan::maps).filter(|m| m.pin().is_some()) {
-            loader.map(map.name()).pin = Some(None);
+            loader.map_mut(map.name()).pin = Some(None);
         }
         let ours = loader.load();
         let name = path.display();

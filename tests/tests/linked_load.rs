@@ -132,7 +132,7 @@ mod with_libbpf {
         let mut loader = Loader::new(&object).name("linked");
         let plan = loader.plan().map_err(|e| e.to_string())?;
         for map in plan.maps().iter().filter(|map| map.pin().is_some()) {
-            loader.map(map.name()).pin = Some(None);
+            loader.map_mut(map.name()).pin = Some(None);
         }
         let loaded = loader.load().map_err(|e| e.to_string())?;
         let names = object.programs().iter().filter(|program| !program.is_subprogram);

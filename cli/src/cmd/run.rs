@@ -82,7 +82,7 @@ pub(super) fn test_run(
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.select_programs([args.program.as_str()]);
-    let loaded = match loader.plan().and_then(|plan| loader.load_unpinned(&plan, kernel)) {
+    let loaded = match loader.plan().and_then(|plan| loader.execute_unpinned(&plan, kernel)) {
         _ if kernel.check_interrupted() => return Ok(Ok(None)),
         Ok(loaded) => loaded,
         Err(e) => {

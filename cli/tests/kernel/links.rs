@@ -111,7 +111,7 @@ fn a_freplace_link_names_the_replaced_function() {
     let target = Loader::new(&target).load().unwrap();
     let whole = target.program("whole").unwrap();
     let mut loader = Loader::new(&replacing);
-    loader.program("instead").attach_to = Some(AttachTarget::Program {
+    loader.program_mut("instead").attach_to = Some(AttachTarget::Program {
         program: Arc::new(whole.as_fd().try_clone_to_owned().unwrap()),
         function: "replaced".to_owned(),
     });

@@ -75,7 +75,7 @@ fn resolve_location(
     options: &UprobeOptions<'_>,
     label: &str,
 ) -> Result<(PathBuf, u64), AttachError> {
-    let in_archive = archive::split(binary);
+    let in_archive = archive::split_path(binary);
     let path = match &in_archive {
         Some((archive, _)) => archive.clone(),
         None => resolve(binary, label)?,

@@ -8,7 +8,7 @@ use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The maximum number of attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
+/// The maximum number of attempts of [`execute`](super::execute), if other processes keep taking the pins of the object first.
 pub const PIN_ATTEMPTS: u32 = 5;
 
 /// The reason why an object is not loaded.
@@ -105,7 +105,7 @@ pub enum LoadError {
     },
 }
 
-/// Pins of maps that an object made before another process took the name of a later pin. They stay, as other processes may use
+/// Pins of maps that a load created before another process took the name of a later pin. They stay, as other processes may use
 /// them.
 ///
 /// The next load of the object finds these pins. [`Loaded::adopt_pins`](super::Loaded::adopt_pins) makes them pins of that load.
@@ -114,7 +114,7 @@ pub enum LoadError {
 pub struct RemainingPins {
     /// The pins, each with the id of its map.
     pub pins: Vec<(PathBuf, u32)>,
-    /// The directories that were made for the pins.
+    /// The directories that the load created for the pins.
     pub dirs: Vec<PathBuf>,
 }
 

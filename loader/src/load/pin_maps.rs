@@ -24,7 +24,7 @@ impl Loaded {
     /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last directory of a path if
     /// the directory is missing (libbpf: `make_parent_dir`).
     ///
-    /// [`LoadError::PinTaken`] means that another process made one of the pins first. The caller then drops this object and loads it
+    /// [`LoadError::PinTaken`] means that another process created one of the pins first. The caller then drops this object and loads it
     /// again, to use the other map ([`retry_taken_pins`](super::retry_taken_pins)). An error leaves no pin behind, with one exception: if
     /// one of several pins does not get its name, the pins renamed before stay, because other processes may use them already.
     pub fn pin_maps(&mut self, kernel: &impl Kernel) -> Result<(), LoadError> {
@@ -129,7 +129,7 @@ impl<'l, K: Kernel> StagedPins<'l, K> {
                 }
                 return Err(error);
             }
-            (*pin.state, pin.private_path) = (PinState::Made, None);
+            (*pin.state, pin.private_path) = (PinState::Created, None);
             renamed.push((pin.path, pin.fd));
         }
         Ok(())
@@ -159,7 +159,7 @@ impl<K: Kernel> Drop for StagedPins<'_, K> {
     }
 }
 
-/// Describes the pins that have their final names, and the directories that were made for them.
+/// Describes the pins that have their final names, and the directories that the load created for them.
 fn remaining_pins(
     kernel: &impl Kernel,
     renamed: &[(&Path, BorrowedFd<'_>)],

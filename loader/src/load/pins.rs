@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The pins and directories that [`Loaded::pin_all`] made, in order. Dropping it removes nothing.
+/// The pins and directories that [`Loaded::pin_all`] created, in order. Dropping it removes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pins {

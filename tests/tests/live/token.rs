@@ -98,7 +98,7 @@ fn run_inside() {
         let object = Object::parse(&bytes).unwrap();
         let mut loader = Loader::new(&object).name("raw_tp");
         loader.set_global("only_pid", &std::process::id()).unwrap();
-        loader.settings().token = token;
+        loader.settings_mut().token = token;
         loader.load()
     };
     for token in [TokenSource::Off, TokenSource::Auto] {

@@ -94,7 +94,7 @@ impl<'c> Checker<'c> {
     /// Plans objects that have the byte order of the kernel.
     fn plan<'p>(&'p self, objects: &'p [&'p CheckedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
         self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
-            true => self.objects.with_order(kernel.target.main().btf.endian()).plans(&kernel.target),
+            true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
             false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
         })
     }

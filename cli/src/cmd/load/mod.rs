@@ -155,7 +155,7 @@ fn target_kernel(args: &LoadArgs) -> Result<TargetKernel, BadInput> {
 fn read_kernel_btf(path: &Path) -> Result<KernelBtf, BadInput> {
     let source = KernelSource::File { path: path.to_path_buf(), base: None };
     let kernel = read_kernel(&source, &[], Limits::default())?;
-    Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.main().btf), []))
+    Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), []))
 }
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
@@ -209,7 +209,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         plan: &LoadPlan,
         remaining: &RemainingPins,
     ) -> Result<LoadedObject, LoadFailure> {
-        let mut loaded = loader.load_unpinned(plan, self.kernel)?;
+        let mut loaded = loader.execute_unpinned(plan, self.kernel)?;
         loaded.adopt_pins(remaining, self.kernel);
         let mut object = LoadedObject::new(loaded);
         if self.args.attach {
@@ -235,7 +235,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
             let mut loader = loader.clone();
             loader.select_programs([name.as_str()]);
-            let loaded = loader.plan().and_then(|plan| loader.load_unpinned(&plan, self.kernel));
+            let loaded = loader.plan().and_then(|plan| loader.execute_unpinned(&plan, self.kernel));
             match loaded {
                 _ if self.kernel.is_interrupted() => break,
                 Ok(loaded) => self.report_accepted(name, &loaded)?,

@@ -84,7 +84,7 @@ impl Kernel {
             None => find_base(path).ok_or_else(|| missing_base(path, parsed.as_ref().err()))?,
         };
         let kernel = Self::from_file(&base, &btf_file::read(&base, limits)?, None, limits)?;
-        let module = parse_split(path, file, &kernel.target.main().btf)?;
+        let module = parse_split(path, file, &kernel.target.vmlinux().btf)?;
         let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
         Ok(Self { name, target, can_add_modules: false })
     }
@@ -93,7 +93,7 @@ impl Kernel {
     pub(super) fn with_modules(mut self, paths: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
         let mut modules = Vec::new();
         for path in paths {
-            modules.push((module_name(path), read_module(path, &self.target.main().btf, limits)?));
+            modules.push((module_name(path), read_module(path, &self.target.vmlinux().btf, limits)?));
         }
         if !modules.is_empty() {
             self.target = self.target.with_modules(modules);
@@ -110,7 +110,7 @@ impl Kernel {
         if !self.can_add_modules || !plans.clone().any(Plan::needs_modules) {
             return None;
         }
-        let base = Arc::clone(&self.target.main().btf);
+        let base = Arc::clone(&self.target.vmlinux().btf);
         let mut module_filter = ModuleFilter::new(&base, plans.flat_map(Plan::names_for_modules));
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
@@ -138,12 +138,12 @@ impl Kernel {
 
     /// Returns whether the target contains the types of a module.
     pub(crate) fn has_modules(&self) -> bool {
-        self.target.main().btf.base().is_some() || !self.target.modules().is_empty()
+        self.target.vmlinux().btf.base().is_some() || !self.target.modules().is_empty()
     }
 
     /// Returns an error if an object has the other byte order.
     pub(crate) fn check_byte_order(&self, object: Endian) -> Result<(), BadInput> {
-        let own = self.target.main().btf.endian();
+        let own = self.target.vmlinux().btf.endian();
         if own == object {
             return Ok(());
         }

@@ -9,8 +9,8 @@ fn load(name: &str, pins: &Path, entries: u32) -> Result<core_relo_loader::load:
     let bytes = object(name);
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name(name);
-    loader.settings().pin_root = pins.to_path_buf();
-    loader.map("core_relo_live").max_entries = Some(entries);
+    loader.settings_mut().pin_root = pins.to_path_buf();
+    loader.map_mut("core_relo_live").max_entries = Some(entries);
     loader.load()
 }
 
