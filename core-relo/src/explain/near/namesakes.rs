@@ -31,8 +31,9 @@ type Namesake = (TypeId, u32);
 
 /// The steps for preparing and comparing a name.
 const COMPARE_STEPS: u32 = 4;
-/// The maximum number of types that are stored for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one
-/// for the composite of a module that lacks the name.
+/// The maximum number of types that are stored for a name.
+///
+/// One more than [`RESULTS_PER_SORT`] shows that there are more. The other is for the composite of a module that lacks the name.
 const TYPES_PER_NAME: usize = RESULTS_PER_SORT.saturating_add(2);
 
 impl<'b> NamesakeSearch<'b> {
