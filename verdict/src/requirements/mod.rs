@@ -1,0 +1,1 @@
+//! All that an object asks of a kernel, from the object alone.
