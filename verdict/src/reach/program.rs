@@ -1,7 +1,7 @@
 //! A program to analyse, and the result.
 
 use core::ops::Range;
-use core_relo::insn::Insn;
+use core_relo::{Endian, insn::Insn};
 
 /// A linked and relocated program.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub struct Program<'p> {
     pub functions: &'p [Function],
     /// The values of `ld_imm64` instructions that refer to maps, externs or functions, sorted by instruction.
     pub loads: &'p [(u32, LoadedValue<'p>)],
+    /// The byte order of the program and of frozen data.
+    pub endian: Endian,
     /// Whether the kernel verifies global functions that nothing calls (before Linux 6.8).
     pub verifies_uncalled_functions: bool,
 }
