@@ -2,7 +2,7 @@
 
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::{
-    kernel::{Answer, KconfigAnswer, KernelFacts, NameQuery},
+    kernel::{Answer, KconfigAnswer, KernelFacts, NameQuery, may_call},
     requirements::{Need, NeedId, NeedTable, TargetKind},
 };
 
@@ -28,7 +28,7 @@ impl NeedTable {
                 }
                 Need::AttachTarget { kind, name, .. } => query.function(kind.kernel_name(name).as_bytes()),
                 Need::StructOps(name) => query.struct_ops(name),
-                Need::Helper(_)
+                Need::Helper { .. }
                 | Need::MapType(_)
                 | Need::ProgramType(_)
                 | Need::AttachType(_)
@@ -71,7 +71,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper(number) => facts.helper(*number),
+        Need::Helper { number, program_type } => may_call(facts, *number, *program_type),
         Need::Kfunc(name) => facts.kfunc(name),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),
@@ -97,7 +97,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
 
 const fn kind(need: &Need) -> ReasonKind {
     match need {
-        Need::Helper(_) => ReasonKind::Helper,
+        Need::Helper { .. } => ReasonKind::Helper,
         Need::Kfunc(_) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,

@@ -3,17 +3,18 @@
 use super::need::Need;
 use crate::kernel::InsnFeature;
 use core_relo::insn::{Class, Insn, POISON_IMM};
+use core_relo_object::object::ProgramType;
 
 /// The opcode of a call.
 const CALL: u8 = 0x85;
 
 /// Returns the requirement of an instruction, if older kernels do not know it.
-pub(super) fn need_of(insn: Insn) -> Option<Need> {
+pub(super) fn need_of(insn: Insn, program_type: Option<ProgramType>) -> Option<Need> {
     if insn.code == CALL && insn.src == 0 {
-        let helper = insn.imm.cast_unsigned();
+        let number = insn.imm.cast_unsigned();
         // libbpf replaces bpf_probe_read_kernel and the like on kernels that lack them (bpf_object__sanitize_prog).
-        let is_replaced = matches!(helper, 112..=115);
-        return (insn.imm != POISON_IMM && !is_replaced).then_some(Need::Helper(helper));
+        let is_replaced = matches!(number, 112..=115);
+        return (insn.imm != POISON_IMM && !is_replaced).then_some(Need::Helper { number, program_type });
     }
     feature_of(insn).map(Need::Instruction)
 }
@@ -78,19 +79,19 @@ mod tests {
             (insn(0xdb, 1, 0, 0x100), InsnFeature::LoadAcquireStoreRelease),
         ];
         for (insn, feature) in features {
-            assert_eq!(need_of(insn), Some(Need::Instruction(feature)), "{insn:?}");
+            assert_eq!(need_of(insn, None), Some(Need::Instruction(feature)), "{insn:?}");
         }
         // xadd, mov, byte swap to an order, division, ja, exit.
         for code in [0xdb, 0xbf, 0xdc, 0x3f, 0x05, 0x95] {
-            assert_eq!(need_of(insn(code, 1, 0, 0)), None, "{code:#x}");
+            assert_eq!(need_of(insn(code, 1, 0, 0), None), None, "{code:#x}");
         }
     }
 
     #[test]
     fn helpers() {
-        assert_eq!(need_of(insn(CALL, 0, 0, 181)), Some(Need::Helper(181)));
-        assert_eq!(need_of(insn(CALL, 0, 0, 113)), None);
-        assert_eq!(need_of(insn(CALL, 1, 0, 181)), None, "a call of a subprogram");
-        assert_eq!(need_of(Insn::POISON), None);
+        assert_eq!(need_of(insn(CALL, 0, 0, 181), None), Some(Need::Helper { number: 181, program_type: None }));
+        assert_eq!(need_of(insn(CALL, 0, 0, 113), None), None);
+        assert_eq!(need_of(insn(CALL, 1, 0, 181), None), None, "a call of a subprogram");
+        assert_eq!(need_of(Insn::POISON, None), None);
     }
 }

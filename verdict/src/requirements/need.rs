@@ -9,8 +9,13 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Need {
-    /// A helper, by number (`enum bpf_func_id`).
-    Helper(u32),
+    /// A helper that programs of a type call.
+    Helper {
+        /// The helper's number (`enum bpf_func_id`).
+        number: u32,
+        /// The type of the program; `None` if user space sets the type.
+        program_type: Option<ProgramType>,
+    },
     /// A kernel function that a program calls or whose address it takes, by name.
     Kfunc(Box<[u8]>),
     /// The address of a kernel symbol without a type, by name.
@@ -45,7 +50,7 @@ impl Need {
     pub fn text(&self) -> String {
         let name = |bytes: &[u8]| core_relo::explain::text(core_relo::Name::new(bytes).shortened());
         match self {
-            Self::Helper(number) => match core_relo::insn::helper_name(*number) {
+            Self::Helper { number, .. } => match core_relo::insn::helper_name(*number) {
                 Some(name) => format!("helper bpf_{name}"),
                 None => format!("helper {number}"),
             },

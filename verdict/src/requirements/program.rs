@@ -10,7 +10,7 @@ use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{LinkError, LinkedProgram, ProgramLinker, RefTarget},
-    object::{Object, Program},
+    object::{Object, Program, ProgramType},
 };
 
 /// The requirements of a program.
@@ -66,14 +66,20 @@ impl ProgramNeeds {
             records: Vec::new(),
         };
         let Ok(code) = &needs.code else { return needs };
-        needs.sites = collect_sites(code, externs, table);
+        let program_type = program.sec_def().map(|def| def.program_type);
+        needs.sites = collect_sites(code, program_type, externs, table);
         needs.records = place_records(object, code, records);
         needs
     }
 }
 
 /// Returns the requirements of a program's instructions.
-fn collect_sites(code: &LinkedProgram, externs: &[ExternNeed], table: &mut NeedTable) -> Vec<Site> {
+fn collect_sites(
+    code: &LinkedProgram,
+    program_type: Option<ProgramType>,
+    externs: &[ExternNeed],
+    table: &mut NeedTable,
+) -> Vec<Site> {
     let mut sites = Vec::new();
     let mut is_second_half = false;
     for (insn, decoded) in (0u32..).zip(&code.insns) {
@@ -82,7 +88,7 @@ fn collect_sites(code: &LinkedProgram, externs: &[ExternNeed], table: &mut NeedT
         if was_second_half {
             continue;
         }
-        sites.extend(instructions::need_of(*decoded).map(|need| Site { insn, need: table.add(need) }));
+        sites.extend(instructions::need_of(*decoded, program_type).map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
         let RefTarget::Extern(ExternIndex(index)) = target else { continue };
