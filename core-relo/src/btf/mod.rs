@@ -4,7 +4,7 @@
 //! view whose accessors read the record in place. Ids and offsets are newtypes: [`TypeId`](crate::TypeId) counts types, and
 //! [`StrOffset`](crate::StrOffset) counts bytes of strings. In a split BTF both continue after those of its base.
 //!
-//! | folder | contents |
+//! | directory | contents |
 //! |---|---|
 //! | `format` | kinds, the info word, and the words of a record that refer to names and types |
 //! | `parse` | header, scans for records, validation, errors, and [`Btf`] |
@@ -13,7 +13,7 @@
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
 //!
-//! Each folder uses only the folders above it in the table.
+//! Each directory uses only the directories above it in the table.
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 

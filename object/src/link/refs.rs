@@ -118,7 +118,7 @@ impl RefTable {
     }
 
     /// Returns the references of `len` instructions of a section.
-    pub(crate) fn within(
+    pub(crate) fn in_range(
         &self,
         section: SectionIndex,
         start: u32,
@@ -126,9 +126,9 @@ impl RefTable {
     ) -> impl Iterator<Item = &(u32, RefTarget)> {
         let refs = self.by_section.get(&section).map_or(&[][..], Vec::as_slice);
         let first = refs.partition_point(|(n, _)| *n < start);
-        let is_within =
-            move |(n, _): &&(u32, RefTarget)| n.checked_sub(start).is_some_and(|within| within < len);
-        refs.iter().skip(first).take_while(is_within)
+        let is_in_range =
+            move |(n, _): &&(u32, RefTarget)| n.checked_sub(start).is_some_and(|index| index < len);
+        refs.iter().skip(first).take_while(is_in_range)
     }
 }
 

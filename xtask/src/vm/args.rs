@@ -14,7 +14,7 @@ pub struct Request {
     pub may_install: bool,
     pub limit: Duration,
     pub cpus: u32,
-    /// The folder of objects for the guest, or `None` for the committed ones.
+    /// The directory of objects for the guest, or `None` for the committed ones.
     pub progs: Option<PathBuf>,
     /// Arguments for the test binary.
     pub test_args: Vec<String>,
@@ -40,7 +40,7 @@ through the system's package manager, and fetches kernels from Debian's mirror i
   --list             list the kernels, and which of them are fetched already
   --timeout SECONDS  time limit for each kernel (default: 300)
   --cpus N           processors of the machine (default: 1)
-  --progs FOLDER     the objects for the tests (default: bpf-progs/prebuilt/el)
+  --progs DIR     the objects for the tests (default: bpf-progs/prebuilt/el)
   --no-install       do not install QEMU or busybox
   TEST-ARGS          arguments of the test binary: a filter, --list, --exact, --nocapture
 
@@ -90,7 +90,7 @@ impl Request {
                 "--kernel" => kernels.extend(choices(&value("a series or a path")?)),
                 "--timeout" => request.limit = Duration::from_secs(number(flag, &value("seconds")?)?.into()),
                 "--cpus" => request.cpus = number(flag, &value("a number")?)?,
-                "--progs" => request.progs = Some(PathBuf::from(value("a folder")?)),
+                "--progs" => request.progs = Some(PathBuf::from(value("a directory")?)),
                 "--list" => request.list = true,
                 "--no-install" => request.may_install = false,
                 _ => {

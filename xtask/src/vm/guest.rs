@@ -7,14 +7,16 @@ use super::initramfs::Initramfs;
 use crate::kernels::boot::Bootable;
 use crate::system::{Failure, Outcome, find};
 
-/// The prefix of lines on the guest's third serial port, which carries the guest's state apart from the tests' output.
+/// The line on the guest's third serial port at the start of the tests. This port carries the guest's state, without the tests' output.
 pub const STARTED: &str = "@@started";
+/// The prefix of the line on that port with the exit status of the tests.
 pub const EXITED: &str = "@@exited ";
-/// The prefix of a line there that names a skipped test.
+/// The prefix of the lines on that port that name skipped tests.
 pub const SKIP: &str = "SKIP ";
 
-/// The guest's folder of objects of its byte order.
+/// The guest's directory of test objects.
 const PROGS: &str = "t/progs";
+/// The directory of the objects of the guest's byte order.
 const OBJECTS: &str = "t/progs/el";
 
 /// Packs the guest's files.
@@ -65,7 +67,8 @@ pub fn is_static(data: &[u8]) -> bool {
     data.starts_with(b"\x7fELF\x02") && kinds().is_some_and(|kinds| !kinds.contains(&INTERPRETER))
 }
 
-/// The first script. The kernel's console is the first serial port, the tests' output the second, the guest's state the third.
+/// Returns the script that the kernel runs first (`init`). The first serial port has the kernel's console, the second the tests' output,
+/// the third the guest's state.
 fn script(modules: &[String], args: &[String]) -> String {
     let mut text = String::from(
         "#!/bin/busybox sh\n\

@@ -8,20 +8,20 @@ use crate::system::{Outcome, files_below};
 /// The guest's files, by path (without the first `/`).
 #[derive(Debug, Default)]
 pub struct Initramfs {
-    folders: BTreeSet<PathBuf>,
+    dirs: BTreeSet<PathBuf>,
     archive: Vec<u8>,
     inodes: usize,
 }
 
-const FOLDER: usize = 0o040_755;
+const DIR: usize = 0o040_755;
 const PROGRAM: usize = 0o100_755;
 const DEVICE: usize = 0o020_600;
 
 impl Initramfs {
     pub fn new() -> Self {
         let mut new = Self::default();
-        for folder in ["dev", "proc", "sys", "tmp", "run", "root", "bin", "t"] {
-            new.folder(Path::new(folder));
+        for dir in ["dev", "proc", "sys", "tmp", "run", "root", "bin", "t"] {
+            new.dir(Path::new(dir));
         }
         new.device("dev/console", 5, 1);
         new.device("dev/null", 1, 3);
@@ -30,11 +30,11 @@ impl Initramfs {
 
     /// Adds a file. All files are executable.
     pub fn file(&mut self, path: &str, data: &[u8]) {
-        self.folder(Path::new(path).parent().unwrap_or(Path::new("")));
+        self.dir(Path::new(path).parent().unwrap_or(Path::new("")));
         self.entry(path, PROGRAM, data, (0, 0));
     }
 
-    /// Adds a file of the host, or all files below a folder. Returns the number of bytes added.
+    /// Adds a file of the host, or all files below a directory. Returns the number of bytes added.
     pub fn copy(&mut self, from: &Path, to: &str) -> Outcome<usize> {
         let files = if from.is_dir() { files_below(from) } else { vec![from.to_path_buf()] };
         let mut bytes = 0;
@@ -53,15 +53,15 @@ impl Initramfs {
         self.archive
     }
 
-    fn folder(&mut self, path: &Path) {
-        if path.as_os_str().is_empty() || self.folders.contains(path) {
+    fn dir(&mut self, path: &Path) {
+        if path.as_os_str().is_empty() || self.dirs.contains(path) {
             return;
         }
         if let Some(parent) = path.parent() {
-            self.folder(parent);
+            self.dir(parent);
         }
-        self.folders.insert(path.to_path_buf());
-        self.entry(&path.to_string_lossy(), FOLDER, b"", (0, 0));
+        self.dirs.insert(path.to_path_buf());
+        self.entry(&path.to_string_lossy(), DIR, b"", (0, 0));
     }
 
     fn device(&mut self, path: &str, major: usize, minor: usize) {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_padded_and_folders_come_first() {
+    fn records_are_padded_and_directories_come_first() {
         let mut files = Initramfs::default();
         files.file("a/b/c", b"xyz");
         let archive = files.finish();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_made_once() {
+    fn a_directory_is_made_once() {
         let mut files = Initramfs::default();
         files.file("a/b", b"");
         files.file("a/c", b"");

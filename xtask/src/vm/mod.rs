@@ -95,14 +95,14 @@ fn cannot_run(error: &Failure) -> bool {
 
 /// Finds QEMU and busybox, or installs them if `may_install` is set.
 fn prerequisites(may_install: bool) -> Outcome {
-    let complete = || qemu::is_installed() && guest::busybox().is_some();
+    let complete = || qemu::is_qemu_installed() && guest::busybox().is_some();
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(Failure::CannotRun("the live tests in QEMU need an x86-64 Linux host".to_owned()));
     }
     if !complete() && may_install {
         install::emulator();
     }
-    if !qemu::is_installed() {
+    if !qemu::is_qemu_installed() {
         return Err(Failure::CannotRun(format!(
             "no {} (Debian, Ubuntu: apt-get install qemu-system-x86 busybox-static)",
             qemu::QEMU
@@ -144,7 +144,7 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
     let began = Instant::now();
     let result = boot_and_test(kernel, test, request, report);
     let took = began.elapsed().as_secs_f64();
-    let counts = report.counts.since(&before);
+    let counts = report.counts.difference(&before);
     let name = &kernel.name;
     println!("{name}: {} passed, {} failed, in {took:.1} s", counts.passed, counts.failed);
     report.problems.extend(result.err());
@@ -152,17 +152,17 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
 
 fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) -> Outcome {
     let name = &kernel.name;
-    let folder = root().join("target/vm").join(name);
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let dir = root().join("target/vm").join(name);
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let progs = request.progs.clone().unwrap_or_else(|| cases::dir().join("prebuilt/el"));
     let archive = guest::pack(kernel, test, &progs, &request.test_args)?;
-    let initramfs = folder.join("initramfs");
+    let initramfs = dir.join("initramfs");
     std::fs::write(&initramfs, archive).map_err(|error| format!("{}: {error}", initramfs.display()))?;
     println!("{name}: Linux {} by {}", kernel.release, qemu::accelerator());
     let machine = qemu::Machine {
         kernel: &kernel.vmlinux,
         initramfs: &initramfs,
-        folder: &folder,
+        dir: &dir,
         limit: request.limit,
         cpus: request.cpus,
     };
@@ -196,9 +196,9 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
     report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
     if !started {
-        return Err(no_boot(kernel, request, &ended, &folder.join("console")));
+        return Err(no_boot(kernel, request, &ended, &dir.join("console")));
     }
-    check_end(kernel, request, &ended, &last, &folder.join("console"))?;
+    check_end(kernel, request, &ended, &last, &dir.join("console"))?;
     let listing = request.test_args.iter().any(|arg| arg == "--list");
     if counts.is_empty() && !listing {
         return Err(Failure::CannotRun(format!("{name}: no test matches: {}", request.test_args.join(" "))));

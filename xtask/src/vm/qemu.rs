@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::guest;
-use crate::system::{Failure, Outcome, find, have};
+use crate::system::{Failure, Outcome, find, is_installed};
 
 pub const QEMU: &str = "qemu-system-x86_64";
 
@@ -16,8 +16,8 @@ pub const QEMU: &str = "qemu-system-x86_64";
 pub struct Machine<'a> {
     pub kernel: &'a Path,
     pub initramfs: &'a Path,
-    /// The folder for the kernel's console and the guest's notes.
-    pub folder: &'a Path,
+    /// The directory for the kernel's console and the guest's notes.
+    pub dir: &'a Path,
     pub limit: Duration,
     pub cpus: u32,
 }
@@ -76,7 +76,7 @@ impl RunOutput {
 impl Machine<'_> {
     /// Runs the machine and calls `line` with each line that the tests print.
     pub fn run(&self, line: &mut dyn FnMut(&str)) -> Outcome<RunOutput> {
-        let errors = self.folder.join("qemu");
+        let errors = self.dir.join("qemu");
         let created = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
         let mut command = self.command();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
@@ -108,14 +108,14 @@ impl Machine<'_> {
         let _ = reader.join();
         let _ = child.wait();
         let read = |name: &str| {
-            String::from_utf8_lossy(&std::fs::read(self.folder.join(name)).unwrap_or_default()).into_owned()
+            String::from_utf8_lossy(&std::fs::read(self.dir.join(name)).unwrap_or_default()).into_owned()
         };
         Ok(RunOutput { console: read("console"), notes: read("notes"), errors: read("qemu"), timed_out })
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(QEMU);
-        if have("setpriv") {
+        if is_installed("setpriv") {
             // QEMU ends with this task, even if the task is killed.
             command = Command::new("setpriv");
             command.args(["--pdeathsig", "KILL", QEMU]);
@@ -132,11 +132,8 @@ impl Machine<'_> {
         command.arg("-kernel").arg(self.kernel).arg("-initrd").arg(self.initramfs);
         command.arg("-append").arg(COMMAND_LINE.join(" "));
         let output = PathBuf::from("/proc/self/fd/1");
-        let ports = [
-            ("console", self.folder.join("console")),
-            ("output", output),
-            ("notes", self.folder.join("notes")),
-        ];
+        let ports =
+            [("console", self.dir.join("console")), ("output", output), ("notes", self.dir.join("notes"))];
         for (index, (name, path)) in ports.iter().enumerate() {
             // QEMU splits arguments at commas; a doubled comma stands for itself.
             let path = path.display().to_string().replace(',', ",,");
@@ -148,7 +145,7 @@ impl Machine<'_> {
 }
 
 /// Returns whether QEMU is installed.
-pub fn is_installed() -> bool {
+pub fn is_qemu_installed() -> bool {
     find(QEMU).is_some()
 }
 

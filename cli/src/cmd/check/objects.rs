@@ -6,7 +6,7 @@ use crate::{
     console::Console,
     error::BadInput,
     input::{
-        folder,
+        directory,
         object::{ObjectBudget, ObjectFile},
     },
     json::check::RecordFacts,
@@ -29,14 +29,14 @@ pub(super) struct CheckedObject<'o> {
     pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
 }
 
-/// Reads the object files, and those in folders. Bad input is reported.
+/// Reads the object files, and those in directories. Bad input is reported.
 pub(super) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
-    let paths = folder::find_objects(paths);
+    let paths = directory::find_objects(paths);
     let budget = ObjectBudget::default();
     let read = |path: &Result<PathBuf, BadInput>| {
         ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)
@@ -50,12 +50,12 @@ pub(super) fn read_objects(
     Ok(files)
 }
 
-/// Parses the objects, and passes them to `then`. Bad input is reported.
+/// Parses the objects, and calls `use_objects` with them. Bad input is reported.
 pub(super) fn with_checked_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
     threads: &Threads,
-    then: impl FnOnce(&mut Console<'_>, &[CheckedObject<'_>]) -> io::Result<()>,
+    use_objects: impl FnOnce(&mut Console<'_>, &[CheckedObject<'_>]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
@@ -75,14 +75,14 @@ pub(super) fn with_checked_objects(
             Err(bad) => report_bad_object(console, &bad)?,
         }
     }
-    then(console, &objects)
+    use_objects(console, &objects)
 }
 
 fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
     if console.format == Format::Json {
         console.out.json_lines(&bad_object_line(bad)?)?;
     }
-    console.error(bad)
+    console.report_error_on_stderr(bad)
 }
 
 /// The objects of each byte order, prepared for all kernels of that order.

@@ -1,4 +1,4 @@
-//! The results of checking all objects on one kernel, without the kernel's name.
+//! The results of checking all objects on one kernel. They do not contain the kernel's name, so that links to one file share them.
 
 use crate::{
     error::BadInput,
@@ -12,10 +12,10 @@ use std::{
     sync::Arc,
 };
 
-/// The largest number of reasons in a text report. `explain` prints all of them.
+/// The maximum number of reasons in a text report. `explain` prints all of them.
 const REASONS: usize = 3;
 
-/// The reports of all objects on one kernel. Every name of the kernel's file has the same reports.
+/// The reports of all objects on one kernel. They do not depend on the name of the kernel's file.
 #[derive(Debug)]
 pub(super) struct KernelReport(pub(super) Vec<ObjectReport>);
 
@@ -34,7 +34,7 @@ pub(super) enum ObjectReport {
 }
 
 impl KernelReport {
-    /// Returns about how many bytes the report takes in memory.
+    /// Returns the approximate size of the report in memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.0.iter().map(ObjectReport::memory_bytes).sum()
     }
@@ -54,7 +54,7 @@ impl ObjectReport {
     }
 }
 
-/// The first few different reasons of a text report, with their source positions. The others are only counted.
+/// The distinct reasons of a text report. The first few are stored as lines with their source positions, the others are counted.
 #[derive(Default)]
 pub(super) struct Reasons {
     lines: Vec<Line>,
