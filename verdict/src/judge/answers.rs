@@ -47,6 +47,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         Self { facts, table, answers }
     }
 
+    /// Returns a requirement. Returns `None` for the index of another table.
+    pub fn need(&self, id: NeedId) -> Option<&Need> {
+        self.table.get(id)
+    }
+
     /// Returns the answer to a requirement. Returns `None` for the index of another table.
     pub fn get(&self, id: NeedId) -> Option<&Answer> {
         self.answers.get(id.index())

@@ -4,7 +4,7 @@ use super::{answers::KernelAnswers, data::FrozenData};
 use crate::{
     kernel::Answer,
     reach::{Function, LoadedValue},
-    requirements::{Need, NeedTable, ObjectNeeds, ProgramNeeds, usize_of},
+    requirements::{Need, ObjectNeeds, ProgramNeeds, usize_of},
 };
 use core_relo::{
     Plan,
@@ -28,7 +28,9 @@ pub(super) fn relocated(code: &LinkedProgram, needs: &ProgramNeeds, plan: &Plan<
         if let Some(first) = insns.get_mut(at) {
             *first = after.first();
         }
-        if let (Slot::Two(_, second), Some(place)) = (after, at.checked_add(1).and_then(|at| insns.get_mut(at))) {
+        if let (Slot::Two(_, second), Some(place)) =
+            (after, at.checked_add(1).and_then(|at| insns.get_mut(at)))
+        {
             *place = second;
         }
     }
@@ -52,7 +54,6 @@ pub(super) fn loads<'f>(
     code: &LinkedProgram,
     frozen: &'f FrozenData<'_>,
     answers: &KernelAnswers<'_, '_>,
-    table: &NeedTable,
 ) -> Vec<(u32, LoadedValue<'f>)> {
     let value = |insn: u32, target: &RefTarget| {
         let first = code.insns.get(usize_of(insn)).filter(|first| first.is_ld_imm64())?;
@@ -64,7 +65,7 @@ pub(super) fn loads<'f>(
                 }
                 None => LoadedValue::Pointer,
             },
-            RefTarget::Extern(index) => extern_value(object, *index, frozen, answers, table),
+            RefTarget::Extern(index) => extern_value(object, *index, frozen, answers),
             // The linker has resolved references to functions.
             RefTarget::Function { .. } => return None,
             _ => LoadedValue::Pointer,
@@ -74,7 +75,8 @@ pub(super) fn loads<'f>(
         let start = i64::from(insn).checked_add(1)?.checked_add(load.imm.into())?;
         Some((insn, LoadedValue::Function(u32::try_from(start).ok()?)))
     };
-    let functions = (0u32..).zip(&code.insns).filter(|(_, load)| load.is_ld_imm64() && load.src == PSEUDO_FUNC);
+    let functions =
+        (0u32..).zip(&code.insns).filter(|(_, load)| load.is_ld_imm64() && load.src == PSEUDO_FUNC);
     let mut loads: Vec<_> = functions.filter_map(function).collect();
     loads.extend(code.refs.iter().filter_map(|(insn, target)| Some((*insn, value(*insn, target)?))));
     loads.sort_by_key(|(insn, _)| *insn);
@@ -87,9 +89,9 @@ fn extern_value<'f>(
     index: ExternIndex,
     frozen: &'f FrozenData<'_>,
     answers: &KernelAnswers<'_, '_>,
-    table: &NeedTable,
 ) -> LoadedValue<'f> {
-    let (Some(entry), Some(need)) = (object.linker.externs().get(index.0), object.externs.get(index.0)) else {
+    let (Some(entry), Some(need)) = (object.linker.externs().get(index.0), object.externs.get(index.0))
+    else {
         return LoadedValue::Unknown;
     };
     if let ExternBinding::Config(slot) = entry.binding {
@@ -100,10 +102,12 @@ fn extern_value<'f>(
             unknown,
         });
     }
-    match (answers.get(need.id), table.get(need.id)) {
+    match (answers.get(need.id), answers.need(need.id)) {
         (Some(Answer::Present(_)), _) => LoadedValue::Pointer,
         // A missing kfunc, variable or symbol has the address 0.
-        (Some(Answer::Absent(_)), Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_))) => LoadedValue::Constant(0),
+        (Some(Answer::Absent(_)), Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_))) => {
+            LoadedValue::Constant(0)
+        }
         _ => LoadedValue::Unknown,
     }
 }

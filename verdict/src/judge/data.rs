@@ -30,12 +30,8 @@ impl<'o> FrozenData<'o> {
             _ => None,
         };
         let maps = needs.linker.maps().iter().map(|entry| data(entry.source)).collect();
-        let mut frozen = Self {
-            maps,
-            kconfig_map: needs.linker.kconfig_map(),
-            kconfig: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let mut frozen =
+            Self { maps, kconfig_map: needs.linker.kconfig_map(), kconfig: Vec::new(), unknown: Vec::new() };
         for entry in needs.linker.externs() {
             let ExternBinding::Config(slot) = entry.binding else { continue };
             let name = String::from_utf8_lossy(entry.name);

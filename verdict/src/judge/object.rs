@@ -4,25 +4,25 @@ use super::{
     answers::KernelAnswers,
     data::FrozenData,
     maps,
-    model::{ObjectVerdict, Reason, ReasonKind, Verdict},
+    model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::{NeedTable, ObjectNeeds},
+    requirements::ObjectNeeds,
 };
-use core_relo::Plan;
+use core_relo::{Name, Plan, explain::text};
+use core_relo_object::object::{Object, Program};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 pub fn judge<'c>(
     needs: &'c ObjectNeeds<'c, 'c>,
     plan: &'c Plan<'c>,
     answers: &'c KernelAnswers<'c, 'c>,
-    table: &'c NeedTable,
 ) -> ObjectVerdict {
     let reasons = object_reasons(needs, answers);
     let frozen = FrozenData::new(needs, answers.facts);
-    let context = ObjectContext { needs, plan, answers, table, reasons: &reasons, frozen: &frozen };
+    let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
     let programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
     // Without programs, the maps decide.
@@ -38,6 +38,20 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
     let strong = needs.externs.iter().filter(|needed| !needed.is_weak);
     reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));
     reasons
+}
+
+impl ObjectVerdict {
+    /// Returns the verdict on an object that libbpf would not open: every program is refused for the same reason.
+    pub fn refused(object: &Object<'_>, error: &str) -> Self {
+        let program = |program: &Program<'_>| ProgramVerdict {
+            name: text(Name::new(program.name()).shortened()),
+            autoload: program.autoload(),
+            verdict: Verdict::Refused,
+            reasons: vec![Reason::from_object(Verdict::Refused, error.to_owned())],
+        };
+        let programs = object.programs().iter().filter(|program| !program.is_subprogram);
+        Self { verdict: Verdict::Refused, programs: programs.map(program).collect() }
+    }
 }
 
 impl Reason {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{AttachNeed, NeedTable, ObjectNeeds, ProgramNeeds, source_line},
+    requirements::{AttachNeed, ObjectNeeds, ProgramNeeds, source_line},
 };
 use core_relo::{
     Plan,
@@ -23,7 +23,6 @@ pub(super) struct ObjectContext<'c> {
     pub(super) needs: &'c ObjectNeeds<'c, 'c>,
     pub(super) plan: &'c Plan<'c>,
     pub(super) answers: &'c KernelAnswers<'c, 'c>,
-    pub(super) table: &'c NeedTable,
     /// The reasons that concern every program.
     pub(super) reasons: &'c [Reason],
     pub(super) frozen: &'c FrozenData<'c>,
@@ -112,7 +111,7 @@ impl ObjectContext<'_> {
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram) -> Reachability {
         let insns = code::relocated(linked, program, self.plan);
         let functions = code::functions(self.needs, linked);
-        let loads = code::loads(self.needs, linked, self.frozen, self.answers, self.table);
+        let loads = code::loads(self.needs, linked, self.frozen, self.answers);
         // If nothing tells, the kernel may verify functions that nothing calls.
         let verifies_uncalled_functions =
             !matches!(self.answers.facts.verifies_uncalled_functions(), Answer::Absent(_));
@@ -159,7 +158,7 @@ impl ObjectContext<'_> {
             Some(RefTarget::Extern(index)) => self.needs.externs.get(index.0),
             _ => None,
         };
-        match need.and_then(|need| Some((self.table.get(need.id)?, self.answers.get(need.id)?))) {
+        match need.and_then(|need| Some((self.answers.need(need.id)?, self.answers.get(need.id)?))) {
             Some((need, Answer::Unknown(question))) => format!("it depends on {} ({question})", need.text()),
             Some((need, _)) => format!("it depends on {}", need.text()),
             None => "it depends on a value that is not known".to_owned(),

@@ -19,7 +19,9 @@ pub fn may_call(facts: &KernelFacts<'_>, helper: u32, program_type: Option<Progr
         Observed::Always => exists,
         Observed::Never => {
             let newest = OBSERVED.last().map_or("", |(release, _)| release);
-            Answer::Absent(by_age(format!("no kernel up to {newest} lets programs of type {program_type} call it")))
+            Answer::Absent(by_age(format!(
+                "no kernel up to {newest} lets programs of type {program_type} call it"
+            )))
         }
         Observed::From(first) => {
             let (Some((since, its_last)), Some((before, last_before))) =

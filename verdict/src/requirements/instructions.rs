@@ -41,7 +41,11 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
             // BPF_DIV and BPF_MOD with offset 1 are signed.
             0x30 | 0x90 if insn.off == 1 => Some(InsnFeature::SignedDivision),
             // BPF_MOV with an offset extends the sign, or casts between address spaces.
-            0xb0 if insn.source_is_register() && insn.off == 1 && insn.class() == Class::Alu64 && insn.imm != 0 => {
+            0xb0 if insn.source_is_register()
+                && insn.off == 1
+                && insn.class() == Class::Alu64
+                && insn.imm != 0 =>
+            {
                 Some(InsnFeature::AddressSpaceCast)
             }
             0xb0 if insn.source_is_register() && insn.off != 0 => Some(InsnFeature::MoveSignExtended),
@@ -89,7 +93,10 @@ mod tests {
 
     #[test]
     fn helpers() {
-        assert_eq!(need_of(insn(CALL, 0, 0, 181), None), Some(Need::Helper { number: 181, program_type: None }));
+        assert_eq!(
+            need_of(insn(CALL, 0, 0, 181), None),
+            Some(Need::Helper { number: 181, program_type: None })
+        );
         assert_eq!(need_of(insn(CALL, 0, 0, 113), None), None);
         assert_eq!(need_of(insn(CALL, 1, 0, 181), None), None, "a call of a subprogram");
         assert_eq!(need_of(Insn::POISON, None), None);

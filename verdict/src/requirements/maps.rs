@@ -47,7 +47,11 @@ impl MapInput {
 
 impl MapNeed {
     /// Returns the requirements of a map. Returns `None` for a map that is not created by default.
-    pub(super) fn new(entry: &MapEntry<'_, '_>, struct_ops: Option<&[u8]>, table: &mut NeedTable) -> Option<Self> {
+    pub(super) fn new(
+        entry: &MapEntry<'_, '_>,
+        struct_ops: Option<&[u8]>,
+        table: &mut NeedTable,
+    ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
@@ -80,15 +84,18 @@ fn inputs(def: &MapDef) -> Vec<MapInput> {
     let Some(known) = def.known_type() else { return Vec::new() };
     let is_storage = matches!(
         known,
-        M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage | M::CgroupStorage | M::PercpuCgroupStorage
+        M::SkStorage
+            | M::InodeStorage
+            | M::TaskStorage
+            | M::CgrpStorage
+            | M::CgroupStorage
+            | M::PercpuCgroupStorage
     );
     let is_map_of_maps = matches!(known, M::ArrayOfMaps | M::HashOfMaps);
     // libbpf sets the entries of a perf event array to the number of CPUs.
     let has_entries = !is_storage && !matches!(known, M::PerfEventArray | M::StructOps);
-    let has_key = !matches!(
-        known,
-        M::Queue | M::Stack | M::Ringbuf | M::UserRingbuf | M::BloomFilter | M::Arena
-    );
+    let has_key =
+        !matches!(known, M::Queue | M::Stack | M::Ringbuf | M::UserRingbuf | M::BloomFilter | M::Arena);
     let has_value = !matches!(known, M::Ringbuf | M::UserRingbuf | M::Arena);
     let missing = [
         (MapInput::MaxEntries, has_entries && def.max_entries == 0),

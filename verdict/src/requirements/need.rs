@@ -65,7 +65,8 @@ impl Need {
             Self::AttachType(attach_type) => format!("attach type {attach_type}"),
             Self::AttachTarget { kind, module, name: target } => {
                 let full = name(kind.kernel_name(target).as_bytes());
-                let module = module.as_deref().map(|module| format!(" in module {}", name(module.as_bytes())));
+                let module =
+                    module.as_deref().map(|module| format!(" in module {}", name(module.as_bytes())));
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
             Self::StructOps(table) => format!("struct_ops {}", name(table)),
@@ -101,6 +102,11 @@ impl NeedTable {
     /// Returns a requirement. Returns `None` for the index of another table.
     pub fn get(&self, id: NeedId) -> Option<&Need> {
         self.needs.get(id.0)
+    }
+
+    /// Returns whether an object needs a value of the kernel's configuration.
+    pub fn has_kconfig(&self) -> bool {
+        self.needs.iter().any(|need| matches!(need, Need::Kconfig(_)))
     }
 
     /// Returns the requirements in the order of their indices.

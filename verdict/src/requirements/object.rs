@@ -58,7 +58,8 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         });
         let maps = maps.collect();
         let records = records_by_function(object, relocs);
-        let programs = (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
+        let programs =
+            (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let programs = programs
             .map(|program| ProgramNeeds::collect(object, &linker, program, &externs, &records, table))
             .collect();

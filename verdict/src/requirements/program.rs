@@ -88,7 +88,9 @@ fn collect_sites(
         if was_second_half {
             continue;
         }
-        sites.extend(instructions::need_of(*decoded, program_type).map(|need| Site { insn, need: table.add(need) }));
+        sites.extend(
+            instructions::need_of(*decoded, program_type).map(|need| Site { insn, need: table.add(need) }),
+        );
     }
     for (insn, target) in &code.refs {
         let RefTarget::Extern(ExternIndex(index)) = target else { continue };

@@ -2,8 +2,8 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputFormats},
-    objects::{CheckedObject, ObjectsByOrder},
-    report::{KernelReport, ObjectReport, Reasons},
+    objects::{CheckedObject, CheckedObjects, ObjectsByOrder},
+    report::{KernelReport, ObjectReport, reason_lines},
     report_cache::ReportCache,
 };
 use crate::{
@@ -14,11 +14,17 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
+use core_relo_verdict::{
+    judge::{KernelAnswers, ObjectVerdict, judge},
+    kernel::{KernelFacts, KernelInputs},
+};
 use std::{io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     objects: ObjectsByOrder<'c>,
+    checked: &'c CheckedObjects<'c>,
+    inputs: KernelInputs,
     threads: &'c Threads,
     formats: OutputFormats,
     cache: ReportCache<KernelReport>,
@@ -26,11 +32,13 @@ pub(super) struct Checker<'c> {
 
 impl<'c> Checker<'c> {
     pub(super) fn new(
-        objects: &'c [CheckedObject<'c>],
+        checked: &'c CheckedObjects<'c>,
+        inputs: KernelInputs,
         threads: &'c Threads,
         formats: OutputFormats,
     ) -> Self {
-        Self { objects: ObjectsByOrder::new(objects), threads, formats, cache: ReportCache::new() }
+        let objects = ObjectsByOrder::new(&checked.objects);
+        Self { objects, checked, inputs, threads, formats, cache: ReportCache::new() }
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel.
@@ -80,9 +88,14 @@ impl<'c> Checker<'c> {
             Some(kernel) => self.plan(&same_order, kernel),
             None => plans,
         };
+        let target = &with_modules.as_ref().unwrap_or(kernel).target;
+        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
+        let facts = KernelFacts::new(target, &self.checked.names, &inputs);
+        let answers = KernelAnswers::new(&self.checked.needs, &facts);
         let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
-        let plan_reports =
-            self.threads.map(&objects_with_plans, |(object, plan)| self.object_report(object, plan));
+        let plan_reports = self
+            .threads
+            .map(&objects_with_plans, |(object, plan)| self.object_report(object, plan, &answers));
         let mut plan_reports = plan_reports.into_iter();
         let reports = byte_order_checks.into_iter().filter_map(|check| match check {
             Ok(()) => plan_reports.next(),
@@ -99,21 +112,22 @@ impl<'c> Checker<'c> {
         })
     }
 
-    fn object_report(&self, object: &CheckedObject<'_>, plan: &Plan<'_>) -> ObjectReport {
+    fn object_report(
+        &self,
+        object: &CheckedObject<'_>,
+        plan: &Plan<'_>,
+        answers: &KernelAnswers<'_, '_>,
+    ) -> ObjectReport {
+        let verdict = match &object.needs {
+            Ok(needs) => judge(needs, plan, answers),
+            Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
+        };
         let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
-        let (mut relocations, mut reasons) = (Vec::new(), Reasons::default());
-        for unresolved in unresolved {
-            if self.formats.text {
-                reasons.add(&unresolved);
-            }
-            // Text output prints only the first reasons, so it needs no memory for the others.
-            if self.formats.json {
-                relocations.push(unresolved);
-            }
-        }
-        let reasons = reasons.into_lines().into();
-        ObjectReport::Planned { summary: plan.summary(), unresolved: relocations, reasons }
+        // Text output prints only the reasons of the verdict.
+        let unresolved = if self.formats.json { unresolved.collect() } else { Vec::new() };
+        let reasons = if self.formats.text { reason_lines(&verdict) } else { Vec::new() };
+        ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }
 
@@ -183,7 +197,14 @@ mod tests {
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
         let result = with_checked_objects(&mut console, &files, &threads, |_, objects| {
-            let checker = || Checker::new(objects, &threads, OutputFormats { json: true, text: false });
+            let checker = || {
+                Checker::new(
+                    objects,
+                    KernelInputs::default(),
+                    &threads,
+                    OutputFormats { json: true, text: false },
+                )
+            };
             let lines = |checker: &Checker<'_>| {
                 let mut lines = None;
                 visit_image(&mut |image| {

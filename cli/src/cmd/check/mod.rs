@@ -26,9 +26,10 @@ use crate::{
     process::threads::Threads,
 };
 use checker::Checker;
+use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel_output::{KernelOutput, OutputFormats};
-use objects::{CheckedObject, read_objects, with_checked_objects};
+use objects::{CheckedObjects, read_objects, with_checked_objects};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
@@ -51,7 +52,9 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         let open_results = |path: &PathBuf| {
             ResultsFile::open(
                 path,
-                &ResultsHeader::new(objects.iter().map(|object| (&*object.file.name, object.file.bytes()))),
+                &ResultsHeader::new(
+                    objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
+                ),
             )
         };
         let resumed = match args.resume.as_ref().map(open_results).transpose() {
@@ -91,7 +94,7 @@ struct CheckThreads {
 
 fn check_kernels(
     console: &mut Console<'_>,
-    objects: &[CheckedObject<'_>],
+    objects: &CheckedObjects<'_>,
     selection: &Selection,
     threads: &CheckThreads,
     resumed: Option<(ResultsFile, PreviousResults)>,
@@ -121,7 +124,7 @@ fn check_kernels(
     }
     let no_threads = Threads::none();
     let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
-    let checker = Checker::new(objects, object_threads, formats);
+    let checker = Checker::new(objects, KernelInputs::default(), object_threads, formats);
     let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<CheckOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
         let note = selection.visit_images(source, &is_wanted, &mut |id, image| {

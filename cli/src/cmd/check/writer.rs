@@ -7,6 +7,7 @@ use super::{
 use crate::{
     args::format::Format,
     console::Console,
+    describe,
     input::kernel::id::KernelId,
     text::{
         line::Line,
@@ -59,7 +60,11 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             self.console.out.json_lines(&output.lines)?;
         }
         for Row { verdict, cells, reasons } in output.rows {
-            self.table.styled_row(style::outcome_style(verdict), verdict, cells.map(left_cell));
+            self.table.styled_row(
+                style::verdict_style(verdict),
+                describe::verdict(verdict),
+                cells.map(left_cell),
+            );
             self.reasons.push(reasons);
         }
         if self.reasons.len() >= ALIGNED_ROWS {
