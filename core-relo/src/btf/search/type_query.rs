@@ -199,8 +199,7 @@ mod tests {
     use crate::btf::Builder;
     use alloc::{format, sync::Arc};
 
-    const KINDS: [Kind; 6] =
-        [Kind::Struct, Kind::Typedef, Kind::Func, Kind::Enum, Kind::Var, Kind::Union];
+    const KINDS: [Kind; 6] = [Kind::Struct, Kind::Typedef, Kind::Func, Kind::Enum, Kind::Var, Kind::Union];
 
     /// Builds types whose names repeat, share prefixes, or differ in length only.
     fn build(mut b: Builder, count: usize) -> Vec<u8> {
