@@ -10,7 +10,7 @@ use crate::{
 #[derive(Debug)]
 pub struct KernelAnswers<'n, 'k> {
     /// The kernel's facts.
-    pub facts: &'k KernelFacts<'k>,
+    pub facts: KernelFacts<'k>,
     table: &'n NeedTable,
     answers: Vec<Answer>,
 }
@@ -21,7 +21,8 @@ impl NeedTable {
         let mut query = NameQuery::default();
         for need in self.iter() {
             match need {
-                Need::Kfunc(name) | Need::Symbol(name) => query.function(name),
+                Need::Kfunc(name) => query.kfunc(name),
+                Need::Symbol(name) => query.symbol(name),
                 Need::Variable(name) => query.variable(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
                     query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
@@ -42,8 +43,8 @@ impl NeedTable {
 
 impl<'n, 'k> KernelAnswers<'n, 'k> {
     /// Answers every requirement of a table. `facts` must come from the [names](NeedTable::names) of this table.
-    pub fn new(table: &'n NeedTable, facts: &'k KernelFacts<'k>) -> Self {
-        let answers = table.iter().map(|need| answer(need, facts)).collect();
+    pub fn new(table: &'n NeedTable, facts: KernelFacts<'k>) -> Self {
+        let answers = table.iter().map(|need| answer(need, &facts)).collect();
         Self { facts, table, answers }
     }
 
@@ -76,7 +77,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper { number, program_type } => may_call(facts, *number, *program_type),
+        Need::Helper { number, program_type, is_sleepable } => {
+            may_call(facts, *number, *program_type, *is_sleepable)
+        }
         Need::Kfunc(name) => facts.kfunc(name),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),

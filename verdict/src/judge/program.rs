@@ -19,10 +19,10 @@ use core_relo::{
 use core_relo_object::link::LinkedProgram;
 
 /// The parts that the programs of an object share.
-pub(super) struct ObjectContext<'c> {
+pub(super) struct ObjectContext<'c, 'k> {
     pub(super) needs: &'c ObjectNeeds<'c, 'c>,
     pub(super) plan: &'c Plan<'c>,
-    pub(super) answers: &'c KernelAnswers<'c, 'c>,
+    pub(super) answers: &'c KernelAnswers<'c, 'k>,
     /// The reasons that concern every program.
     pub(super) reasons: &'c [Reason],
     pub(super) frozen: &'c FrozenData<'c>,
@@ -34,7 +34,7 @@ struct Suspect {
     reason: Reason,
 }
 
-impl ObjectContext<'_> {
+impl ObjectContext<'_, '_> {
     /// Judges a program as if it were loaded alone.
     pub(super) fn judge(&self, program: &ProgramNeeds) -> ProgramVerdict {
         let mut reasons = self.reasons.to_vec();

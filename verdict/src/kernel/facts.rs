@@ -1,111 +1,217 @@
-//! Stub, replaced by the kernel facts.
-use super::Answer;
-use core_relo::Target;
-use std::sync::Arc;
-/// Stub.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum InsnFeature {
-    Jmp32,
-    Atomics,
-    LoadSignExtended,
-    MoveSignExtended,
-    ByteSwap,
-    SignedDivision,
-    LongJump,
-    MayGoto,
-    AddressSpaceCast,
-    LoadAcquireStoreRelease,
-    IndirectJump,
-}
-impl core::fmt::Display for InsnFeature {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-/// Stub.
-#[derive(Debug, Default)]
-pub struct NameQuery;
-#[allow(missing_docs)]
-impl NameQuery {
-    pub fn function(&mut self, _n: &[u8]) {}
-    pub fn typedef(&mut self, _n: &[u8]) {}
-    pub fn structure(&mut self, _n: &[u8]) {}
-    pub fn variable(&mut self, _n: &[u8]) {}
-    pub fn struct_ops(&mut self, _n: &[u8]) {}
-}
-/// Stub.
-#[derive(Debug, Default, Clone)]
-#[allow(missing_docs)]
-pub struct KernelInputs {
-    pub version: Option<KernelVersion>,
-    pub kconfig: Option<Arc<str>>,
-    pub kallsyms: Option<Arc<str>>,
-}
-/// Stub.
+//! The facts about one kernel, found in one pass over its BTF.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    conditional::ALWAYS_COMPILED,
+    enumeration::Enumeration,
+    inputs::KernelInputs,
+    mark::{Change, Mark, MarkPresence},
+    query::{CONTEXTS, ENUMS, NameQuery},
+    version::KernelVersion,
+};
+use core_relo::{
+    Target, TargetBtf, TypeId,
+    btf::{Btf, Kind, Type},
+    insn::helper_name,
+};
+use core_relo_object::object::AttachType;
+use std::{collections::HashMap, sync::OnceLock};
+
+/// What a kernel offers. Every answer has its evidence.
+///
+/// The BTF may be unvalidated. Threads may share the facts.
 #[derive(Debug)]
-pub struct KernelFacts<'k>(core::marker::PhantomData<&'k ()>);
-#[allow(missing_docs)]
-pub enum KconfigAnswer {
-    Value(String, super::Evidence),
-    NotSet(super::Evidence),
-    Unknown(String),
+pub struct KernelFacts<'k> {
+    pub(super) query: &'k NameQuery,
+    pub(super) inputs: &'k KernelInputs,
+    pub(super) vmlinux: KernelTypes<'k>,
+    /// The modules' BTFs, searched when a name is not found in vmlinux.
+    pub(super) modules: OnceLock<Vec<KernelTypes<'k>>>,
+    pub(super) given_modules: &'k [TargetBtf<'k>],
+    /// The number of modules that the target knows by number only.
+    pub(super) excluded_module_count: usize,
+    pub(super) helpers: Enumeration<'k>,
+    pub(super) map_types: Enumeration<'k>,
+    pub(super) program_types: Enumeration<'k>,
+    pub(super) attach_types: Enumeration<'k>,
+    pub(super) commands: Enumeration<'k>,
+    pub(super) link_types: Enumeration<'k>,
+    /// `struct bpf_ctx_convert`.
+    pub(super) contexts: Option<Type<'k>>,
+    /// The answers to [`instruction_set`](Self::instruction_set), by feature.
+    pub(super) instruction_sets: OnceLock<Vec<Answer>>,
+    /// The values of the configuration; `None` for an option that is not set.
+    pub(super) kconfig: OnceLock<HashMap<&'k str, Option<&'k str>>>,
+    /// The symbols of the query, with their modules.
+    pub(super) kallsyms: OnceLock<HashMap<&'k [u8], Option<&'k str>>>,
 }
-#[allow(missing_docs)]
-impl KernelFacts<'_> {
-    pub fn new(_t: &Target<'_>, _q: &NameQuery, _i: &KernelInputs) -> Self {
-        Self(core::marker::PhantomData)
+
+/// The BTF of vmlinux or of a module, with the types of the query.
+#[derive(Debug)]
+pub(super) struct KernelTypes<'k> {
+    pub(super) name: &'k str,
+    pub(super) btf: &'k Btf<'k>,
+    found: Vec<Option<TypeId>>,
+    /// The functions with the tag `bpf_kfunc`, in order.
+    kfuncs: OnceLock<Vec<TypeId>>,
+    has_functions: OnceLock<bool>,
+}
+
+impl<'k> KernelTypes<'k> {
+    pub(super) fn new(target: &'k TargetBtf<'k>, query: &NameQuery) -> Self {
+        let btf: &'k Btf<'k> = &target.btf;
+        let found = btf.find_all_own(&query.types);
+        Self { name: &target.name, btf, found, kfuncs: OnceLock::new(), has_functions: OnceLock::new() }
     }
-    pub fn helper(&self, _n: u32) -> Answer {
-        Answer::from_btf(true, "")
+
+    /// Returns the first own type of a name and kind.
+    pub(super) fn find(&self, query: &NameQuery, name: &[u8], kind: Kind) -> Option<Type<'k>> {
+        match query.types.position(name, kind) {
+            Some(position) => self.btf.ty(self.found.get(position).copied().flatten()?),
+            None => self.btf.find_own(name, kind),
+        }
     }
-    pub fn map_type(&self, _n: u32) -> Answer {
-        Answer::from_btf(true, "")
+
+    /// Returns the functions with the tag `bpf_kfunc` (kernels built with pahole 1.26 and later).
+    pub(super) fn kfuncs(&self) -> &[TypeId] {
+        self.kfuncs.get_or_init(|| {
+            let mut kfuncs = Vec::new();
+            self.btf.visit_kind(Kind::DeclTag, |tag| {
+                if tag.name().as_bytes() == b"bpf_kfunc" && tag.component_index() == Some(-1) {
+                    kfuncs.extend(tag.target());
+                }
+            });
+            kfuncs.sort_unstable();
+            kfuncs
+        })
     }
-    pub fn program_type(&self, _n: u32) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn attach_type(&self, _n: u32) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn function(&self, _n: &[u8], _m: Option<&str>) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn typedef(&self, _n: &[u8]) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn structure(&self, _n: &[u8]) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn kfunc(&self, _n: &[u8]) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn symbol(&self, _n: &[u8]) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn variable(&self, _n: &[u8]) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn struct_ops(&self, _n: &[u8]) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn instruction_set(&self, _n: InsnFeature) -> Answer {
-        Answer::from_btf(true, "")
-    }
-    pub fn kconfig(&self, _n: &str) -> KconfigAnswer {
-        KconfigAnswer::Unknown(String::new())
-    }
-    pub fn verifies_uncalled_functions(&self) -> Answer {
-        Answer::from_btf(true, "")
+
+    /// Returns whether the BTF describes functions. BTF that is reduced to the types of some objects has none.
+    pub(super) fn has_functions(&self, query: &NameQuery) -> bool {
+        *self.has_functions.get_or_init(|| {
+            let mut pairs = query.types.pairs().zip(&self.found);
+            if pairs.any(|((_, kind), found)| kind == Kind::Func && found.is_some()) {
+                return true;
+            }
+            let mut count = 0usize;
+            self.btf.visit_kind(Kind::Func, |_| count = count.wrapping_add(1));
+            count != 0
+        })
     }
 }
-/// Stub.
-#[derive(Debug, Clone, Copy)]
-pub struct KernelVersion;
-impl core::str::FromStr for KernelVersion {
-    type Err = ();
-    fn from_str(_: &str) -> Result<Self, ()> {
-        Err(())
+
+impl<'k> KernelFacts<'k> {
+    /// Collects the facts about a kernel.
+    pub fn new(target: &'k Target<'_>, query: &'k NameQuery, inputs: &'k KernelInputs) -> Self {
+        let target: &'k Target<'k> = target;
+        let vmlinux = KernelTypes::new(target.vmlinux(), query);
+        let [helpers, map_types, program_types, attach_types, commands, link_types] =
+            ENUMS.map(|name| Enumeration::new(name, vmlinux.find(query, name.as_bytes(), Kind::Enum)));
+        let contexts = vmlinux.find(query, CONTEXTS.as_bytes(), Kind::Struct);
+        Self {
+            query,
+            inputs,
+            vmlinux,
+            modules: OnceLock::new(),
+            given_modules: target.modules(),
+            excluded_module_count: target.module_count().saturating_sub(target.modules().len()),
+            helpers,
+            map_types,
+            program_types,
+            attach_types,
+            commands,
+            link_types,
+            contexts,
+            instruction_sets: OnceLock::new(),
+            kconfig: OnceLock::new(),
+            kallsyms: OnceLock::new(),
+        }
+    }
+
+    /// Answers whether the kernel has a helper. A helper may still be closed to a program type.
+    pub fn helper(&self, number: u32) -> Answer {
+        let name = helper_name(number).map(|name| format!("BPF_FUNC_{name}"));
+        match number {
+            0 => Answer::from_btf(false, "helper 0 is none"),
+            _ => self.helpers.answer(number, name.as_deref()),
+        }
+    }
+
+    /// Answers whether the kernel has an expected attach type.
+    pub fn attach_type(&self, number: u32) -> Answer {
+        self.attach_types.answer(number, AttachType::from_number(number).map(AttachType::name))
+    }
+
+    /// Answers whether the kernel has a command of bpf(2).
+    pub fn command(&self, number: u32) -> Answer {
+        self.commands.answer(number, None)
+    }
+
+    /// Answers whether the kernel has a link type.
+    pub fn link_type(&self, number: u32) -> Answer {
+        self.link_types.answer(number, None)
+    }
+
+    /// Returns the version that the user gave. BTF does not contain the version.
+    pub fn version(&self) -> Option<(KernelVersion, Evidence)> {
+        let version = self.inputs.version?;
+        Some((version, Evidence { source: EvidenceSource::Version, text: format!("Linux {version}") }))
+    }
+
+    /// Returns the first function of vmlinux among these names.
+    pub(super) fn find_any<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        let exists = |name: &&&str| self.vmlinux.find(self.query, name.as_bytes(), Kind::Func).is_some();
+        names.iter().find(exists).copied()
+    }
+
+    /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is evidence.
+    pub(super) fn describes_bpf_functions(&self) -> bool {
+        ALWAYS_COMPILED.iter().all(|name| self.find_any(&[name]).is_some())
+    }
+
+    /// Answers whether the kernel has a change. `subject` names the change.
+    pub(super) fn answer_change(&self, change: Change, subject: &str) -> Answer {
+        let mut missing = None;
+        for mark in change.marks {
+            match self.find_mark(*mark) {
+                MarkPresence::Found => return Answer::from_btf(true, mark.to_string()),
+                MarkPresence::Missing => missing = missing.or(Some(mark)),
+                MarkPresence::NotDecided => {}
+            }
+        }
+        let release = change.release;
+        match (missing, self.inputs.version) {
+            (Some(mark), _) => {
+                Answer::from_btf(false, format!("{}, as kernels before {release}", mark.absence()))
+            }
+            (None, Some(version)) => {
+                let text = format!("Linux {version}; {subject} came with {release}");
+                let evidence = Evidence { source: EvidenceSource::Version, text };
+                if version >= release { Answer::Present(evidence) } else { Answer::Absent(evidence) }
+            }
+            (None, None) => Answer::Unknown(format!("the kernel's version: {subject} came with {release}")),
+        }
+    }
+
+    /// Returns whether the BTF has a mark.
+    pub(super) fn find_mark(&self, mark: Mark) -> MarkPresence {
+        let find = |name: &str, kind| self.vmlinux.find(self.query, name.as_bytes(), kind);
+        let has = match mark {
+            Mark::Function(name) => {
+                let is_found = find(name, Kind::Func).is_some();
+                return if is_found { MarkPresence::Found } else { MarkPresence::NotDecided };
+            }
+            Mark::Member(name, member) => find(name, Kind::Struct)
+                .filter(|ty| ty.vlen() != 0)
+                .map(|ty| ty.members().any(|m| m.name.as_bytes() == member.as_bytes())),
+            Mark::Enumerator(name, enumerator) => find(name, Kind::Enum)
+                .filter(|ty| ty.vlen() != 0)
+                .map(|ty| ty.enumerators().any(|e| e.name.as_bytes() == enumerator.as_bytes())),
+        };
+        match has {
+            Some(true) => MarkPresence::Found,
+            Some(false) => MarkPresence::Missing,
+            None => MarkPresence::NotDecided,
+        }
     }
 }

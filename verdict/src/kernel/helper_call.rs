@@ -3,6 +3,7 @@
 use super::{
     Answer, Evidence, EvidenceSource, KernelFacts,
     helper_types::{OBSERVED, Observed, observe},
+    restrictions::{HelperRestriction, helper_restriction},
 };
 use core_relo_object::object::ProgramType;
 
@@ -10,9 +11,21 @@ use core_relo_object::object::ProgramType;
 ///
 /// BTF tells whether the helper exists. The program types come from observations of other kernels, so that an answer which depends on
 /// them has the [weak evidence](EvidenceSource::Version) of the kernel's age.
-pub fn may_call(facts: &KernelFacts<'_>, helper: u32, program_type: Option<ProgramType>) -> Answer {
+pub fn may_call(
+    facts: &KernelFacts<'_>,
+    helper: u32,
+    program_type: Option<ProgramType>,
+    is_sleepable: bool,
+) -> Answer {
     let exists = facts.helper(helper);
     let Some(program_type) = program_type.filter(|_| exists.is_present()) else { return exists };
+    if let Some(restriction) = helper_restriction(helper).filter(|r| !r.permits(program_type, is_sleepable)) {
+        let text = match restriction {
+            HelperRestriction::Sleepable => "only programs that may sleep call it".to_owned(),
+            HelperRestriction::ProgramTypes(_) => format!("programs of type {program_type} may not call it"),
+        };
+        return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
+    }
     let by_age = |text: String| Evidence { source: EvidenceSource::Version, text };
     let release = |kernel: usize| OBSERVED.get(kernel).copied();
     match observe(program_type, helper) {

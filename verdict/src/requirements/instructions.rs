@@ -3,18 +3,22 @@
 use super::need::Need;
 use crate::kernel::InsnFeature;
 use core_relo::insn::{Class, Insn, POISON_IMM};
-use core_relo_object::object::ProgramType;
+use core_relo_object::object::SecDef;
 
 /// The opcode of a call.
 const CALL: u8 = 0x85;
 
 /// Returns the requirement of an instruction, if older kernels do not know it.
-pub(super) fn need_of(insn: Insn, program_type: Option<ProgramType>) -> Option<Need> {
+pub(super) fn need_of(insn: Insn, def: Option<&SecDef>) -> Option<Need> {
     if insn.code == CALL && insn.src == 0 {
         let number = insn.imm.cast_unsigned();
         // libbpf replaces bpf_probe_read_kernel and the like on kernels that lack them (bpf_object__sanitize_prog).
         let is_replaced = matches!(number, 112..=115);
-        return (insn.imm != POISON_IMM && !is_replaced).then_some(Need::Helper { number, program_type });
+        return (insn.imm != POISON_IMM && !is_replaced).then(|| Need::Helper {
+            number,
+            program_type: def.map(|def| def.program_type),
+            is_sleepable: def.is_some_and(|def| def.flags.is_sleepable()),
+        });
     }
     feature_of(insn).map(Need::Instruction)
 }
@@ -95,7 +99,7 @@ mod tests {
     fn helpers() {
         assert_eq!(
             need_of(insn(CALL, 0, 0, 181), None),
-            Some(Need::Helper { number: 181, program_type: None })
+            Some(Need::Helper { number: 181, program_type: None, is_sleepable: false })
         );
         assert_eq!(need_of(insn(CALL, 0, 0, 113), None), None);
         assert_eq!(need_of(insn(CALL, 1, 0, 181), None), None, "a call of a subprogram");

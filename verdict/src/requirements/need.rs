@@ -15,6 +15,8 @@ pub enum Need {
         number: u32,
         /// The type of the program; `None` if user space sets the type.
         program_type: Option<ProgramType>,
+        /// Whether the program may sleep.
+        is_sleepable: bool,
     },
     /// A kernel function that a program calls or whose address it takes, by name.
     Kfunc(Box<[u8]>),
@@ -70,7 +72,7 @@ impl Need {
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
             Self::StructOps(table) => format!("struct_ops {}", name(table)),
-            Self::Instruction(feature) => format!("instruction {feature}"),
+            Self::Instruction(feature) => feature.name().to_owned(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
         }
     }

@@ -10,7 +10,7 @@ use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{LinkError, LinkedProgram, ProgramLinker, RefTarget},
-    object::{Object, Program, ProgramType},
+    object::{Object, Program, SecDef},
 };
 
 /// The requirements of a program.
@@ -66,8 +66,7 @@ impl ProgramNeeds {
             records: Vec::new(),
         };
         let Ok(code) = &needs.code else { return needs };
-        let program_type = program.sec_def().map(|def| def.program_type);
-        needs.sites = collect_sites(code, program_type, externs, table);
+        needs.sites = collect_sites(code, program.sec_def(), externs, table);
         needs.records = place_records(object, code, records);
         needs
     }
@@ -76,7 +75,7 @@ impl ProgramNeeds {
 /// Returns the requirements of a program's instructions.
 fn collect_sites(
     code: &LinkedProgram,
-    program_type: Option<ProgramType>,
+    def: Option<&SecDef>,
     externs: &[ExternNeed],
     table: &mut NeedTable,
 ) -> Vec<Site> {
@@ -88,9 +87,7 @@ fn collect_sites(
         if was_second_half {
             continue;
         }
-        sites.extend(
-            instructions::need_of(*decoded, program_type).map(|need| Site { insn, need: table.add(need) }),
-        );
+        sites.extend(instructions::need_of(*decoded, def).map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
         let RefTarget::Extern(ExternIndex(index)) = target else { continue };

@@ -91,7 +91,7 @@ impl<'c> Checker<'c> {
         let target = &with_modules.as_ref().unwrap_or(kernel).target;
         let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
         let facts = KernelFacts::new(target, &self.checked.names, &inputs);
-        let answers = KernelAnswers::new(&self.checked.needs, &facts);
+        let answers = KernelAnswers::new(&self.checked.needs, facts);
         let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
         let plan_reports = self
             .threads
