@@ -2,7 +2,8 @@
 //!
 //! The kernel's `get_func_proto` of each program type decides, and BTF has no trace of its decisions. The table records what
 //! the kernels of [`OBSERVED`] did with a program of a single call: "unknown func" and "program of this type cannot use helper"
-//! mean no. Programs of type TRACING, LSM, EXT and STRUCT_OPS need an attach target and have no row.
+//! mean no. The rows of TRACING and LSM are the union of several attach types and targets (fentry, fexit, fmod_ret, tp_btf, iter;
+//! six hooks). EXT, STRUCT_OPS and LIRC_MODE2 have no row.
 
 use ProgramType as P;
 use core_relo_object::object::ProgramType;
@@ -759,6 +760,64 @@ static TABLE: &[TypeHelpers] = &[
         ],
     },
     TypeHelpers {
+        program_type: P::Tracing,
+        callable: [
+            Some(Helpers([
+                0x0080_2438_0a41_d1fe,
+                0xe36f_a000_0381_0008,
+                0x0000_0000_0668_3f7c,
+                0x0000_0000_0000_0000,
+            ])),
+            Some(Helpers([
+                0x0282_6438_0a41_d1fe,
+                0xeb6f_be00_6381_0008,
+                0x13f7_fe34_7668_3f7c,
+                0x0000_0000_0003_0ffc,
+            ])),
+            Some(Helpers([
+                0x0282_6438_0a41_d1fe,
+                0xeb6f_be00_6381_0008,
+                0x93f7_fe34_7678_3f7c,
+                0x0000_0000_000f_0ffc,
+            ])),
+            Some(Helpers([
+                0x0282_6438_0a43_d1fe,
+                0xeb6f_be00_6381_0008,
+                0x93f7_fe34_7678_3f7c,
+                0x0000_0000_000f_0ffc,
+            ])),
+        ],
+    },
+    TypeHelpers {
+        program_type: P::Lsm,
+        callable: [
+            Some(Helpers([
+                0x0080_2438_0a41_d1fe,
+                0x236f_b800_0381_0008,
+                0x0000_0000_062e_3f7c,
+                0x0000_0000_0000_0000,
+            ])),
+            Some(Helpers([
+                0x0282_6438_0a41_d1fe,
+                0x2b6f_be00_6383_0008,
+                0x9ff7_fe36_f63e_3f7c,
+                0x0000_0000_0003_0ffe,
+            ])),
+            Some(Helpers([
+                0x0282_6438_0a41_d1fe,
+                0x2b6f_be00_6383_0008,
+                0x9ff7_fe36_f63e_3f7c,
+                0x0000_0000_000f_0ffe,
+            ])),
+            Some(Helpers([
+                0x0282_6438_0a43_d1fe,
+                0x2b6f_be00_6383_0008,
+                0x9ff7_fe36_f63e_3f7c,
+                0x0000_0000_000f_0ffe,
+            ])),
+        ],
+    },
+    TypeHelpers {
         program_type: P::SkLookup,
         callable: [
             Some(Helpers([
@@ -849,7 +908,7 @@ mod tests {
         // bpf_loop came for all types together.
         assert_eq!(observe(P::Kprobe, 181), Observed::Always);
         // A type without a row, a helper that does not exist.
-        assert_eq!(observe(P::Tracing, 44), Observed::Always);
+        assert_eq!(observe(P::StructOps, 44), Observed::Always);
         assert_eq!(observe(P::Kprobe, 5000), Observed::Always);
     }
 }
