@@ -1,0 +1,78 @@
+//! The matrix: a line per object, a column per kernel.
+
+use super::{class, symbol, version_text};
+use crate::report::{
+    escape::Markup,
+    matrix::{Kernel, Matrix, ObjectLine},
+    model::Outcome,
+};
+use std::io::{self, Write};
+
+/// Writes the filters, which the script shows, and the table.
+pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if matrix.objects.is_empty() {
+        return writeln!(out, "<p>No object was checked.</p>");
+    }
+    write_filters(out)?;
+    write!(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Objects and kernels\"><table id=\"matrix\">\n\
+         <caption>A cell leads to the reasons. Numbers of kernels: <a href=\"#kernels\">Kernels</a>.</caption>\n"
+    )?;
+    write_head(&matrix.kernels, out)?;
+    writeln!(out, "<tbody>")?;
+    for (index, object) in matrix.objects.iter().enumerate() {
+        write_line(index + 1, object, out)?;
+    }
+    write!(out, "</tbody>\n</table></div>\n")
+}
+
+fn write_filters(out: &mut dyn Write) -> io::Result<()> {
+    write!(
+        out,
+        "<div id=\"filters\" hidden>\n<label>object <input id=\"object-filter\" type=\"search\"></label>\n\
+         <label>kernel <input id=\"kernel-filter\" type=\"search\"></label>\n\
+         <label>verdict <select id=\"verdict-filter\"><option value=\"\">all</option>"
+    )?;
+    for outcome in Outcome::ALL {
+        write!(out, "<option value=\"{}\">{}</option>", class(outcome), outcome.words())?;
+    }
+    write!(out, "</select></label>\n<output id=\"shown\"></output>\n</div>\n")
+}
+
+/// Writes a line of architectures and a line of kernels.
+fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "<thead>\n<tr><th scope=\"col\">architecture")?;
+    for group in kernels.chunk_by(|a, b| a.architecture == b.architecture) {
+        let name = group.first().and_then(|kernel| kernel.architecture).unwrap_or("unknown");
+        write!(out, "<th scope=\"colgroup\" colspan=\"{}\"><span>{}</span>", group.len(), Markup(name))?;
+    }
+    write!(out, "</tr>\n<tr><th scope=\"col\">object")?;
+    for (index, kernel) in kernels.iter().enumerate() {
+        let architecture = Markup(kernel.architecture.unwrap_or_default());
+        let version = version_text(kernel.version).unwrap_or_default();
+        let label = if version.is_empty() { Markup(kernel.name).to_string() } else { version.clone() };
+        write!(
+            out,
+            "<th scope=\"col\" title=\"K{0} {architecture} {version} {1}\"><a href=\"#k{0}\">{label}</a>",
+            index + 1,
+            Markup(kernel.name),
+        )?;
+    }
+    write!(out, "</tr>\n</thead>\n")
+}
+
+/// Writes the line of an object. End tags and quotes are left out where HTML allows that: a large fleet has thousands of cells.
+fn write_line(number: usize, object: &ObjectLine<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "<tr><th scope=row><a href=#o{number}>{}</a>", Markup(object.name))?;
+    for outcome in object.outcomes() {
+        match outcome {
+            Some(outcome) => {
+                let (class, symbol, words) = (class(outcome), symbol(outcome), outcome.words());
+                write!(out, "<td class={class}><a href=#o{number}>{symbol}<i>{words}</i></a>")?;
+            }
+            None => write!(out, "<td><i>not checked</i>")?,
+        }
+    }
+    writeln!(out, "</tr>")
+}
