@@ -81,11 +81,15 @@ fn headline(matrix: &Matrix<'_>) -> String {
             let everywhere = objects.iter().filter(|o| o.worst().is_some_and(Outcome::is_loads)).count();
             let counts = |worst: Outcome| {
                 let count = objects.iter().filter(|o| o.worst() == Some(worst)).count();
-                (count > 0).then(|| format!("{count} {} somewhere", words(worst)))
+                (count > 0).then(|| format!("{count} {}", words(worst)))
             };
             let rest: Vec<_> =
                 Outcome::ALL.into_iter().rev().filter(|o| !o.is_loads()).filter_map(counts).collect();
-            let rest = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
+            let rest = if rest.is_empty() {
+                String::new()
+            } else {
+                format!("; on at least one kernel: {}", rest.join(", "))
+            };
             let (objects, kernels) = (objects.len(), matrix.kernels.len());
             format!("**{everywhere} of {objects} objects load on every kernel** ({kernels} kernels){rest}")
         }

@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(location["region"]["startLine"], 41);
         let message = of_trace[0]["message"]["text"].as_str().unwrap();
         assert!(
-            message.contains("refused x86_64: before 5.15: x86_64/5.4.17.btf, x86_64/5.10.3.btf\n"),
+            message.contains("refused x86_64 before 5.15: x86_64/5.4.17.btf, x86_64/5.10.3.btf\n"),
             "{message}"
         );
         assert_eq!(

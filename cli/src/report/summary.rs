@@ -177,13 +177,13 @@ impl<T: Label> Group<'_, T> {
         }
     }
 
-    /// Returns the architectures as a prefix: `arm64, x86_64: `.
-    fn prefix(&self, name: &dyn Fn(&str) -> String) -> String {
+    /// Returns the architectures: `arm64, x86_64`.
+    fn architecture_text(&self, name: &dyn Fn(&str) -> String) -> String {
         let mut architectures: Vec<_> =
             self.architectures.iter().map(|a| a.map_or_else(|| "other kernels".to_owned(), name)).collect();
         architectures.dedup();
         let version = if self.is_versioned { "" } else { " of unknown version" };
-        format!("{}{version}: ", architectures.join(", "))
+        format!("{}{version}", architectures.join(", "))
     }
 }
 
@@ -193,6 +193,7 @@ impl<T: Label> Part<'_, T> {
         let counted = format!("on {} of {kernel_count} kernels", self.kernels.len());
         match (&self.ranges, self.kernels.as_slice()) {
             (_, [kernel]) if kernel_count == 1 => format!("on {}", name(kernel)),
+            (_, [_, _]) if kernel_count == 2 => "on both kernels".to_owned(),
             (_, kernels) if kernels.len() == kernel_count => format!("on all {kernel_count} kernels"),
             (Some(ranges), _) => {
                 join(&ranges.iter().map(|range| range.text(self.label.works())).collect::<Vec<_>>())
@@ -247,7 +248,7 @@ impl Summary<'_, Outcome> {
                 format!("{} {}", part.label.words(), part.extent(group.kernel_count, name))
             };
             let text = group.parts.iter().filter(is_problem).map(part).collect::<Vec<_>>().join(", ");
-            if self.groups.len() > 1 { format!("{}{text}", group.prefix(name)) } else { text }
+            if self.groups.len() > 1 { format!("{}: {text}", group.architecture_text(name)) } else { text }
         };
         groups.map(group).collect::<Vec<_>>().join("; ")
     }
@@ -265,7 +266,7 @@ impl Summary<'_, bool> {
         let is_whole = groups.len() == self.groups.len();
         match groups.as_slice() {
             [group] if is_whole => members(group),
-            _ => Self { groups }.join_prefixed(name, members),
+            _ => Self { groups }.join_prefixed(name, " ", members),
         }
     }
 }
@@ -275,12 +276,20 @@ impl<T: Label> Summary<'_, T> {
     fn join_groups(&self, name: &dyn Fn(&str) -> String, text: impl Fn(&Group<'_, T>) -> String) -> String {
         match self.groups.as_slice() {
             [group] => text(group),
-            _ => self.join_prefixed(name, text),
+            _ => self.join_prefixed(name, ": ", text),
         }
     }
 
-    fn join_prefixed(&self, name: &dyn Fn(&str) -> String, text: impl Fn(&Group<'_, T>) -> String) -> String {
-        let groups = self.groups.iter().map(|group| format!("{}{}", group.prefix(name), text(group)));
+    fn join_prefixed(
+        &self,
+        name: &dyn Fn(&str) -> String,
+        separator: &str,
+        text: impl Fn(&Group<'_, T>) -> String,
+    ) -> String {
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| format!("{}{separator}{}", group.architecture_text(name), text(group)));
         groups.collect::<Vec<_>>().join("; ")
     }
 }
@@ -332,7 +341,7 @@ mod tests {
     #[test]
     fn boundaries_follow_versions() {
         let (v54, v510, v515, v61) = ((5, 4, 0), (5, 10, 3), (5, 15, 7), (6, 1, 0));
-        assert_eq!(x86(&[(v54, LOADS), (v61, LOADS)]), "loads on all 2 kernels");
+        assert_eq!(x86(&[(v54, LOADS), (v61, LOADS)]), "loads on both kernels");
         assert_eq!(x86(&[(v54, REFUSED)]), "refused on `k`");
         assert_eq!(
             x86(&[(v54, REFUSED), (v510, REFUSED), (v515, LOADS), (v61, LOADS)]),
@@ -393,7 +402,7 @@ mod tests {
         assert_eq!(all([REFUSED, LOADS, REFUSED, LOADS]), "loads from 5.15 on, refused before 5.15");
         assert_eq!(
             all([REFUSED, REFUSED, REFUSED, LOADS]),
-            "`arm64`: refused on all 2 kernels; `x86_64`: loads from 5.15 on, refused before 5.15"
+            "`arm64`: refused on both kernels; `x86_64`: loads from 5.15 on, refused before 5.15"
         );
         assert_eq!(all([LOADS; 4]), "loads on all 4 kernels");
         let name = |name: &str| name.to_owned();
@@ -414,7 +423,7 @@ mod tests {
             text(&kernels, &[Some(LOADS), Some(REFUSED), Some(LOADS)]),
             "`arm64`: loads on `six`; other kernels of unknown version: loads on `one`, refused on `two`"
         );
-        assert_eq!(text(&kernels, &[Some(LOADS), None, Some(LOADS)]), "loads on all 2 kernels");
+        assert_eq!(text(&kernels, &[Some(LOADS), None, Some(LOADS)]), "loads on both kernels");
         assert_eq!(text(&[], &[]), "");
     }
 

@@ -191,6 +191,7 @@ fn sizes_are_bounded() {
         assert_eq!(comment.matches("<details>").count(), comment.matches("</details>").count());
     }
     assert!(text_of(ReportFormat::Markdown, &large).contains("do not fit into this comment"));
+    // The pages of this variable's folder are for the eye.
     if let Some(folder) = std::env::var_os("CORE_RELO_REPORT_FOLDER") {
         let folder = std::path::Path::new(&folder);
         std::fs::write(folder.join("large.html"), &page).unwrap();

@@ -7,6 +7,7 @@ use crate::report::{
     limits::{MAX_EVIDENCE, MAX_NAMED_PROGRAMS, MAX_PAGE_FINDINGS},
     matrix::{Matrix, ObjectLine, ProgramLine},
     model::Outcome,
+    rules::rule,
     summary::{describe_kernels, summarize},
 };
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ pub(super) fn write(
     let outcomes = object.outcomes();
     write!(
         out,
-        "<section id=\"o{}\">\n<h3><code>{}</code></h3>\n<p class=\"summary\">{}</p>\n",
+        "<section id=\"o{}\">\n<a class=\"up\" href=\"#matrix\">all objects</a><h3><code>{}</code></h3>\n<p class=\"summary\">{}</p>\n",
         index + 1,
         Markup(object.name),
         summarize(&matrix.kernels, &outcomes).text(&code),
@@ -29,7 +30,7 @@ pub(super) fn write(
     write_programs(matrix, &object.programs(), out)?;
     for (bad, kernels) in object.bad_input() {
         let kernels_text = describe_kernels(&matrix.kernels, &outcomes, &kernels, &code);
-        open_finding(Outcome::BadInput, true, "", &bad.what, &kernels, out)?;
+        open_finding(Outcome::BadInput, &bad.what, &kernels, out)?;
         write_field("kernels", &format!("{kernels_text} ({})", kernel_list(&kernels)), out)?;
         if let Some(help) = &bad.help {
             write_field("help", &Markup(help).to_string(), out)?;
@@ -85,8 +86,8 @@ fn write_finding(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Finding { reason, programs, kernels, evidence } = finding;
-    let outcome = Outcome::Verdict(reason.verdict);
-    open_finding(outcome, finding.is_autoload(), reason.kind.word(), &reason.text, kernels, out)?;
+    open_finding(Outcome::Verdict(reason.verdict), &reason.text, kernels, out)?;
+    write_field("problem", rule(reason.kind).title, out)?;
     let kernels_text = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     write_field("kernels", &format!("{kernels_text} ({})", kernel_list(kernels)), out)?;
     let mut names: Vec<_> =
@@ -117,22 +118,12 @@ fn write_finding(
 }
 
 /// Opens the element of a reason. The script finds the reasons of a cell by the numbers of their kernels.
-fn open_finding(
-    outcome: Outcome,
-    is_autoload: bool,
-    kind: &str,
-    text: &str,
-    kernels: &[usize],
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn open_finding(outcome: Outcome, text: &str, kernels: &[usize], out: &mut dyn Write) -> io::Result<()> {
     let (class, symbol, words) = (class(outcome), symbol(outcome), outcome.words());
-    let optional = if is_autoload { "" } else { " optional" };
     write!(
         out,
-        "<article class=\"finding{optional}\" data-kernels=\"{}\">\n<p><b class=\"{class}\">{symbol} {words}</b> \
-         <span class=\"kind\">{}</span> {}</p>\n<dl>\n",
+        "<article class=\"finding\" data-kernels=\"{}\">\n<p><b class=\"{class}\">{symbol} {words}</b> {}</p>\n<dl>",
         kernel_numbers(kernels),
-        kind.replace('_', " "),
         Markup(text),
     )
 }

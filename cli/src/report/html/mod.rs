@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of [`STYLE`] in base64. The browser applies no other style sheet.
-const STYLE_HASH: &str = "IfN4NfUoyca8FABPokhRLl1wAYcjswKK2on3xHLn8I8=";
+const STYLE_HASH: &str = "R2Y24XUQCAJMZEjsIkMC1Ym3ck8XdM6oHYrA87wVUeA=";
 /// The SHA-256 of [`SCRIPT`] in base64. The browser runs no other script.
 const SCRIPT_HASH: &str = "5OhayRJPiRZcZUaZW9npLTbUO9p/Wk2k1cFLSzuDWYA=";
 

@@ -22,7 +22,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     write_head(&matrix.kernels, out)?;
     writeln!(out, "<tbody>")?;
     for (index, object) in matrix.objects.iter().enumerate() {
-        write_line(index + 1, object, out)?;
+        write_line(index + 1, object, &matrix.kernels, out)?;
     }
     write!(out, "</tbody>\n</table></div>\n")
 }
@@ -48,30 +48,60 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
         write!(out, "<th scope=\"colgroup\" colspan=\"{}\"><span>{}</span>", group.len(), Markup(name))?;
     }
     write!(out, "</tr>\n<tr><th scope=\"col\">object")?;
-    for (index, kernel) in kernels.iter().enumerate() {
-        let architecture = Markup(kernel.architecture.unwrap_or_default());
+    let numbered = (1..).zip(kernels);
+    for (number, kernel) in numbered {
+        let (class, label) = (start_class(kernels, number - 1), label(kernels, kernel));
+        let architecture = kernel.architecture.unwrap_or_default();
         let version = version_text(kernel.version).unwrap_or_default();
-        let label = if version.is_empty() { Markup(kernel.name).to_string() } else { version.clone() };
+        let (architecture, name) = (Markup(architecture), Markup(kernel.name));
         write!(
             out,
-            "<th scope=\"col\" title=\"K{0} {architecture} {version} {1}\"><a href=\"#k{0}\">{label}</a>",
-            index + 1,
-            Markup(kernel.name),
+            "<th scope=\"col\" class=\"{class}\" title=\"K{number} {architecture} {version} {name}\">\
+             <a href=\"#k{number}\">{label}</a>"
         )?;
     }
     write!(out, "</tr>\n</thead>\n")
 }
 
-/// Writes the line of an object. End tags and quotes are left out where HTML allows that: a large fleet has thousands of cells.
-fn write_line(number: usize, object: &ObjectLine<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "<tr><th scope=row><a href=#o{number}>{}</a>", Markup(object.name))?;
-    for outcome in object.outcomes() {
+/// Returns a kernel's label: the version, and the name unless the version tells the kernels of an architecture apart.
+fn label(kernels: &[Kernel<'_>], kernel: &Kernel<'_>) -> String {
+    let is_same =
+        |other: &&Kernel<'_>| (other.architecture, other.version) == (kernel.architecture, kernel.version);
+    match version_text(kernel.version) {
+        Some(version) if kernels.iter().filter(is_same).count() == 1 => version,
+        Some(version) => format!("{version} {}", Markup(kernel.name)),
+        None => Markup(kernel.name).to_string(),
+    }
+}
+
+/// Returns the class ` start` for the first kernel of an architecture.
+fn start_class(kernels: &[Kernel<'_>], index: usize) -> &'static str {
+    let architecture = |index: usize| kernels.get(index).map(|kernel| kernel.architecture);
+    match index.checked_sub(1) {
+        Some(before) if architecture(before) == architecture(index) => "",
+        _ => " start",
+    }
+}
+
+/// Writes the line of an object. End tags are left out where HTML allows that: a large fleet has thousands of cells.
+fn write_line(
+    number: usize,
+    object: &ObjectLine<'_>,
+    kernels: &[Kernel<'_>],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, "<tr><th scope=\"row\"><a href=\"#o{number}\">{}</a>", Markup(object.name))?;
+    for (index, outcome) in object.outcomes().into_iter().enumerate() {
+        let start = start_class(kernels, index);
         match outcome {
             Some(outcome) => {
                 let (class, symbol, words) = (class(outcome), symbol(outcome), outcome.words());
-                write!(out, "<td class={class}><a href=#o{number}>{symbol}<i>{words}</i></a>")?;
+                write!(
+                    out,
+                    "<td class=\"{class}{start}\"><a href=\"#o{number}\">{symbol}<i>{words}</i></a>"
+                )?;
             }
-            None => write!(out, "<td><i>not checked</i>")?,
+            None => write!(out, "<td class=\"{start}\"><i>not checked</i>")?,
         }
     }
     writeln!(out, "</tr>")
