@@ -6,7 +6,8 @@ use super::{
     escape::{MarkdownCode, Markup},
     findings::{Finding, find_by_reason},
     limits::{
-        MAX_COMMENT_BYTES, MAX_COMMENT_FINDINGS, MAX_COMMENT_TEXT_CHARS, MAX_NAMED_KERNELS, MAX_TABLE_BYTES,
+        MAX_COMMENT_BYTES, MAX_COMMENT_FINDINGS, MAX_COMMENT_TEXT_CHARS, MAX_HEADLINE_BYTES,
+        MAX_NAMED_KERNELS, MAX_TABLE_BYTES,
     },
     matrix::{Matrix, ObjectLine},
     model::Outcome,
@@ -104,7 +105,7 @@ fn object_headline(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
     let name = MarkdownCode(object.name);
     let mut text = format!("**{name} loads on {loading} of {checked} kernels**");
     let problems = summarize(&matrix.kernels, &outcomes).problems(&code);
-    if !problems.is_empty() {
+    if !problems.is_empty() && problems.len() <= MAX_HEADLINE_BYTES {
         let first =
             find_by_reason(object).first().map(|finding| format!(": {}", MarkdownCode(&finding.reason.text)));
         let _ = write!(text, "; {problems}{}", first.unwrap_or_default());

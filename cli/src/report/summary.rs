@@ -19,7 +19,7 @@ impl Label for Outcome {
     }
 }
 
-/// Whether a kernel is in a set.
+/// Whether a kernel is in a set. Sets are of kernels that have a reason not to load a program: "before 5.15".
 impl Label for bool {
     fn works(self) -> bool {
         !self
@@ -51,9 +51,18 @@ pub(super) struct Part<'r, T> {
     pub(super) label: T,
     /// The names of the kernels.
     pub(super) kernels: Vec<&'r str>,
-    /// The kernels as ranges of versions. `None` without versions, if kernels of the same version have different labels, or if there
-    /// are too many ranges.
-    pub(super) ranges: Option<Vec<VersionRange>>,
+    /// The kernels as ranges of versions. `None` without versions, or if there are too many ranges or exceptions.
+    pub(super) ranges: Option<VersionRanges<'r>>,
+}
+
+/// Ranges of versions, and the kernels that differ from others of the same version. Distributions backport features.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct VersionRanges<'r> {
+    pub(super) ranges: Vec<VersionRange>,
+    /// Kernels outside the ranges that have the label.
+    pub(super) also: Vec<&'r str>,
+    /// Kernels inside the ranges that have another label.
+    pub(super) except: Vec<&'r str>,
 }
 
 /// A range of the versions that were checked.
@@ -109,12 +118,29 @@ fn parts<'r, T: Label>(labelled: &[(Kernel<'r>, T)]) -> Vec<Part<'r, T>> {
 }
 
 /// Returns the ranges of versions of each label. `None` if the labels do not follow the versions.
-fn version_ranges<T: Label>(labelled: &[(Kernel<'_>, T)]) -> Option<BTreeMap<T, Vec<VersionRange>>> {
-    let mut versions = BTreeMap::new();
+fn version_ranges<'r, T: Label>(labelled: &[(Kernel<'r>, T)]) -> Option<BTreeMap<T, VersionRanges<'r>>> {
+    let mut labels = BTreeMap::<_, BTreeMap<T, usize>>::new();
     for (kernel, label) in labelled {
-        if *versions.entry(kernel.version?).or_insert(*label) != *label {
-            return None;
+        *labels.entry(kernel.version?).or_default().entry(*label).or_default() += 1;
+    }
+    // The label of a version is that of most of its kernels.
+    let most_frequent = |(version, counts): (KernelVersion, BTreeMap<T, usize>)| {
+        let label = counts.into_iter().max_by_key(|(_, count)| *count);
+        label.map(|(label, _)| (version, label))
+    };
+    let versions: BTreeMap<_, _> = labels.into_iter().filter_map(most_frequent).collect();
+    let mut ranges = BTreeMap::<_, VersionRanges<'r>>::new();
+    let mut exception_count = 0;
+    for (kernel, label) in labelled {
+        let usual = versions.get(&kernel.version?)?;
+        if usual != label {
+            exception_count += 1;
+            ranges.entry(*label).or_default().also.push(kernel.name);
+            ranges.entry(*usual).or_default().except.push(kernel.name);
         }
+    }
+    if exception_count > MAX_NAMED_KERNELS {
+        return None;
     }
     // Runs of versions with the same label: the label, the first version, the last version.
     let mut runs = Vec::<(T, KernelVersion, KernelVersion)>::new();
@@ -139,11 +165,10 @@ fn version_ranges<T: Label>(labelled: &[(Kernel<'_>, T)]) -> Option<BTreeMap<T, 
         (major, minor, _) => format!("{major}.{minor}"),
     };
     let next_runs = runs.iter().skip(1).map(Some).chain([None]);
-    let mut ranges = BTreeMap::<_, Vec<_>>::new();
     for (index, ((label, first, last), next)) in runs.iter().zip(next_runs).enumerate() {
         let next = next.map(|(_, first, _)| text(*first));
         let range = VersionRange { first: text(*first), last: text(*last), is_oldest: index == 0, next };
-        ranges.entry(*label).or_default().push(range);
+        ranges.entry(*label).or_default().ranges.push(range);
     }
     Some(ranges)
 }
@@ -195,14 +220,25 @@ impl<T: Label> Part<'_, T> {
             (_, [kernel]) if kernel_count == 1 => format!("on {}", name(kernel)),
             (_, [_, _]) if kernel_count == 2 => "on both kernels".to_owned(),
             (_, kernels) if kernels.len() == kernel_count => format!("on all {kernel_count} kernels"),
-            (Some(ranges), _) => {
-                join(&ranges.iter().map(|range| range.text(self.label.works())).collect::<Vec<_>>())
-            }
+            (Some(ranges), _) => ranges.text(self.label.works(), name),
             (None, kernels) if kernels.len() <= MAX_NAMED_KERNELS => {
-                let names: Vec<_> = kernels.iter().map(|kernel| name(kernel)).collect();
-                format!("on {}", join(&names))
+                format!("on {}", join_names(kernels, name))
             }
             (None, _) => counted,
+        }
+    }
+}
+
+impl VersionRanges<'_> {
+    /// Returns the ranges in words: `from 5.15 on and on centos-8`, `before 5.15 except on centos-8`.
+    fn text(&self, works: bool, name: &dyn Fn(&str) -> String) -> String {
+        let mut parts: Vec<_> = self.ranges.iter().map(|range| range.text(works)).collect();
+        if !self.also.is_empty() {
+            parts.push(format!("on {}", join_names(&self.also, name)));
+        }
+        match self.except.as_slice() {
+            [] => join(&parts),
+            except => format!("{} except on {}", join(&parts), join_names(except, name)),
         }
     }
 }
@@ -211,12 +247,17 @@ impl VersionRange {
     fn text(&self, works: bool) -> String {
         match self {
             Self { is_oldest: true, next: Some(next), .. } if !works => format!("before {next}"),
+            Self { is_oldest: true, next: None, .. } => "on all checked versions".to_owned(),
             Self { is_oldest: true, last, .. } => format!("until {last}"),
             Self { next: None, first, .. } => format!("from {first} on"),
             Self { first, last, .. } if first == last => format!("on {first}"),
             Self { first, last, .. } => format!("from {first} to {last}"),
         }
     }
+}
+
+fn join_names(names: &[&str], name: &dyn Fn(&str) -> String) -> String {
+    join(&names.iter().map(|kernel| name(kernel)).collect::<Vec<_>>())
 }
 
 /// Joins words with commas and "and".
@@ -382,10 +423,30 @@ mod tests {
             x86(&[((5, 15, 0), REFUSED), ((5, 15, 9), LOADS), ((6, 1, 4), LOADS)]),
             "loads from 5.15.9 on, refused before 5.15.9"
         );
-        // A distribution that differs from others of the same version.
+    }
+
+    #[test]
+    fn kernels_that_differ_from_others_of_their_version_are_named() {
+        let x86 = |name, version| kernel(Some("x86_64"), Some(version), name);
+        let kernels = [
+            x86("centos", (4, 18, 0)),
+            x86("debian", (4, 18, 0)),
+            x86("ubuntu", (4, 18, 0)),
+            x86("v5.4", (5, 4, 0)),
+            x86("v5.15", (5, 15, 0)),
+        ];
+        let outcomes = |outcomes: [Outcome; 5]| text(&kernels, &outcomes.map(Some));
         assert_eq!(
-            x86(&[((5, 14, 0), REFUSED), ((5, 14, 0), LOADS), ((6, 1, 0), LOADS), ((6, 2, 0), LOADS)]),
-            "loads on `k`, `k` and `k`, refused on `k`"
+            outcomes([LOADS, REFUSED, REFUSED, REFUSED, LOADS]),
+            "loads from 5.15 on and on `centos`, refused before 5.15 except on `centos`"
+        );
+        assert_eq!(
+            outcomes([REFUSED, LOADS, LOADS, LOADS, LOADS]),
+            "loads on all checked versions except on `centos`, refused on `centos`"
+        );
+        assert_eq!(
+            outcomes([UNKNOWN, LOADS, REFUSED, LOADS, LOADS]),
+            "loads from 5.4 on and on `debian`, unknown on `centos`, refused before 5.4 except on `centos` and `debian`"
         );
     }
 

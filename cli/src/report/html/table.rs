@@ -50,7 +50,7 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "</tr>\n<tr><th scope=\"col\">object")?;
     let numbered = (1..).zip(kernels);
     for (number, kernel) in numbered {
-        let (class, label) = (start_class(kernels, number - 1), label(kernels, kernel));
+        let (class, label) = (start_class(kernels, number - 1), label(kernels, number - 1, kernel));
         let architecture = kernel.architecture.unwrap_or_default();
         let version = version_text(kernel.version).unwrap_or_default();
         let (architecture, name) = (Markup(architecture), Markup(kernel.name));
@@ -63,12 +63,15 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "</tr>\n</thead>\n")
 }
 
-/// Returns a kernel's label: the version, and the name unless the version tells the kernels of an architecture apart.
-fn label(kernels: &[Kernel<'_>], kernel: &Kernel<'_>) -> String {
+/// Returns a kernel's label: the version, and the name unless the version tells the kernels of an architecture apart. Kernels of
+/// the same version are neighbours.
+fn label(kernels: &[Kernel<'_>], index: usize, kernel: &Kernel<'_>) -> String {
+    let neighbours = [index.checked_sub(1), index.checked_add(1)];
+    let mut neighbours = neighbours.into_iter().flatten().filter_map(|index| kernels.get(index));
     let is_same =
-        |other: &&Kernel<'_>| (other.architecture, other.version) == (kernel.architecture, kernel.version);
+        |other: &Kernel<'_>| (other.architecture, other.version) == (kernel.architecture, kernel.version);
     match version_text(kernel.version) {
-        Some(version) if kernels.iter().filter(is_same).count() == 1 => version,
+        Some(version) if !neighbours.any(is_same) => version,
         Some(version) => format!("{version} {}", Markup(kernel.name)),
         None => Markup(kernel.name).to_string(),
     }
