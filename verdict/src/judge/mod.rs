@@ -2,6 +2,7 @@
 
 mod answers;
 mod code;
+mod construct;
 mod data;
 mod maps;
 mod model;

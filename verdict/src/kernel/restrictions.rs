@@ -5,7 +5,7 @@ use core_relo_object::object::ProgramType;
 /// A restriction of a helper that holds in every kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum HelperRestriction {
+pub(super) enum HelperRestriction {
     /// Only programs that may sleep call the helper; since 6.10 callbacks of work queues, too.
     Sleepable,
     /// Only programs of these types call the helper, and extensions of such programs.
@@ -32,14 +32,14 @@ const RESTRICTIONS: &[(u32, HelperRestriction)] = &[
 ];
 
 /// Returns the restriction of a helper, if every kernel refuses other programs for certain.
-pub fn helper_restriction(helper: u32) -> Option<HelperRestriction> {
+pub(super) fn helper_restriction(helper: u32) -> Option<HelperRestriction> {
     let row = RESTRICTIONS.iter().find(|(number, _)| *number == helper);
     row.map(|(_, restriction)| *restriction)
 }
 
 impl HelperRestriction {
     /// Returns whether the restriction permits a program.
-    pub fn permits(self, program_type: ProgramType, is_sleepable: bool) -> bool {
+    pub(super) fn permits(self, program_type: ProgramType, is_sleepable: bool) -> bool {
         // An extension may do what the program that it extends may do.
         program_type == ProgramType::Ext
             || match self {
