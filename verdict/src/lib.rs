@@ -14,5 +14,6 @@
 
 pub mod judge;
 pub mod kernel;
+pub mod limits;
 pub mod reach;
 pub mod requirements;
