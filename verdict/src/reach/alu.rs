@@ -166,7 +166,8 @@ fn shift_left_bounds(a: Interval, shift: u64, is_32bit: bool) -> Option<Interval
     let top: u32 = if is_32bit { 31 } else { 63 };
     let shift = u32::try_from(shift).ok()?;
     let limit = 1_u64.checked_shl(top.checked_sub(shift)?)?;
-    (a.is_unsigned() && a.hi <= limit).then(|| Interval::new(a.lo.wrapping_shl(shift), a.hi.wrapping_shl(shift)))
+    (a.is_unsigned() && a.hi <= limit)
+        .then(|| Interval::new(a.lo.wrapping_shl(shift), a.hi.wrapping_shl(shift)))
 }
 
 /// Returns the results that every verifier takes for possible, for operands that are not both constant.
@@ -239,11 +240,15 @@ fn rotate(range: Interval, by: u64) -> Possible {
 
 fn shift_possible(operation: Operation, is_32bit: bool, a: Possible, shift: u32) -> Possible {
     match (operation, a) {
-        (Operation::Lsh, _) => a.map_bits(|value, mask| (value.wrapping_shl(shift), mask.wrapping_shl(shift))),
+        (Operation::Lsh, _) => {
+            a.map_bits(|value, mask| (value.wrapping_shl(shift), mask.wrapping_shl(shift)))
+        }
         (Operation::Rsh, Possible::Range(range)) if range.is_unsigned() => {
             Possible::Range(Interval::new(range.lo.wrapping_shr(shift), range.hi.wrapping_shr(shift)))
         }
-        (Operation::Rsh, _) => a.map_bits(|value, mask| (value.wrapping_shr(shift), mask.wrapping_shr(shift))),
+        (Operation::Rsh, _) => {
+            a.map_bits(|value, mask| (value.wrapping_shr(shift), mask.wrapping_shr(shift)))
+        }
         _ => {
             let a = if is_32bit { a.sign_extended(32) } else { a };
             if let Possible::Range(range) = a
@@ -291,7 +296,9 @@ pub(super) fn swap_bytes(bits: u32, swaps: bool, a: Scalar) -> Scalar {
     let bytes = bits.wrapping_div(8);
     let low = a.possible.low_bytes(bytes);
     let possible = match low.as_single() {
-        Some(number) if swaps => Possible::single(number.swap_bytes().wrapping_shr(64_u32.wrapping_sub(bits))),
+        Some(number) if swaps => {
+            Possible::single(number.swap_bytes().wrapping_shr(64_u32.wrapping_sub(bits)))
+        }
         None if swaps && low != Possible::Range(Interval::new(0, width_mask(bytes))) => unclear(a, a),
         _ => low,
     };

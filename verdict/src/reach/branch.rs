@@ -96,10 +96,7 @@ impl Comparison {
 
     /// Returns whether the comparison holds for large values on the left.
     const fn is_lower_bound(self) -> bool {
-        matches!(
-            self,
-            Self::Greater | Self::GreaterEqual | Self::SignedGreater | Self::SignedGreaterEqual
-        )
+        matches!(self, Self::Greater | Self::GreaterEqual | Self::SignedGreater | Self::SignedGreaterEqual)
     }
 
     /// Returns whether the comparison orders its values.
@@ -165,7 +162,9 @@ impl Comparison {
                     Some(Possible::Range(Interval::new(number.wrapping_add(1), range.hi)))
                 } else if range != Interval::FULL && range.hi == number {
                     Some(Possible::Range(Interval::new(range.lo, number.wrapping_sub(1))))
-                } else if range == Interval::FULL && [0, u64::MAX, SIGN, SIGN.wrapping_sub(1)].contains(&number) {
+                } else if range == Interval::FULL
+                    && [0, u64::MAX, SIGN, SIGN.wrapping_sub(1)].contains(&number)
+                {
                     Some(Possible::Range(Interval::new(number.wrapping_add(1), number.wrapping_sub(1))))
                 } else {
                     Some(possible)
@@ -283,7 +282,12 @@ impl Condition {
     }
 
     /// Returns the possible values on both sides for which a comparison holds; `None` if it is not certain that there are any.
-    fn narrow(&self, comparison: Comparison, left: Possible, right: Possible) -> Option<(Possible, Possible)> {
+    fn narrow(
+        &self,
+        comparison: Comparison,
+        left: Possible,
+        right: Possible,
+    ) -> Option<(Possible, Possible)> {
         if let Some(number) = self.low(right).as_single() {
             return Some((self.select(comparison, left, number)?, right));
         }
@@ -293,11 +297,16 @@ impl Condition {
         let (low_left, low_right) = (self.low(left), self.low(right));
         if comparison.is_order() {
             let ends = |possible: Possible| {
-                let possible = if self.is_32bit && comparison.is_signed() { possible.sign_extended(32) } else { possible };
+                let possible = if self.is_32bit && comparison.is_signed() {
+                    possible.sign_extended(32)
+                } else {
+                    possible
+                };
                 if comparison.is_signed() { possible.signed() } else { possible.unsigned() }
             };
             let ((left_min, left_max), (right_min, right_max)) = (ends(low_left)?, ends(low_right)?);
-            let bounds = if comparison.is_lower_bound() { (right_min, left_max) } else { (right_max, left_min) };
+            let bounds =
+                if comparison.is_lower_bound() { (right_min, left_max) } else { (right_max, left_min) };
             let new_left = self.select(comparison, left, bounds.0)?;
             return Some((new_left, self.select(comparison.swapped(), right, bounds.1)?));
         }
@@ -309,7 +318,8 @@ impl Condition {
             }
             Comparison::AnyBit => {
                 let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
-                ((bits.0 | bits.1) & (other.0 | other.1) != 0).then_some((Possible::APPROXIMATED, Possible::APPROXIMATED))
+                ((bits.0 | bits.1) & (other.0 | other.1) != 0)
+                    .then_some((Possible::APPROXIMATED, Possible::APPROXIMATED))
             }
             _ => {
                 let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
@@ -373,7 +383,7 @@ impl Condition {
             possible: left_possible,
             ..left
         };
-        replace(state, left, left_possible);
+        narrow_copies(state, left, left_possible);
         state.set(self.left_register, Value::Scalar(new_left));
         let Some(register) = self.right_register.filter(|register| *register != self.left_register) else {
             return;
@@ -384,14 +394,15 @@ impl Condition {
             possible: if right.bounds.as_single().is_some() { right.possible } else { right_possible },
             ..right
         };
-        replace(state, right, new_right.possible);
+        narrow_copies(state, right, new_right.possible);
         state.set(register, Value::Scalar(new_right));
     }
 
     /// Returns what the verifier of Linux 5.10 knows of a number after a comparison with a constant.
     fn narrow_bounds(&self, comparison: Comparison, bounds: Interval, number: Option<u64>) -> Interval {
         let Some(number) = number else { return bounds };
-        if matches!(comparison, Comparison::NotEqual) || (self.is_32bit && !(bounds.is_unsigned() && bounds.hi <= U32))
+        if matches!(comparison, Comparison::NotEqual)
+            || (self.is_32bit && !(bounds.is_unsigned() && bounds.hi <= U32))
         {
             return bounds;
         }
@@ -406,8 +417,8 @@ impl Condition {
     }
 }
 
-/// Narrows the copies of a number. Kernels before 5.11 do not know their bounds.
-fn replace(state: &mut State, old: Scalar, possible: Possible) {
+/// Narrows the copies of a number. Kernels before 5.11 do not know the bounds of copies, those before 6.11 not with an added constant.
+fn narrow_copies(state: &mut State, old: Scalar, possible: Possible) {
     if old.id == NO_ID {
         return;
     }
@@ -415,8 +426,16 @@ fn replace(state: &mut State, old: Scalar, possible: Possible) {
         if let Value::Scalar(copy) = value
             && copy.id == old.id
         {
-            let is_copy = copy.is_shifted == old.is_shifted && !copy.is_shifted && copy.possible == old.possible;
-            copy.possible = if is_copy { possible } else { Possible::APPROXIMATED };
+            let distance = copy.shift.zip(old.shift).map(|(copy, old)| copy.wrapping_sub(old));
+            copy.possible = match (distance, possible) {
+                (Some(0), _) => copy.possible.within_both(possible),
+                (Some(distance), Possible::Range(range)) => {
+                    let moved =
+                        Interval::new(range.lo.wrapping_add(distance), range.hi.wrapping_add(distance));
+                    copy.possible.within_both(Possible::Range(moved))
+                }
+                _ => Possible::APPROXIMATED,
+            };
         }
     });
 }

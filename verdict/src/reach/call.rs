@@ -42,7 +42,8 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
             _ => pass_memory(state, value),
         }
     }
-    let result = if is_helper { helper_result(insn.imm, state.pc) } else { Value::Scalar(unknown_argument()) };
+    let result =
+        if is_helper { helper_result(insn.imm, state.pc) } else { Value::Scalar(unknown_argument()) };
     let result = match result {
         Value::Scalar(scalar) => Value::Scalar(scalar.made_by(state.pc)),
         pointer => pointer,
@@ -72,7 +73,9 @@ fn helper_result(helper: i32, call: u32) -> Value {
         // Pointers to map values and sockets: map_lookup_elem, sk_lookup_tcp, sk_lookup_udp, sk_fullsock, tcp_sock,
         // get_listener_sock, skc_lookup_tcp, sk_storage_get, inode_storage_get, task_storage_get, map_lookup_percpu_elem,
         // cgrp_storage_get.
-        1 | 84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 195 | 210 => Value::OrNull { call, is_tracked: true },
+        1 | 84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 195 | 210 => {
+            Value::OrNull { call, is_tracked: true }
+        }
         // Other pointers that may be null: ringbuf_reserve, skc_to_*, per_cpu_ptr, sock_from_file, kptr_xchg, dynptr_data.
         131 | 136..=140 | 153 | 162 | 194 | 203 => Value::OrNull { call, is_tracked: false },
         // get_local_storage, this_cpu_ptr, get_current_task_btf, task_pt_regs.

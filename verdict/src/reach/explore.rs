@@ -76,7 +76,8 @@ pub(super) struct Explorer<'a, 'p> {
 impl<'a, 'p> Explorer<'a, 'p> {
     pub(super) fn new(program: &'a Program<'p>, flow: &'a Flow) -> Self {
         let count = program.insns.len();
-        let steps = count.saturating_mul(limits::REACH_STEPS_PER_INSN).saturating_add(limits::REACH_STEPS_BASE);
+        let steps =
+            count.saturating_mul(limits::REACH_STEPS_PER_INSN).saturating_add(limits::REACH_STEPS_BASE);
         Self {
             program,
             flow,
@@ -179,7 +180,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 return;
             }
             let pc = state.pc;
-            let Some(insn) = self.program.insns.get(index(pc)).copied().filter(|_| insns.contains(&pc)) else {
+            let Some(insn) = self.program.insns.get(index(pc)).copied().filter(|_| insns.contains(&pc))
+            else {
                 return;
             };
             self.visits.mark(state);
@@ -294,8 +296,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let pc = state.pc;
         let condition = Condition::decode(insn, state);
         // The verifier follows both directions of `may_goto`.
-        let directions =
-            condition.as_ref().map_or([Direction::Certain; 2], Condition::directions);
+        let directions = condition.as_ref().map_or([Direction::Certain; 2], Condition::directions);
         self.visits.mark_directions(pc, directions);
         let [taken, not_taken] = directions;
         if taken != Direction::Dead {
@@ -316,7 +317,13 @@ impl<'a, 'p> Explorer<'a, 'p> {
     }
 
     /// Changes a state to that behind a branch.
-    fn take(&mut self, state: &mut State, condition: Option<&Condition>, direction: Direction, is_taken: bool) {
+    fn take(
+        &mut self,
+        state: &mut State,
+        condition: Option<&Condition>,
+        direction: Direction,
+        is_taken: bool,
+    ) {
         let pc = state.pc;
         if let Some(condition) = condition {
             condition.apply(state, is_taken);

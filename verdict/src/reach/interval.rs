@@ -49,6 +49,9 @@ impl Interval {
     }
 
     pub(super) const fn contains_all(self, other: Self) -> bool {
+        if self.span() == u64::MAX {
+            return true;
+        }
         let start = other.lo.wrapping_sub(self.lo);
         match self.span().checked_sub(start) {
             Some(rest) => other.span() <= rest,
@@ -73,11 +76,7 @@ impl Interval {
 
     /// Returns the smallest and largest signed number.
     pub(super) const fn signed(self) -> (i64, i64) {
-        if self.is_signed() {
-            (self.lo.cast_signed(), self.hi.cast_signed())
-        } else {
-            (i64::MIN, i64::MAX)
-        }
+        if self.is_signed() { (self.lo.cast_signed(), self.hi.cast_signed()) } else { (i64::MIN, i64::MAX) }
     }
 
     /// Returns a range that contains both ranges.

@@ -206,7 +206,8 @@ fn aligned_block(range: Interval) -> (u64, u64) {
     loop {
         let mask = if bits >= 64 { u64::MAX } else { 1_u64.wrapping_shl(bits).wrapping_sub(1) };
         let start = part.lo.checked_add(mask).map(|end| end & !mask);
-        let start = start.filter(|start| *start >= part.lo && part.contains_all(Interval::new(*start, start | mask)));
+        let start =
+            start.filter(|start| *start >= part.lo && part.contains_all(Interval::new(*start, start | mask)));
         match start {
             Some(start) => return (start, mask),
             None if bits == 0 => return (part.lo, 0),
@@ -231,7 +232,10 @@ mod tests {
 
     #[test]
     fn ranges_lie_within_their_bits() {
-        assert_eq!(Possible::Bits { value: 0x10, mask: 0x28b }.range_within(), Some(Interval::new(0x10, 0x13)));
+        assert_eq!(
+            Possible::Bits { value: 0x10, mask: 0x28b }.range_within(),
+            Some(Interval::new(0x10, 0x13))
+        );
         assert_eq!(Possible::Bits { value: 0, mask: 8 }.range_within(), Some(Interval::single(0)));
         assert_eq!(Possible::bits(0xff, 0xf), Possible::Range(Interval::new(0xf0, 0xff)));
     }

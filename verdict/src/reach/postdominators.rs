@@ -155,7 +155,9 @@ fn meet(immediate: &[Option<u32>], rank: &[u32], mut a: u32, mut b: u32) -> u32 
 fn reverse_order(successors: &[Successors]) -> Vec<u32> {
     // The predecessors of all blocks in one list, and the start of each block's part.
     let mut starts = vec![0_u32; successors.len().saturating_add(1)];
-    let edges = || successors.iter().zip(0_u32..).flat_map(|(to, from)| to.iter().flatten().map(move |to| (from, *to)));
+    let edges = || {
+        successors.iter().zip(0_u32..).flat_map(|(to, from)| to.iter().flatten().map(move |to| (from, *to)))
+    };
     for (_, to) in edges() {
         if let Some(count) = starts.get_mut(index(to).saturating_add(1)) {
             *count = count.saturating_add(1);

@@ -18,8 +18,8 @@ pub(super) struct Scalar {
     pub(super) possible: Possible,
     /// The instruction that made the number, or [`NO_ID`]. Copies share the id.
     pub(super) id: u32,
-    /// Whether a constant was added since the number was made. Only new kernels track such copies.
-    pub(super) is_shifted: bool,
+    /// The constant that was added since the number was made. `None` if the relation to copies is not followed.
+    pub(super) shift: Option<u64>,
 }
 
 impl Scalar {
@@ -30,7 +30,7 @@ impl Scalar {
     pub(super) const FREE: Self = Self::new(Interval::FULL, Possible::FREE);
 
     pub(super) const fn new(bounds: Interval, possible: Possible) -> Self {
-        Self { bounds, possible, id: NO_ID, is_shifted: false }
+        Self { bounds, possible, id: NO_ID, shift: Some(0) }
     }
 
     /// Returns a constant that every verifier knows.
@@ -50,7 +50,7 @@ impl Scalar {
 
     /// Returns the number with another id.
     pub(super) const fn made_by(self, insn: u32) -> Self {
-        Self { id: insn, is_shifted: false, ..self }
+        Self { id: insn, shift: Some(0), ..self }
     }
 
     /// Returns the number that every verifier knows.
@@ -95,9 +95,9 @@ impl Scalar {
             (possible, other) if possible == other || keeps_range => possible.within_both(other),
             _ => Possible::APPROXIMATED,
         };
-        let is_same = self.id == other.id && self.is_shifted == other.is_shifted;
+        let is_same = self.id == other.id && self.shift == other.shift;
         let id = if is_same { self.id } else { NO_ID };
-        Self { bounds, possible, id, is_shifted: self.is_shifted }
+        Self { bounds, possible, id, shift: self.shift }
     }
 }
 

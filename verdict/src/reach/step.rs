@@ -166,13 +166,16 @@ fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_sam
     match operands {
         (Value::Scalar(left), Value::Scalar(right)) => {
             let result = compute(operation, is_32bit, left, right, is_same);
-            let keeps_id = matches!(operation, Operation::Add | Operation::Sub)
-                && left.id != NO_ID
-                && right.possible.as_single().is_some();
+            let added = match operation {
+                Operation::Add => right.possible.as_single(),
+                Operation::Sub => right.possible.as_single().map(u64::wrapping_neg),
+                _ => None,
+            };
             if result.as_constant().is_some() {
                 Value::Scalar(result)
-            } else if keeps_id {
-                Value::Scalar(Scalar { id: left.id, is_shifted: true, ..result })
+            } else if let Some(added) = added.filter(|_| left.id != NO_ID) {
+                let shift = left.shift.filter(|_| !is_32bit).map(|shift| shift.wrapping_add(added));
+                Value::Scalar(Scalar { id: left.id, shift, ..result })
             } else {
                 Value::Scalar(result.made_by(pc))
             }

@@ -36,7 +36,8 @@ impl Visits {
     /// Records that a state reaches its next instruction.
     pub(super) fn mark(&mut self, state: &State) {
         let at = index(state.pc);
-        let (Some(reach), Some(last)) = (self.result.reached.get_mut(at), self.result.last_branch.get_mut(at))
+        let (Some(reach), Some(last)) =
+            (self.result.reached.get_mut(at), self.result.last_branch.get_mut(at))
         else {
             return;
         };
