@@ -93,9 +93,10 @@ fn evaluate(operation: Operation, is_32bit: bool, a: u64, b: u64) -> Option<u64>
         Operation::Div => a.checked_div(b).unwrap_or(0),
         Operation::Mod => a.checked_rem(b).unwrap_or(a),
         Operation::SignedDiv if b == 0 => 0,
-        Operation::SignedDiv => signed(a).wrapping_div(signed(b)).cast_unsigned(),
+        // Only the division of the smallest number by -1 overflows: the quotient is the smallest number.
+        Operation::SignedDiv => signed(a).checked_div(signed(b)).map_or(a, i64::cast_unsigned),
         Operation::SignedMod if b == 0 => a,
-        Operation::SignedMod => signed(a).wrapping_rem(signed(b)).cast_unsigned(),
+        Operation::SignedMod => signed(a).checked_rem(signed(b)).map_or(0, i64::cast_unsigned),
     };
     Some(if is_32bit { result & U32 } else { result })
 }

@@ -210,13 +210,9 @@ impl Condition {
         let comparison = Comparison::from_code(insn.code)?;
         let is_32bit = insn.class() == core_relo::insn::Class::Jmp32;
         let right_register = insn.source_is_register().then_some(insn.src);
-        let right = match right_register {
-            Some(register) => state.register(register),
-            None => {
-                let number = i64::from(insn.imm).cast_unsigned();
-                Value::Scalar(Scalar::constant(if is_32bit { number & U32 } else { number }))
-            }
-        };
+        let number = i64::from(insn.imm).cast_unsigned();
+        let immediate = Scalar::constant(if is_32bit { number & U32 } else { number });
+        let right = right_register.map_or(Value::Scalar(immediate), |register| state.register(register));
         let left = state.register(insn.dst);
         Some(Self { comparison, is_32bit, left, right, left_register: insn.dst, right_register })
     }

@@ -16,9 +16,10 @@ use super::step::execute;
 use super::value::Value;
 use super::visits::Visits;
 use crate::limits;
+use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 use core_relo::insn::{Class, Insn};
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 /// The states at a join point, for one call chain.
 #[derive(Debug, Default)]
@@ -135,14 +136,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if let Some(call) = call {
             self.visits.started.push((call, insns.start));
         }
-        let chain = match self.roots.get(&function) {
-            Some(chain) => *chain,
-            None => {
-                let Some(chain) = self.add_chain(function) else { return };
-                self.roots.insert(function, chain);
-                chain
-            }
-        };
+        let known = self.roots.get(&function).copied();
+        let Some(chain) = known.or_else(|| self.add_chain(function)) else { return };
+        self.roots.insert(function, chain);
         let mut state = State::entry(insns.start, chain);
         state.doubt = doubt;
         if function == 0 {
@@ -353,14 +349,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if state.callers.len().saturating_add(1) >= limits::CALL_FRAMES {
             return None;
         }
-        let chain = match self.callees.get(&(state.chain, pc)) {
-            Some(chain) => *chain,
-            None => {
-                let chain = self.add_chain(function)?;
-                self.callees.insert((state.chain, pc), chain);
-                chain
-            }
-        };
+        let known = self.callees.get(&(state.chain, pc)).copied();
+        let chain = known.or_else(|| self.add_chain(function))?;
+        self.callees.insert((state.chain, pc), chain);
         let mut saved = [Value::UNUSED; 4];
         for (saved, register) in saved.iter_mut().zip(state.registers.iter_mut().skip(FIRST_SAVED)) {
             *saved = core::mem::replace(register, Value::UNUSED);

@@ -70,9 +70,8 @@ pub(super) fn next(insn: Insn, pc: u32) -> Next {
             _ => Next::Nowhere,
         },
         (Class::Jmp, 0x90) => Next::Exit,
-        // `may_goto`.
-        (Class::Jmp, 0xe0) => near.map_or(Next::Nowhere, Next::Branch),
-        (Class::Jmp, 0x10..=0x70 | 0xa0..=0xd0) | (Class::Jmp32, 0x10..=0x70 | 0xa0..=0xd0) => {
+        // The last is `may_goto`.
+        (Class::Jmp | Class::Jmp32, 0x10..=0x70 | 0xa0..=0xd0) | (Class::Jmp, 0xe0) => {
             near.map_or(Next::Nowhere, Next::Branch)
         }
         _ => Next::Nowhere,

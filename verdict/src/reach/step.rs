@@ -99,7 +99,6 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
     match entry {
         Some((_, LoadedValue::Constant(number))) => Value::Scalar(Scalar::constant(number)),
         Some((load, LoadedValue::Frozen { offset, .. })) => Value::Frozen { load, offset },
-        Some((_, LoadedValue::Pointer)) => Value::Pointer { is_tracked: false },
         Some((_, LoadedValue::Function(start))) => Value::Function(start),
         Some((_, LoadedValue::Unknown)) => {
             Value::Scalar(Scalar { possible: Possible::Unclear(pc), ..Scalar::UNCLEAR }.made_by(pc))
@@ -113,7 +112,7 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
             Some(start) => Value::Function(start),
             None => Value::UNUSED,
         },
-        None => Value::Pointer { is_tracked: false },
+        Some((_, LoadedValue::Pointer)) | None => Value::Pointer { is_tracked: false },
     }
 }
 

@@ -1,4 +1,10 @@
 //! An assembler for test programs.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::string_slice,
+    clippy::unwrap_in_result,
+    reason = "test code may panic"
+)]
 
 use crate::reach::{Function, LoadedValue, Program, Reach, Reachability, analyze};
 use core::ops::Range;

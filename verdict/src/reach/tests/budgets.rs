@@ -3,6 +3,7 @@
 use super::asm::{Assembly, reach};
 use super::{DEAD, REACHABLE};
 use crate::reach::{Function, Program, Reach, Undecided, analyze};
+use core::fmt::Write as _;
 use core_relo::Endian;
 use core_relo::insn::Insn;
 
@@ -25,7 +26,7 @@ fn many_diamonds_take_linear_time() {
     // `r6 |= 1 << i` on one side of each branch: 2^30 paths.
     let mut source = String::from("r6 = 0\n");
     for i in 0..30 {
-        source += &format!("call 5\nif r0 > 5 goto l{i}\nr6 |= {}\nl{i}:\n", 1_u32 << i);
+        write!(source, "call 5\nif r0 > 5 goto l{i}\nr6 |= {}\nl{i}:\n", 1_u32 << i).unwrap();
     }
     source += "here:\nr0 = 0\nif r6 == 0 goto out\nr0 = 1\nout:\nexit";
     assert_eq!(reach(&source), REACHABLE);
@@ -35,7 +36,7 @@ fn many_diamonds_take_linear_time() {
 fn a_guard_behind_many_diamonds_is_dead() {
     let mut source = String::from("r7 = 0\n");
     for i in 0..200 {
-        source += &format!("call 5\nif r0 > 5 goto l{i}\nr6 = {i}\nl{i}:\n");
+        write!(source, "call 5\nif r0 > 5 goto l{i}\nr6 = {i}\nl{i}:\n").unwrap();
     }
     source += "if r7 == 0 goto out\nhere:\npoison\nout:\nexit";
     assert_eq!(reach(&source), DEAD);
@@ -61,9 +62,9 @@ fn an_exhausted_budget_leaves_the_rest_undecided() {
     // Each call doubles the paths: 8 levels of 16 calls with different arguments.
     let mut source = String::from("call f1\nexit\n");
     for depth in 1..8 {
-        source += &format!("fn f{depth}:\n");
+        writeln!(source, "fn f{depth}:").unwrap();
         for _ in 0..16 {
-            source += &format!("call f{}\n", depth + 1);
+            writeln!(source, "call f{}", depth + 1).unwrap();
         }
         source += "r0 = 0\nexit\n";
     }

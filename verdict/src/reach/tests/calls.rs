@@ -2,6 +2,7 @@
 
 use super::asm::{Assembly, reach};
 use super::{APPROXIMATED, DEAD, REACHABLE};
+use core::fmt::Write as _;
 
 #[test]
 fn functions_without_a_call_are_dead_unless_global_ones_are_verified() {
@@ -146,7 +147,7 @@ fn deep_and_recursive_calls_end() {
     assert_eq!(reach("call again\nhere:\nexit\nfn again:\ncall again\nexit"), DEAD);
     let mut source = String::from("call f1\nexit\n");
     for depth in 1..10 {
-        source += &format!("fn f{depth}:\nl{depth}:\ncall f{}\nexit\n", depth + 1);
+        write!(source, "fn f{depth}:\nl{depth}:\ncall f{}\nexit\n", depth + 1).unwrap();
     }
     source += "fn f10:\nr0 = 0\nexit";
     let assembly = Assembly::new(&source);

@@ -231,10 +231,9 @@ fn kernel_versions_are_compared() {
         r0 = 1
         exit";
     let mut assembly = Assembly::new(source);
-    assembly.data = 0x0005_0a00_u32.to_ne_bytes().to_vec();
-    assembly.endian = Endian::native();
+    assembly.data = vec![0, 10, 5, 0];
     assert_eq!([assembly.reach("old"), assembly.reach("new")], [REACHABLE, DEAD]);
-    assembly.data = 0x0006_0100_u32.to_ne_bytes().to_vec();
+    assembly.data = vec![0, 1, 6, 0];
     assert_eq!([assembly.reach("old"), assembly.reach("new")], [DEAD, REACHABLE]);
 }
 
