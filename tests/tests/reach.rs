@@ -20,14 +20,15 @@ fn kernel(path: &Path) -> Option<TargetKernel> {
     Some(TargetKernel::offline(Arc::new(KernelBtf::from_btf(btf, []))))
 }
 
-fn decode(program: &ProgramPlan, endian: Endian) -> Vec<Insn> {
+/// Decodes the instructions of a plan, which have the host's byte order.
+fn decode(program: &ProgramPlan) -> Vec<Insn> {
     let insns = program.insns().chunks_exact(INSN_BYTES);
-    insns.filter_map(|raw| Some(Insn::decode(endian, *raw.first_chunk()?))).collect()
+    insns.filter_map(|raw| Some(Insn::decode(Endian::native(), *raw.first_chunk()?))).collect()
 }
 
 /// Analyses a planned program. Data and maps are pointers of which nothing is known.
 fn reachability(program: &ProgramPlan, endian: Endian) -> (Vec<Insn>, Reachability) {
-    let insns = decode(program, endian);
+    let insns = decode(program);
     let functions = program.functions().iter().map(|copy| Function { start: copy.start, is_global: false });
     let functions: Vec<_> = functions.collect();
     let result = analyze(&Program {
