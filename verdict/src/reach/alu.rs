@@ -173,8 +173,8 @@ fn shift_left_bounds(a: Interval, shift: u64, is_32bit: bool) -> Option<Interval
 
 /// Returns the results that every verifier takes for possible, for operands that are not both constant.
 ///
-/// Of an operand that may have several values beside an operand that may have several values, one value is used: the result is a part
-/// of all possible results.
+/// The verifier does not relate operands: all pairs of their values are possible. Of two ranges that are added, one value of the smaller
+/// range is used. The result is a part of all possible results.
 fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possible {
     let unclear = unclear(a, b);
     let (Some(range_a), Some(range_b)) = (a.possible.range_within(), b.possible.range_within()) else {
@@ -192,26 +192,16 @@ fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possi
             let (lo, hi) = (range_a.lo.wrapping_sub(range_b.hi), range_a.lo.wrapping_sub(range_b.lo));
             Possible::Range(Interval::new(lo, hi))
         }
+        // Each bit of the result depends on one bit of each operand (the kernel: `tnum_and`, `tnum_or`, `tnum_xor`).
         Operation::And => {
-            let ((value, mask), ones) = if bits_a.1.count_ones() >= bits_b.1.count_ones() {
-                (bits_a, bits_b.0 | bits_b.1)
-            } else {
-                (bits_b, bits_a.0 | bits_a.1)
-            };
-            Possible::bits(value & ones, mask & ones)
+            let known = bits_a.0 & bits_b.0;
+            Possible::bits(known, (bits_a.0 | bits_a.1) & (bits_b.0 | bits_b.1) & !known)
         }
-        Operation::Or | Operation::Xor => {
-            let ((value, mask), other) = if bits_a.1.count_ones() >= bits_b.1.count_ones() {
-                (bits_a, bits_b.0)
-            } else {
-                (bits_b, bits_a.0)
-            };
-            if operation == Operation::Or {
-                Possible::bits(value | other, mask & !other)
-            } else {
-                Possible::bits(value ^ (other & !mask), mask)
-            }
+        Operation::Or => {
+            let known = bits_a.0 | bits_b.0;
+            Possible::bits(known, (bits_a.1 | bits_b.1) & !known)
         }
+        Operation::Xor => Possible::bits(bits_a.0 ^ bits_b.0, bits_a.1 | bits_b.1),
         _ if operation.is_shift() => {
             let bits = if is_32bit { 32 } else { 64 };
             let shift = b.possible.range_within().map(|range| range.lo);

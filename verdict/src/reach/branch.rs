@@ -1,6 +1,6 @@
 //! Conditional branches: which directions are dead, and what each direction tells about the compared values.
 
-use super::interval::{Interval, SIGN, U32};
+use super::interval::{Interval, SIGN, U32, sign_extend};
 use super::possible::{APPROXIMATED, Possible};
 use super::scalar::{NO_ID, Scalar};
 use super::state::State;
@@ -335,8 +335,7 @@ impl Condition {
         }
         let low = possible.low32();
         let selected = if comparison.is_signed() {
-            let number = super::interval::sign_extend(number, 32);
-            comparison.select(low.sign_extended(32), number)?.low32()
+            select_signed32(comparison, low, number)?
         } else {
             comparison.select(low, number & U32)?
         };
@@ -411,6 +410,26 @@ impl Condition {
         let solutions = comparison.solutions(number);
         solutions.and_then(|solutions| bounds.cover_shared(solutions)).unwrap_or(bounds)
     }
+}
+
+/// Selects the 32-bit numbers for which a signed comparison with a number holds.
+fn select_signed32(comparison: Comparison, low: Possible, number: u64) -> Option<Possible> {
+    let number = sign_extend(number, 32);
+    let Possible::Range(range) = low else {
+        return comparison.select(low.sign_extended(32), number).map(Possible::low32);
+    };
+    // Numbers without and with a sign are two ranges.
+    let halves = [Interval::new(0, U32 >> 1), Interval::new((U32 >> 1).wrapping_add(1), U32)];
+    let parts = halves.into_iter().filter_map(|half| range.largest_shared(half));
+    let selected = parts.filter_map(|part| select_range(part, comparison, number));
+    selected.max_by_key(|range| range.span()).map(Possible::Range)
+}
+
+/// Selects the numbers of a range of 32-bit numbers with equal signs for which a signed comparison holds.
+fn select_range(part: Interval, comparison: Comparison, number: u64) -> Option<Interval> {
+    let extended = Interval::new(sign_extend(part.lo, 32), sign_extend(part.hi, 32));
+    let selected = extended.largest_shared(comparison.solutions(number)?)?;
+    Some(Interval::new(selected.lo & U32, selected.hi & U32))
 }
 
 /// Narrows the copies of a number. Kernels before 5.11 do not know the bounds of copies, those before 6.11 not with an added constant.

@@ -173,6 +173,24 @@ fn branches_meet_behind_unclear_branches() {
 }
 
 #[test]
+fn signed_comparisons_of_32_bits_consider_both_signs() {
+    let before = format!("{FREE}\nif w6 != 0 goto on\nexit\non:");
+    assert_eq!(taken(&before, "w6 s> 5"), REACHABLE);
+    assert_eq!(taken(&before, "w6 s< -5"), REACHABLE);
+    assert_eq!(taken("w6 = -6", "w6 s< -5"), REACHABLE);
+    assert_eq!(taken("w6 = -6", "w6 s>= -5"), DEAD);
+}
+
+#[test]
+fn bytes_of_a_number_are_combined() {
+    let before = "r7 = load map\nr6 = u8[r7+0]\nr6 <<= 8\nr1 = u8[r7+1]\nr6 |= r1";
+    assert_eq!(taken(before, "r6 == 0x86dd"), REACHABLE);
+    assert_eq!(taken(before, "r6 != 0x86dd"), REACHABLE);
+    assert_eq!(taken(&format!("{before}\nr1 &= r6"), "r1 == 7"), REACHABLE);
+    assert_eq!(taken(before, "r6 == 0x10000"), APPROXIMATED);
+}
+
+#[test]
 fn switches_on_free_numbers_reach_all_cases() {
     let source = format!(
         "{FREE}\nif r6 == 7 goto a\nif r6 == 3 goto b\nif r6 == 9 goto here\na:\nexit\nb:\nexit\nhere:\nexit"
