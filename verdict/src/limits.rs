@@ -20,17 +20,17 @@ pub const REACH_STEPS_BASE: usize = 50_000;
 /// The further steps for each instruction of a program. Real programs take fewer than ten.
 pub const REACH_STEPS_PER_INSN: usize = 64;
 
-/// The steps of the largest program: about a second.
-pub const REACH_STEPS: usize = 16_000_000;
+/// The steps of the largest program (the verifier: `BPF_COMPLEXITY_LIMIT_INSNS`, a million instructions).
+pub const REACH_STEPS: usize = 4_000_000;
 
 /// The steps that are charged for a stored state, whose comparison and copy cost as much as some tens of instructions.
 pub const STEPS_PER_STATE: usize = 16;
 
-/// The registers and stack slots in all stored states of a program: at most 128 MiB.
-pub const STORED_VALUES: usize = 1 << 21;
+/// The registers and stack slots in all stored states of a program: at most 64 MiB.
+pub const STORED_VALUES: usize = 1 << 20;
 
 /// The entries for the states of the program and of its calls: one for each call chain and each of its join points.
-pub const STATE_ENTRIES: usize = 1 << 21;
+pub const STATE_ENTRIES: usize = 1 << 20;
 
 /// The passes of the search for live registers. Nested loops take one pass for each level.
 pub const LIVENESS_PASSES: u32 = 8;

@@ -49,6 +49,8 @@ struct Conclusions<'a, 'p> {
     program: &'a Program<'p>,
     flow: &'a Flow,
     visits: &'a mut Visits,
+    /// The calls that start the verification of a function: call, start of the function. Sorted.
+    started: Vec<(u32, u32)>,
     /// For each function, whether a path may end in the function or a called one.
     may_end: Vec<bool>,
     /// The postdominators of each function, found when they are needed.
@@ -59,13 +61,13 @@ struct Conclusions<'a, 'p> {
 
 impl<'a, 'p> Conclusions<'a, 'p> {
     fn new(program: &'a Program<'p>, flow: &'a Flow, visits: &'a mut Visits) -> Self {
-        visits.started.sort_unstable();
-        visits.started.dedup();
+        let mut started: Vec<_> = visits.started.iter().copied().collect();
+        started.sort_unstable();
         let may_end = functions_with_ends(program, flow, visits);
         let postdominators = flow.functions.iter().map(|_| None).collect();
         let reached = visits.result.reached.iter().zip(0..);
         let open = reached.filter(|(reach, _)| **reach == Reach::Reachable).map(|(_, pc)| pc).collect();
-        Self { program, flow, visits, may_end, postdominators, open }
+        Self { program, flow, visits, started, may_end, postdominators, open }
     }
 
     fn run(&mut self) {
@@ -109,7 +111,7 @@ impl<'a, 'p> Conclusions<'a, 'p> {
 
     /// Concludes on the functions that a call passes as callbacks, and on called global functions.
     fn conclude_started(&mut self, call: u32) {
-        let started = &self.visits.started;
+        let started = &self.started;
         let first = started.partition_point(|(other, _)| *other < call);
         let starts: Vec<u32> = started
             .get(first..)

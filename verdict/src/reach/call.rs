@@ -70,14 +70,12 @@ pub(super) fn finish_call(state: &mut State, result: Value) {
 /// Returns the result of a helper.
 fn helper_result(helper: i32, call: u32) -> Value {
     match helper {
-        // Pointers to map values and sockets: map_lookup_elem, sk_lookup_tcp, sk_lookup_udp, sk_fullsock, tcp_sock,
+        // Pointers to map values and sockets: sk_lookup_tcp, sk_lookup_udp, sk_fullsock, tcp_sock,
         // get_listener_sock, skc_lookup_tcp, sk_storage_get, inode_storage_get, task_storage_get, map_lookup_percpu_elem,
         // cgrp_storage_get.
-        1 | 84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 195 | 210 => {
-            Value::OrNull { call, is_tracked: true }
-        }
-        // Other pointers that may be null: ringbuf_reserve, skc_to_*, per_cpu_ptr, sock_from_file, kptr_xchg, dynptr_data.
-        131 | 136..=140 | 153 | 162 | 194 | 203 => Value::OrNull { call, is_tracked: false },
+        84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 195 | 210 => Value::OrNull { call, is_tracked: true },
+        // Other pointers that may be null: map_lookup_elem (of a map of maps, the result is a map), ringbuf_reserve, skc_to_*, per_cpu_ptr, sock_from_file, kptr_xchg, dynptr_data.
+        1 | 131 | 136..=140 | 153 | 162 | 194 | 203 => Value::OrNull { call, is_tracked: false },
         // get_local_storage, this_cpu_ptr, get_current_task_btf, task_pt_regs.
         81 | 154 | 158 | 175 => Value::Pointer { is_tracked: false },
         // The verifier knows the range of sizes (`do_refine_retval_range`): zero and errors are among them.

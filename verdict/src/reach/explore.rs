@@ -134,7 +134,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     fn start(&mut self, function: u32, doubt: Option<Undecided>, call: Option<u32>) {
         let Some(insns) = self.flow.function(function).map(|function| function.insns.clone()) else { return };
         if let Some(call) = call {
-            self.visits.started.push((call, insns.start));
+            self.visits.started.insert((call, insns.start));
         }
         let known = self.roots.get(&function).copied();
         let Some(chain) = known.or_else(|| self.add_chain(function)) else { return };

@@ -4,6 +4,7 @@ use super::branch::Direction;
 use super::flow::index;
 use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Undecided};
 use super::state::State;
+use std::collections::HashSet;
 
 /// A path ends at the instruction without leaving the function.
 const ENDS: u8 = 1;
@@ -20,7 +21,7 @@ pub(super) struct Visits {
     pub(super) result: Reachability,
     flags: Vec<u8>,
     /// The functions that calls of helpers pass as callbacks, and called global functions: call, function.
-    pub(super) started: Vec<(u32, u32)>,
+    pub(super) started: HashSet<(u32, u32)>,
 }
 
 impl Visits {
@@ -30,7 +31,7 @@ impl Visits {
             last_branch: vec![NO_BRANCH; count],
             branches: Vec::new(),
         };
-        Self { result, flags: vec![0; count], started: Vec::new() }
+        Self { result, flags: vec![0; count], started: HashSet::new() }
     }
 
     /// Records that a state reaches its next instruction.
