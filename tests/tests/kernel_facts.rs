@@ -62,6 +62,10 @@ const RELEASES: [(InsnFeature, (u8, u8)); 21] = [
     (InsnFeature::IndirectJump, (6, 19)),
 ];
 
+const OVERRIDE_RETURN: u32 = 58;
+const PROBE_READ: [u32; 2] = [4, 45];
+const INODE_STORAGE_HELPERS: [u32; 2] = [145, 146];
+
 const CGRP_STORAGE: u32 = 32;
 const STRUCT_OPS: u32 = 26;
 const INODE_STORAGE: u32 = 28;
@@ -141,7 +145,17 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
         check_release(name, &facts, kernel.release);
         for number in 1..=213 {
             let what = format!("{name}: helper {number}");
-            check(&what, &facts.helper(number), number <= kernel.helper_count);
+            // Debian leaves out CONFIG_BPF_KPROBE_OVERRIDE. The BTF of 5.10 does not describe the file of the helper.
+            if number == OVERRIDE_RETURN && kernel.release < (6, 1) {
+                assert!(matches!(facts.helper(number), Answer::Unknown(_)), "{what}");
+                continue;
+            }
+            // On s390x, addresses of user space and of the kernel overlap.
+            let is_s390x = name.starts_with("s390x");
+            let is_left_out = number == OVERRIDE_RETURN
+                || (is_s390x && PROBE_READ.contains(&number))
+                || (!kernel.has_jit && INODE_STORAGE_HELPERS.contains(&number));
+            check(&what, &facts.helper(number), number <= kernel.helper_count && !is_left_out);
         }
         for number in 1..=36 {
             let needs_jit = number == STRUCT_OPS || number == INODE_STORAGE;
@@ -177,7 +191,7 @@ fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
     let modules: Vec<_> = artifacts::module_btfs(path)
         .iter()
         .map(|module| {
-            let btf = BtfFile::read(module).unwrap().parse_unvalidated(Some(Arc::clone(kernel))).unwrap();
+            let btf = BtfFile::read(module).unwrap().parse_unvalidated(Some(kernel)).unwrap();
             (module.file_stem().unwrap().to_string_lossy().into_owned(), Arc::new(btf))
         })
         .collect();

@@ -12,6 +12,8 @@
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod judge;
 pub mod kernel;
 pub mod reach;

@@ -1,7 +1,7 @@
 //! The facts about a kernel that its BTF does not contain.
 
 use super::version::KernelVersion;
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 /// The facts about a kernel that the user gives beside its BTF. Each may be missing.
 #[derive(Clone, Debug, Default)]

@@ -21,7 +21,7 @@ pub enum KconfigAnswer {
     Unknown(String),
 }
 
-impl<'k> KernelFacts<'k> {
+impl KernelFacts<'_> {
     /// Answers the value of an extern of `.kconfig`: `CONFIG_*`, `LINUX_KERNEL_VERSION`, `LINUX_HAS_BPF_COOKIE` or
     /// `LINUX_HAS_SYSCALL_WRAPPER` (libbpf: `bpf_object__resolve_externs`).
     pub fn kconfig(&self, name: &str) -> KconfigAnswer {

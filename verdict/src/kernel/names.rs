@@ -7,7 +7,7 @@ use super::{
     query::STRUCT_OPS_PREFIX,
 };
 use core_relo::{
-    Name,
+    Name, ShortName,
     btf::{Kind, Type},
 };
 use std::collections::HashMap;
@@ -87,7 +87,7 @@ impl<'k> KernelFacts<'k> {
         match (found, in_btf) {
             (Some(None), _) => Answer::Present(Evidence { source, text: format!("symbol {shown}") }),
             (Some(Some(module)), _) => {
-                let module = Name::new(module.as_bytes()).shortened();
+                let module = shortened(module);
                 Answer::Present(Evidence { source, text: format!("symbol {shown} of module {module}") })
             }
             (None, _) => Answer::Absent(Evidence { source, text: format!("no symbol {shown}") }),
@@ -139,7 +139,11 @@ impl<'k> KernelFacts<'k> {
                     let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
                     return Answer::from_btf(
                         true,
-                        if is_vmlinux { named } else { format!("{named} of module {}", types.name) },
+                        if is_vmlinux {
+                            named
+                        } else {
+                            format!("{named} of module {}", shortened(types.name))
+                        },
                     );
                 }
             }
@@ -158,9 +162,11 @@ impl<'k> KernelFacts<'k> {
             count => format!(" and {count} modules"),
         };
         let absence = format!("no {named} in vmlinux{modules}");
+        // Only vmlinux has hooks of LSM.
+        let is_hook = kind == Kind::Func && name.starts_with(b"bpf_lsm_");
         let may_have_others =
             self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
-        if may_have_others && !matches!(self.module_btf(), Answer::Absent(_)) {
+        if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
             return Answer::Unknown(format!("the BTF of the kernel's other modules: {absence}"));
         }
         Answer::from_btf(false, absence)
@@ -172,7 +178,7 @@ impl<'k> KernelFacts<'k> {
         module: &str,
         find_in: impl Fn(&KernelTypes<'k>) -> bool,
     ) -> Answer {
-        let shown = Name::new(module.as_bytes()).shortened();
+        let shown = shortened(module);
         if let Some(types) = self.modules().find(|types| types.name == module) {
             let verb = if find_in(types) { "" } else { "no " };
             return Answer::from_btf(find_in(types), format!("{verb}{named} of module {shown}"));
@@ -196,6 +202,11 @@ impl<'k> KernelFacts<'k> {
         }
         index
     }
+}
+
+/// Returns the name of a module for a message.
+fn shortened(module: &str) -> ShortName<'_> {
+    Name::new(module.as_bytes()).shortened()
 }
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and the module in brackets.
