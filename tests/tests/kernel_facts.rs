@@ -1,6 +1,9 @@
 //! Facts about real kernels: what their BTF answers is what their releases and configurations offer.
 
-use core_relo::{Target, btf::Btf};
+use core_relo::{
+    Target,
+    btf::{Btf, Kind, NameIndex, Type, TypeQuery},
+};
 use core_relo_loader::target::BtfFile;
 use core_relo_tests::{artifacts, skip::skip};
 use core_relo_verdict::kernel::{
@@ -207,6 +210,29 @@ fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
     check(&place, &facts.function(b"nf_ct_get_tuple", Some("xfs")), false);
     check(&place, &facts.function(b"nf_ct_get_tuple", Some("vmlinux")), false);
     assert!(matches!(facts.function(b"fget", Some("ext4")), Answer::Unknown(_)), "{place}");
+}
+
+/// One pass finds the types that an index finds, in sorted and unsorted BTF.
+#[test]
+fn one_pass_finds_the_types_that_an_index_finds() {
+    let paths: Vec<_> = artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
+    if paths.is_empty() {
+        return skip("kernel_facts, one pass", "neither the running kernel nor target/kernels has BTF");
+    }
+    for path in paths {
+        let btf = read(&path);
+        let mut query = TypeQuery::new();
+        for ty in btf.types().step_by(13) {
+            for kind in [Kind::Func, Kind::Struct, Kind::Typedef, Kind::Enum] {
+                query.insert(ty.name().as_bytes(), kind);
+            }
+        }
+        let index = NameIndex::new(&btf);
+        for ((name, kind), found) in query.pairs().zip(btf.find_all_own(&query)) {
+            let expected = index.find(&btf, name, kind).map(Type::id);
+            assert_eq!(found, expected, "{}: {kind} {}", path.display(), name.escape_ascii());
+        }
+    }
 }
 
 /// The running kernel, whose configuration is not known.

@@ -38,7 +38,7 @@ impl KernelFacts<'_> {
 
     fn configured(&self, name: &str) -> KconfigAnswer {
         let shown = Name::new(name.as_bytes()).shortened();
-        let Some(text) = self.inputs.kconfig.as_deref() else {
+        let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
             return KconfigAnswer::Unknown(format!("the kernel's configuration: {shown}"));
         };
         let evidence = |text| Evidence { source: EvidenceSource::Kconfig, text };

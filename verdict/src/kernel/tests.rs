@@ -75,6 +75,13 @@ fn text(answer: &Answer) -> (&'static str, &str) {
 }
 
 #[test]
+fn threads_can_share_facts_and_queries() {
+    fn assert_shareable<T: Send + Sync>() {}
+    assert_shareable::<KernelFacts<'_>>();
+    assert_shareable::<NameQuery>();
+}
+
+#[test]
 fn enumerators_answer_for_numbers() {
     with_facts(&Target::new("vmlinux", parse(&builder())), &KernelInputs::default(), |facts| {
         assert_eq!(text(&facts.helper(1)), ("present", "enum bpf_func_id has BPF_FUNC_map_lookup_elem"));
@@ -238,6 +245,12 @@ fn symbols_are_those_of_kallsyms() {
     with_facts(&target, &KernelInputs::default(), |facts| {
         assert_eq!(text(&facts.symbol(b"fget")), ("present", "FUNC fget"));
         assert_eq!(text(&facts.symbol(b"jiffies")).0, "unknown");
+    });
+    let empty =
+        KernelInputs { kallsyms: Some("".into()), kconfig: Some("".into()), ..KernelInputs::default() };
+    with_facts(&target, &empty, |facts| {
+        assert_eq!(text(&facts.symbol(b"jiffies")).0, "unknown");
+        assert!(matches!(facts.kconfig("CONFIG_HZ"), KconfigAnswer::Unknown(_)));
     });
     let kallsyms = "ffffffff81000000 D jiffies\nbroken\nffffffffc0000000 t xfs_read\t[xfs]\n";
     let inputs = KernelInputs { kallsyms: Some(kallsyms.into()), ..KernelInputs::default() };
