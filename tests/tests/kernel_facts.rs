@@ -1,6 +1,9 @@
 //! Facts about real kernels: what their BTF answers is what their releases and configurations offer.
 
-use core_relo::{Target, btf::Btf};
+use core_relo::{
+    Target,
+    btf::{Btf, Kind, NameIndex, Type, TypeQuery},
+};
 use core_relo_loader::target::BtfFile;
 use core_relo_tests::{artifacts, skip::skip};
 use core_relo_verdict::kernel::{
@@ -61,6 +64,10 @@ const RELEASES: [(InsnFeature, (u8, u8)); 21] = [
     (InsnFeature::LoadAcquireStoreRelease, (6, 15)),
     (InsnFeature::IndirectJump, (6, 19)),
 ];
+
+const OVERRIDE_RETURN: u32 = 58;
+const PROBE_READ: [u32; 2] = [4, 45];
+const INODE_STORAGE_HELPERS: [u32; 2] = [145, 146];
 
 const CGRP_STORAGE: u32 = 32;
 const STRUCT_OPS: u32 = 26;
@@ -141,7 +148,17 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
         check_release(name, &facts, kernel.release);
         for number in 1..=213 {
             let what = format!("{name}: helper {number}");
-            check(&what, &facts.helper(number), number <= kernel.helper_count);
+            // Debian leaves out CONFIG_BPF_KPROBE_OVERRIDE. The BTF of 5.10 does not describe the file of the helper.
+            if number == OVERRIDE_RETURN && kernel.release < (6, 1) {
+                assert!(matches!(facts.helper(number), Answer::Unknown(_)), "{what}");
+                continue;
+            }
+            // On s390x, addresses of user space and of the kernel overlap.
+            let is_s390x = name.starts_with("s390x");
+            let is_left_out = number == OVERRIDE_RETURN
+                || (is_s390x && PROBE_READ.contains(&number))
+                || (!kernel.has_jit && INODE_STORAGE_HELPERS.contains(&number));
+            check(&what, &facts.helper(number), number <= kernel.helper_count && !is_left_out);
         }
         for number in 1..=36 {
             let needs_jit = number == STRUCT_OPS || number == INODE_STORAGE;
@@ -177,7 +194,7 @@ fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
     let modules: Vec<_> = artifacts::module_btfs(path)
         .iter()
         .map(|module| {
-            let btf = BtfFile::read(module).unwrap().parse_unvalidated(Some(Arc::clone(kernel))).unwrap();
+            let btf = BtfFile::read(module).unwrap().parse_unvalidated(Some(kernel)).unwrap();
             (module.file_stem().unwrap().to_string_lossy().into_owned(), Arc::new(btf))
         })
         .collect();
@@ -193,6 +210,29 @@ fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
     check(&place, &facts.function(b"nf_ct_get_tuple", Some("xfs")), false);
     check(&place, &facts.function(b"nf_ct_get_tuple", Some("vmlinux")), false);
     assert!(matches!(facts.function(b"fget", Some("ext4")), Answer::Unknown(_)), "{place}");
+}
+
+/// One pass finds the types that an index finds, in sorted and unsorted BTF.
+#[test]
+fn one_pass_finds_the_types_that_an_index_finds() {
+    let paths: Vec<_> = artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
+    if paths.is_empty() {
+        return skip("kernel_facts, one pass", "neither the running kernel nor target/kernels has BTF");
+    }
+    for path in paths {
+        let btf = read(&path);
+        let mut query = TypeQuery::new();
+        for ty in btf.types().step_by(13) {
+            for kind in [Kind::Func, Kind::Struct, Kind::Typedef, Kind::Enum] {
+                query.insert(ty.name().as_bytes(), kind);
+            }
+        }
+        let index = NameIndex::new(&btf);
+        for ((name, kind), found) in query.pairs().zip(btf.find_all_own(&query)) {
+            let expected = index.find(&btf, name, kind).map(Type::id);
+            assert_eq!(found, expected, "{}: {kind} {}", path.display(), name.escape_ascii());
+        }
+    }
 }
 
 /// The running kernel, whose configuration is not known.

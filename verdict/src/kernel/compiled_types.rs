@@ -1,16 +1,55 @@
-//! Map and program types: the kernel's enums, and the types that the configuration leaves out.
+//! Helpers, map types and program types: the kernel's enums, and what the configuration leaves out.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
-    conditional::{ConditionalMapType, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, TRAMPOLINES},
+    conditional::{
+        ConditionalHelper, ConditionalMapType, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, TRAMPOLINES,
+    },
     facts::KernelFacts,
     kconfig::KconfigAnswer,
     query::MODULE_BTF_STRUCT,
 };
-use core_relo::{Name, btf::Kind};
+use core_relo::{Name, btf::Kind, insn::helper_name};
 use core_relo_object::object::{MapType, ProgramType};
 
 impl KernelFacts<'_> {
+    /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a program type.
+    pub fn helper(&self, number: u32) -> Answer {
+        let name = helper_name(number).map(|name| format!("BPF_FUNC_{name}"));
+        let in_enum = match number {
+            0 => return Answer::from_btf(false, "helper 0 is none"),
+            _ => self.helpers.answer(number, name.as_deref()),
+        };
+        match HELPERS.iter().find(|row| row.number == number) {
+            Some(row) if in_enum.is_present() => self.conditional_helper(row, in_enum),
+            _ => in_enum,
+        }
+    }
+
+    fn conditional_helper(&self, row: &ConditionalHelper, in_enum: Answer) -> Answer {
+        let ConditionalHelper { number, function, neighbours, option } = row;
+        if let Some(function) = self.find_any(&[function]) {
+            return Answer::from_btf(true, format!("FUNC {function}"));
+        }
+        if self.has_all(neighbours) {
+            let name = self.helpers.enumerator(*number).unwrap_or_default();
+            return Answer::from_btf(
+                false,
+                format!("{} is not compiled: no FUNC {function}", name.shortened()),
+            );
+        }
+        option.map_or(in_enum, |option| self.answer_option(option))
+    }
+
+    /// Answers whether the configuration sets an option.
+    fn answer_option(&self, option: &str) -> Answer {
+        match self.kconfig(option) {
+            KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
+            KconfigAnswer::Unknown(question) => Answer::Unknown(question),
+        }
+    }
+
     /// Answers whether the kernel has a map type and was compiled with it.
     pub fn map_type(&self, number: u32) -> Answer {
         let in_enum = self.map_types.answer(number, MapType::from_number(number).map(MapType::name));
@@ -31,13 +70,7 @@ impl KernelFacts<'_> {
             let text = format!("{} is not compiled: no FUNC {functions}", name.shortened());
             return Answer::from_btf(false, text);
         }
-        match self.kconfig(row.option) {
-            KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
-            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
-            KconfigAnswer::Unknown(_) => {
-                Answer::Unknown(format!("the kernel's configuration: {}", row.option))
-            }
-        }
+        self.answer_option(row.option)
     }
 
     /// Answers whether the kernel has a program type and was compiled with it.

@@ -72,6 +72,56 @@ pub(super) const PROGRAM_TYPES: &[(u32, &str)] = &[
     (25, "cg_sockopt_is_valid_access"),
 ];
 
+/// A helper that depends on the configuration. `BPF_CALL` makes the functions of helpers global.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConditionalHelper {
+    pub(super) number: u32,
+    /// The function of the helper.
+    pub(super) function: &'static str,
+    /// Functions of the same file that every kernel with the helper's number has. If the BTF has them, it describes the file.
+    pub(super) neighbours: &'static [&'static str],
+    /// The option without which the helper is left out. `None` if most architectures set it.
+    pub(super) option: Option<&'static str>,
+}
+
+/// The helpers, in order of number. `bpf_probe_read` needs an architecture whose user and kernel addresses do not overlap (5.8), unlike
+/// s390x.
+pub(super) const HELPERS: &[ConditionalHelper] = &[
+    ConditionalHelper {
+        number: 4,
+        function: "bpf_probe_read_compat",
+        neighbours: TRACING_HELPERS,
+        option: None,
+    },
+    ConditionalHelper {
+        number: 45,
+        function: "bpf_probe_read_compat_str",
+        neighbours: TRACING_HELPERS,
+        option: None,
+    },
+    ConditionalHelper {
+        number: 58,
+        function: "bpf_override_return",
+        neighbours: TRACING_HELPERS,
+        option: Some("CONFIG_BPF_KPROBE_OVERRIDE"),
+    },
+    ConditionalHelper {
+        number: 145,
+        function: "bpf_inode_storage_get",
+        neighbours: &ALWAYS_COMPILED,
+        option: Some("CONFIG_BPF_LSM"),
+    },
+    ConditionalHelper {
+        number: 146,
+        function: "bpf_inode_storage_delete",
+        neighbours: &ALWAYS_COMPILED,
+        option: Some("CONFIG_BPF_LSM"),
+    },
+];
+
+/// Helpers of `kernel/trace/bpf_trace.c`. The BTF of 5.10 leaves out the functions of `kernel/trace`.
+const TRACING_HELPERS: &[&str] = &["bpf_probe_read_kernel", "bpf_probe_read_user"];
+
 /// Functions that every kernel with bpf(2) has and no compiler inlines. A BTF without them does not describe the functions of
 /// `kernel/bpf`.
 pub(super) const ALWAYS_COMPILED: [&str; 3] = ["array_map_alloc", "htab_map_alloc", "bpf_check"];

@@ -12,7 +12,6 @@ use super::{
 use core_relo::{
     Target, TargetBtf, TypeId,
     btf::{Btf, Kind, Type},
-    insn::helper_name,
 };
 use core_relo_object::object::AttachType;
 use std::{collections::HashMap, sync::OnceLock};
@@ -128,15 +127,6 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Answers whether the kernel has a helper. A helper may still be closed to a program type.
-    pub fn helper(&self, number: u32) -> Answer {
-        let name = helper_name(number).map(|name| format!("BPF_FUNC_{name}"));
-        match number {
-            0 => Answer::from_btf(false, "helper 0 is none"),
-            _ => self.helpers.answer(number, name.as_deref()),
-        }
-    }
-
     /// Answers whether the kernel has an expected attach type.
     pub fn attach_type(&self, number: u32) -> Answer {
         self.attach_types.answer(number, AttachType::from_number(number).map(AttachType::name))
@@ -164,9 +154,14 @@ impl<'k> KernelFacts<'k> {
         names.iter().find(exists).copied()
     }
 
+    /// Returns whether vmlinux has all of these functions.
+    pub(super) fn has_all(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.find_any(&[name]).is_some())
+    }
+
     /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is evidence.
     pub(super) fn describes_bpf_functions(&self) -> bool {
-        ALWAYS_COMPILED.iter().all(|name| self.find_any(&[name]).is_some())
+        self.has_all(&ALWAYS_COMPILED)
     }
 
     /// Answers whether the kernel has a change. `subject` names the change.

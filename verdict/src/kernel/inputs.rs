@@ -1,9 +1,9 @@
 //! The facts about a kernel that its BTF does not contain.
 
 use super::version::KernelVersion;
-use std::sync::Arc;
+use alloc::sync::Arc;
 
-/// The facts about a kernel that the user gives beside its BTF. Each may be missing.
+/// The facts about a kernel that the user gives beside its BTF. Each may be missing. An empty text counts as missing.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct KernelInputs {
@@ -23,7 +23,7 @@ pub struct KernelInputs {
 pub enum ModuleCoverage {
     /// The kernel has loaded the target's modules and no others. A name that none of them has is absent.
     ///
-    /// Also for a kernel without modules: the prediction is that for the kernel before it loads a module.
+    /// A target without modules stands for a kernel that has not loaded any.
     #[default]
     Complete,
     /// The kernel may have loaded other modules. A name that is not found is unknown.

@@ -21,7 +21,7 @@ pub enum KconfigAnswer {
     Unknown(String),
 }
 
-impl<'k> KernelFacts<'k> {
+impl KernelFacts<'_> {
     /// Answers the value of an extern of `.kconfig`: `CONFIG_*`, `LINUX_KERNEL_VERSION`, `LINUX_HAS_BPF_COOKIE` or
     /// `LINUX_HAS_SYSCALL_WRAPPER` (libbpf: `bpf_object__resolve_externs`).
     pub fn kconfig(&self, name: &str) -> KconfigAnswer {
@@ -38,7 +38,7 @@ impl<'k> KernelFacts<'k> {
 
     fn configured(&self, name: &str) -> KconfigAnswer {
         let shown = Name::new(name.as_bytes()).shortened();
-        let Some(text) = self.inputs.kconfig.as_deref() else {
+        let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
             return KconfigAnswer::Unknown(format!("the kernel's configuration: {shown}"));
         };
         let evidence = |text| Evidence { source: EvidenceSource::Kconfig, text };

@@ -7,7 +7,7 @@ use super::{
     query::STRUCT_OPS_PREFIX,
 };
 use core_relo::{
-    Name,
+    Name, ShortName,
     btf::{Kind, Type},
 };
 use std::collections::HashMap;
@@ -65,32 +65,26 @@ impl<'k> KernelFacts<'k> {
     /// A function or a variable in BTF is evidence for the symbol. A missing one is no evidence against it.
     pub fn symbol(&self, name: &[u8]) -> Answer {
         let shown = Name::new(name).shortened();
-        let in_btf = [Kind::Func, Kind::Var]
-            .into_iter()
-            .find(|kind| self.find_name(name, *kind).is_some())
-            .map(|kind| format!("{kind} {shown}"));
-        let Some(text) = self.inputs.kallsyms.as_deref() else {
-            return match in_btf {
-                Some(text) => Answer::from_btf(true, text),
+        let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
+            let mut kinds = [Kind::Func, Kind::Var].into_iter();
+            return match kinds.find(|kind| self.find_name(name, *kind).is_some()) {
+                Some(kind) => Answer::from_btf(true, format!("{kind} {shown}")),
                 None => Answer::Unknown(format!("the kernel's symbols (/proc/kallsyms): {shown}")),
             };
         };
         let found = if self.query.symbols.contains(name) {
             self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name).copied()
         } else {
-            text.lines()
-                .filter_map(parse_symbol)
-                .find(|(symbol, _)| symbol.as_bytes() == name)
-                .map(|(_, m)| m)
+            let mut symbols = text.lines().filter_map(parse_symbol);
+            symbols.find(|(symbol, _)| symbol.as_bytes() == name).map(|(_, module)| module)
         };
-        let source = EvidenceSource::Kallsyms;
-        match (found, in_btf) {
-            (Some(None), _) => Answer::Present(Evidence { source, text: format!("symbol {shown}") }),
-            (Some(Some(module)), _) => {
-                let module = Name::new(module.as_bytes()).shortened();
-                Answer::Present(Evidence { source, text: format!("symbol {shown} of module {module}") })
+        let evidence = |text| Evidence { source: EvidenceSource::Kallsyms, text };
+        match found {
+            Some(None) => Answer::Present(evidence(format!("symbol {shown}"))),
+            Some(Some(module)) => {
+                Answer::Present(evidence(format!("symbol {shown} of module {}", shortened(module))))
             }
-            (None, _) => Answer::Absent(Evidence { source, text: format!("no symbol {shown}") }),
+            None => Answer::Absent(evidence(format!("no symbol {shown}"))),
         }
     }
 
@@ -137,30 +131,27 @@ impl<'k> KernelFacts<'k> {
             None => {
                 if let Some((types, _)) = self.find_name(name, kind) {
                     let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
-                    return Answer::from_btf(
-                        true,
-                        if is_vmlinux { named } else { format!("{named} of module {}", types.name) },
-                    );
+                    let of_module = || format!("{named} of module {}", shortened(types.name));
+                    return Answer::from_btf(true, if is_vmlinux { named } else { of_module() });
                 }
             }
         }
         if !self.vmlinux.has_functions(self.query) {
             return Answer::Unknown(format!(
-                "the complete BTF of the kernel: it is reduced and has no {named}"
+                "the kernel's complete BTF: the given one is reduced and has no {named}"
             ));
         }
-        let modules = match self.given_modules.len() {
-            0 => String::new(),
-            1 => format!(
-                " and module {}",
-                self.given_modules.first().map_or("", |module| module.name.as_str())
-            ),
-            count => format!(" and {count} modules"),
+        let modules = match self.given_modules {
+            [] => String::new(),
+            [module] => format!(" and module {}", shortened(&module.name)),
+            modules => format!(" and {} modules", modules.len()),
         };
         let absence = format!("no {named} in vmlinux{modules}");
+        // Only vmlinux has hooks of LSM.
+        let is_hook = kind == Kind::Func && name.starts_with(b"bpf_lsm_");
         let may_have_others =
             self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
-        if may_have_others && !matches!(self.module_btf(), Answer::Absent(_)) {
+        if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
             return Answer::Unknown(format!("the BTF of the kernel's other modules: {absence}"));
         }
         Answer::from_btf(false, absence)
@@ -172,7 +163,7 @@ impl<'k> KernelFacts<'k> {
         module: &str,
         find_in: impl Fn(&KernelTypes<'k>) -> bool,
     ) -> Answer {
-        let shown = Name::new(module.as_bytes()).shortened();
+        let shown = shortened(module);
         if let Some(types) = self.modules().find(|types| types.name == module) {
             let verb = if find_in(types) { "" } else { "no " };
             return Answer::from_btf(find_in(types), format!("{verb}{named} of module {shown}"));
@@ -196,6 +187,11 @@ impl<'k> KernelFacts<'k> {
         }
         index
     }
+}
+
+/// Returns the name of a module for a message.
+fn shortened(module: &str) -> ShortName<'_> {
+    Name::new(module.as_bytes()).shortened()
 }
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and the module in brackets.

@@ -2,7 +2,9 @@
 
 use super::{
     changes,
-    conditional::{ALWAYS_COMPILED, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES},
+    conditional::{
+        ALWAYS_COMPILED, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
+    },
     mark::Mark,
 };
 use core_relo::btf::{Kind, TypeQuery};
@@ -43,12 +45,19 @@ impl Default for NameQuery {
                 Mark::Enumerator(name, _) => query.enumeration(name.as_bytes()),
             }
         }
-        ENUMS.iter().for_each(|name| query.enumeration(name.as_bytes()));
-        [CONTEXTS, MODULE_BTF_STRUCT].iter().for_each(|name| query.structure(name.as_bytes()));
-        let functions =
-            MAP_TYPES.iter().flat_map(|row| row.functions).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
+        for name in ENUMS {
+            query.enumeration(name.as_bytes());
+        }
+        for name in [CONTEXTS, MODULE_BTF_STRUCT] {
+            query.structure(name.as_bytes());
+        }
+        let of_maps = MAP_TYPES.iter().flat_map(|row| row.functions);
+        let of_helpers = HELPERS.iter().flat_map(|row| row.neighbours.iter().chain([&row.function]));
+        let functions = of_maps.chain(of_helpers).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
         let functions = functions.chain(&ALWAYS_COMPILED).chain(&TRAMPOLINES).chain(&MODULE_BTF);
-        functions.chain(&SYSCALL_WRAPPERS).for_each(|name| query.function(name.as_bytes()));
+        for name in functions.chain(&SYSCALL_WRAPPERS) {
+            query.function(name.as_bytes());
+        }
         query.fixed_count = query.types.len();
         query
     }

@@ -1,11 +1,11 @@
 //! Facts of synthetic kernels.
 
 use super::*;
+use alloc::sync::Arc;
 use core_relo::{
     Endian, Target, TypeId,
     btf::{Btf, Builder},
 };
-use std::sync::Arc;
 
 const FUNCTIONS: [&str; 5] = ["array_map_alloc", "htab_map_alloc", "bpf_check", "fget", "stack_map_alloc"];
 
@@ -48,7 +48,7 @@ fn builder() -> Builder {
     b
 }
 
-fn parse(b: Builder) -> Arc<Btf<'static>> {
+fn parse(b: &Builder) -> Arc<Btf<'static>> {
     Arc::new(Btf::parse_unvalidated(b.finish(), None).unwrap())
 }
 
@@ -75,8 +75,15 @@ fn text(answer: &Answer) -> (&'static str, &str) {
 }
 
 #[test]
+fn threads_can_share_facts_and_queries() {
+    fn assert_shareable<T: Send + Sync>() {}
+    assert_shareable::<KernelFacts<'_>>();
+    assert_shareable::<NameQuery>();
+}
+
+#[test]
 fn enumerators_answer_for_numbers() {
-    with_facts(&Target::new("vmlinux", parse(builder())), &KernelInputs::default(), |facts| {
+    with_facts(&Target::new("vmlinux", parse(&builder())), &KernelInputs::default(), |facts| {
         assert_eq!(text(&facts.helper(1)), ("present", "enum bpf_func_id has BPF_FUNC_map_lookup_elem"));
         let expected = "enum bpf_func_id has no BPF_FUNC_loop: it ends with BPF_FUNC_map_lookup_elem";
         assert_eq!(text(&facts.helper(181)), ("absent", expected));
@@ -98,7 +105,7 @@ fn enumerators_answer_for_numbers() {
 
 #[test]
 fn types_that_the_configuration_leaves_out_are_absent() {
-    with_facts(&Target::new("vmlinux", parse(builder())), &KernelInputs::default(), |facts| {
+    with_facts(&Target::new("vmlinux", parse(&builder())), &KernelInputs::default(), |facts| {
         assert_eq!(text(&facts.map_type(1)), ("present", "enum bpf_map_type has BPF_MAP_TYPE_HASH"));
         assert_eq!(text(&facts.map_type(7)), ("present", "FUNC stack_map_alloc"));
         assert_eq!(text(&facts.map_type(33)).0, "absent");
@@ -117,11 +124,41 @@ fn types_that_the_configuration_leaves_out_are_absent() {
 }
 
 #[test]
+fn helpers_that_the_configuration_leaves_out_are_absent() {
+    let build = |functions: &[&str]| {
+        let mut b = Builder::new(Endian::Little);
+        let helpers = [("BPF_FUNC_probe_read", 4), ("BPF_FUNC_override_return", 58)];
+        b.enumeration("bpf_func_id", 4, false, &helpers);
+        for name in functions {
+            add_function(&mut b, name);
+        }
+        Target::new("vmlinux", parse(&b))
+    };
+    let neighbours = ["bpf_probe_read_kernel", "bpf_probe_read_user"];
+    let inputs = KernelInputs::default();
+    with_facts(&build(&neighbours), &inputs, |facts| {
+        let expected = "BPF_FUNC_probe_read is not compiled: no FUNC bpf_probe_read_compat";
+        assert_eq!(text(&facts.helper(4)), ("absent", expected));
+        assert_eq!(text(&facts.helper(58)).0, "absent");
+    });
+    with_facts(&build(&["bpf_probe_read_compat"]), &inputs, |facts| {
+        assert_eq!(text(&facts.helper(4)), ("present", "FUNC bpf_probe_read_compat"));
+    });
+    with_facts(&build(&[]), &inputs, |facts| {
+        assert_eq!(text(&facts.helper(4)).0, "present");
+        let expected = "the kernel's configuration: CONFIG_BPF_KPROBE_OVERRIDE";
+        assert_eq!(text(&facts.helper(58)), ("unknown", expected));
+    });
+    let inputs = KernelInputs { kconfig: Some("CONFIG_BPF_KPROBE_OVERRIDE=y".into()), ..inputs };
+    with_facts(&build(&[]), &inputs, |facts| assert_eq!(text(&facts.helper(58)).0, "present"));
+}
+
+#[test]
 fn without_functions_the_configuration_answers() {
     let mut b = Builder::new(Endian::Big);
     b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_STACK_TRACE", 7)]);
     b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_XDP", 6)]);
-    let target = Target::new("vmlinux", parse(b));
+    let target = Target::new("vmlinux", parse(&b));
     with_facts(&target, &KernelInputs::default(), |facts| {
         assert_eq!(text(&facts.map_type(7)), ("unknown", "the kernel's configuration: CONFIG_PERF_EVENTS"));
         assert_eq!(text(&facts.program_type(6)).0, "unknown");
@@ -138,7 +175,7 @@ fn without_functions_the_configuration_answers() {
 
 #[test]
 fn functions_of_modules_need_the_modules() {
-    let kernel = parse(builder());
+    let kernel = parse(&builder());
     let mut b = Builder::split(&kernel);
     add_function(&mut b, "in_module");
     let module = Btf::parse_unvalidated(b.finish(), Some(Arc::clone(&kernel))).unwrap();
@@ -171,20 +208,23 @@ fn functions_of_modules_need_the_modules() {
         assert_eq!(text(&facts.function(b"absent", None)).0, "unknown");
         assert_eq!(text(&facts.function(b"in_module", None)).0, "present");
         assert_eq!(text(&facts.typedef(b"btf_trace_sched_switch")).0, "unknown");
+        assert_eq!(text(&facts.function(b"bpf_lsm_file_open", None)).0, "absent");
         assert_eq!(text(&facts.struct_ops(b"tcp_congestion_ops")).0, "unknown");
     });
     with_facts(&with_module.clone().with_excluded_modules(3), &complete, |facts| {
         assert_eq!(text(&facts.function(b"absent", None)).0, "unknown");
     });
     let mut query = NameQuery::default();
-    ["fget", "in_module"].iter().for_each(|name| query.function(name.as_bytes()));
+    for name in ["fget", "in_module"] {
+        query.function(name.as_bytes());
+    }
     let facts = KernelFacts::new(&alone, &query, &complete);
     assert_eq!(facts.names_for_modules().map(|name| name.to_string()).collect::<Vec<_>>(), ["in_module"]);
 }
 
 #[test]
 fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
-    let target = Target::new("vmlinux", parse(builder()));
+    let target = Target::new("vmlinux", parse(&builder()));
     let inputs = KernelInputs::default();
     with_facts(&target, &inputs, |facts| {
         assert_eq!(text(&facts.kfunc(b"fget")), ("present", "FUNC fget"));
@@ -193,7 +233,7 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
     let mut b = builder();
     let tagged = add_function(&mut b, "tagged");
     b.decl_tag("bpf_kfunc", tagged, -1, false);
-    with_facts(&Target::new("vmlinux", parse(b)), &inputs, |facts| {
+    with_facts(&Target::new("vmlinux", parse(&b)), &inputs, |facts| {
         assert_eq!(text(&facts.kfunc(b"tagged")), ("present", "FUNC tagged has the tag bpf_kfunc"));
         assert_eq!(text(&facts.kfunc(b"fget")), ("absent", "FUNC fget is no kfunc: it has no tag bpf_kfunc"));
     });
@@ -201,10 +241,16 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
 
 #[test]
 fn symbols_are_those_of_kallsyms() {
-    let target = Target::new("vmlinux", parse(builder()));
+    let target = Target::new("vmlinux", parse(&builder()));
     with_facts(&target, &KernelInputs::default(), |facts| {
         assert_eq!(text(&facts.symbol(b"fget")), ("present", "FUNC fget"));
         assert_eq!(text(&facts.symbol(b"jiffies")).0, "unknown");
+    });
+    let empty =
+        KernelInputs { kallsyms: Some("".into()), kconfig: Some("".into()), ..KernelInputs::default() };
+    with_facts(&target, &empty, |facts| {
+        assert_eq!(text(&facts.symbol(b"jiffies")).0, "unknown");
+        assert!(matches!(facts.kconfig("CONFIG_HZ"), KconfigAnswer::Unknown(_)));
     });
     let kallsyms = "ffffffff81000000 D jiffies\nbroken\nffffffffc0000000 t xfs_read\t[xfs]\n";
     let inputs = KernelInputs { kallsyms: Some(kallsyms.into()), ..KernelInputs::default() };
@@ -217,7 +263,7 @@ fn symbols_are_those_of_kallsyms() {
 
 #[test]
 fn the_configuration_has_values() {
-    let target = Target::new("vmlinux", parse(builder()));
+    let target = Target::new("vmlinux", parse(&builder()));
     with_facts(&target, &KernelInputs::default(), |facts| {
         assert!(matches!(facts.kconfig("CONFIG_HZ"), KconfigAnswer::Unknown(_)));
         assert!(matches!(facts.kconfig("LINUX_KERNEL_VERSION"), KconfigAnswer::Unknown(_)));
@@ -250,7 +296,7 @@ fn the_configuration_has_values() {
 
 #[test]
 fn btf_answers_before_the_version() {
-    let target = Target::new("vmlinux", parse(builder()));
+    let target = Target::new("vmlinux", parse(&builder()));
     let source = |answer: Answer| match answer {
         Answer::Present(evidence) => ("present", evidence.source),
         Answer::Absent(evidence) => ("absent", evidence.source),

@@ -22,13 +22,11 @@ impl KernelFacts<'_> {
     }
 
     fn find_instruction_set(&self, feature: InsnFeature) -> Answer {
-        match feature.change() {
-            Some(change) => self.answer_change(change, feature.name()),
-            None => {
-                let text = String::from("every kernel with BTF has them");
-                Answer::Present(Evidence { source: EvidenceSource::Object, text })
-            }
-        }
+        let Some(change) = feature.change() else {
+            let text = String::from("every kernel with BTF has them");
+            return Answer::Present(Evidence { source: EvidenceSource::Object, text });
+        };
+        self.answer_change(change, feature.name())
     }
 
     /// Answers whether programs may sleep (5.10).

@@ -7,7 +7,7 @@ use crate::{
         parse::{Btf, KindSet, Strings},
         view::Type,
     },
-    endian::Endian,
+    endian::{Endian, high32},
     ids::{StrOffset, TypeId, to_usize},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -136,61 +136,89 @@ impl Btf<'_> {
     }
 }
 
-/// The bytes of a name on which the filter depends.
-const PREFIX: usize = 8;
-/// The number of bits of the filter, as a power of two. The bits of a thousand names fill a quarter of the filter.
+/// The number of bits of a filter, as a power of two. The bits of a thousand names fill a quarter of the filter.
 const FILTER_BITS: u32 = 12;
+type Bits = [u64; 1 << (FILTER_BITS - 6)];
 
-/// A filter of names by their first eight bytes. Most names of a kernel are rejected without a read of the rest of the name.
+/// A filter of names by their first bytes. Most names of a kernel are rejected without a read of the rest of the name.
 #[derive(Clone, Debug)]
-struct PrefixFilter(Box<[u64; 1 << (FILTER_BITS - 6)]>);
+struct PrefixFilter {
+    /// The first eight bytes.
+    short: Box<Bits>,
+    /// The first sixteen bytes: many names of a kernel share the first eight, such as `__tracei`.
+    long: Box<Bits>,
+}
 
 impl Default for PrefixFilter {
     fn default() -> Self {
-        Self(Box::new([0; 1 << (FILTER_BITS - 6)]))
+        Self { short: Box::new([0; 1 << (FILTER_BITS - 6)]), long: Box::new([0; 1 << (FILTER_BITS - 6)]) }
     }
 }
 
 impl PrefixFilter {
     fn insert(&mut self, name: &[u8]) {
-        let (word, bit) = Self::bit(prefix(name));
-        if let Some(word) = self.0.get_mut(word) {
-            *word |= bit;
+        let byte = |at| name.get(at).copied().unwrap_or(0);
+        let short = hash_short(core::array::from_fn(byte));
+        let long = hash_long(core::array::from_fn(byte));
+        for (bits, hash) in [(&mut self.short, short), (&mut self.long, long)] {
+            let (word, bit) = position(hash);
+            if let Some(word) = bits.get_mut(word) {
+                *word |= bit;
+            }
         }
     }
 
     /// Returns whether the string at an offset may be one of the names.
     #[inline]
     fn may_contain(&self, strings: Strings<'_>, name: StrOffset) -> bool {
-        let Some(tail) = strings.tail(name) else { return false };
-        let (word, bit) = Self::bit(prefix(tail));
-        self.0.get(word).is_some_and(|word| word & bit != 0)
-    }
-
-    /// Returns the index of the word and the bit of a prefix.
-    #[inline]
-    fn bit(prefix: u64) -> (usize, u64) {
-        // The highest bits of the product depend on all bytes of the prefix (Fibonacci hashing).
-        let hash = crate::endian::high32(prefix.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> (32 - FILTER_BITS);
-        (to_usize(hash / 64), 1u64.wrapping_shl(hash % 64))
+        let has_bit = |bits: &Bits, hash| {
+            let (word, bit) = position(hash);
+            bits.get(word).is_some_and(|word| word & bit != 0)
+        };
+        let short = strings.own_bytes(name).map(hash_short);
+        short.is_none_or(|hash| has_bit(&self.short, hash))
+            && strings.own_bytes(name).map(hash_long).is_none_or(|hash| has_bit(&self.long, hash))
     }
 }
 
-/// Returns the first bytes of the string at the start of `tail`. Bytes after its end are zero.
+/// Returns the word and the bit of a filter for a hash.
 #[inline]
-fn prefix(tail: &[u8]) -> u64 {
+fn position(hash: u64) -> (usize, u64) {
+    let hash = high32(hash) >> (32 - FILTER_BITS);
+    (to_usize(hash / 64), 1u64.wrapping_shl(hash % 64))
+}
+
+/// The highest bits of a product depend on all bytes of the factor (Fibonacci hashing).
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Returns the hash of a string that begins with these bytes, or ends among them.
+#[inline]
+fn hash_short(bytes: [u8; 8]) -> u64 {
+    until_nul(Endian::Little.u64_of(bytes)).wrapping_mul(FACTOR)
+}
+
+/// Returns the hash of a string that begins with these bytes, or ends among them.
+fn hash_long(bytes: [u8; 16]) -> u64 {
+    let (eights, _) = bytes.as_chunks();
+    let mut hash = 0u64;
+    for eight in eights {
+        hash = hash.rotate_left(32).wrapping_add(hash_short(*eight)).wrapping_mul(FACTOR);
+        if eight.contains(&0) {
+            break;
+        }
+    }
+    hash
+}
+
+/// Returns eight bytes of a string without the bytes from its NUL on.
+#[inline]
+fn until_nul(word: u64) -> u64 {
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-    let bytes: [u8; PREFIX] = match tail.first_chunk() {
-        Some(bytes) => *bytes,
-        None => core::array::from_fn(|at| tail.get(at).copied().unwrap_or(0)),
-    };
-    let word = Endian::Little.u64_of(bytes);
     // Sets the highest bit of the first zero byte, and of some bytes after it.
     let zeros = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
-    match zeros.trailing_zeros() {
-        64 => word,
-        bit => word & 1u64.wrapping_shl(bit.saturating_sub(7)).wrapping_sub(1),
-    }
+    // The lowest bit alone. Without a zero byte, the mask has all bits. No branch: the lengths of names are unpredictable.
+    let lowest = zeros & zeros.wrapping_neg();
+    word & (lowest >> 7).wrapping_sub(1)
 }
 
 #[cfg(test)]
@@ -203,14 +231,14 @@ mod tests {
 
     /// Builds types whose names repeat, share prefixes, or differ in length only.
     fn build(mut b: Builder, count: usize) -> Vec<u8> {
-        for n in 0..count {
+        for (n, kind) in (0..count).zip(KINDS.into_iter().cycle()) {
             let name = match n % 7 {
                 0 => format!("f{}", n % 100),
                 1 => format!("eight_by{}", n % 50),
-                2 => "x".repeat(n % 20),
+                2 => "x".repeat(n % 40),
+                3 => format!("sixteen_bytes_lo{}", n % 50),
                 _ => format!("bpf_name_{}", n % 300),
             };
-            let kind = KINDS[n % KINDS.len()];
             let trailer: &[u32] = if kind == Kind::Var { &[1] } else { &[] };
             b.raw(&name, kind, 0, false, 0, trailer);
         }
@@ -219,7 +247,7 @@ mod tests {
 
     fn query(btf: &Btf<'_>) -> TypeQuery {
         let mut query = TypeQuery::new();
-        let absent = [&b"absent"[..], b"", b"a\0b", b"eight_by", b"x", b"bpf_name_300"];
+        let absent = [&b"absent"[..], b"", b"a\0b", b"eight_by", b"sixteen_bytes_lo", b"x", b"bpf_name_300"];
         for name in btf.types().map(|ty| ty.name().as_bytes()).chain(absent) {
             for kind in KINDS.into_iter().chain([Kind::Ptr]) {
                 query.insert(name, kind);
@@ -254,7 +282,7 @@ mod tests {
     fn a_trusted_order_finds_the_same() {
         let mut b = Builder::new(Endian::Little);
         for n in 0..20_000 {
-            b.raw(&format!("name_{:05}", n / 2), KINDS[n % 4], 0, false, 0, &[]);
+            b.raw(format!("name_{:05}", n / 2), KINDS[n % 4], 0, false, 0, &[]);
         }
         let mut btf = Btf::parse_unvalidated(b.finish(), None).unwrap();
         assert!(btf.trust_order());
