@@ -58,6 +58,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         self.answers.get(id.index())
     }
 
+    /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
+    pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
+        matches!(self.need(id), Some(Need::Kconfig(name)) if name.starts_with("LINUX_"))
+    }
+
     /// Returns the reason why a requirement is not met. Returns `None` if the kernel meets the requirement.
     pub(super) fn reason(&self, id: NeedId) -> Option<Reason> {
         let (need, answer) = (self.table.get(id)?, self.get(id)?);

@@ -31,7 +31,7 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let mut reasons: Vec<_> = needs.maps.iter().flat_map(|map| maps::reasons(map, answers)).collect();
     // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
-    let strong = needs.externs.iter().filter(|needed| !needed.is_weak);
+    let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
     reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));
     reasons
 }

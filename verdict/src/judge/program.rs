@@ -7,9 +7,9 @@ use super::{
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
 };
 use crate::{
-    kernel::{Answer, Evidence, EvidenceSource},
+    kernel::{Answer, Evidence, EvidenceSource, InsnFeature},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{AttachNeed, ObjectNeeds, ProgramNeeds, source_line},
+    requirements::{AttachNeed, Need, ObjectNeeds, ProgramNeeds, source_line},
 };
 use core_relo::{
     Plan,
@@ -96,8 +96,13 @@ impl ObjectContext<'_, '_> {
             }
         }
         for site in &program.sites {
-            let reason = self.answers.reason(site.need);
-            suspects.extend(reason.map(|reason| Suspect { insn: site.insn, reason }));
+            let Some(reason) = self.answers.reason(site.need) else { continue };
+            match self.answers.need(site.need) {
+                Some(Need::Instruction(feature)) if is_checked_everywhere(*feature) => {
+                    reasons.push(self.place(reason, linked, site.insn));
+                }
+                _ => suspects.push(Suspect { insn: site.insn, reason }),
+            }
         }
         if suspects.is_empty() {
             return;
@@ -170,6 +175,21 @@ impl ObjectContext<'_, '_> {
         let source = self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn));
         Reason { source, ..reason }
     }
+}
+
+/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes and
+/// modes (kernel: `resolve_pseudo_ldimm64`).
+const fn is_checked_everywhere(feature: InsnFeature) -> bool {
+    matches!(
+        feature,
+        InsnFeature::Jmp32
+            | InsnFeature::Atomics
+            | InsnFeature::LoadSignExtended
+            | InsnFeature::ByteSwap
+            | InsnFeature::LongJump
+            | InsnFeature::MayGoto
+            | InsnFeature::IndirectJump
+    )
 }
 
 /// Returns the reason of a relocation that does not resolve.

@@ -4,13 +4,25 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::{KernelFacts, KernelTypes},
     inputs::ModuleCoverage,
-    query::STRUCT_OPS_PREFIX,
+    query::{LIVEPATCH, STRUCT_OPS_PREFIX},
 };
 use core_relo::{
     Name, ShortName,
     btf::{Kind, Type},
 };
 use std::collections::HashMap;
+
+/// Variables of every kernel with BPF and a network, for which objects declare externs without a type.
+const EVERY_KERNEL: [&str; 8] = [
+    "init_net",
+    "init_task",
+    "init_pid_ns",
+    "init_user_ns",
+    "jiffies",
+    "bpf_map_fops",
+    "bpf_prog_fops",
+    "btf_fops",
+];
 
 impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel or a module has a function, such as an attach target, `bpf_lsm_*` or `bpf_iter_*`.
@@ -67,8 +79,10 @@ impl<'k> KernelFacts<'k> {
         let shown = Name::new(name).shortened();
         let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
             let mut kinds = [Kind::Func, Kind::Var].into_iter();
-            return match kinds.find(|kind| self.find_name(name, *kind).is_some()) {
-                Some(kind) => Answer::from_btf(true, format!("{kind} {shown}")),
+            let in_btf = kinds.find(|kind| self.find_name(name, *kind).is_some());
+            let in_btf = in_btf.map(|kind| format!("{kind} {shown}"));
+            return match in_btf.or_else(|| self.lists_variable(name)) {
+                Some(text) => Answer::from_btf(true, text),
                 None => Answer::Unknown(format!("the kernel's symbols (/proc/kallsyms): {shown}")),
             };
         };
@@ -86,6 +100,16 @@ impl<'k> KernelFacts<'k> {
             }
             None => Answer::Absent(evidence(format!("no symbol {shown}"))),
         }
+    }
+
+    /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
+    /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
+    fn lists_variable(&self, name: &[u8]) -> Option<String> {
+        let variable = EVERY_KERNEL.iter().find(|variable| variable.as_bytes() == name)?;
+        let function = self.find_any(&[LIVEPATCH])?;
+        Some(format!(
+            "every kernel has the variable {variable}, and FUNC {function} implies CONFIG_KALLSYMS_ALL"
+        ))
     }
 
     /// Returns the functions and types of the query that vmlinux lacks. A [`ModuleFilter`](core_relo::btf::ModuleFilter) of these names

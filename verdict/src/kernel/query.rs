@@ -31,6 +31,9 @@ pub(super) const CONTEXTS: &str = "bpf_ctx_convert";
 /// The struct of a module's BTF in the kernel (`CONFIG_DEBUG_INFO_BTF_MODULES`).
 pub(super) const MODULE_BTF_STRUCT: &str = "btf_module";
 
+/// A function of `CONFIG_LIVEPATCH`.
+pub(super) const LIVEPATCH: &str = "klp_enable_patch";
+
 /// The prefix of a struct_ops value type.
 pub(super) const STRUCT_OPS_PREFIX: &[u8] = b"bpf_struct_ops_";
 
@@ -58,6 +61,7 @@ impl Default for NameQuery {
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }
+        query.function(LIVEPATCH.as_bytes());
         query.fixed_count = query.types.len();
         query
     }
