@@ -21,6 +21,8 @@ pub(crate) enum ExitStatus {
     Unresolved,
     /// 2: the result is unknown, because of bad input or an output that cannot be written.
     Unknown,
+    /// The exit status of the user's command in a guest, if it is not 0.
+    Command(u8),
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -29,6 +31,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Resolved => Self::SUCCESS,
             ExitStatus::Unresolved => Self::from(1),
             ExitStatus::Unknown => Self::from(2),
+            ExitStatus::Command(code) => Self::from(code),
         }
     }
 }

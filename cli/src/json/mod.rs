@@ -8,4 +8,5 @@ pub(crate) mod plan;
 mod record;
 pub(crate) mod value;
 mod verifier_log;
+pub(crate) mod vm;
 pub(crate) mod writer;
