@@ -16,6 +16,10 @@ pub struct Request {
     pub cpus: u32,
     /// The folder of objects for the guest, or `None` for the committed ones.
     pub progs: Option<PathBuf>,
+    /// Compare verdicts with real loads instead of running the tests.
+    pub verdicts: bool,
+    /// A folder of further objects for `verdicts`.
+    pub objects: Option<PathBuf>,
     /// Arguments for the test binary.
     pub test_args: Vec<String>,
 }
@@ -41,12 +45,16 @@ through the system's package manager, and fetches kernels from Debian's mirror i
   --timeout SECONDS  time limit for each kernel (default: 300)
   --cpus N           processors of the machine (default: 1)
   --progs FOLDER     the objects for the tests (default: bpf-progs/prebuilt/el)
+  --verdicts         load every program of the committed objects on each kernel (default: all four) and on the running one, and
+                     compare with the verdicts of `core-relo check`: prints the confusion matrix, and fails on a wrong `loads`
+  --objects DIR      further objects for --verdicts: DIR/**/*.bpf.o
   --no-install       do not install QEMU or busybox
   TEST-ARGS          arguments of the test binary: a filter, --list, --exact, --nocapture
 
 examples:
   cargo xtask vm                                      the live tests on the oldest and the newest kernel
   cargo xtask vm --kernel 6.1 -- cgroup               the tests with `cgroup` in their name, on 6.1
+  cargo xtask vm --verdicts --objects objects/        verdicts and real loads, with objects of your own as well
   cargo xtask vm --kernel all -- --list               the tests, as the test binary lists them on each kernel
   cargo xtask vm --kernel /boot/vmlinuz-$(uname -r)   this machine's kernel, with its modules from /lib/modules
 
@@ -67,6 +75,8 @@ impl Request {
             limit: Duration::from_secs(LIMIT),
             cpus: 1,
             progs: None,
+            verdicts: false,
+            objects: None,
             test_args: Vec::new(),
         }
     }
@@ -91,6 +101,8 @@ impl Request {
                 "--timeout" => request.limit = Duration::from_secs(number(flag, &value("seconds")?)?.into()),
                 "--cpus" => request.cpus = number(flag, &value("a number")?)?,
                 "--progs" => request.progs = Some(PathBuf::from(value("a folder")?)),
+                "--verdicts" => request.verdicts = true,
+                "--objects" => request.objects = Some(PathBuf::from(value("a folder")?)),
                 "--list" => request.list = true,
                 "--no-install" => request.may_install = false,
                 _ => {
@@ -102,6 +114,11 @@ impl Request {
         }
         if !kernels.is_empty() {
             request.kernels = kernels;
+        } else if request.verdicts {
+            request.kernels = choices("all");
+        }
+        if request.objects.is_some() && !request.verdicts {
+            return Err(Failure::Usage("--objects needs --verdicts".to_owned()));
         }
         Ok(request)
     }
@@ -141,8 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn verdicts_are_compared_on_all_kernels() {
+        let request = parsed("--verdicts --objects dir").unwrap();
+        assert!(request.verdicts);
+        assert_eq!(request.kernels.len(), SERIES.len());
+        assert_eq!(parsed("--verdicts --kernel 6.1").unwrap().kernels.len(), 1);
+    }
+
+    #[test]
     fn invalid_arguments_are_refused() {
-        for line in ["--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="] {
+        for line in ["--objects dir", "--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="] {
             assert!(matches!(parsed(line), Err(Failure::Usage(_))), "{line}");
         }
     }
