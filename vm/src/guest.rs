@@ -1,13 +1,8 @@
 //! Commands to run in a guest, and their output.
 
 use crate::{
-    arch::Arch,
-    error::VmError,
-    executable::add_executable,
-    initramfs::Initramfs,
-    kernel_image::KernelImage,
-    machine::Machine,
-    notes::Note,
+    arch::Arch, error::VmError, executable::add_executable, initramfs::Initramfs, kernel_image::KernelImage,
+    machine::Machine, notes::Note,
 };
 use std::{
     ffi::OsString,

@@ -104,9 +104,7 @@ fn run_command(words: &[u8], ports: &Ports) -> io::Result<ExitStatus> {
     let mut command = Command::new(program);
     command.args(words).env("HOME", "/tmp").stdin(Stdio::null());
     command.stdout(ports.output.try_clone()?).stderr(ports.errors.try_clone()?);
-    command
-        .status()
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", program.display())))
+    command.status().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", program.display())))
 }
 
 fn exit_code(status: ExitStatus) -> i32 {
@@ -122,7 +120,11 @@ fn mount_at(kind: &str, folder: &str) -> io::Result<()> {
 
 impl Ports {
     fn open(names: SerialPorts) -> io::Result<Self> {
-        Ok(Self { output: open_raw(names.output)?, errors: open_raw(names.errors)?, notes: open_raw(names.notes)? })
+        Ok(Self {
+            output: open_raw(names.output)?,
+            errors: open_raw(names.errors)?,
+            notes: open_raw(names.notes)?,
+        })
     }
 
     fn note(&mut self, note: &Note) -> io::Result<()> {

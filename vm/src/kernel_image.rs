@@ -25,9 +25,7 @@ impl KernelImage {
     pub fn open(path: &Path) -> Result<Self, VmError> {
         let mut header = Vec::new();
         let file = File::open(path).map_err(|error| VmError::file(path, &error))?;
-        file.take(HEADER_BYTES)
-            .read_to_end(&mut header)
-            .map_err(|error| VmError::file(path, &error))?;
+        file.take(HEADER_BYTES).read_to_end(&mut header).map_err(|error| VmError::file(path, &error))?;
         let arch = image_arch(&header)
             .map_err(|reason| VmError::NotBootable { path: path.to_path_buf(), reason: reason.to_owned() })?;
         Ok(Self { path: path.to_path_buf(), arch })
@@ -102,7 +100,8 @@ mod tests {
         assert_eq!(arch(&[(0, b"MZ"), (0x38, b"ARM\x64")]), Some(Arch::Aarch64));
         assert_eq!(arch(&[(0, b"\x7fELF\x02\x01"), (0x12, &[62, 0])]), Some(Arch::X86_64));
         assert_eq!(arch(&[(0, b"\x7fELF\x02\x01"), (0x12, &[247, 0])]), None);
-        let zboot: &[(usize, &[u8])] = &[(0, b"MZ"), (4, b"zimg"), (0x3c, &[0x40]), (0x40, b"PE\0\0\x64\xaa")];
+        let zboot: &[(usize, &[u8])] =
+            &[(0, b"MZ"), (4, b"zimg"), (0x3c, &[0x40]), (0x40, b"PE\0\0\x64\xaa")];
         assert_eq!(arch(zboot), Some(Arch::Aarch64));
         assert_eq!(arch(&[]), None);
         assert_eq!(image_arch(b""), Err("no known format"));

@@ -97,7 +97,8 @@ impl Machine<'_> {
         let created = File::create(&messages).map_err(|error| VmError::file(&messages, &error))?;
         let mut command = self.command(&qemu);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
-        let failed = |error: std::io::Error| VmError::Qemu { program: arch.qemu(), reason: error.to_string() };
+        let failed =
+            |error: std::io::Error| VmError::Qemu { program: arch.qemu(), reason: error.to_string() };
         let mut child = command.spawn().map_err(failed)?;
         let lines = child_lines(&mut child);
         let end = Instant::now() + self.time_limit;
@@ -131,7 +132,9 @@ impl Machine<'_> {
 
     /// Returns the text of a port's file. QEMU creates the files of all ports that the machine has.
     fn read(&self, name: &str) -> String {
-        fs::read(self.folder.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        fs::read(self.folder.join(name))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     fn command(&self, qemu: &Path) -> Command {

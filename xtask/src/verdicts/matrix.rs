@@ -42,14 +42,17 @@ impl Matrix {
             }
         }
         let missing = predictions.keys().filter(|key| !realities.contains_key(*key));
-        matrix.unjudged.extend(missing.map(|(object, program)| format!("{kernel}: {object}: {program}: not loaded")));
+        matrix
+            .unjudged
+            .extend(missing.map(|(object, program)| format!("{kernel}: {object}: {program}: not loaded")));
         matrix
     }
 
     /// Adds a program.
     fn add(&mut self, program: &str, prediction: &Prediction, reality: &Reality) {
         let label = prediction.label();
-        let reason = if prediction.text.is_empty() { String::new() } else { format!(": {}", prediction.text) };
+        let reason =
+            if prediction.text.is_empty() { String::new() } else { format!(": {}", prediction.text) };
         let cause = match reality {
             Reality::Loaded => None,
             Reality::Refused { cause, .. } => Some(*cause),
@@ -61,7 +64,8 @@ impl Matrix {
                 self.false_refusals.push(format!("{program}: {label}{reason}; the kernel loads it"));
             }
             Reality::Refused { cause, message } if prediction.verdict == "loads" => {
-                let list = if cause.is_foreseeable() { &mut self.wrong_loads } else { &mut self.verifier_refusals };
+                let list =
+                    if cause.is_foreseeable() { &mut self.wrong_loads } else { &mut self.verifier_refusals };
                 list.push(format!("{program}: loads; the kernel refuses it ({cause}): {message}"));
             }
             _ => {}
@@ -157,7 +161,8 @@ mod tests {
 
     fn matrix(programs: &[(&str, Prediction, Reality)]) -> Matrix {
         let key = |name: &str| ("a.o".to_owned(), name.to_owned());
-        let predictions = programs.iter().map(|(name, prediction, _)| (key(name), prediction.clone())).collect();
+        let predictions =
+            programs.iter().map(|(name, prediction, _)| (key(name), prediction.clone())).collect();
         let realities = programs.iter().map(|(name, _, reality)| (key(name), reality.clone())).collect();
         Matrix::new("6.1", &predictions, &realities)
     }

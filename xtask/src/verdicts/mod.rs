@@ -4,6 +4,7 @@ mod classify;
 mod matrix;
 mod model;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::cases;
 use crate::kernels::boot::Bootable;
 use crate::system::{Failure, Outcome, cargo, check, files_below, root};
 use matrix::Matrix;
-use model::{read_predictions, read_realities};
+use model::{Prediction, ProgramKey, read_predictions, read_realities};
 
 /// The objects of the loader's examples.
 const EXAMPLES: &str = "loader/examples/prebuilt/el";
@@ -30,16 +31,18 @@ pub fn compare(kernels: &[Bootable], folder: Option<&Path>, limit: Duration) -> 
         let timeout = limit.as_secs().to_string();
         let vm = ["vm", "--format", "json", "--timeout", &timeout, "--kernel"];
         println!("{}: {} objects", kernel.name, objects.len());
-        let real = run(Command::new(&command).args(vm).arg(vmlinux).arg("--").args(&objects))?;
         let predicted = ["check", "--format", "json", "--btf"];
         let predicted = run(Command::new(&command).args(predicted).arg(vmlinux).args(&objects))?;
-        total.merge(compare_kernel(&kernel.name, &predicted, &real)?);
+        let predictions = read_predictions(&predicted)?;
+        let real = run(Command::new(&command).args(vm).arg(vmlinux).arg("--").args(&objects))?;
+        total.merge(compare_kernel(&kernel.name, &predictions, &real)?);
     }
     if is_root() {
         println!("{RUNNING}: {} objects", objects.len());
-        let real = run(Command::new(&command).args(["load", "--each", "--format", "json"]).args(&objects))?;
         let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
-        total.merge(compare_kernel(RUNNING, &predicted, &real)?);
+        let predictions = read_predictions(&predicted)?;
+        let real = run(Command::new(&command).args(["load", "--each", "--format", "json"]).args(&objects))?;
+        total.merge(compare_kernel(RUNNING, &predictions, &real)?);
     } else {
         println!("SKIP {RUNNING}: not root");
     }
@@ -62,8 +65,12 @@ pub fn compare(kernels: &[Bootable], folder: Option<&Path>, limit: Duration) -> 
     }
 }
 
-fn compare_kernel(kernel: &str, predicted: &str, real: &str) -> Outcome<Matrix> {
-    let matrix = Matrix::new(kernel, &read_predictions(predicted)?, &read_realities(real)?);
+fn compare_kernel(
+    kernel: &str,
+    predictions: &BTreeMap<ProgramKey, Prediction>,
+    real: &str,
+) -> Outcome<Matrix> {
+    let matrix = Matrix::new(kernel, predictions, &read_realities(real)?);
     println!("{}\n{}\n", matrix.table(), matrix.summary());
     Ok(matrix)
 }

@@ -25,7 +25,10 @@ pub struct Prediction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reality {
     Loaded,
-    Refused { cause: Cause, message: String },
+    Refused {
+        cause: Cause,
+        message: String,
+    },
     /// The program was not loaded, for example because the kernel crashed before.
     Unknown(String),
 }
@@ -51,7 +54,10 @@ pub fn read_predictions(text: &str) -> Outcome<BTreeMap<ProgramKey, Prediction>>
                 // The object cannot be read. The real load reports the same.
                 continue;
             }
-            return Err("check: no key `programs` in its JSON lines: this build of core-relo gives no verdicts".into());
+            return Err(
+                "check: no key `programs` in its JSON lines: this build of core-relo gives no verdicts"
+                    .into(),
+            );
         };
         for program in programs {
             let reasons = program.get("reasons").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -72,7 +78,9 @@ pub fn read_realities(text: &str) -> Outcome<BTreeMap<ProgramKey, Reality>> {
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).map_err(|error| format!("load: {error}: {line}"))?;
         let word = ["reality", "status"].iter().find_map(|key| line.get(key)?.as_str());
-        let (Some(word), Some(program)) = (word, line.get("program").and_then(Value::as_str)) else { continue };
+        let (Some(word), Some(program)) = (word, line.get("program").and_then(Value::as_str)) else {
+            continue;
+        };
         let reality = match (word, line.get("error")) {
             ("loaded", _) => Reality::Loaded,
             ("refused", Some(error)) => {

@@ -212,13 +212,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
 }
 
 /// Checks how a run ended: the tests' exit status, the time limit, or a crash of the kernel.
-fn check_end(
-    kernel: &Bootable,
-    request: &Request,
-    ended: &RunOutput,
-    last: &str,
-    console: &Path,
-) -> Outcome {
+fn check_end(kernel: &Bootable, request: &Request, ended: &RunOutput, last: &str, console: &Path) -> Outcome {
     let name = &kernel.name;
     let exit =
         ended.notes.lines().find_map(|line| line.trim().strip_prefix(guest::EXITED)?.parse::<i32>().ok());

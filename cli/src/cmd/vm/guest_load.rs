@@ -115,11 +115,7 @@ pub(crate) fn load_in_guest(
     if output.end != GuestEnd::Complete {
         diagnostics.push_str(&output.end.to_string());
     }
-    Ok(GuestLoad {
-        release: output.release,
-        programs: outcomes(objects, lines, &output.end),
-        diagnostics,
-    })
+    Ok(GuestLoad { release: output.release, programs: outcomes(objects, lines, &output.end), diagnostics })
 }
 
 fn guest_path(index: usize, path: &Path) -> PathBuf {

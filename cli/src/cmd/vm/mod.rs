@@ -59,6 +59,15 @@ fn read_objects(console: &mut Console<'_>, paths: &[PathBuf]) -> io::Result<Vec<
     Ok(objects)
 }
 
+/// Returns the first line of a message. A heading of a list is followed by the first entry.
+fn first_line(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim);
+    match (lines.next(), lines.next()) {
+        (Some(heading), Some(entry)) if heading.ends_with(':') => format!("{heading} {entry}"),
+        (line, _) => line.unwrap_or_default().to_owned(),
+    }
+}
+
 /// Prints a line for each program.
 fn report(console: &mut Console<'_>, kernel: &Path, loads: &GuestLoad) -> io::Result<()> {
     for program in &loads.programs {
@@ -77,9 +86,10 @@ fn report(console: &mut Console<'_>, kernel: &Path, loads: &GuestLoad) -> io::Re
             Reality::Unknown(_) => (ERROR, "unknown"),
         };
         let line = Line::new().styled(style, format_args!("{word:<9}")).column(22, &loads.release);
-        let line = line.text(" ").text(escape_path(&program.object)).text(": ").styled(BOLD, &program.program);
+        let line =
+            line.text(" ").text(escape_path(&program.object)).text(": ").styled(BOLD, &program.program);
         let line = match program.reality.reason() {
-            Some(reason) => line.text(": ").text(reason.lines().next().unwrap_or_default()),
+            Some(reason) => line.text(": ").text(first_line(reason)),
             None => line,
         };
         console.out.line(line)?;
@@ -88,4 +98,16 @@ fn report(console: &mut Console<'_>, kernel: &Path, loads: &GuestLoad) -> io::Re
         console.err.line(Line::new().styled(DIM, line))?;
     }
     console.out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_is_followed_by_its_first_entry() {
+        assert_eq!(first_line("p: no\nmore"), "p: no");
+        assert_eq!(first_line("unresolved externs:\n  a: x\n  b: y"), "unresolved externs: a: x");
+        assert_eq!(first_line(""), "");
+    }
 }
