@@ -79,6 +79,12 @@ pub fn add_executable(
     Ok(())
 }
 
+/// Returns whether the file is an ELF executable with a dynamic loader.
+pub(crate) fn is_dynamic(path: &Path) -> Result<bool, VmError> {
+    let data = fs::read(path).map_err(|error| VmError::file(path, &error))?;
+    Ok(parse(&data, path).is_ok_and(|(_, dynamic)| dynamic.interpreter.is_some()))
+}
+
 /// Returns whether the file is an ELF file without a dynamic loader.
 pub fn is_static(data: &[u8]) -> bool {
     parse(data, Path::new("/")).is_ok_and(|(_, dynamic)| dynamic.interpreter.is_none())
@@ -206,6 +212,7 @@ mod tests {
             assert!(files.contains(&interpreter.to_string_lossy()));
             assert!(!is_static(&data));
         }
+        assert_eq!(is_dynamic(&own_executable()), Ok(dynamic.interpreter.is_some()));
         assert!(dynamic.loaded_bytes < data.len());
     }
 

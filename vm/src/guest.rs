@@ -1,13 +1,23 @@
 //! Commands to run in a guest, and their output.
 
 use crate::{
-    arch::Arch, error::VmError, executable::add_executable, initramfs::Initramfs, kernel_image::KernelImage,
-    machine::Machine, notes::Note,
+    arch::Arch,
+    error::VmError,
+    executable::{add_executable, is_dynamic},
+    initramfs::Initramfs,
+    kernel_image::KernelImage,
+    machine::Machine,
+    notes::Note,
 };
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::{
     ffi::OsString,
-    fs::{self, DirBuilder},
-    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
+    fs::{self, DirBuilder, File},
+    io::Write as _,
+    os::{
+        fd::AsRawFd as _,
+        unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
+    },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -94,9 +104,13 @@ impl Guest {
         self.cpus = cpus;
     }
 
-    /// Adds a file, or all files below a folder. Commands find them at this path.
+    /// Adds a file, or all files below a folder. Commands find them at this path. An executable brings its shared libraries.
     pub fn add_path(&mut self, from: &Path, guest_path: &Path) -> Result<(), VmError> {
-        self.files.copy(from, &guest_path.to_string_lossy()).map(drop)
+        let guest_path = guest_path.to_string_lossy();
+        if from.is_file() && is_dynamic(from)? {
+            return add_executable(&mut self.files, from, &guest_path, self.arch);
+        }
+        self.files.copy(from, &guest_path).map(drop)
     }
 
     /// Sets the folder in which commands run.
@@ -138,8 +152,7 @@ impl Guest {
             files.copy(&config, CONFIG)?;
         }
         let archive = files.finish();
-        let initramfs = folder.0.join("initramfs");
-        fs::write(&initramfs, &archive).map_err(|error| VmError::file(&initramfs, &error))?;
+        let (_memory, initramfs) = memory_file(&archive)?;
         // The kernel holds the archive and the unpacked files at the same time.
         let memory_mib = MEMORY_MIB + 2 * (archive.len() as u64 >> 20);
         drop(archive);
@@ -205,6 +218,18 @@ impl std::fmt::Display for GuestEnd {
     }
 }
 
+/// Writes data to a file in memory, which leaves nothing behind, whatever ends this process. Returns the path of the file in child
+/// processes.
+fn memory_file(data: &[u8]) -> Result<(File, PathBuf), VmError> {
+    let error = |error: std::io::Error| VmError::file(Path::new("initramfs in memory"), &error);
+    // Without MFD_CLOEXEC, QEMU inherits the descriptor.
+    let descriptor = memfd_create("initramfs", MemfdFlags::empty()).map_err(|errno| error(errno.into()))?;
+    let mut file = File::from(descriptor);
+    file.write_all(data).map_err(error)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    Ok((file, path))
+}
+
 /// A folder of this process alone, removed when dropped.
 struct TemporaryFolder(PathBuf);
 
@@ -223,5 +248,44 @@ impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         // A folder that cannot be removed is left to the cleaning of the system's temporary files.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_files_of_words() {
+        let mut guest = Guest {
+            arch: Arch::X86_64,
+            files: Initramfs::new(),
+            command_count: 0,
+            time_limit: TIME_LIMIT,
+            cpus: 1,
+        };
+        guest.add_own_command(&["load".into(), "a b".into()]);
+        guest.add_own_command(&["".into()]);
+        assert!(
+            guest.files.contains("/vm/commands/00000000") && guest.files.contains("/vm/commands/00000001")
+        );
+        let archive = guest.files.finish();
+        let has = |words: &[u8]| archive.windows(words.len()).any(|window| window == words);
+        assert!(has(b"/init\0load\0a b\0") && has(b"/init\0\0"));
+    }
+
+    #[test]
+    fn a_temporary_folder_is_removed() {
+        let folder = TemporaryFolder::new().unwrap();
+        let path = folder.0.clone();
+        fs::write(path.join("console"), "x").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_in_memory_has_a_path() {
+        let (_file, path) = memory_file(b"archive").unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"archive");
     }
 }

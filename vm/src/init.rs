@@ -149,3 +149,20 @@ fn open_raw(name: &str) -> io::Result<File> {
     tcsetattr(&port, OptionalActions::Now, &settings)?;
     Ok(port)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_counts_from_128() {
+        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(exit_code(ExitStatus::from_raw(9)), 137);
+    }
+
+    #[test]
+    fn other_processes_are_no_first_process() {
+        // The function returns.
+        run_as_init();
+    }
+}
