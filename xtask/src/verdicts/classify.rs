@@ -86,7 +86,7 @@ const PLAN_MESSAGES: [(&str, Cause); 7] = [
 ];
 
 /// Parts of lines of the verifier log, and their causes. Earlier entries come first.
-const LOG_MESSAGES: [(&str, Cause); 22] = [
+const LOG_MESSAGES: [(&str, Cause); 23] = [
     // libbpf poisons instructions with calls of helpers that do not exist.
     ("invalid func unknown#195896080", Cause::Relocation),
     ("invalid func unknown#2001", Cause::Map),
@@ -110,6 +110,8 @@ const LOG_MESSAGES: [(&str, Cause); 22] = [
     ("invalid atomic", Cause::Instruction),
     ("unrecognized bpf_ld_imm64 insn", Cause::Instruction),
     ("bad jump off", Cause::Instruction),
+    // A kernel that does not know the address of a function as a constant counts too few functions.
+    ("number of funcs in func_info", Cause::Instruction),
 ];
 
 /// Lines of statistics at the end of verifier logs.
@@ -126,10 +128,13 @@ impl Refusal {
         }
     }
 
-    /// Returns the last line of the verifier log without statistics, or the first line of the message.
+    /// Returns the last line of the verifier log without statistics, or the beginning of the message.
     pub fn message(&self) -> String {
-        let text = self.last_log_line().or_else(|| self.text.lines().next()).unwrap_or_default();
-        if self.errno_name.is_empty() { text.to_owned() } else { format!("{}: {text}", self.errno_name) }
+        let text = match self.last_log_line() {
+            Some(line) => line.to_owned(),
+            None => first_line(&self.text),
+        };
+        if self.errno_name.is_empty() { text } else { format!("{}: {text}", self.errno_name) }
     }
 
     fn program_cause(&self) -> Cause {
@@ -154,6 +159,15 @@ impl Refusal {
     fn last_log_line(&self) -> Option<&str> {
         let mut lines = self.verifier_log.lines().rev().map(str::trim);
         lines.find(|line| !line.is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start)))
+    }
+}
+
+/// Returns the first line of a message. A heading of a list is followed by the first entry.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    match (lines.next(), lines.next()) {
+        (Some(heading), Some(entry)) if heading.ends_with(':') => format!("{heading} {entry}"),
+        (line, _) => line.unwrap_or_default().to_owned(),
     }
 }
 
@@ -185,6 +199,7 @@ mod tests {
             ("bpf_modify_return_test() is not modifiable", Cause::AttachTarget),
             ("bpf_lsm_file_open is not sleepable", Cause::AttachTarget),
             ("BPF_STX uses reserved fields\n", Cause::Instruction),
+            ("number of funcs in func_info doesn't match number of subprogs", Cause::Instruction),
             ("R4 unbounded memory access, make sure to bounds check any such access", Cause::Verifier),
         ] {
             assert_eq!(program("EINVAL", log), cause, "{log}");
@@ -234,7 +249,8 @@ mod tests {
             ..Refusal::default()
         };
         assert_eq!(refusal.message(), "EINVAL: unknown func a#1");
-        let plan = Refusal { text: "a: one\ntwo".to_owned(), ..Refusal::default() };
-        assert_eq!(plan.message(), "a: one");
+        let message = |text: &str| Refusal { text: text.to_owned(), ..Refusal::default() }.message();
+        assert_eq!(message("a: one\ntwo"), "a: one");
+        assert_eq!(message("a: unresolved externs:\n  x: no\n  y: no"), "a: unresolved externs: x: no");
     }
 }
