@@ -61,6 +61,8 @@ fn programs_load_in_a_guest() {
         let ran = run(["vm", text(&object), "--kernel", text(&kernel), "--format", "json"]);
         let lines = ran.lines();
         assert!(!lines.is_empty(), "{ran:?}");
+        let keys: Vec<_> = lines[0].as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["object", "kernel", "release", "program", "reality", "reason", "error"]);
         assert!(lines.iter().all(|line| line["reality"] == "loaded"), "{ran:?}");
         assert_eq!(ran.exit, 0);
     }

@@ -60,6 +60,12 @@ pub enum VmError {
         /// The name of the library.
         library: String,
     },
+    /// The commands print too much.
+    #[error("the output of the guest is too large: expected at most {limit_bytes} bytes")]
+    Output {
+        /// The limit in bytes.
+        limit_bytes: u64,
+    },
     /// The kernel did not start the first process.
     #[error("{}: the kernel did not boot{}", .kernel.display(), within(.timed_out))]
     NoBoot {

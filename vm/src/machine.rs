@@ -2,8 +2,8 @@
 
 use crate::{arch::Arch, error::VmError, executable::LIBRARY_FOLDER, kernel_image::KernelImage};
 use std::{
-    fs::{self, File},
-    io::{BufRead as _, BufReader},
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
@@ -47,6 +47,9 @@ pub struct RunOutput {
 
 /// The interval at which the time limit is checked while the machine prints nothing.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The most bytes to read from a serial port.
+const OUTPUT_BYTES: u64 = 256 << 20;
 
 /// All features of TCG except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes
 /// once in some dozens of boots.
@@ -102,11 +105,19 @@ impl Machine<'_> {
         let mut child = command.spawn().map_err(failed)?;
         let lines = child_lines(&mut child);
         let end = Instant::now() + self.time_limit;
-        let mut timed_out = false;
+        let (mut timed_out, mut bytes) = (false, 0);
         // QEMU closes its output, and with it the channel, when it ends.
         loop {
             match lines.recv_timeout(CHECK_INTERVAL) {
-                Ok(text) => line(&text),
+                Ok(text) => {
+                    bytes += text.len() as u64 + 1;
+                    if bytes > OUTPUT_BYTES {
+                        child.kill().map_err(failed)?;
+                        child.wait().map_err(failed)?;
+                        return Err(VmError::Output { limit_bytes: OUTPUT_BYTES });
+                    }
+                    line(&text);
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -130,11 +141,13 @@ impl Machine<'_> {
         Ok(output)
     }
 
-    /// Returns the text of a port's file. QEMU creates the files of all ports that the machine has.
+    /// Returns the text of a port's file.
     fn read(&self, name: &str) -> String {
-        fs::read(self.folder.join(name))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        let mut bytes = Vec::new();
+        // A port that the guest never opens has an empty file. The part that can be read is enough for a report.
+        let _ = File::open(self.folder.join(name))
+            .and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn command(&self, qemu: &Path) -> Command {
@@ -199,7 +212,9 @@ fn child_lines(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel();
     let out = child.stdout.take();
     thread::spawn(move || {
-        let texts = out.into_iter().flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok);
+        // One byte more than the limit, so that the reader notices a line that is too long.
+        let out = out.into_iter().map(|out| out.take(OUTPUT_BYTES + 1));
+        let texts = out.flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok);
         for text in texts {
             if sender.send(String::from_utf8_lossy(&text).trim_end_matches('\r').to_owned()).is_err() {
                 return;
