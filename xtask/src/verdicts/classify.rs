@@ -27,8 +27,8 @@ pub enum Cause {
     Instruction,
     /// The object itself: no kernel loads the program.
     Object,
-    /// The policy of the machine: missing privileges.
-    Permission,
+    /// The machine: missing privileges or memory.
+    Machine,
     /// Any other reason of the verifier.
     Verifier,
 }
@@ -45,13 +45,13 @@ impl Cause {
         Self::AttachTarget,
         Self::Instruction,
         Self::Object,
-        Self::Permission,
+        Self::Machine,
         Self::Verifier,
     ];
 
     /// Returns whether a verdict must foresee refusals of this cause.
     pub fn is_foreseeable(self) -> bool {
-        !matches!(self, Self::Permission | Self::Verifier)
+        !matches!(self, Self::Machine | Self::Verifier)
     }
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Cause {
             Self::AttachTarget => "attach_target",
             Self::Instruction => "instruction",
             Self::Object => "object",
-            Self::Permission => "permission",
+            Self::Machine => "machine",
             Self::Verifier => "verifier",
         })
     }
@@ -123,7 +123,7 @@ impl Refusal {
         match self.stage.as_str() {
             "plan" => find_cause(&self.text, &PLAN_MESSAGES).unwrap_or(Cause::Object),
             "program" => self.program_cause(),
-            _ if self.is_permission() => Cause::Permission,
+            _ if self.is_of_machine() => Cause::Machine,
             _ => Cause::Map,
         }
     }
@@ -146,14 +146,14 @@ impl Refusal {
         }
         match self.last_log_line() {
             Some(line) => find_cause(line, &LOG_MESSAGES).unwrap_or(Cause::Verifier),
-            None if self.is_permission() => Cause::Permission,
+            None if self.is_of_machine() => Cause::Machine,
             // The kernel checks the program type, its attach type and the attach target before the verifier runs.
             None => Cause::ProgramType,
         }
     }
 
-    fn is_permission(&self) -> bool {
-        matches!(self.errno_name.as_str(), "EPERM" | "EACCES")
+    fn is_of_machine(&self) -> bool {
+        matches!(self.errno_name.as_str(), "EPERM" | "EACCES" | "ENOMEM")
     }
 
     fn last_log_line(&self) -> Option<&str> {
@@ -210,7 +210,7 @@ mod tests {
     fn an_empty_log_means_a_check_before_the_verifier() {
         assert_eq!(program("EINVAL", ""), Cause::ProgramType);
         assert_eq!(program("EINVAL", "processed 0 insns"), Cause::ProgramType);
-        assert_eq!(program("EPERM", ""), Cause::Permission);
+        assert_eq!(program("EPERM", ""), Cause::Machine);
         assert_eq!(program("EACCES", "invalid bpf_context access off=172 size=4"), Cause::Verifier);
     }
 

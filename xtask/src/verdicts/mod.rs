@@ -21,20 +21,22 @@ const EXAMPLES: &str = "loader/examples/prebuilt/el";
 /// The name of the running kernel in reports.
 const RUNNING: &str = "running kernel";
 
-/// Loads every program of the objects on each kernel and on the running one, and compares with the verdicts.
-pub fn compare(kernels: &[Bootable], folder: Option<&Path>, limit: Duration) -> Outcome {
+/// Loads every program of the objects on each kernel and on the running one, and compares with the verdicts. With `reuse`, a kernel
+/// whose loads of an earlier run are stored is not booted.
+pub fn compare(kernels: &[Bootable], folder: Option<&Path>, reuse: bool, limit: Duration) -> Outcome {
     let objects = objects(folder)?;
     let command = build_command()?;
     let mut total = Matrix::default();
     for kernel in kernels {
         let vmlinux = kernel.vmlinux.as_os_str();
-        let timeout = limit.as_secs().to_string();
-        let vm = ["vm", "--format", "json", "--timeout", &timeout, "--kernel"];
         println!("{}: {} objects", kernel.name, objects.len());
         let predicted = ["check", "--format", "json", "--btf"];
         let predicted = run(Command::new(&command).args(predicted).arg(vmlinux).args(&objects))?;
         let predictions = read_predictions(&predicted)?;
-        let real = run(Command::new(&command).args(vm).arg(vmlinux).arg("--").args(&objects))?;
+        let real = match reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
+            Some(Ok(text)) => text,
+            _ => load_in_guest(&command, kernel, &objects, limit)?,
+        };
         total.merge(compare_kernel(&kernel.name, &predictions, &real)?);
     }
     if is_root() {
@@ -63,6 +65,24 @@ pub fn compare(kernels: &[Bootable], folder: Option<&Path>, limit: Duration) -> 
         0 => Ok(()),
         count => Err(format!("{count} wrong `loads`").into()),
     }
+}
+
+/// Loads every program in QEMU, and stores the result for later runs.
+fn load_in_guest(command: &Path, kernel: &Bootable, objects: &[PathBuf], limit: Duration) -> Outcome<String> {
+    let timeout = limit.as_secs().to_string();
+    let mut vm = Command::new(command);
+    vm.args(["vm", "--format", "json", "--timeout", &timeout, "--kernel"]);
+    let real = run(vm.arg(&kernel.vmlinux).arg("--").args(objects))?;
+    let file = loads_file(kernel);
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let stored = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &real));
+    stored.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(real)
+}
+
+/// Returns the file with the real loads of the last run on a kernel.
+fn loads_file(kernel: &Bootable) -> PathBuf {
+    root().join("target/vm").join(&kernel.name).join("loads.jsonl")
 }
 
 fn compare_kernel(

@@ -20,6 +20,8 @@ pub struct Request {
     pub verdicts: bool,
     /// A folder of further objects for `verdicts`.
     pub objects: Option<PathBuf>,
+    /// Use the stored loads of the last run with `verdicts`.
+    pub reuse: bool,
     /// Arguments for the test binary.
     pub test_args: Vec<String>,
 }
@@ -48,6 +50,7 @@ through the system's package manager, and fetches kernels from Debian's mirror i
   --verdicts         load every program of the committed objects on each kernel (default: all four) and on the running one, and
                      compare with the verdicts of `core-relo check`: prints the confusion matrix, and fails on a wrong `loads`
   --objects DIR      further objects for --verdicts: DIR/**/*.bpf.o
+  --reuse            with --verdicts: compare with the loads of the last run of each kernel, which boots none of them
   --no-install       do not install QEMU or busybox
   TEST-ARGS          arguments of the test binary: a filter, --list, --exact, --nocapture
 
@@ -77,6 +80,7 @@ impl Request {
             progs: None,
             verdicts: false,
             objects: None,
+            reuse: false,
             test_args: Vec::new(),
         }
     }
@@ -102,6 +106,7 @@ impl Request {
                 "--cpus" => request.cpus = number(flag, &value("a number")?)?,
                 "--progs" => request.progs = Some(PathBuf::from(value("a folder")?)),
                 "--verdicts" => request.verdicts = true,
+                "--reuse" => request.reuse = true,
                 "--objects" => request.objects = Some(PathBuf::from(value("a folder")?)),
                 "--list" => request.list = true,
                 "--no-install" => request.may_install = false,
@@ -117,8 +122,8 @@ impl Request {
         } else if request.verdicts {
             request.kernels = choices("all");
         }
-        if request.objects.is_some() && !request.verdicts {
-            return Err(Failure::Usage("--objects needs --verdicts".to_owned()));
+        if (request.objects.is_some() || request.reuse) && !request.verdicts {
+            return Err(Failure::Usage("--objects and --reuse need --verdicts".to_owned()));
         }
         Ok(request)
     }
@@ -167,7 +172,9 @@ mod tests {
 
     #[test]
     fn invalid_arguments_are_refused() {
-        for line in ["--objects dir", "--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="] {
+        for line in
+            ["--objects dir", "--reuse", "--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="]
+        {
             assert!(matches!(parsed(line), Err(Failure::Usage(_))), "{line}");
         }
     }

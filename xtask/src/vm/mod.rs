@@ -46,7 +46,7 @@ pub fn run(args: &[String]) -> Outcome {
     let (kernels, missing) = kernels(&request);
     if request.verdicts {
         missing.iter().for_each(|error| println!("SKIP {error}"));
-        return verdicts::compare(&kernels, request.objects.as_deref(), request.limit);
+        return verdicts::compare(&kernels, request.objects.as_deref(), request.reuse, request.limit);
     }
     let mut report = Report { problems: missing, ..Report::default() };
     on_all(&kernels, &request, &mut report);
