@@ -15,7 +15,7 @@ pub enum Args {
 pub struct Table {
     pub btf: PathBuf,
     pub objects: PathBuf,
-    /// The output folder: `bench.json`, and profiles below `bench/`.
+    /// The output directory: `bench.json`, and profiles below `bench/`.
     pub out: PathBuf,
     pub instructions: bool,
     pub rounds: Option<usize>,
@@ -24,11 +24,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates the folder for profiles and lists, and returns its path.
-    pub(crate) fn profile_folder(&self) -> Result<PathBuf, String> {
-        let folder = self.out.join("bench");
-        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(folder)
+    /// Creates the directory for profiles and lists, and returns its path.
+    pub(crate) fn profile_dir(&self) -> Result<PathBuf, String> {
+        let dir = self.out.join("bench");
+        fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        Ok(dir)
     }
 }
 
@@ -51,8 +51,8 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
             while let Some(flag) = word() {
                 match &*text(Some(flag))? {
                     "--btf" => table.btf = word().ok_or("--btf needs a file")?.into(),
-                    "--objects" => table.objects = word().ok_or("--objects needs a folder")?.into(),
-                    "--out" => table.out = word().ok_or("--out needs a folder")?.into(),
+                    "--objects" => table.objects = word().ok_or("--objects needs a directory")?.into(),
+                    "--out" => table.out = word().ok_or("--out needs a directory")?.into(),
                     "--instructions" => table.instructions = true,
                     "--rounds" => {
                         let rounds = text(word())?.parse().ok().filter(|n| *n > 0);

@@ -84,11 +84,11 @@ pub fn report_peak(mut args: impl Iterator<Item = OsString>) -> Result<(), Strin
 }
 
 /// Counts the instructions of one run of a job with callgrind: those of a process that runs the job once, minus those of a process
-/// without the job. The profile stays in `folder`.
-pub fn instructions(peer: Peer, run: &Run, folder: &Path) -> Result<u64, String> {
+/// without the job. The profile stays in `dir`.
+pub fn instructions(peer: Peer, run: &Run, dir: &Path) -> Result<u64, String> {
     let count = |times: usize| {
         let name = format!("{}.{}.{times}.callgrind", run.job.key(), peer.name());
-        callgrind(peer, &Run { times, ..run.clone() }, &folder.join(name))
+        callgrind(peer, &Run { times, ..run.clone() }, &dir.join(name))
     };
     let (with, without) = (count(1)?, count(0)?);
     with.checked_sub(without).ok_or_else(|| "a run without the job took more instructions".to_owned())
@@ -126,7 +126,7 @@ fn program_for(peer: Peer, job: Job) -> Result<PathBuf, String> {
     sibling_program(&format!("{prefix}_{}", peer.name()))
 }
 
-/// Returns the path of another program in the folder of this program, where `cargo build --bins` puts all of them.
+/// Returns the path of another program in the directory of this program, where `cargo build --bins` puts all of them.
 pub(crate) fn sibling_program(name: &str) -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|e| e.to_string())?;
     Ok(this.with_file_name(name).with_extension(env::consts::EXE_EXTENSION))

@@ -42,12 +42,12 @@ pub struct Subject {
 }
 
 impl Corpus {
-    /// Finds the objects below `folder` that all `peers` relocate without an error. A peer that fails half way would do less work.
-    pub fn find(target: &Path, folder: &Path, peers: &[Peer]) -> Result<Self, String> {
+    /// Finds the objects below `dir` that all `peers` relocate without an error. A peer that fails half way would do less work.
+    pub fn find(target: &Path, dir: &Path, peers: &[Peer]) -> Result<Self, String> {
         let (mut clean, mut objects, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         let parsed = ours::target(target)?;
         let is_object = |path: &PathBuf| path.to_string_lossy().ends_with(".bpf.o");
-        for path in files_below(folder).into_iter().filter(is_object) {
+        for path in files_below(dir).into_iter().filter(is_object) {
             match try_object(&parsed, target, &path, peers) {
                 Ok(Some((records, true))) => clean.push(Subject { path, records }),
                 Ok(Some((records, false))) => objects.push(Subject { path, records }),
@@ -60,7 +60,7 @@ impl Corpus {
         let candidates = if clean.is_empty() { &objects } else { &clean };
         let nearest = |count: usize| {
             let found = candidates.iter().min_by_key(|o| o.records.abs_diff(count)).cloned();
-            found.ok_or_else(|| format!("{}: no object that all peers can relocate", folder.display()))
+            found.ok_or_else(|| format!("{}: no object that all peers can relocate", dir.display()))
         };
         let (few, many) = (nearest(FEW)?, nearest(MANY)?);
         objects.truncate(OBJECTS);
@@ -86,7 +86,7 @@ fn try_object(
     let bytes = fs::read(path).map_err(|e| failed(&e))?;
     let object = Object::parse(&bytes).map_err(|e| failed(&e))?;
     let has_records = object.ext().is_some_and(|ext| BtfExt::core_relos(ext).next().is_some());
-    if !has_records || object.endian() != target.main().btf.endian() {
+    if !has_records || object.endian() != target.vmlinux().btf.endian() {
         return Ok(None);
     }
     let relocs = object.relocs().map_err(|e| failed(&e))?;

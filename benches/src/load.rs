@@ -63,9 +63,9 @@ pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<Stri
     }
     row.insert("rounds".to_owned(), json!(times.first().map(|t| t.rounds)));
     if args.instructions {
-        let folder = args.profile_folder()?;
+        let dir = args.profile_dir()?;
         let run = Run::new(Job::Load, 1, &corpus);
-        let count = |peer: &Peer| child::instructions(*peer, &run, &folder);
+        let count = |peer: &Peer| child::instructions(*peer, &run, &dir);
         let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
         let all = spread(&peers, found.into_iter().map(|n| n as f64));
         let title = format!("{title}, M instructions");
@@ -75,14 +75,14 @@ pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<Stri
     Ok(vec![row])
 }
 
-/// Returns the objects below a folder that all `peers` load, at most [`OBJECTS`], and the refusals of the others.
+/// Returns the objects below a directory that all `peers` load, at most [`OBJECTS`], and the refusals of the others.
 ///
 /// Skips objects of the other byte order, without programs, and with pinned maps, because pins would stay.
-fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<(Peer, String)>) {
+fn loadable(target: &Path, dir: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<(Peer, String)>) {
     let (mut with_records, mut without, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let is_subject =
         |path: &PathBuf| path.extension().is_some_and(|e| e == "o") && kernel_crashes::may_be_loaded(path);
-    for path in files_below(folder).into_iter().filter(is_subject) {
+    for path in files_below(dir).into_iter().filter(is_subject) {
         let Some(records) = fs::read(&path).ok().and_then(|bytes| record_count_if_loadable(&bytes)) else {
             continue;
         };
@@ -115,6 +115,6 @@ fn try_load(peer: Peer, target: &Path, path: &Path) -> Result<(), String> {
 
 fn write_refused(args: &Table, refused: &[(Peer, String)]) -> Result<(), String> {
     let text: String = refused.iter().map(|(peer, error)| format!("{}: {error}\n", peer.name())).collect();
-    let path = args.profile_folder()?.join("not-loaded.txt");
+    let path = args.profile_dir()?.join("not-loaded.txt");
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -50,7 +50,7 @@ pub fn run(args: &Table) -> Result<(), String> {
     }
     let refused: String =
         corpus.refused.iter().map(|(peer, error)| format!("{}: {error}\n", peer.name())).collect();
-    write_file(&args.profile_folder()?.join("left-out.txt"), &refused)?;
+    write_file(&args.profile_dir()?.join("left-out.txt"), &refused)?;
     rows.extend(print_peaks(peaks(args, &corpus, &peers)?));
     if args.instructions {
         instructions(args, &corpus, &peers, &mut rows)?;
@@ -71,8 +71,8 @@ fn skipped(args: &Table) -> Vec<(Peer, String)> {
 fn describe(corpus: &Corpus, args: &Table) {
     let bytes = fs::metadata(&corpus.target).map_or(0, |meta| meta.len());
     println!("target   {} ({bytes} bytes)", corpus.target.display());
-    let (folder, objects, records) = (args.objects.display(), corpus.objects.len(), corpus.record_count());
-    println!("objects  {folder}: {objects} with {records} records");
+    let (dir, objects, records) = (args.objects.display(), corpus.objects.len(), corpus.record_count());
+    println!("objects  {dir}: {objects} with {records} records");
     let name = |path: &Path| path.strip_prefix(&args.objects).unwrap_or(path).display().to_string();
     println!("few      {} ({} records)", name(&corpus.few.path), corpus.few.records);
     println!("many     {} ({} records)", name(&corpus.many.path), corpus.many.records);
@@ -107,8 +107,8 @@ fn peaks(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<(String, F
     let jobs = [Job::Parse, Job::Few, Job::Many];
     jobs.into_iter().try_for_each(|job| add_row(job.title(corpus), job, 1, corpus))?;
     if corpus.target.starts_with("/sys") {
-        let folder = args.profile_folder()?;
-        let target = folder.join("target.btf");
+        let dir = args.profile_dir()?;
+        let target = dir.join("target.btf");
         let failed = |e| format!("{}: {e}", target.display());
         fs::copy(&corpus.target, &target).map_err(failed)?;
         let copied = Corpus { target: target.clone(), ..corpus.clone() };
@@ -138,17 +138,17 @@ fn instructions(
     peers: &[Peer],
     rows: &mut [Map<String, Value>],
 ) -> Result<(), String> {
-    let folder = args.profile_folder()?;
+    let dir = args.profile_dir()?;
     println!("\n{}", heading("millions of instructions (callgrind)"));
     for (job, row) in Job::TABLE.into_iter().zip(rows) {
         let run = Run::new(job, 1, corpus);
-        let count = |peer: &Peer| child::instructions(*peer, &run, &folder);
+        let count = |peer: &Peer| child::instructions(*peer, &run, &dir);
         let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
         let all = spread(peers, found.into_iter().map(|n| n as f64));
         println!("{}", line(&job.title(corpus), all.map(|f| f.map(|n| n / 1e6)), 2));
         add(row, "instructions", all, "_instructions");
     }
-    println!("profiles: {}", folder.display());
+    println!("profiles: {}", dir.display());
     Ok(())
 }
 

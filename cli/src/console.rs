@@ -11,16 +11,16 @@ use std::{
     process::ExitCode,
 };
 
-/// The exit status of the command. A later variant is worse.
+/// The exit status of the command. If results differ, the largest number counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ExitStatus {
-    /// 0: every relocation resolves, or everything was loaded.
+    /// 0: every relocation resolves, and everything was loaded, written or shown.
     #[default]
-    Resolved,
-    /// 1: a relocation is poisoned or fails, or the kernel refused a program or map.
-    Unresolved,
-    /// 2: the result is unknown, because of bad input or an output that cannot be written.
-    Unknown,
+    Success,
+    /// 1: the object does not fit the kernel. A relocation is poisoned or fails, or the kernel refused a request.
+    Incompatible,
+    /// 2: a result is missing, because of bad input, wrong usage, a lack of permissions, or an output that cannot be written.
+    Error,
     /// The exit status of the user's command in a guest, if it is not 0.
     Command(u8),
 }
@@ -28,9 +28,9 @@ pub(crate) enum ExitStatus {
 impl From<ExitStatus> for ExitCode {
     fn from(status: ExitStatus) -> Self {
         match status {
-            ExitStatus::Resolved => Self::SUCCESS,
-            ExitStatus::Unresolved => Self::from(1),
-            ExitStatus::Unknown => Self::from(2),
+            ExitStatus::Success => Self::SUCCESS,
+            ExitStatus::Incompatible => Self::from(1),
+            ExitStatus::Error => Self::from(2),
             ExitStatus::Command(code) => Self::from(code),
         }
     }
@@ -50,18 +50,19 @@ impl Console<'_> {
         self.exit = self.exit.max(status);
     }
 
-    /// Reports bad input on stderr, in one line.
-    pub(crate) fn error(&mut self, bad: &BadInput) -> io::Result<()> {
-        self.raise_exit(ExitStatus::Unknown);
+    /// Reports bad input in one line on stderr, and raises the exit status to [`ExitStatus::Error`]. For commands that write their
+    /// own JSON line about the input.
+    pub(crate) fn report_error_on_stderr(&mut self, bad: &BadInput) -> io::Result<()> {
+        self.raise_exit(ExitStatus::Error);
         self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))
     }
 
-    /// Reports bad input on stderr in one line. If the format is JSON, stdout gets a line, too.
-    pub(crate) fn fail(&mut self, bad: &BadInput) -> io::Result<()> {
+    /// Reports bad input as [`Self::report_error_on_stderr`] does. In the JSON format, prints a line with the error on stdout as well.
+    pub(crate) fn report_error(&mut self, bad: &BadInput) -> io::Result<()> {
         if self.format == Format::Json {
             self.out.json(&Failure::new(bad))?;
         }
-        self.error(bad)
+        self.report_error_on_stderr(bad)
     }
 
     /// Prints a note on stderr. The exit status does not change.

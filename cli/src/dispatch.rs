@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         out: Printer::new(&mut *out, out_has_colour),
         err: Printer::new(&mut err, err_has_colour),
         format: args.command.format(),
-        exit: ExitStatus::Resolved,
+        exit: ExitStatus::Success,
     };
     let result = match &args.command {
         Command::Check(c) => cmd::check::run(&mut console, c),

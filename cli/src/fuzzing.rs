@@ -17,7 +17,7 @@ pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let mut found: Vec<_> = selection.bad.iter().map(|source| Err(source.bad.to_string())).collect();
     for source in &selection.sources {
         let _note: Option<String> = selection.visit_kernels(source, &mut |kernel| {
-            let size = kernel.map(|kernel| kernel.target.main().btf.as_bytes().len());
+            let size = kernel.map(|kernel| kernel.target.vmlinux().btf.as_bytes().len());
             found.push(size.map_err(|bad| bad.to_string()));
             ControlFlow::Continue(())
         });

@@ -1,4 +1,4 @@
-//! `core-relo`: on which kernels will this BPF object load, and if not, why?
+//! The command `core-relo`: checks whether BPF objects fit the types of kernels, explains why not, and loads objects.
 //!
 //! `args` parses the arguments, `dispatch` calls a command of `cmd`. Commands read files through `input` and print through
 //! `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
@@ -16,6 +16,8 @@ mod json;
 mod kernel_objects;
 mod output;
 mod process;
+#[cfg_attr(not(test), expect(dead_code, reason = "`check` does not write reports yet"))]
+mod report;
 mod stable_hash;
 mod text;
 
@@ -31,15 +33,15 @@ pub fn main() -> ExitCode {
     diagnostics::init_panic_hook();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     diagnostics::init_log(args.verbose);
-    if let Err(e) = signals::report_file_size_limit() {
+    if let Err(e) = signals::catch_file_size_signal() {
         diagnostics::report(&e.into());
-        return ExitStatus::Unknown.into();
+        return ExitStatus::Error.into();
     }
     match dispatch::run(&args) {
         Ok(exit) => exit.into(),
         Err(e) => {
             diagnostics::report(&BadInput::new("stdout", e));
-            ExitStatus::Unknown.into()
+            ExitStatus::Error.into()
         }
     }
 }

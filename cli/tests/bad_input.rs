@@ -8,16 +8,16 @@ use common::{Run, demo, prebuilt, run_in};
 use core_relo::{Endian, TypeId, btf::Builder};
 use std::{ffi::OsStr, fs, path::PathBuf};
 
-/// A temporary folder with the object of the demo and one kernel. Tests add bad files.
-struct Folder(tempfile::TempDir);
+/// A temporary directory with the object of the demo and one kernel. Tests add bad files.
+struct Directory(tempfile::TempDir);
 
-impl Folder {
+impl Directory {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for name in ["exec.bpf.o", "linux-6.1.btf"] {
-            fs::copy(demo().join(name), folder.path().join(name)).unwrap();
+            fs::copy(demo().join(name), dir.path().join(name)).unwrap();
         }
-        Self(folder)
+        Self(dir)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -56,10 +56,10 @@ fn expect(run: &Run, name: &str, text: &str) {
 
 #[test]
 fn files_that_are_no_bpf_objects_are_refused() {
-    let f = Folder::new();
+    let f = Directory::new();
     f.write("text", "hello");
     f.write("empty", "");
-    fs::create_dir(f.path("folder")).unwrap();
+    fs::create_dir(f.path("directory")).unwrap();
     common::pipe(&f.path("pipe"));
     let object = fs::read(f.path("exec.bpf.o")).unwrap();
     f.write("truncated.o", &object[..1000]);
@@ -73,7 +73,7 @@ fn files_that_are_no_bpf_objects_are_refused() {
     for (name, what) in [
         ("text", "not an ELF file"),
         ("empty", "is empty"),
-        ("folder", "no BPF object in it"),
+        ("directory", "no BPF object in it"),
         ("truncated.o", "truncated"),
         ("stub.o", "truncated"),
         ("elf32.o", "32-bit"),
@@ -103,7 +103,7 @@ fn without_section(object: &[u8], section: &[u8]) -> Vec<u8> {
 
 #[test]
 fn objects_without_btf_are_refused() {
-    let f = Folder::new();
+    let f = Directory::new();
     let object = fs::read(f.path("exec.bpf.o")).unwrap();
     let no_btf = without_section(&object, b".BTF");
     f.write("nobtf.o", &no_btf);
@@ -114,7 +114,7 @@ fn objects_without_btf_are_refused() {
 
 #[test]
 fn damaged_btf_is_refused() {
-    let f = Folder::new();
+    let f = Directory::new();
     let mut btf = fs::read(f.path("linux-6.1.btf")).unwrap();
     f.write("short.btf", &btf[..btf.len() / 2]);
     f.bad_kernel("short.btf", "truncated: its header says ");
@@ -139,7 +139,7 @@ fn damaged_btf_is_refused() {
 
 #[test]
 fn an_unsupported_btf_header_is_refused() {
-    let f = Folder::new();
+    let f = Directory::new();
     let mut bytes = vec![0; 224];
     bytes[..4].copy_from_slice(&[0x9f, 0xeb, 1, 0]);
     for (name, version, len) in [("none.btf", 1, 0), ("four.btf", 1, 4), ("version.btf", 2, 0)] {
@@ -154,7 +154,7 @@ fn an_unsupported_btf_header_is_refused() {
 #[test]
 fn a_decompression_bomb_is_refused() {
     use std::io::Write as _;
-    let f = Folder::new();
+    let f = Directory::new();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&vec![0; 80 << 20]).unwrap();
     f.write("bomb.gz", packed.finish().unwrap());
@@ -163,15 +163,15 @@ fn a_decompression_bomb_is_refused() {
 
 #[test]
 fn huge_files_are_not_read() {
-    let f = Folder::new();
+    let f = Directory::new();
     fs::File::create(f.path("huge")).unwrap().set_len(1 << 40).unwrap();
     f.bad_object("huge", "at most");
     f.bad_kernel("huge", "at most");
 }
 
 #[test]
-fn folders_are_searched_for_kernels() {
-    let f = Folder::new();
+fn directories_are_searched_for_kernels() {
+    let f = Directory::new();
     fs::create_dir(f.path("nothing")).unwrap();
     f.bad_kernel("nothing", "contains no kernel");
     f.write("nothing/README.md", "not BTF, and not meant to be");
@@ -192,7 +192,7 @@ fn folders_are_searched_for_kernels() {
 
 #[test]
 fn a_kernel_of_the_other_byte_order_is_refused() {
-    let f = Folder::new();
+    let f = Directory::new();
     let big = prebuilt("../eb/fields/basic.bpf.o");
     let object = prebuilt("fields/basic.bpf.o");
     let args = [OsStr::new("check"), object.as_os_str(), OsStr::new("--btf"), big.as_os_str()];
@@ -204,7 +204,7 @@ fn a_kernel_of_the_other_byte_order_is_refused() {
 #[test]
 fn an_unreadable_file_is_named() {
     use std::os::unix::fs::PermissionsExt as _;
-    let f = Folder::new();
+    let f = Directory::new();
     f.write("secret.o", "");
     fs::set_permissions(f.path("secret.o"), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(f.path("secret.o")).is_ok() {
@@ -216,7 +216,7 @@ fn an_unreadable_file_is_named() {
 
 #[test]
 fn control_characters_in_names_are_escaped() {
-    let f = Folder::new();
+    let f = Directory::new();
     let run = f.run(["check", "new\nline\x1b[31m"]);
     assert_eq!((run.exit, run.err.lines().count()), (2, 1));
     assert!(!run.err.contains('\x1b'));
@@ -224,7 +224,7 @@ fn control_characters_in_names_are_escaped() {
 
 #[test]
 fn missing_programs_relocations_and_types_are_named() {
-    let f = Folder::new();
+    let f = Directory::new();
     let target = ["--btf", "linux-6.1.btf"];
     for (args, what) in [
         (&["plan", "exec.bpf.o", "--program", "nosuch"][..], "no program `nosuch`; it has flags_of"),
@@ -244,7 +244,7 @@ fn missing_programs_relocations_and_types_are_named() {
 
 #[test]
 fn every_truncated_object_and_kernel_is_refused() {
-    let f = Folder::new();
+    let f = Directory::new();
     for name in ["exec.bpf.o", "linux-6.1.btf"] {
         let whole = fs::read(f.path(name)).unwrap();
         for len in (0..whole.len()).step_by(whole.len() / 40) {

@@ -13,12 +13,12 @@ fn link(out: &Path, objects: &[&str]) -> common::Run {
 
 #[test]
 fn a_linked_object_can_be_inspected_and_linked_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let (out, again) = (folder.path().join("out.o"), folder.path().join("again.o"));
+    let dir = tempfile::tempdir().unwrap();
+    let (out, again) = (dir.path().join("out.o"), dir.path().join("again.o"));
     let run = link(&out, &["calls_a.bpf.o", "calls_b.bpf.o", "calls_c.bpf.o"]);
     assert_eq!((run.exit, &*run.err), (0, ""), "{}", run.out);
     assert!(run.out.contains("3 objects, 2 programs, 6 subprograms, 0 maps"), "{}", run.out);
-    let inspected = run_in(folder.path(), ["inspect", "out.o", "--format", "json"]).lines();
+    let inspected = run_in(dir.path(), ["inspect", "out.o", "--format", "json"]).lines();
     assert_eq!(inspected[0]["externs"].as_array().unwrap().len(), 0);
     assert_eq!(link(&again, &[text(&out)]).exit, 0);
     assert_eq!(fs::read(&out).unwrap().len(), fs::read(&again).unwrap().len());
@@ -26,21 +26,21 @@ fn a_linked_object_can_be_inspected_and_linked_again() {
 
 #[test]
 fn undefined_symbols_are_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = link(&folder.path().join("out.o"), &["extern_a.bpf.o"]);
+    let dir = tempfile::tempdir().unwrap();
+    let run = link(&dir.path().join("out.o"), &["extern_a.bpf.o"]);
     assert_eq!(run.exit, 0);
     assert!(run.err.contains("`counter`") && run.err.contains("`bump`"), "{}", run.err);
 }
 
 #[test]
 fn a_failed_link_prints_one_line_and_writes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.o");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.o");
     for (group, message) in [
         ("bad_strong", "symbol `mine`: the symbol is also defined in bad_strong_a.bpf.o"),
         ("bad_type", "member 1: `z` at bit 32, expected `y` at bit 32"),
         ("bad_map", "symbol `table`: the map definition differs from bad_map_a.bpf.o: max_entries"),
-        ("bad_license", "section `license`: the contents differ from the files before"),
+        ("bad_license", "section `license`: the contents differ from earlier files"),
         ("bad_section", "symbol `CONFIG_HZ`: section `.ksyms`, expected the section in bad_section_a.bpf.o"),
     ] {
         let (a, b) = (format!("{group}_a.bpf.o"), format!("{group}_b.bpf.o"));

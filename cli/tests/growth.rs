@@ -24,7 +24,7 @@ use std::{
 const COUNT: usize = 600;
 const TIMES: usize = 4;
 
-/// The largest allowed exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
+/// The maximum exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
 const MAX_EXPONENT: f64 = 1.1;
 
 /// Instructions for the start of the process, which do not count.
@@ -35,8 +35,8 @@ fn the_work_of_every_command_is_nearly_linear() {
     if let Err(why) = process::Command::new("valgrind").arg("--version").output() {
         return skip("growth", &format!("valgrind does not run: {why}"));
     }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let program = &without_debug_info(folder.path());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let program = &without_debug_info(dir.path());
     let only = std::env::var("CORE_RELO_GROWTH").unwrap_or_default();
     let dimensions: Vec<_> = dimensions().into_iter().filter(|d| d.name.contains(&*only)).collect();
     assert!(!dimensions.is_empty(), "no dimension has `{only}` in its name");
@@ -44,7 +44,7 @@ fn the_work_of_every_command_is_nearly_linear() {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(dimension) = dimensions.get(next.fetch_add(1, Relaxed)) {
-            let within = folder.path().join(dimension.name.replace(' ', "-"));
+            let within = dir.path().join(dimension.name.replace(' ', "-"));
             match find_superlinear(program, dimension, &within) {
                 Ok(found) => failed.lock().expect("no panic").extend(found),
                 Err(why) => failed.lock().expect("no panic").push(format!("{}: {why}", dimension.name)),
@@ -60,8 +60,8 @@ fn the_work_of_every_command_is_nearly_linear() {
 }
 
 /// Returns a stripped copy of the command, which valgrind starts faster, or the command itself without `strip`.
-fn without_debug_info(folder: &Path) -> PathBuf {
-    let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), folder.join("core-relo"));
+fn without_debug_info(dir: &Path) -> PathBuf {
+    let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), dir.join("core-relo"));
     let strip = process::Command::new("strip").arg("-g").arg("-o").arg(&copy).arg(&command).status();
     if strip.is_ok_and(|status| status.success()) { copy } else { command }
 }
@@ -87,9 +87,9 @@ impl Form {
 }
 
 /// Returns a report for each command whose work grows too fast with a dimension.
-fn find_superlinear(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
+fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result<Vec<String>, String> {
     let counted = |n: usize, forms: &[Form]| {
-        let within = folder.join(n.to_string());
+        let within = dir.join(n.to_string());
         let input = (dimension.build)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         let count = |form: &Form| {
             let counted = instructions(program, *form, &form.command.args(&input, form.is_json), &within);
@@ -125,8 +125,8 @@ fn find_superlinear(program: &Path, dimension: &Dimension, folder: &Path) -> Res
 }
 
 /// Returns the instructions of a run in all its threads.
-fn instructions(program: &Path, form: Form, words: &[OsString], folder: &Path) -> Result<u64, String> {
-    let (log, error) = (folder.join("valgrind.log"), |e: io::Error| e.to_string());
+fn instructions(program: &Path, form: Form, words: &[OsString], dir: &Path) -> Result<u64, String> {
+    let (log, error) = (dir.join("valgrind.log"), |e: io::Error| e.to_string());
     let run = process::Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(format!("--log-file={}", log.display()))

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, ffi::OsStr, fmt::Debug, fs, os::fd::AsFd as _, 
 use tempfile::TempDir;
 
 /// Writes an object in which every occurrence of a name is replaced by another name of the same length.
-fn renamed(folder: &TempDir, object: &str, from: &str, to: &str) -> PathBuf {
+fn renamed(dir: &TempDir, object: &str, from: &str, to: &str) -> PathBuf {
     assert_eq!(from.len(), to.len());
     let mut bytes = fs::read(prebuilt(object)).unwrap();
     let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
@@ -20,7 +20,7 @@ fn renamed(folder: &TempDir, object: &str, from: &str, to: &str) -> PathBuf {
     for at in places {
         bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
     }
-    let path = folder.path().join("hostile.bpf.o");
+    let path = dir.path().join("hostile.bpf.o");
     fs::write(&path, bytes).unwrap();
     path
 }
@@ -93,8 +93,8 @@ fn strings(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
 
 #[test]
 fn each_string_of_an_object_is_escaped_wherever_it_is_printed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("hostile.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hostile.bpf.o");
     let path = text(&path);
     let mut escaped = 0;
     for object in ["live/maps.bpf.o", "live/core.bpf.o"] {
@@ -125,8 +125,8 @@ fn each_string_of_an_object_is_escaped_wherever_it_is_printed() {
 
 #[test]
 fn a_hostile_global_name_is_escaped_in_text_and_exact_in_json() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = renamed(&folder, "live/globals.bpf.o", "only_pid", "\x1b\u{9b}\u{202e}\x7f_");
+    let dir = tempfile::tempdir().unwrap();
+    let path = renamed(&dir, "live/globals.bpf.o", "only_pid", "\x1b\u{9b}\u{202e}\x7f_");
     let path = text(&path);
     let shown = check_text(&["inspect", path]);
     let lines = check_json(&["inspect", path]);
@@ -137,17 +137,17 @@ fn a_hostile_global_name_is_escaped_in_text_and_exact_in_json() {
 
 #[test]
 fn paths_and_arguments_are_escaped() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let name = format!("{}.bpf.o", hostile(40));
-    let object = folder.path().join(&name);
+    let object = dir.path().join(&name);
     fs::copy(prebuilt("live/core.bpf.o"), &object).unwrap();
-    let kernels = folder.path().join(hostile(20));
+    let kernels = dir.path().join(hostile(20));
     fs::create_dir(&kernels).unwrap();
     fs::copy(demo().join("linux-6.12.btf"), kernels.join(hostile(30))).unwrap();
     fs::write(kernels.join("broken"), "no BTF").unwrap();
     let (object, kernels) = (text(&object), text(&kernels));
-    let patched = folder.path().join(format!("{}.o", hostile(25)));
-    let results = folder.path().join(hostile(35));
+    let patched = dir.path().join(format!("{}.o", hostile(25)));
+    let results = dir.path().join(hostile(35));
     let evil = hostile(30);
     for args in [
         &["inspect", object][..],
@@ -177,13 +177,13 @@ fn paths_and_arguments_are_escaped() {
 
 #[test]
 fn names_of_an_object_are_escaped_by_every_command_that_shows_them() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for (object, from, to) in [
         ("live/kprobe.bpf.o", "do_sys_openat2", "\u{7}\x1b[2J\nforged__"),
         ("live/maps.bpf.o", "queue", "\u{7}\x1b\nµ"),
         ("live/core.bpf.o", "Dual MIT/GPL", "Du\u{7}\x1b\nforged_"),
     ] {
-        let path = renamed(&folder, object, from, to);
+        let path = renamed(&dir, object, from, to);
         let path = text(&path);
         let kernel = ["--btf", "linux-6.12.btf"];
         let without_kernel = |args: &[&str]| check_text(&[args, &[path]].concat());
@@ -209,8 +209,8 @@ fn names_of_an_object_are_escaped_by_every_command_that_shows_them() {
 
 #[test]
 fn names_of_archive_members_are_escaped() {
-    let folder = tempfile::tempdir().unwrap();
-    let (archive, results) = (folder.path().join("kernels.tar"), folder.path().join("results"));
+    let dir = tempfile::tempdir().unwrap();
+    let (archive, results) = (dir.path().join("kernels.tar"), dir.path().join("results"));
     let good = fs::read(demo().join("linux-6.12.btf")).unwrap();
     let mut builder = tar::Builder::new(Vec::new());
     for (name, bytes) in [(hostile(30), &*good), (format!("{}/{}", hostile(20), hostile(50)), b"no BTF")] {
@@ -237,8 +237,8 @@ fn names_of_archive_members_are_escaped() {
 
 #[test]
 fn values_of_a_configuration_are_escaped() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join(".config");
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join(".config");
     let object = prebuilt("live/kconfig.bpf.o");
     // A line ends with the value.
     let value = hostile(40).replace('\n', "");
@@ -281,13 +281,13 @@ fn names_of_pins_are_escaped() {
     let Some(types) = fixture::types() else { return };
     let map = fixture::typed_map(&types, fixture::HASH, "events");
     let program = fixture::program(&types, &map, "hostile_pin");
-    let folder = PathBuf::from("/sys/fs/bpf").join(hostile(20));
-    fs::create_dir(&folder).unwrap();
-    let (map_pin, program_pin) = (folder.join(hostile(40)), folder.join(hostile(41)));
+    let dir = PathBuf::from("/sys/fs/bpf").join(hostile(20));
+    fs::create_dir(&dir).unwrap();
+    let (map_pin, program_pin) = (dir.join(hostile(40)), dir.join(hostile(41)));
     sys::obj_pin(map.as_fd(), &map_pin).unwrap();
     sys::obj_pin(&program, &program_pin).unwrap();
     let object = prebuilt("live/pinned.bpf.o");
-    let (missing, other) = (folder.join(hostile(42)), folder.join(hostile(43)));
+    let (missing, other) = (dir.join(hostile(42)), dir.join(hostile(43)));
     for args in [
         &["map", "list"][..],
         &["map", "show", "--pinned", text(&map_pin)],

@@ -128,8 +128,8 @@ fn inspect_lists_variables_with_their_types() {
 
 #[test]
 fn patch_lines_match_the_schema() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.o");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.o");
     let args = ["patch", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json", "-o"];
     let lines = run(args.iter().map(std::ffi::OsStr::new).chain([out.as_os_str()])).lines();
     assert_eq!(lines.len(), 1);
@@ -138,8 +138,8 @@ fn patch_lines_match_the_schema() {
 
 #[test]
 fn gen_object_lines_match_the_schema() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.o");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.o");
     let args = ["gen", "object", common::text(&out), "extern_a.bpf.o", "extern_b.bpf.o", "--format", "json"];
     let lines = run_in(&prebuilt("link"), args).lines();
     assert_eq!(lines.len(), 1);

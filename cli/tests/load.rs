@@ -130,8 +130,8 @@ fn a_refusal_names_program_line_and_reason() {
     if !may_load() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let object = folder.path().join("bad.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join("bad.bpf.o");
     // The instruction before each `exit` becomes `r0 = r9`. No instruction sets r9.
     let mut bytes = fs::read(prebuilt("live/globals.bpf.o")).unwrap();
     let exit = [0x95u8, 0, 0, 0, 0, 0, 0, 0];
@@ -162,8 +162,8 @@ fn a_program_is_run_on_data() {
     let object = prebuilt("live/xdp.bpf.o");
     let names = run(["load", text(&object), "--dry-run", "--format", "json"]).lines();
     let name = names[0]["programs"][0]["name"].as_str().unwrap().to_owned();
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("packet.out");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("packet.out");
     let args = ["run", text(&object), "--program", &name, "--data-out", text(&out), "--format", "json"];
     let shown = run(args);
     assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
@@ -180,8 +180,8 @@ fn run_returns_the_written_context() {
         return;
     }
     let object = prebuilt("live/syscall.bpf.o");
-    let folder = tempfile::tempdir().unwrap();
-    let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+    let dir = tempfile::tempdir().unwrap();
+    let (before, after) = (dir.path().join("before"), dir.path().join("after"));
     let numbers = |n: [u64; 3]| n.map(|n| Endian::native().u64_bytes(n)).concat();
     fs::write(&before, numbers([2, 3, 0])).unwrap();
     let args =
@@ -200,12 +200,12 @@ fn pins_are_all_or_none() {
         return;
     }
     let object = prebuilt("live/globals.bpf.o");
-    let folder = tempfile::tempdir().unwrap();
-    let shown = load(&[text(&object), "--pin", text(&folder.path().join("pins"))]);
+    let dir = tempfile::tempdir().unwrap();
+    let shown = load(&[text(&object), "--pin", text(&dir.path().join("pins"))]);
     assert_eq!(shown.exit, 1, "{}", shown.err);
     assert!(shown.out.contains("bpffs"), "{}", shown.out);
-    assert!(!Path::new(&folder.path().join("pins")).exists(), "a failed pin leaves nothing");
-    let pins = folder.path().join("pins");
+    assert!(!Path::new(&dir.path().join("pins")).exists(), "a failed pin leaves nothing");
+    let pins = dir.path().join("pins");
     let args = [text(&object), "--pin", text(&pins), "--format", "json"];
     let error = error_of(&load(&args));
     assert_eq!((&error["stage"], &error["program"]), (&"pin".into(), &serde_json::Value::Null));
@@ -235,8 +235,8 @@ fn a_failed_attach_names_the_program_and_the_errno() {
     while let Some(at) = bytes.windows(from.len()).position(|w| w == from) {
         bytes[at..at + to.len()].copy_from_slice(to);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let object = folder.path().join("no_such.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join("no_such.bpf.o");
     fs::write(&object, &bytes).unwrap();
     let error = error_of(&load(&[text(&object), "--attach", "--format", "json"]));
     assert_eq!((&error["stage"], &error["errno_name"]), (&"attach".into(), &"ENOENT".into()));

@@ -58,8 +58,8 @@ fn pinned_map() -> u32 {
 
 /// Returns all pins in the bpffs, without the kernel's own files.
 fn pins() -> Vec<PathBuf> {
-    fn pins_below(folder: &Path, all: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap().flatten().filter(|e| e.path().extension().is_none()) {
+    fn pins_below(dir: &Path, all: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap().flatten().filter(|e| e.path().extension().is_none()) {
             if entry.path().is_dir() {
                 pins_below(&entry.path(), all);
             }
@@ -100,7 +100,7 @@ fn a_load_that_cannot_be_reported_or_pinned_leaves_nothing() {
         return;
     }
     let pinned = prebuilt("live/pinned.bpf.o");
-    // The parent folder does not exist.
+    // The parent directory does not exist.
     let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/a/b"]).output().unwrap();
     assert_eq!(shown.status.code(), Some(1), "{shown:?}");
     assert!(pins().is_empty(), "{:?}", pins());
@@ -193,9 +193,9 @@ fn clear() {
 }
 
 /// A pipe that nobody reads and that takes no more bytes.
-fn full_pipe(folder: &Path) -> fs::File {
+fn full_pipe(dir: &Path) -> fs::File {
     const O_NONBLOCK: i32 = 0o4000;
-    let path = folder.join("pipe");
+    let path = dir.join("pipe");
     pipe(&path);
     let open = |flags| fs::File::options().read(true).write(true).custom_flags(flags).open(&path).unwrap();
     let mut filling = open(O_NONBLOCK);
@@ -234,8 +234,8 @@ fn a_signal_ends_a_command_whose_output_nobody_reads() {
     let (pinned, globals, attached) =
         (prebuilt("live/pinned.bpf.o"), prebuilt("live/globals.bpf.o"), prebuilt("live/raw_tp.bpf.o"));
     let (pinned, globals, attached) = (text(&pinned), text(&globals), text(&attached));
-    let folder = tempfile::tempdir().unwrap();
-    let full = full_pipe(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let full = full_pipe(dir.path());
     for args in [
         &["load", globals][..],
         &["load", "--format", "json", globals],

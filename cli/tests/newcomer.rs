@@ -1,4 +1,4 @@
-//! First attempts of a new user: folders that have other files too, standard input, pipes, `| head`, sizes with a suffix, ids.
+//! First attempts of a new user: directories that have other files too, standard input, pipes, `| head`, sizes with a suffix, ids.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -14,28 +14,28 @@ use std::{
 
 const BIN: &str = env!("CARGO_BIN_EXE_core-relo");
 
-/// Returns a folder with the demo's object and kernels.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+/// Returns a directory with the demo's object and kernels.
+fn dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
     for name in ["exec.bpf.o", "linux-5.10.btf", "linux-6.1.btf"] {
-        fs::copy(demo().join(name), folder.path().join(name)).unwrap();
+        fs::copy(demo().join(name), dir.path().join(name)).unwrap();
     }
-    folder
+    dir
 }
 
-/// Writes a file, and creates its folder.
-fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-    let path = folder.join(name);
+/// Writes a file, and creates its directory.
+fn write(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = dir.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, bytes).unwrap();
     path
 }
 
 /// Runs a script of bash, in which `core-relo` is the command. The script ends after a minute at the latest.
-fn script(folder: &Path, script: &str) -> Run {
+fn script(dir: &Path, script: &str) -> Run {
     let path = Path::new(BIN).parent().unwrap().display().to_string();
     let mut command = Command::new("timeout");
-    command.args(["60", "bash", "-c", script]).current_dir(folder).env_remove("RUST_LOG");
+    command.args(["60", "bash", "-c", script]).current_dir(dir).env_remove("RUST_LOG");
     let paths = std::env::var("PATH").unwrap();
     let Output { status, stdout, stderr } = command.env("PATH", format!("{path}:{paths}")).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -43,9 +43,9 @@ fn script(folder: &Path, script: &str) -> Run {
 }
 
 /// Runs the command with these bytes as standard input.
-fn run_with_stdin(folder: &Path, args: &[&str], stdin: &[u8]) -> Run {
+fn run_with_stdin(dir: &Path, args: &[&str], stdin: &[u8]) -> Run {
     let mut command = Command::new(BIN);
-    command.args(args).current_dir(folder).env_remove("RUST_LOG");
+    command.args(args).current_dir(dir).env_remove("RUST_LOG");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A command that has ended reads no more.
@@ -57,9 +57,9 @@ fn run_with_stdin(folder: &Path, args: &[&str], stdin: &[u8]) -> Run {
 
 #[test]
 fn files_in_boot_that_are_no_kernels_are_skipped() {
-    let folder = folder();
-    fs::create_dir(folder.path().join("boot")).unwrap();
-    fs::copy(demo().join("linux-6.1.btf"), folder.path().join("boot/vmlinuz-6.1.0-18-amd64")).unwrap();
+    let dir = dir();
+    fs::create_dir(dir.path().join("boot")).unwrap();
+    fs::copy(demo().join("linux-6.1.btf"), dir.path().join("boot/vmlinuz-6.1.0-18-amd64")).unwrap();
     let others = [
         "boot/System.map-6.1.0-18-amd64",
         "boot/config-6.1.0-18-amd64",
@@ -72,9 +72,9 @@ fn files_in_boot_that_are_no_kernels_are_skipped() {
         "boot/loader/entries/6.1.conf",
     ];
     for name in others {
-        write(folder.path(), name, "not a kernel");
+        write(dir.path(), name, "not a kernel");
     }
-    let check = |args: &[&str]| run_in(folder.path(), [&["check", "exec.bpf.o", "--btf"], args].concat());
+    let check = |args: &[&str]| run_in(dir.path(), [&["check", "exec.bpf.o", "--btf"], args].concat());
     let run = check(&["boot"]);
     assert_eq!((run.exit, &*run.err, run.out.lines().count()), (0, "", 1), "{}", run.out);
     let logged = check(&["boot", "-v"]);
@@ -90,87 +90,84 @@ fn files_in_boot_that_are_no_kernels_are_skipped() {
 
 #[test]
 fn objects_and_kernels_come_from_standard_input() {
-    let folder = folder();
-    let object = fs::read(folder.path().join("exec.bpf.o")).unwrap();
-    let kernel = fs::read(folder.path().join("linux-6.1.btf")).unwrap();
+    let dir = dir();
+    let object = fs::read(dir.path().join("exec.bpf.o")).unwrap();
+    let kernel = fs::read(dir.path().join("linux-6.1.btf")).unwrap();
     for command in ["check", "plan", "explain", "inspect"] {
         let kernels: &[&str] = if command == "inspect" { &[] } else { &["--btf", "linux-6.1.btf"] };
-        let named = run_in(folder.path(), [&[command, "exec.bpf.o"], kernels].concat());
+        let named = run_in(dir.path(), [&[command, "exec.bpf.o"], kernels].concat());
         for stdin in ["-", "/dev/stdin", "/dev/fd/0"] {
             let args = [&[command, stdin], kernels].concat();
-            let run = run_with_stdin(folder.path(), &args, &object);
+            let run = run_with_stdin(dir.path(), &args, &object);
             // The columns of `check` depend on the length of the name.
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             let expected = words(&named.out.replace("exec.bpf.o", stdin));
             assert_eq!((run.exit, &*run.err, words(&run.out)), (named.exit, "", expected), "{args:?}");
         }
     }
-    let run = run_with_stdin(folder.path(), &["check", "exec.bpf.o", "--btf", "-"], &kernel);
+    let run = run_with_stdin(dir.path(), &["check", "exec.bpf.o", "--btf", "-"], &kernel);
     assert_eq!((run.exit, &*run.err, run.out.lines().count()), (0, "", 1), "{}", run.out);
-    let empty = run_with_stdin(folder.path(), &["check", "-", "--btf", "linux-6.1.btf"], b"");
+    let empty = run_with_stdin(dir.path(), &["check", "-", "--btf", "linux-6.1.btf"], b"");
     assert!(empty.exit == 2 && empty.err.starts_with("core-relo: -: is empty"), "{}", empty.err);
     // A file as standard input, and a device.
-    let run = script(folder.path(), "core-relo check - --btf linux-6.1.btf < exec.bpf.o");
+    let run = script(dir.path(), "core-relo check - --btf linux-6.1.btf < exec.bpf.o");
     assert_eq!((run.exit, &*run.err), (0, ""), "{}", run.out);
-    let run = script(folder.path(), "core-relo check - --btf linux-6.1.btf < /dev/zero");
+    let run = script(dir.path(), "core-relo check - --btf linux-6.1.btf < /dev/zero");
     assert!(run.exit == 2 && run.err.contains("-: is a device, pipe or socket"), "{}", run.err);
 }
 
 #[test]
 fn process_substitutions_are_read() {
-    let folder = folder();
+    let dir = dir();
     for (command, exit) in [("check", 0), ("plan", 0), ("explain", 0)] {
-        let run = script(
-            folder.path(),
-            &format!("core-relo {command} <(cat exec.bpf.o) --btf <(cat linux-6.1.btf)"),
-        );
+        let run =
+            script(dir.path(), &format!("core-relo {command} <(cat exec.bpf.o) --btf <(cat linux-6.1.btf)"));
         assert_eq!((run.exit, &*run.err), (exit, ""), "{}", run.out);
         assert!(run.out.contains("/dev/fd/"), "{}", run.out);
     }
-    let run = script(folder.path(), "core-relo check exec.bpf.o --btf <(gzip -c linux-6.1.btf)");
+    let run = script(dir.path(), "core-relo check exec.bpf.o --btf <(gzip -c linux-6.1.btf)");
     assert_eq!((run.exit, &*run.err), (0, ""), "{}", run.out);
-    let run = script(folder.path(), "core-relo inspect <(cat exec.bpf.o)");
+    let run = script(dir.path(), "core-relo inspect <(cat exec.bpf.o)");
     assert!(run.exit == 0 && run.out.contains("Programs"), "{}", run.out);
     let both = "core-relo plan exec.bpf.o exec.bpf.o --btf <(cat linux-6.1.btf) --format json";
-    assert_eq!(script(folder.path(), both).exit, 0, "a kernel is read once for all objects");
+    assert_eq!(script(dir.path(), both).exit, 0, "a kernel is read once for all objects");
 }
 
 #[test]
 fn streams_have_the_limits_of_files() {
-    let folder = folder();
-    let run = script(folder.path(), "core-relo check exec.bpf.o --max-bytes 1K --btf <(cat linux-6.1.btf)");
+    let dir = dir();
+    let run = script(dir.path(), "core-relo check exec.bpf.o --max-bytes 1K --btf <(cat linux-6.1.btf)");
     assert!(run.exit == 2 && run.err.contains("has more than 1024 bytes"), "{}", run.err);
-    let run = script(folder.path(), "core-relo inspect - < <(head -c 300M /dev/zero)");
+    let run = script(dir.path(), "core-relo inspect - < <(head -c 300M /dev/zero)");
     assert!(run.exit == 2 && run.err.contains("-: has more than 268435456 bytes"), "{}", run.err);
     // Another run would take the next pipe of this name for the same kernel.
     let resume = "core-relo check exec.bpf.o --btf <(cat linux-6.1.btf) --resume results.jsonl";
-    let run = script(folder.path(), resume);
-    assert!(run.exit == 2 && run.err.contains("another run would not know it again"), "{}", run.err);
-    assert!(!folder.path().join("results.jsonl").exists());
+    let run = script(dir.path(), resume);
+    assert!(run.exit == 2 && run.err.contains("is standard input or a pipe"), "{}", run.err);
+    assert!(!dir.path().join("results.jsonl").exists());
 }
 
 #[test]
-fn a_folder_stands_for_the_objects_in_it() {
-    let folder = folder();
-    let object = fs::read(folder.path().join("exec.bpf.o")).unwrap();
-    write(folder.path(), "build/b.bpf.o", &object);
-    write(folder.path(), "build/deep/a.o", &object);
-    write(folder.path(), "build/a.c", "int main(void);");
+fn a_directory_stands_for_the_objects_in_it() {
+    let dir = dir();
+    let object = fs::read(dir.path().join("exec.bpf.o")).unwrap();
+    write(dir.path(), "build/b.bpf.o", &object);
+    write(dir.path(), "build/deep/a.o", &object);
+    write(dir.path(), "build/a.c", "int main(void);");
     let mut other_machine = object.clone();
     other_machine[18] = 62;
-    write(folder.path(), "build/host.o", other_machine);
-    let check =
-        |args: &[&str]| run_in(folder.path(), [&["check"], args, &["--btf", "linux-6.1.btf"]].concat());
+    write(dir.path(), "build/host.o", other_machine);
+    let check = |args: &[&str]| run_in(dir.path(), [&["check"], args, &["--btf", "linux-6.1.btf"]].concat());
     let run = check(&["build"]);
     let objects: Vec<_> = run.out.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!((run.exit, &*run.err, objects), (0, "", vec!["build/b.bpf.o", "build/deep/a.o"]));
-    // A file that the user names must be an object, and so must a damaged file in a folder.
+    // A file that the user names must be an object, and so must a damaged file in a directory.
     assert_eq!(check(&["build/host.o"]).exit, 2);
-    write(folder.path(), "build/cut.o", &object[..1000]);
+    write(dir.path(), "build/cut.o", &object[..1000]);
     let run = check(&["build"]);
     assert_eq!((run.exit, run.out.lines().count()), (2, 2), "{}", run.out);
     assert!(run.err.starts_with("core-relo: build/cut.o: "), "{}", run.err);
-    fs::create_dir(folder.path().join("empty")).unwrap();
+    fs::create_dir(dir.path().join("empty")).unwrap();
     let run = check(&["empty"]);
     assert_eq!(run.exit, 2);
     assert_eq!(
@@ -181,10 +178,10 @@ fn a_folder_stands_for_the_objects_in_it() {
 
 #[test]
 fn several_objects_are_planned_on_each_kernel() {
-    let folder = folder();
-    fs::copy(demo().join("exec.bpf.o"), folder.path().join("two.bpf.o")).unwrap();
+    let dir = dir();
+    fs::copy(demo().join("exec.bpf.o"), dir.path().join("two.bpf.o")).unwrap();
     let kernels = ["--btf", "linux-5.10.btf", "--btf", "linux-6.1.btf"];
-    let plan = |objects: &[&str]| run_in(folder.path(), [&["plan"], objects, &kernels].concat());
+    let plan = |objects: &[&str]| run_in(dir.path(), [&["plan"], objects, &kernels].concat());
     let run = plan(&["exec.bpf.o", "two.bpf.o"]);
     let titles: Vec<_> = run.out.lines().filter(|line| line.contains(" on linux-")).collect();
     let expected = [
@@ -201,15 +198,15 @@ fn several_objects_are_planned_on_each_kernel() {
 }
 
 /// Runs the command with a standard output that nobody reads.
-fn run_unread(folder: &Path, args: &[&str]) -> Output {
+fn run_unread(dir: &Path, args: &[&str]) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    Command::new(BIN).args(args).current_dir(folder).stdout(writer).stderr(Stdio::piped()).output().unwrap()
+    Command::new(BIN).args(args).current_dir(dir).stdout(writer).stderr(Stdio::piped()).output().unwrap()
 }
 
 #[test]
 fn a_reader_that_stops_early_is_no_error() {
-    let folder = folder();
+    let dir = dir();
     for (args, exit) in [
         (&["check", "exec.bpf.o", "--btf", "linux-6.1.btf"][..], 0),
         (&["check", "exec.bpf.o", "--btf", "linux-5.10.btf"], 1),
@@ -228,30 +225,28 @@ fn a_reader_that_stops_early_is_no_error() {
         // Bad input stays an error.
         (&["check", "nosuch.o", "--btf", "linux-6.1.btf", "--format", "json"], 2),
     ] {
-        let done = run_unread(folder.path(), args);
+        let done = run_unread(dir.path(), args);
         let err = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(exit), "{args:?}: {err}");
         assert!(!err.contains("cannot be written") && !err.contains("pipe"), "{args:?}: {err}");
     }
-    let run = script(folder.path(), "core-relo btf dump linux-6.1.btf | head -1; exit ${PIPESTATUS[0]}");
+    let run = script(dir.path(), "core-relo btf dump linux-6.1.btf | head -1; exit ${PIPESTATUS[0]}");
     assert_eq!((run.exit, &*run.err, run.out.lines().count()), (0, "", 1));
 }
 
 #[test]
 fn zero_jobs_are_one_for_each_processor() {
-    let folder = folder();
-    let check =
-        |args: &[&str]| run_in(folder.path(), [&["check", "exec.bpf.o", "--btf", "."], args].concat());
+    let dir = dir();
+    let check = |args: &[&str]| run_in(dir.path(), [&["check", "exec.bpf.o", "--btf", "."], args].concat());
     let all = check(&["-j", "0"]);
     assert_eq!((all.exit, &all.out), (check(&["-j", "1"]).exit, &check(&[]).out), "{}", all.err);
 }
 
 #[test]
 fn sizes_have_suffixes() {
-    let folder = folder();
-    let check = |bytes| {
-        run_in(folder.path(), ["check", "exec.bpf.o", "--btf", "linux-6.1.btf", "--max-bytes", bytes])
-    };
+    let dir = dir();
+    let check =
+        |bytes| run_in(dir.path(), ["check", "exec.bpf.o", "--btf", "linux-6.1.btf", "--max-bytes", bytes]);
     for enough in ["1G", "64M", "512K", "512k", "1048576", "1GiB"] {
         assert_eq!(check(enough).exit, 0, "{enough}");
     }
@@ -329,14 +324,14 @@ fn a_load_whose_report_is_not_delivered_is_undone() {
 
 #[test]
 fn other_commands_read_standard_input_too() {
-    let folder = folder();
-    let object = fs::read(folder.path().join("exec.bpf.o")).unwrap();
+    let dir = dir();
+    let object = fs::read(dir.path().join("exec.bpf.o")).unwrap();
     let load = |object| ["load", object, "--dry-run", "--btf", "linux-6.1.btf"];
-    let named = run_in(folder.path(), load("exec.bpf.o"));
-    let run = run_with_stdin(folder.path(), &load("-"), &object);
+    let named = run_in(dir.path(), load("exec.bpf.o"));
+    let run = run_with_stdin(dir.path(), &load("-"), &object);
     assert_eq!((run.exit, run.err, run.out), (named.exit, named.err, named.out.replace("exec.bpf.o", "-")));
     let patch = ["patch", "-", "--btf", "linux-6.1.btf", "-o", "out.o"];
-    assert_eq!(run_with_stdin(folder.path(), &patch, &object).exit, 0);
-    assert_eq!(run_with_stdin(folder.path(), &["gen", "object", "linked.o", "-"], &object).exit, 0);
-    assert!(folder.path().join("out.o").exists() && folder.path().join("linked.o").exists());
+    assert_eq!(run_with_stdin(dir.path(), &patch, &object).exit, 0);
+    assert_eq!(run_with_stdin(dir.path(), &["gen", "object", "linked.o", "-"], &object).exit, 0);
+    assert!(dir.path().join("out.o").exists() && dir.path().join("linked.o").exists());
 }

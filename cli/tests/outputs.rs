@@ -16,21 +16,21 @@ use std::{
 
 const BIN: &str = env!("CARGO_BIN_EXE_core-relo");
 
-fn command(folder: &Path, args: &[&str]) -> Command {
+fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(BIN);
-    command.args(args).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::piped());
+    command.args(args).current_dir(dir).stdin(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
-/// Creates a folder with an object and a kernel. Returns the folder and the object patched for the kernel.
-fn folder() -> (tempfile::TempDir, Vec<u8>) {
-    let folder = tempfile::tempdir().unwrap();
+/// Creates a directory with an object and a kernel. Returns the directory and the object patched for the kernel.
+fn dir() -> (tempfile::TempDir, Vec<u8>) {
+    let dir = tempfile::tempdir().unwrap();
     for (from, to) in [("exec.bpf.o", "in.o"), ("linux-6.1.btf", "kernel.btf")] {
-        fs::copy(demo().join(from), folder.path().join(to)).unwrap();
+        fs::copy(demo().join(from), dir.path().join(to)).unwrap();
     }
-    assert_eq!(run_in(folder.path(), patch("patched.o")).exit, 0);
-    let patched = fs::read(folder.path().join("patched.o")).unwrap();
-    (folder, patched)
+    assert_eq!(run_in(dir.path(), patch("patched.o")).exit, 0);
+    let patched = fs::read(dir.path().join("patched.o")).unwrap();
+    (dir, patched)
 }
 
 /// Returns the arguments of `patch`.
@@ -39,18 +39,18 @@ fn patch(out: &str) -> [&str; 6] {
 }
 
 /// Returns the temporary files that a run left beside its output.
-fn left_behind(folder: &Path) -> Vec<OsString> {
-    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+fn left_behind(dir: &Path) -> Vec<OsString> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_str().unwrap().starts_with('.')).collect()
 }
 
 #[test]
 fn standard_output_gets_only_the_object_and_a_log_file_is_kept() {
-    let (folder, patched) = folder();
-    let log = folder.path().join("log");
+    let (dir, patched) = dir();
+    let log = dir.path().join("log");
     let linked = {
-        assert_eq!(run_in(folder.path(), ["gen", "object", "linked.o", "in.o"]).exit, 0);
-        fs::read(folder.path().join("linked.o")).unwrap()
+        assert_eq!(run_in(dir.path(), ["gen", "object", "linked.o", "in.o"]).exit, 0);
+        fs::read(dir.path().join("linked.o")).unwrap()
     };
     for out in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"] {
         for format in ["text", "json"] {
@@ -62,7 +62,7 @@ fn standard_output_gets_only_the_object_and_a_log_file_is_kept() {
                     fs::write(&log, before).unwrap();
                     let inode = fs::metadata(&log).unwrap().ino();
                     let stdout = File::options().append(!before.is_empty()).write(true).open(&log).unwrap();
-                    let done = command(folder.path(), &args).stdout(stdout).output().unwrap();
+                    let done = command(dir.path(), &args).stdout(stdout).output().unwrap();
                     assert!(done.status.success(), "{args:?}: {done:?}");
                     assert_eq!(fs::read(&log).unwrap(), [before, expected].concat(), "{args:?}");
                     assert_eq!(fs::metadata(&log).unwrap().ino(), inode, "{args:?}");
@@ -70,20 +70,20 @@ fn standard_output_gets_only_the_object_and_a_log_file_is_kept() {
                     assert_eq!(report.starts_with('{'), format == "json", "{args:?}: {report}");
                     assert_eq!(report.lines().count(), 1, "{args:?}: {report}");
                 }
-                let piped = command(folder.path(), &args).stdout(Stdio::piped()).output().unwrap();
+                let piped = command(dir.path(), &args).stdout(Stdio::piped()).output().unwrap();
                 assert!(piped.status.success() && piped.stdout == *expected, "{args:?}");
             }
         }
     }
     let bad = ["patch", "in.o", "--btf", "nothing", "-o", "-", "--format", "json"];
-    let done = command(folder.path(), &bad).stdout(Stdio::piped()).output().unwrap();
+    let done = command(dir.path(), &bad).stdout(Stdio::piped()).output().unwrap();
     assert_eq!((done.status.code(), done.stdout), (Some(2), Vec::new()), "no error text on standard output");
 }
 
 #[test]
 fn pipes_and_devices_are_written_to() {
-    let (folder, patched) = folder();
-    let pipe = folder.path().join("pipe");
+    let (dir, patched) = dir();
+    let pipe = dir.path().join("pipe");
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &pipe,
@@ -95,21 +95,21 @@ fn pipes_and_devices_are_written_to() {
     // The time limit ends the test if the command does not write.
     let reader =
         Command::new("timeout").args(["60", "cat"]).arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
-    assert_eq!(run_in(folder.path(), patch("pipe")).exit, 0);
+    assert_eq!(run_in(dir.path(), patch("pipe")).exit, 0);
     let read = reader.wait_with_output().unwrap().stdout;
     assert!(read == patched && fs::metadata(&pipe).unwrap().file_type().is_fifo());
     // Without a reader, the command waits in open(2), and a signal ends it.
-    let mut child = command(folder.path(), &patch("pipe")).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = command(dir.path(), &patch("pipe")).stdout(Stdio::null()).spawn().unwrap();
     wait_until_in_open(&child);
     signal(&child, 15);
     assert_eq!(child.wait().unwrap().signal(), Some(15));
 
-    assert_eq!(run_in(folder.path(), patch("/dev/null")).exit, 0);
-    let full = run_in(folder.path(), patch("/dev/full"));
+    assert_eq!(run_in(dir.path(), patch("/dev/null")).exit, 0);
+    let full = run_in(dir.path(), patch("/dev/full"));
     assert!(full.exit == 2 && full.err.contains("/dev/full: cannot be written: No space left"), "{full:?}");
-    let socket = folder.path().join("socket");
+    let socket = dir.path().join("socket");
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    let shown = run_in(folder.path(), patch("socket"));
+    let shown = run_in(dir.path(), patch("socket"));
     assert!(shown.exit == 2 && shown.err.contains("socket: cannot be written: No such device"), "{shown:?}");
     assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
 }
@@ -139,21 +139,21 @@ fn wait_until_in_open(child: &Child) {
 
 #[test]
 fn a_signal_leaves_no_temporary_file() {
-    let (folder, patched) = folder();
-    let out = folder.path().join("out.o");
+    let (dir, patched) = dir();
+    let out = dir.path().join("out.o");
     for (n, number) in (0..90u64).zip([1, 2, 15, 3, 10, 14].into_iter().cycle()) {
         if n % 2 == 0 {
             fs::write(&out, "old").unwrap();
         } else {
             drop(fs::remove_file(&out));
         }
-        let mut child = command(folder.path(), &patch("out.o")).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = command(dir.path(), &patch("out.o")).stdout(Stdio::null()).spawn().unwrap();
         // Send the signal at different moments of the run.
         std::thread::sleep(std::time::Duration::from_micros(n * 331 % 20_000));
         signal(&child, number);
         let status = child.wait().unwrap();
         assert!(status.success() || status.signal() == Some(number), "{status}");
-        assert_eq!(left_behind(folder.path()), [""; 0], "signal {number}");
+        assert_eq!(left_behind(dir.path()), [""; 0], "signal {number}");
         match fs::read(&out) {
             Ok(content) => assert!(content == patched || (n % 2 == 0 && content == b"old")),
             Err(_) => assert!(n % 2 == 1 && !status.success()),
@@ -163,13 +163,13 @@ fn a_signal_leaves_no_temporary_file() {
 
 #[test]
 fn a_file_size_limit_leaves_the_old_output() {
-    let (folder, _) = folder();
-    fs::write(folder.path().join("out.o"), "old").unwrap();
+    let (dir, _) = dir();
+    fs::write(dir.path().join("out.o"), "old").unwrap();
     for limit in ["0", "1000"] {
         let limited = Command::new("prlimit")
             .args([&format!("--fsize={limit}"), BIN])
             .args(patch("out.o"))
-            .current_dir(folder.path())
+            .current_dir(dir.path())
             .output();
         let Ok(done) = limited else {
             println!("SKIP: no prlimit");
@@ -178,17 +178,17 @@ fn a_file_size_limit_leaves_the_old_output() {
         let err = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(2), "{err}");
         assert!(err.contains("out.o: cannot be written: File too large"), "{err}");
-        assert_eq!(fs::read(folder.path().join("out.o")).unwrap(), b"old");
-        assert_eq!(left_behind(folder.path()), [""; 0]);
+        assert_eq!(fs::read(dir.path().join("out.o")).unwrap(), b"old");
+        assert_eq!(left_behind(dir.path()), [""; 0]);
     }
 }
 
 #[test]
 fn a_process_without_descriptors_for_signals_names_them() {
-    let (folder, _) = folder();
+    let (dir, _) = dir();
     for args in [&["load", "in.o"][..], &["run", "in.o", "--program", "main"]] {
         let mut limited = Command::new("sh");
-        limited.args(["-c", "ulimit -n 4 && exec \"$@\"", "sh", BIN]).args(args).current_dir(folder.path());
+        limited.args(["-c", "ulimit -n 4 && exec \"$@\"", "sh", BIN]).args(args).current_dir(dir.path());
         let done = limited.output().unwrap();
         let err = String::from_utf8(done.stderr).unwrap();
         assert_eq!((done.status.code(), err.lines().count()), (Some(2), 1), "{args:?}: {err}");
@@ -197,13 +197,13 @@ fn a_process_without_descriptors_for_signals_names_them() {
 }
 
 #[test]
-fn a_link_of_another_user_in_a_shared_folder_is_not_followed() {
-    let (folder, _) = folder();
-    let shared = folder.path().join("shared");
+fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
+    let (dir, _) = dir();
+    let shared = dir.path().join("shared");
     fs::create_dir(&shared).unwrap();
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
-    let victim = folder.path().join("victim");
-    for (link, target) in [("existing", &victim), ("dangling", &folder.path().join("new"))] {
+    let victim = dir.path().join("victim");
+    for (link, target) in [("existing", &victim), ("dangling", &dir.path().join("new"))] {
         symlink(target, shared.join(link)).unwrap();
         if lchown(shared.join(link), Some(65534), Some(65534)).is_err() {
             println!("SKIP: only root gives links to others");
@@ -214,24 +214,24 @@ fn a_link_of_another_user_in_a_shared_folder_is_not_followed() {
     let check = |out| ["check", "in.o", "--btf", "kernel.btf", "--resume", out];
     for out in ["shared/existing", "shared/dangling"] {
         for args in [&patch(out)[..], &["gen", "object", out, "in.o"], &check(out)] {
-            let done = run_in(folder.path(), args);
+            let done = run_in(dir.path(), args);
             assert_eq!((done.exit, done.err.lines().count()), (2, 1), "{args:?}: {}", done.err);
             let message =
-                format!("{out}: cannot be written: belongs to user 65534, in a folder where every user");
+                format!("{out}: cannot be written: belongs to user 65534, in a directory where every user");
             assert!(done.err.contains(&message), "{args:?}: {}", done.err);
         }
     }
     fs::write(shared.join("results"), "").unwrap();
     lchown(shared.join("results"), Some(65534), Some(65534)).unwrap();
     assert_eq!(
-        run_in(folder.path(), check("shared/results")).exit,
+        run_in(dir.path(), check("shared/results")).exit,
         2,
         "another user may have written the results"
     );
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
-    assert!(!folder.path().join("new").exists());
+    assert!(!dir.path().join("new").exists());
     symlink(&victim, shared.join("own")).unwrap();
-    assert_eq!(run_in(folder.path(), patch("shared/own")).exit, 0, "links of the same user are followed");
+    assert_eq!(run_in(dir.path(), patch("shared/own")).exit, 0, "links of the same user are followed");
     assert_ne!(fs::read(&victim).unwrap(), b"precious");
     assert!(shared.join("own").is_symlink());
 }

@@ -54,34 +54,34 @@ fn inspect() {
 
 #[test]
 fn inspect_globals() {
-    let folder = prebuilt("live");
-    assert_snapshot!(run_in(&folder, ["inspect", "arena_globals.bpf.o"]).whole());
+    let dir = prebuilt("live");
+    assert_snapshot!(run_in(&dir, ["inspect", "arena_globals.bpf.o"]).whole());
 }
 
 #[test]
 fn inspect_maps_externs_and_data() {
-    let folder = prebuilt("kernel");
-    assert_snapshot!(run_in(&folder, ["inspect", "config.bpf.o"]).whole());
+    let dir = prebuilt("kernel");
+    assert_snapshot!(run_in(&dir, ["inspect", "config.bpf.o"]).whole());
 }
 
 #[test]
 fn inspect_functions_of_any_section() {
-    let folder = prebuilt("live");
-    assert_snapshot!(run_in(&folder, ["inspect", "own_sections.bpf.o"]).whole());
+    let dir = prebuilt("live");
+    assert_snapshot!(run_in(&dir, ["inspect", "own_sections.bpf.o"]).whole());
 }
 
 #[test]
 fn ambiguous_candidates() {
-    let folder = prebuilt("ambiguous");
+    let dir = prebuilt("ambiguous");
     let args = ["explain", "duplicates.bpf.o", "--btf", "duplicates.apart.o"];
-    assert_snapshot!(run_in(&folder, args).whole());
+    assert_snapshot!(run_in(&dir, args).whole());
 }
 
 #[test]
 fn widths_that_cannot_change() {
-    let folder = prebuilt("fields");
+    let dir = prebuilt("fields");
     let args = ["explain", "resize.bpf.o", "--btf", "resize.crossed.o"];
-    assert_snapshot!(run_in(&folder, args).whole());
+    assert_snapshot!(run_in(&dir, args).whole());
 }
 
 #[test]

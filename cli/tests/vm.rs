@@ -9,9 +9,8 @@ use std::{env, fs, path::PathBuf, process::Command};
 
 /// Returns the kernels that `cargo xtask vm` fetched, or prints why there are none.
 fn kernels(test: &str) -> Vec<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/boot");
-    let images =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path().join("vmlinux"));
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/boot");
+    let images = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path().join("vmlinux"));
     let mut images: Vec<_> = images.filter(|image| image.is_file()).collect();
     images.sort();
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
@@ -36,8 +35,8 @@ fn a_file_that_is_no_kernel_is_refused_before_a_boot() {
 
 #[test]
 fn an_executable_of_another_architecture_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let image = folder.path().join("Image");
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("Image");
     let (mut header, magic) = (vec![0; 0x300], *b"ARM\x64");
     let foreign = if cfg!(target_arch = "aarch64") { (0x202, *b"HdrS") } else { (0x38, magic) };
     header.splice(foreign.0..foreign.0 + 4, foreign.1);

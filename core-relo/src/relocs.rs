@@ -1,4 +1,4 @@
-//! The object's side of its relocations: the records, their instructions and their accesses.
+//! The relocations of an object: the CO-RE records with their instructions and their accesses, before a target is known.
 
 use crate::{
     btf::Btf,
@@ -64,7 +64,7 @@ pub struct Record<'o> {
     pub insn: Option<InsnIndex>,
     /// The local access, or the reason why the record has none.
     pub spec: Result<Spec, SpecError>,
-    /// The index of the record's section in [`Relocs::code`], if there is one of that name.
+    /// The index of the record's section in [`Relocs::code`], if there is a section of that name.
     pub(crate) section_index: Option<usize>,
     /// The index of the record's function in that section.
     pub(crate) function_index: Option<usize>,
@@ -103,7 +103,7 @@ pub struct Relocs<'o> {
 impl<'o> Relocs<'o> {
     /// Collects the records of `ext`. Their types are in `btf`, their instructions in `code`.
     ///
-    /// A bad record is no error here: the plan reports it.
+    /// An invalid record is not an error here. The plan reports the error of the record.
     pub fn collect(
         btf: &'o Btf<'o>,
         ext: &BtfExt<'_>,

@@ -6,7 +6,7 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 /// The kernel against which an object is relocated.
 #[derive(Clone, Debug)]
 pub struct Target<'t> {
-    main: TargetBtf<'t>,
+    vmlinux: TargetBtf<'t>,
     modules: Vec<TargetBtf<'t>>,
     excluded_module_count: usize,
 }
@@ -25,15 +25,15 @@ pub struct TargetBtf<'t> {
 
 impl<'t> Target<'t> {
     /// Creates a target of one BTF. Explanations print the `name`, usually `vmlinux`.
-    pub fn new(name: impl Into<String>, main: Arc<Btf<'t>>) -> Self {
+    pub fn new(name: impl Into<String>, vmlinux: Arc<Btf<'t>>) -> Self {
         Self {
-            main: TargetBtf { name: name.into(), btf: main, index: None },
+            vmlinux: TargetBtf { name: name.into(), btf: vmlinux, index: None },
             modules: Vec::new(),
             excluded_module_count: 0,
         }
     }
 
-    /// Adds modules. A type without a candidate in the main BTF is searched in the modules, in this order.
+    /// Adds modules. A type without a candidate in the vmlinux BTF is searched in the modules, in this order.
     #[must_use]
     pub fn with_modules(mut self, modules: impl IntoIterator<Item = (String, Arc<Btf<'t>>)>) -> Self {
         self.modules.extend(modules.into_iter().map(|(name, btf)| TargetBtf { name, btf, index: None }));
@@ -47,16 +47,16 @@ impl<'t> Target<'t> {
         self
     }
 
-    /// Adds an index of the main BTF. Building the index takes longer than one search, so it is for targets of many objects.
+    /// Adds an index of the vmlinux BTF. Building the index takes longer than one search, so it is for targets of many objects.
     #[must_use]
     pub fn with_index(mut self, index: Arc<NameIndex>) -> Self {
-        self.main.index = Some(index);
+        self.vmlinux.index = Some(index);
         self
     }
 
-    /// Returns the main BTF: that of vmlinux.
-    pub fn main(&self) -> &TargetBtf<'t> {
-        &self.main
+    /// Returns the BTF of vmlinux, the kernel's own BTF. Modules have a BTF each.
+    pub fn vmlinux(&self) -> &TargetBtf<'t> {
+        &self.vmlinux
     }
 
     /// Returns the BTFs of the modules. Modules that the filter excluded are missing.
@@ -69,10 +69,10 @@ impl<'t> Target<'t> {
         self.modules.len().saturating_add(self.excluded_module_count)
     }
 
-    /// Returns a BTF by the index in a [`Candidate`](crate::resolve::Candidate): 0 is the main BTF, and the modules follow.
+    /// Returns a BTF by the index in a [`Candidate`](crate::resolve::Candidate): 0 is the vmlinux BTF, and the modules follow.
     pub(crate) fn btf(&self, index: usize) -> Option<&TargetBtf<'t>> {
         match index.checked_sub(1) {
-            None => Some(&self.main),
+            None => Some(&self.vmlinux),
             Some(module) => self.modules.get(module),
         }
     }

@@ -1,4 +1,4 @@
-//! Runs a fuzz target without a fuzzer, on any toolchain: `replay TARGET SECONDS FILE|FOLDER...`
+//! Runs a fuzz target without a fuzzer, on any toolchain: `replay TARGET SECONDS FILE|DIR...`
 //!
 //! The inputs are all given files, then mutations of them and, for generators, random bytes, until the time is up. An input that panics
 //! or exceeds the limits of time or memory is a failure, as in libFuzzer, and is saved in `artifacts/TARGET`. `SEED=n` repeats a run.
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let seconds = args.next().and_then(|seconds| seconds.parse().ok());
     let (Some(target), Some(seconds)) = (target, seconds) else {
         let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        eprintln!("usage: replay TARGET SECONDS FILE|FOLDER...   (TARGET: {})", names.join(", "));
+        eprintln!("usage: replay TARGET SECONDS FILE|DIR...   (TARGET: {})", names.join(", "));
         return ExitCode::from(2);
     };
     let mut files = Vec::new();
@@ -122,11 +122,11 @@ fn watch() {
 
 /// Saves the input and ends the process.
 fn fail(run: &Run, problem: &str) -> ! {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(run.target);
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(run.target);
     let mut hasher = DefaultHasher::new();
     run.input.hash(&mut hasher);
-    let file = folder.join(format!("failure-{:016x}", hasher.finish()));
-    let saved = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &run.input));
+    let file = dir.join(format!("failure-{:016x}", hasher.finish()));
+    let saved = fs::create_dir_all(&dir).and_then(|()| fs::write(&file, &run.input));
     eprintln!("replay {}: {}: {problem}", run.target, file.display());
     if let Err(error) = saved {
         eprintln!("replay {}: the input cannot be saved: {error}", run.target);
@@ -134,7 +134,7 @@ fn fail(run: &Run, problem: &str) -> ! {
     process::exit(1)
 }
 
-/// Reads a file, or all files below a folder.
+/// Reads a file, or all files below a directory.
 fn gather(path: &Path, files: &mut Vec<Vec<u8>>) {
     if path.is_dir() {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();

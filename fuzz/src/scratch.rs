@@ -6,14 +6,14 @@ use std::{
     sync::OnceLock,
 };
 
-/// A file in the temporary folder. Each run overwrites the file of the previous run, because a fuzzer runs one input at a time.
+/// A file in the temporary directory. Each run overwrites the file of the previous run, because a fuzzer runs one input at a time.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
     /// Writes a file of this name.
     pub fn new(name: &str, content: &[u8]) -> Self {
-        let path = folder().join(name);
-        fs::write(&path, content).expect("the temporary folder can be written to");
+        let path = dir().join(name);
+        fs::write(&path, content).expect("the temporary directory can be written to");
         Self(path)
     }
 
@@ -26,15 +26,15 @@ impl Scratch {
     }
 }
 
-/// Returns the folder of the files, in memory if possible. The folder is never removed, because a target does not know when
+/// Returns the directory of the files, in memory if possible. The directory is never removed, because a target does not know when
 /// the fuzzer ends.
-fn folder() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
+fn dir() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
         let in_memory = Path::new("/dev/shm");
         let parent = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };
-        let folder = parent.join(format!("core-relo-fuzz-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("the temporary folder can be written to");
-        folder
+        let dir = parent.join(format!("core-relo-fuzz-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("the temporary directory can be written to");
+        dir
     })
 }

@@ -1,4 +1,4 @@
-//! [`Loader`]: settings of a load, then the load.
+//! [`Loader`]: a BPF object, the settings of its load, and the load.
 
 use crate::{
     features,
@@ -8,8 +8,7 @@ use crate::{
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
 use core_relo_object::{
-    globals::InitialValues,
-    load_plan::{LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
+    load_plan::{InitialValues, LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
     object::Object,
 };
 
@@ -23,8 +22,8 @@ use core_relo_object::{
 /// let object = Object::parse(&bytes)?;
 /// let mut loader = Loader::new(&object).name("exec");
 /// loader.set_global("target_pid", &std::process::id())?;
-/// loader.map("events").max_entries = Some(1 << 20);
-/// loader.program("rarely_wanted").autoload = Some(false);
+/// loader.map_mut("events").max_entries = Some(1 << 20);
+/// loader.program_mut("rarely_wanted").autoload = Some(false);
 /// let loaded = loader.load()?;
 /// println!("{} programs", loaded.programs().len());
 /// # Ok(())
@@ -35,7 +34,7 @@ pub struct Loader<'o, 'd> {
     pub(crate) object: &'o Object<'d>,
     pub(crate) settings: Settings,
     kernel: TargetKernel,
-    /// The object's variables and their first values.
+    /// The object's variables and their initial values.
     pub(crate) variables: InitialValues<'o, 'd>,
 }
 
@@ -64,24 +63,26 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.object
     }
 
-    /// Returns the kernel that the object is planned for.
-    pub fn kernel(&mut self) -> &mut TargetKernel {
+    /// Returns the kernel that the load is planned for.
+    pub fn kernel_mut(&mut self) -> &mut TargetKernel {
         &mut self.kernel
     }
 
     /// Returns all settings of the load.
-    pub fn settings(&mut self) -> &mut Settings {
+    pub fn settings_mut(&mut self) -> &mut Settings {
         &mut self.settings
     }
 
-    /// Returns the settings of a program. [`plan`](Self::plan) fails if the object has no program of this name.
-    pub fn program(&mut self, name: &str) -> &mut ProgramSettings {
-        self.settings.program(name)
+    /// Returns the settings of a program, at first the defaults. [`plan`](Self::plan) fails if the object has no program of this name.
+    pub fn program_mut(&mut self, name: &str) -> &mut ProgramSettings {
+        self.settings.program_mut(name)
     }
 
-    /// Returns the settings of a map. The name of a data map is the name of the section, such as `.rodata`.
-    pub fn map(&mut self, name: &str) -> &mut MapSettings {
-        self.settings.map(name)
+    /// Returns the settings of a map, at first the defaults. The name of a data map is the name of its section, such as `.rodata`.
+    ///
+    /// [`plan`](Self::plan) fails if the object has no map of this name.
+    pub fn map_mut(&mut self, name: &str) -> &mut MapSettings {
+        self.settings.map_mut(name)
     }
 
     /// Selects the programs to load. Programs of struct_ops maps are always loaded with their map.
@@ -89,7 +90,7 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.settings.select_programs(self.object, programs);
     }
 
-    /// Plans every request of the load to the kernel. Changes nothing, but probes the running kernel for features.
+    /// Plans every request of the load to the kernel. The only requests of this call are feature probes of the running kernel.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
         let mut kernel = with_running_system(self.kernel.clone());
         // Without the token, all probes of a process in a user namespace would fail.
@@ -103,19 +104,20 @@ impl<'o, 'd> Loader<'o, 'd> {
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone().into(), cause })
     }
 
-    /// Plans and loads.
+    /// Loads the object into the running kernel: plans the load and executes the plan.
     pub fn load(&self) -> Result<Loaded, LoadError> {
-        self.execute(&self.plan()?)
+        self.execute(&self.plan()?, &RunningKernel)
     }
 
-    /// Loads a plan that [`plan`](Self::plan) made.
-    pub fn execute(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
-        load::load(plan, &RunningKernel).map_err(|error| self.add_explanation(plan, error))
+    /// Executes a plan from [`plan`](Self::plan). As [`load::execute`], with the engine's explanation in errors.
+    pub fn execute(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+        load::execute(plan, kernel).map_err(|error| self.add_explanation(plan, error))
     }
 
-    /// Loads a plan without pinning maps. [`Loaded::pin_maps`] pins them. Loads that end with this process need no pins.
-    pub fn load_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-        load::load_unpinned(plan, kernel).map_err(|error| self.add_explanation(plan, error))
+    /// Executes a plan without creating pins, as [`load::execute_unpinned`], with the engine's explanation in errors.
+    /// [`Loaded::pin_maps`] creates the pins.
+    pub fn execute_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+        load::execute_unpinned(plan, kernel).map_err(|error| self.add_explanation(plan, error))
     }
 
     /// Adds the engine's explanation, if the verifier reached a poisoned CO-RE relocation.

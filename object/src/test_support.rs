@@ -11,8 +11,8 @@
 )]
 
 use crate::{
-    globals::{Global, InitialValues, check_size},
-    load_plan::{LoadPlan, LoadPlanError, Settings, TargetKernel},
+    globals::{Global, check_size},
+    load_plan::{InitialValues, LoadPlan, LoadPlanError, Settings, TargetKernel},
     object::Object,
     target::KernelBtf,
 };

@@ -66,7 +66,7 @@ fn main() {
 
 /// Loads without pinning maps.
 fn load(loader: &Loader<'_, '_>) -> Result<Loaded, LoadError> {
-    loader.load_unpinned(&loader.plan()?, &RunningKernel)
+    loader.execute_unpinned(&loader.plan()?, &RunningKernel)
 }
 
 fn errno(e: &LoadError) -> i32 {

@@ -39,7 +39,7 @@ const PARTS: [(&str, Part); 10] = [
     }),
     ("indexed", |target, objects| {
         let btf = open(target)?;
-        let index = Arc::new(NameIndex::of_types(&btf.main().btf));
+        let index = Arc::new(NameIndex::of_types(&btf.vmlinux().btf));
         let target = btf.with_index(index);
         counted(|| relocate(&target, objects))
     }),
@@ -55,7 +55,7 @@ const PARTS: [(&str, Part); 10] = [
     }),
     ("index", |target, _| {
         let target = open(target)?;
-        let btf = &target.main().btf;
+        let btf = &target.vmlinux().btf;
         let index = counted(|| Ok(NameIndex::of_types(btf)))?;
         Ok(format!("{:?}", index.find(btf, b"task_struct", Kind::Struct)))
     }),

@@ -10,7 +10,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Returns the folder of the compiled test programs: `CORE_RELO_PROGS`, or the output of `cargo xtask progs`, or the prebuilt
+/// Returns the directory of the compiled test programs: `CORE_RELO_PROGS`, or the output of `cargo xtask progs`, or the prebuilt
 /// objects.
 pub fn progs() -> PathBuf {
     let built = root().join("target/bpf-progs");
@@ -21,21 +21,21 @@ pub fn progs() -> PathBuf {
     }
 }
 
-/// Returns the folder of kernel BTF: `CORE_RELO_KERNELS`, or the output of `cargo xtask kernels`.
+/// Returns the directory of kernel BTF: `CORE_RELO_KERNELS`, or the output of `cargo xtask kernels`.
 pub fn kernels() -> PathBuf {
     env::var_os("CORE_RELO_KERNELS").map_or_else(|| root().join("target/kernels/btf"), PathBuf::from)
 }
 
-/// Returns all files below `folder` whose name ends with `ending`, sorted by path.
-pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+/// Returns all files below `dir` whose name ends with `ending`, sorted by path.
+pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    gather(folder, ending, &mut found);
+    gather(dir, ending, &mut found);
     found.sort();
     found
 }
 
-fn gather(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn gather(dir: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             gather(&path, ending, found);
@@ -50,16 +50,16 @@ pub fn objects() -> Vec<PathBuf> {
     files(&progs(), ".bpf.o")
 }
 
-/// Returns the target objects of a test program: for `case.bpf.o`, the files `case.*.o` in the same folder.
+/// Returns the target objects of a test program: for `case.bpf.o`, the files `case.*.o` in the same directory.
 pub fn targets_of(object: &Path) -> Vec<PathBuf> {
     let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let Some((case, folder)) = name.strip_suffix(".bpf.o").zip(object.parent()) else { return Vec::new() };
+    let Some((case, dir)) = name.strip_suffix(".bpf.o").zip(object.parent()) else { return Vec::new() };
     let prefix = format!("{case}.");
     let is_target = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        path.parent() == Some(folder) && name.starts_with(&prefix) && !name.ends_with(".bpf.o")
+        path.parent() == Some(dir) && name.starts_with(&prefix) && !name.ends_with(".bpf.o")
     };
-    files(folder, ".o").into_iter().filter(is_target).collect()
+    files(dir, ".o").into_iter().filter(is_target).collect()
 }
 
 /// Returns the vmlinux BTF files, without those of modules.

@@ -22,8 +22,8 @@ use std::{
 pub struct BothTargets {
     /// The path of the file.
     pub name: String,
-    /// The main BTF, parsed by core-relo.
-    pub main: Arc<Btf<'static>>,
+    /// The vmlinux BTF, parsed by core-relo.
+    pub vmlinux: Arc<Btf<'static>>,
     ours: Target<'static>,
     /// The same target with other search strategies, each with its description.
     variants: Vec<(&'static str, Target<'static>)>,
@@ -41,17 +41,17 @@ impl BothTargets {
         let theirs = LibbpfTarget::parse(raw, &module_bytes)
             .ok_or_else(|| format!("{name}: libbpf does not parse it"))?;
         // libbpf treats a target given by path as raw BTF, so the format of the file must not matter here.
-        let main = BtfFile::from_bytes(target, raw.to_vec()).and_then(|file| file.parse_unvalidated(None));
-        let main = Arc::new(main.map_err(|e| format!("{name}: {e}"))?);
+        let vmlinux = BtfFile::from_bytes(target, raw.to_vec()).and_then(|file| file.parse_unvalidated(None));
+        let vmlinux = Arc::new(vmlinux.map_err(|e| format!("{name}: {e}"))?);
         let mut ours = Vec::new();
         for (path, bytes) in modules.iter().zip(module_bytes) {
             let module = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let btf = Btf::parse_split(bytes, Arc::clone(&main)).map_err(|e| format!("{module}: {e}"))?;
+            let btf = Btf::parse_split(bytes, Arc::clone(&vmlinux)).map_err(|e| format!("{module}: {e}"))?;
             ours.push((module, Arc::new(btf)));
         }
-        let ours = Target::new("vmlinux", Arc::clone(&main)).with_modules(ours);
+        let ours = Target::new("vmlinux", Arc::clone(&vmlinux)).with_modules(ours);
         let variants = sorted::search_variants(&ours);
-        Ok(Self { name, main, ours, variants, theirs })
+        Ok(Self { name, vmlinux, ours, variants, theirs })
     }
 }
 

@@ -33,7 +33,7 @@ const CRASHES: &[Crash] = &[Crash {
 
 /// Returns the crash that forbids loading an object, or one of its programs, on the running kernel.
 ///
-/// The folder and the extension of `path` do not matter. Without `program`, the whole object is checked.
+/// The directory and the extension of `path` do not matter. Without `program`, the whole object is checked.
 pub fn on_running_kernel(path: &Path, program: Option<&str>) -> Option<&'static Crash> {
     find(CRASHES, path, program, running())
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_identified_by_its_file_name_without_folder_and_extension() {
+    fn an_object_is_identified_by_its_file_name_without_directory_and_extension() {
         for path in ["whole.bpf.o", "/a/b/whole.o", "whole", "x/whole.bpf.linked3.o"] {
             assert!(crashes(path, None, (6, 18)), "{path}");
             assert!(crashes(path, Some("any"), (6, 18)), "{path}");

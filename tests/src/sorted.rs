@@ -78,19 +78,19 @@ fn map_ids(record: &mut [u32], new_id: impl Fn(u32) -> u32) {
 
 /// Returns the target with other search strategies: through an index, and by bisection if its types are sorted.
 pub fn search_variants(target: &Target<'static>) -> Vec<(&'static str, Target<'static>)> {
-    let main = &target.main().btf;
-    let indexed = target.clone().with_index(Arc::new(NameIndex::of_types(main)));
+    let vmlinux = &target.vmlinux().btf;
+    let indexed = target.clone().with_index(Arc::new(NameIndex::of_types(vmlinux)));
     let mut variants = vec![("with an index", indexed)];
     let trusted = |btf: &Btf<'static>| {
         let mut btf = btf.clone();
         btf.trust_order().then(|| Arc::new(btf))
     };
-    if let Some(main) = trusted(main) {
+    if let Some(vmlinux) = trusted(vmlinux) {
         let module = |module: &core_relo::TargetBtf<'static>| {
             (module.name.clone(), trusted(&module.btf).unwrap_or_else(|| Arc::clone(&module.btf)))
         };
         let modules: Vec<_> = target.modules().iter().map(module).collect();
-        variants.push(("by bisection", Target::new("vmlinux", main).with_modules(modules)));
+        variants.push(("by bisection", Target::new("vmlinux", vmlinux).with_modules(modules)));
     }
     variants
 }

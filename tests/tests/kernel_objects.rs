@@ -75,12 +75,12 @@ mod with_libbpf {
         let (theirs, log) = libbpf::with_log(|| libbpf::load(&bytes));
         let mut loader = Loader::new(&parsed).name("tested");
         for map in loader.plan().iter().flat_map(LoadPlan::maps).filter(|m| m.pin().is_some()) {
-            loader.map(map.name()).pin = Some(None);
+            loader.map_mut(map.name()).pin = Some(None);
         }
         let ours = loader.load();
         let name = path.display();
         let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("own_"));
-        let in_live = path.parent().is_some_and(|folder| folder.ends_with("live"));
+        let in_live = path.parent().is_some_and(|dir| dir.ends_with("live"));
         let (theirs, ours) = match (theirs, ours) {
             (Ok(_), _) if is_own && in_live => {
                 counts.disagreements.push(format!("{name}: libbpf does not refuse the object any more"));

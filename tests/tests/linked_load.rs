@@ -132,7 +132,7 @@ mod with_libbpf {
         let mut loader = Loader::new(&object).name("linked");
         let plan = loader.plan().map_err(|e| e.to_string())?;
         for map in plan.maps().iter().filter(|map| map.pin().is_some()) {
-            loader.map(map.name()).pin = Some(None);
+            loader.map_mut(map.name()).pin = Some(None);
         }
         let loaded = loader.load().map_err(|e| e.to_string())?;
         let names = object.programs().iter().filter(|program| !program.is_subprogram);
@@ -150,7 +150,7 @@ mod with_libbpf {
         programs
     }
 
-    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by folder and by the name before
+    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by directory and by the name before
     /// the last `_`.
     fn programs_of_several_files() -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -178,14 +178,14 @@ mod with_libbpf {
         all.filter(is_native).collect()
     }
 
-    fn is_in(path: &Path, folder: &str) -> bool {
-        path.parent().is_some_and(|parent| parent.ends_with(folder))
+    fn is_in(path: &Path, dir: &str) -> bool {
+        path.parent().is_some_and(|parent| parent.ends_with(dir))
     }
 
-    /// The bpftool command, with a folder for its output.
+    /// The bpftool command, with a directory for its output.
     struct Bpftool {
         program: OsString,
-        folder: PathBuf,
+        dir: PathBuf,
     }
 
     impl Bpftool {
@@ -195,13 +195,13 @@ mod with_libbpf {
             let output = Command::new(&program).arg("version").output().ok()?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             println!("{}", text.lines().next().filter(|_| output.status.success())?);
-            let folder = env::temp_dir().join(format!("core-relo-linked-{}", process::id()));
-            fs::create_dir_all(&folder).unwrap();
-            Some(Self { program, folder })
+            let dir = env::temp_dir().join(format!("core-relo-linked-{}", process::id()));
+            fs::create_dir_all(&dir).unwrap();
+            Some(Self { program, dir })
         }
 
         fn link(&self, paths: &[PathBuf]) -> Option<Vec<u8>> {
-            let out = self.folder.join("linked.o");
+            let out = self.dir.join("linked.o");
             let linked = Command::new(&self.program).args(["gen", "object"]).arg(&out).args(paths).output();
             linked.unwrap().status.success().then(|| fs::read(&out).unwrap())
         }
@@ -209,7 +209,7 @@ mod with_libbpf {
 
     impl Drop for Bpftool {
         fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_dir_all(&self.dir);
         }
     }
 }

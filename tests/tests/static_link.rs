@@ -13,7 +13,7 @@ mod with_libbpf {
         btf::{Btf, Builder, Importer, Kind, dedup},
     };
     use core_relo_loader::object::Object;
-    use core_relo_loader::static_link::{LinkError, Linker};
+    use core_relo_loader::static_link::{Linker, StaticLinkError};
     use core_relo_tests::{artifacts, libbpf};
     use std::{
         collections::BTreeMap,
@@ -93,7 +93,7 @@ mod with_libbpf {
         }
     }
 
-    fn link(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, LinkError> {
+    fn link(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, StaticLinkError> {
         files.iter().try_fold(Linker::new(), |linker, (name, bytes)| linker.add(name, bytes))?.finish()
     }
 
@@ -205,7 +205,7 @@ mod with_libbpf {
 
     #[test]
     fn objects_link_alone_and_in_pairs_as_in_libbpf() {
-        let in_link = |path: &PathBuf| path.parent().is_some_and(|folder| folder.ends_with("link"));
+        let in_link = |path: &PathBuf| path.parent().is_some_and(|dir| dir.ends_with("link"));
         let paths: Vec<_> = artifacts::objects().into_iter().filter(|path| !in_link(path)).collect();
         let objects = read(&paths);
         let mut counts = Counts::default();
@@ -219,13 +219,13 @@ mod with_libbpf {
         counts.assert_equal("objects of bpf-progs alone and in pairs");
     }
 
-    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by folder and by the name before
+    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by directory and by the name before
     /// the last `_`.
     fn groups() -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for path in artifacts::objects() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let in_link = path.parent().is_some_and(|folder| folder.ends_with("link"));
+            let in_link = path.parent().is_some_and(|dir| dir.ends_with("link"));
             if let Some((group, _)) = name.rsplit_once('_').filter(|_| in_link) {
                 groups.entry(path.with_file_name(group)).or_default().push(path);
             }

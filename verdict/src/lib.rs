@@ -5,6 +5,7 @@
 //! | [`requirements`] | all that an object asks of a kernel, from the object alone |
 //! | [`kernel`] | what a kernel offers, with the evidence: BTF, configuration, symbols, version |
 //! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
+//! | [`limits`] | the limits of the analysis |
 //! | [`judge`] | the verdict on each program: requirements against the kernel, where instructions are reachable |
 //!
 //! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
@@ -12,7 +13,10 @@
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod judge;
 pub mod kernel;
+pub mod limits;
 pub mod reach;
 pub mod requirements;

@@ -1,6 +1,6 @@
 //! ELF executables for the guest, with the dynamic loader and the shared libraries that they need.
 //!
-//! All shared libraries go into [`LIBRARY_FOLDER`], so that the guest needs no cache of the dynamic loader. The dynamic loader keeps its
+//! All shared libraries go into [`LIBRARY_DIR`], so that the guest needs no cache of the dynamic loader. The dynamic loader keeps its
 //! path, because executables name it by path.
 
 use crate::{arch::Arch, error::VmError, initramfs::Initramfs};
@@ -17,10 +17,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The guest's folder of shared libraries, for `LD_LIBRARY_PATH`.
-pub const LIBRARY_FOLDER: &str = "/vm/lib";
+/// The guest's directory of shared libraries, for `LD_LIBRARY_PATH`.
+pub const LIBRARY_DIR: &str = "/vm/lib";
 
-/// The configuration of the dynamic loader: a folder a line, and `include` lines.
+/// The configuration of the dynamic loader: a directory a line, and `include` lines.
 const LD_SO_CONF: &str = "/etc/ld.so.conf";
 /// The deepest nesting of `include` lines to follow.
 const INCLUDE_DEPTH: usize = 8;
@@ -31,7 +31,7 @@ struct Dynamic {
     interpreter: Option<PathBuf>,
     /// `DT_NEEDED`: the names of shared libraries.
     needed: Vec<String>,
-    /// `DT_RUNPATH` and `DT_RPATH`: folders of shared libraries.
+    /// `DT_RUNPATH` and `DT_RPATH`: directories of shared libraries.
     library_path: Vec<PathBuf>,
     /// The end of the last segment. Sections after it, such as debug information, are not loaded.
     loaded_bytes: usize,
@@ -51,18 +51,18 @@ pub fn add_executable(
     }
     let mut waiting = vec![(executable.to_path_buf(), dynamic)];
     let mut added = BTreeSet::new();
-    let mut default_folders = None;
+    let mut default_dirs = None;
     while let Some((path, dynamic)) = waiting.pop() {
         for name in &dynamic.needed {
             if !added.insert(name.clone()) {
                 continue;
             }
-            let folders: &Vec<PathBuf> = default_folders.get_or_insert_with(default_library_folders);
+            let dirs: &Vec<PathBuf> = default_dirs.get_or_insert_with(default_library_dirs);
             let library = dynamic
                 .library_path
                 .iter()
-                .chain(folders)
-                .map(|folder| folder.join(name))
+                .chain(dirs)
+                .map(|dir| dir.join(name))
                 // A library of another architecture is skipped, as the dynamic loader does.
                 .find_map(|file| read_elf(&file, arch).ok().map(|library| (file, library)));
             let Some((file, (data, library))) = library else {
@@ -70,7 +70,7 @@ pub fn add_executable(
             };
             let file_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
             files.add_file(
-                &format!("{LIBRARY_FOLDER}/{file_name}"),
+                &format!("{LIBRARY_DIR}/{file_name}"),
                 &without_sections(data, library.loaded_bytes),
             );
             waiting.push((file, library));
@@ -125,7 +125,7 @@ fn parse(data: &[u8], path: &Path) -> Result<(u16, Dynamic), String> {
 }
 
 fn read_dynamic_table(data: &[u8], path: &Path, dynamic: &mut Dynamic) -> object::read::Result<()> {
-    let origin = path.parent().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+    let origin = path.parent().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
     let table = ElfFile64::<Endianness>::parse(data)?.elf_dynamic_table()?;
     for entry in &table {
         let tag: DynamicTag = entry.tag;
@@ -156,35 +156,35 @@ fn without_sections(mut data: Vec<u8>, loaded_bytes: usize) -> Vec<u8> {
     data
 }
 
-/// Returns the folders in which the dynamic loader of this machine searches.
-fn default_library_folders() -> Vec<PathBuf> {
+/// Returns the directories in which the dynamic loader of this machine searches.
+fn default_library_dirs() -> Vec<PathBuf> {
     let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let mut folders: Vec<_> = std::env::split_paths(&variable).filter(|path| path.is_absolute()).collect();
-    read_ld_so_conf(Path::new(LD_SO_CONF), INCLUDE_DEPTH, &mut folders);
-    for folder in ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"] {
-        folders.push(PathBuf::from(folder));
-        // Debian's folders of one architecture.
-        folders.push(Path::new(folder).join(format!("{}-linux-gnu", std::env::consts::ARCH)));
+    let mut dirs: Vec<_> = std::env::split_paths(&variable).filter(|path| path.is_absolute()).collect();
+    read_ld_so_conf(Path::new(LD_SO_CONF), INCLUDE_DEPTH, &mut dirs);
+    for dir in ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"] {
+        dirs.push(PathBuf::from(dir));
+        // Debian's directories of one architecture.
+        dirs.push(Path::new(dir).join(format!("{}-linux-gnu", std::env::consts::ARCH)));
     }
-    folders
+    dirs
 }
 
-/// Adds the folders in a file of the dynamic loader's configuration.
-fn read_ld_so_conf(file: &Path, depth: usize, folders: &mut Vec<PathBuf>) {
+/// Adds the directories in a file of the dynamic loader's configuration.
+fn read_ld_so_conf(file: &Path, depth: usize, dirs: &mut Vec<PathBuf>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let text = fs::read_to_string(file).unwrap_or_default();
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if let Some(pattern) = line.strip_prefix("include ") {
-            // The pattern of every distribution is FOLDER/*.conf.
-            let folder = Path::new(pattern.trim()).parent().unwrap_or(Path::new("/"));
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            // The pattern of every distribution is DIR/*.conf.
+            let dir = Path::new(pattern.trim()).parent().unwrap_or(Path::new("/"));
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
             let mut included: Vec<_> = entries.map(|entry| entry.path()).collect();
             included.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
             included.sort();
-            included.iter().for_each(|path| read_ld_so_conf(path, depth, folders));
+            included.iter().for_each(|path| read_ld_so_conf(path, depth, dirs));
         } else if !line.is_empty() {
-            folders.push(PathBuf::from(line));
+            dirs.push(PathBuf::from(line));
         }
     }
 }
@@ -206,7 +206,7 @@ mod tests {
         let data = fs::read(own_executable()).unwrap();
         let (_, dynamic) = parse(&data, &own_executable()).unwrap();
         for needed in &dynamic.needed {
-            assert!(files.contains(&format!("{LIBRARY_FOLDER}/{needed}")), "{needed}");
+            assert!(files.contains(&format!("{LIBRARY_DIR}/{needed}")), "{needed}");
         }
         if let Some(interpreter) = &dynamic.interpreter {
             assert!(files.contains(&interpreter.to_string_lossy()));
@@ -232,15 +232,15 @@ mod tests {
     }
 
     #[test]
-    fn folders_come_from_the_configuration_of_the_dynamic_loader() {
-        let folder = std::env::temp_dir().join(format!("core-relo-vm-{}", std::process::id()));
-        fs::create_dir_all(folder.join("conf.d")).unwrap();
-        let own = folder.join("ld.so.conf");
-        fs::write(&own, format!("include {}/conf.d/*.conf\n/last\n", folder.display())).unwrap();
-        fs::write(folder.join("conf.d/a.conf"), "# a comment\n/first\n").unwrap();
-        let mut folders = Vec::new();
-        read_ld_so_conf(&own, INCLUDE_DEPTH, &mut folders);
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(folders, [PathBuf::from("/first"), PathBuf::from("/last")]);
+    fn directories_come_from_the_configuration_of_the_dynamic_loader() {
+        let dir = std::env::temp_dir().join(format!("core-relo-vm-{}", std::process::id()));
+        fs::create_dir_all(dir.join("conf.d")).unwrap();
+        let own = dir.join("ld.so.conf");
+        fs::write(&own, format!("include {}/conf.d/*.conf\n/last\n", dir.display())).unwrap();
+        fs::write(dir.join("conf.d/a.conf"), "# a comment\n/first\n").unwrap();
+        let mut dirs = Vec::new();
+        read_ld_so_conf(&own, INCLUDE_DEPTH, &mut dirs);
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(dirs, [PathBuf::from("/first"), PathBuf::from("/last")]);
     }
 }

@@ -25,12 +25,12 @@ use std::{
 
 /// The guest's first process.
 pub(crate) const INIT: &str = "/init";
-/// The guest's folder of commands. Each file is a command: its words, each with a NUL byte at its end. The first word is the executable.
+/// The guest's directory of commands. Each file is a command: its words, each with a NUL byte at its end. The first word is the executable.
 pub(crate) const COMMANDS: &str = "/vm/commands";
 /// The guest's file with the kernel's configuration.
 pub(crate) const CONFIG: &str = "/vm/config";
-/// The guest's file with the path of the commands' working folder.
-pub(crate) const WORKING_FOLDER: &str = "/vm/working-folder";
+/// The guest's file with the path of the commands' working directory.
+pub(crate) const WORKING_DIR: &str = "/vm/working-directory";
 
 /// The time limit of a guest, unless the caller sets another.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -83,7 +83,7 @@ impl Guest {
     pub fn new(arch: Arch, executable: &Path) -> Result<Self, VmError> {
         let mut files = Initramfs::new();
         add_executable(&mut files, executable, INIT, arch)?;
-        files.add_folder(Path::new(COMMANDS));
+        files.add_dir(Path::new(COMMANDS));
         Ok(Self { arch, files, command_count: 0, time_limit: TIME_LIMIT, cpus: 1 })
     }
 
@@ -104,7 +104,7 @@ impl Guest {
         self.cpus = cpus;
     }
 
-    /// Adds a file, or all files below a folder. Commands find them at this path. An executable brings its shared libraries.
+    /// Adds a file, or all files below a directory. Commands find them at this path. An executable brings its shared libraries.
     pub fn add_path(&mut self, from: &Path, guest_path: &Path) -> Result<(), VmError> {
         let guest_path = guest_path.to_string_lossy();
         if from.is_file() && is_dynamic(from)? {
@@ -113,10 +113,10 @@ impl Guest {
         self.files.copy(from, &guest_path).map(drop)
     }
 
-    /// Sets the folder in which commands run.
-    pub fn set_working_folder(&mut self, folder: &Path) {
-        self.files.add_folder(folder);
-        self.files.add_file(WORKING_FOLDER, folder.as_os_str().as_bytes());
+    /// Sets the directory in which commands run.
+    pub fn set_working_dir(&mut self, dir: &Path) {
+        self.files.add_dir(dir);
+        self.files.add_file(WORKING_DIR, dir.as_os_str().as_bytes());
     }
 
     /// Adds a command: an executable of the host, with its shared libraries. Commands run one after another.
@@ -146,7 +146,7 @@ impl Guest {
 
     /// Boots the kernel and runs the commands. Calls `line` with each line that commands print on standard output.
     pub fn boot(&self, kernel: &KernelImage, line: &mut dyn FnMut(&str)) -> Result<GuestOutput, VmError> {
-        let folder = TemporaryFolder::new()?;
+        let dir = TemporaryDirectory::new()?;
         let mut files = self.files.clone();
         if let Some(config) = kernel.config_path() {
             files.copy(&config, CONFIG)?;
@@ -159,7 +159,7 @@ impl Guest {
         let machine = Machine {
             kernel,
             initramfs: &initramfs,
-            folder: &folder.0,
+            dir: &dir.0,
             time_limit: self.time_limit,
             cpus: self.cpus,
             memory_mib,
@@ -230,23 +230,23 @@ fn memory_file(data: &[u8]) -> Result<(File, PathBuf), VmError> {
     Ok((file, path))
 }
 
-/// A folder of this process alone, removed when dropped.
-struct TemporaryFolder(PathBuf);
+/// A directory of this process alone, removed when dropped.
+struct TemporaryDirectory(PathBuf);
 
-impl TemporaryFolder {
+impl TemporaryDirectory {
     fn new() -> Result<Self, VmError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("core-relo-vm-{}-{number}", std::process::id()));
-        // An existing folder may belong to another user.
+        // An existing directory may belong to another user.
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| VmError::file(&path, &error))?;
         Ok(Self(path))
     }
 }
 
-impl Drop for TemporaryFolder {
+impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // A folder that cannot be removed is left to the cleaning of the system's temporary files.
+        // A directory that cannot be removed is left to the cleaning of the system's temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -275,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_folder_is_removed() {
-        let folder = TemporaryFolder::new().unwrap();
-        let path = folder.0.clone();
+    fn a_temporary_directory_is_removed() {
+        let dir = TemporaryDirectory::new().unwrap();
+        let path = dir.0.clone();
         fs::write(path.join("console"), "x").unwrap();
-        drop(folder);
+        drop(dir);
         assert!(!path.exists());
     }
 

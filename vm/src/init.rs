@@ -2,7 +2,7 @@
 
 use crate::{
     arch::{Arch, SerialPorts},
-    guest::{COMMANDS, CONFIG, INIT, WORKING_FOLDER},
+    guest::{COMMANDS, CONFIG, INIT, WORKING_DIR},
     notes::Note,
 };
 use rustix::{
@@ -19,7 +19,7 @@ use std::{
     process::{Command, ExitStatus, Stdio},
 };
 
-/// The file systems to mount: the type, and the folder. A type that the kernel does not have is left out.
+/// The file systems to mount: the type, and the directory. A type that the kernel does not have is left out.
 const FILE_SYSTEMS: [(&str, &str); 7] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -70,19 +70,19 @@ fn run() -> io::Result<()> {
 
 /// Mounts the file systems, and puts the kernel's configuration where loaders look for it.
 fn prepare(release: &str) -> io::Result<()> {
-    for (kind, folder) in FILE_SYSTEMS {
-        let _ = mount_at(kind, folder);
+    for (kind, dir) in FILE_SYSTEMS {
+        let _ = mount_at(kind, dir);
     }
     if Path::new(CONFIG).exists() {
         fs::create_dir_all("/boot")?;
         fs::copy(CONFIG, format!("/boot/config-{release}"))?;
     }
-    let folder = match fs::read(WORKING_FOLDER) {
+    let dir = match fs::read(WORKING_DIR) {
         Ok(path) => PathBuf::from(OsStr::from_bytes(&path)),
         Err(_) => PathBuf::from("/tmp"),
     };
-    fs::create_dir_all(&folder)?;
-    std::env::set_current_dir(folder)
+    fs::create_dir_all(&dir)?;
+    std::env::set_current_dir(dir)
 }
 
 fn run_commands(ports: &mut Ports) -> io::Result<()> {
@@ -112,10 +112,10 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().or_else(|| Some(SIGNALLED + status.signal()?)).unwrap_or(SIGNALLED)
 }
 
-fn mount_at(kind: &str, folder: &str) -> io::Result<()> {
-    // Some folders, such as /sys/kernel/tracing, exist only if the kernel supports the file system.
-    let _ = fs::create_dir_all(folder);
-    Ok(mount(kind, folder, kind, MountFlags::empty(), None::<&CStr>)?)
+fn mount_at(kind: &str, dir: &str) -> io::Result<()> {
+    // Some directories, such as /sys/kernel/tracing, exist only if the kernel supports the file system.
+    let _ = fs::create_dir_all(dir);
+    Ok(mount(kind, dir, kind, MountFlags::empty(), None::<&CStr>)?)
 }
 
 impl Ports {

@@ -9,33 +9,33 @@ use std::{
 /// The guest's files, by path (without the first `/`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Initramfs {
-    folders: BTreeSet<PathBuf>,
+    dirs: BTreeSet<PathBuf>,
     files: BTreeSet<PathBuf>,
     archive: Vec<u8>,
     inodes: usize,
 }
 
-const FOLDER: usize = 0o040_755;
+const DIR: usize = 0o040_755;
 const PROGRAM: usize = 0o100_755;
 const DEVICE: usize = 0o020_600;
 
 impl Initramfs {
-    /// Creates a file system with the folders of mount points and the devices `console` and `null`.
+    /// Creates a file system with the directories of mount points and the devices `console` and `null`.
     pub fn new() -> Self {
         let mut new = Self::default();
-        for folder in ["dev", "proc", "sys", "tmp", "run", "root", "bin"] {
-            new.add_folder(Path::new(folder));
+        for dir in ["dev", "proc", "sys", "tmp", "run", "root", "bin"] {
+            new.add_dir(Path::new(dir));
         }
         new.add_device("dev/console", 5, 1);
         new.add_device("dev/null", 1, 3);
         new
     }
 
-    /// Adds a file and its parent folders. All files are executable. A second file of the same path is ignored.
+    /// Adds a file and its parent directories. All files are executable. A second file of the same path is ignored.
     pub fn add_file(&mut self, path: &str, data: &[u8]) {
         let path = path.trim_start_matches('/');
         if self.files.insert(PathBuf::from(path)) {
-            self.add_folder(Path::new(path).parent().unwrap_or(Path::new("")));
+            self.add_dir(Path::new(path).parent().unwrap_or(Path::new("")));
             self.add_entry(path, PROGRAM, data, (0, 0));
         }
     }
@@ -45,7 +45,7 @@ impl Initramfs {
         self.files.contains(Path::new(path.trim_start_matches('/')))
     }
 
-    /// Adds a file of the host, or all files below a folder. Returns the number of bytes added.
+    /// Adds a file of the host, or all files below a directory. Returns the number of bytes added.
     pub fn copy(&mut self, from: &Path, to: &str) -> Result<usize, VmError> {
         let mut bytes = 0;
         for file in files_below(from)? {
@@ -57,17 +57,17 @@ impl Initramfs {
         Ok(bytes)
     }
 
-    /// Adds a folder and its parents.
-    pub fn add_folder(&mut self, path: &Path) {
+    /// Adds a directory and its parents.
+    pub fn add_dir(&mut self, path: &Path) {
         let path = path.strip_prefix("/").unwrap_or(path);
-        if path.as_os_str().is_empty() || self.folders.contains(path) {
+        if path.as_os_str().is_empty() || self.dirs.contains(path) {
             return;
         }
         if let Some(parent) = path.parent() {
-            self.add_folder(parent);
+            self.add_dir(parent);
         }
-        self.folders.insert(path.to_path_buf());
-        self.add_entry(&path.to_string_lossy(), FOLDER, b"", (0, 0));
+        self.dirs.insert(path.to_path_buf());
+        self.add_entry(&path.to_string_lossy(), DIR, b"", (0, 0));
     }
 
     /// Returns the finished archive.
@@ -101,19 +101,19 @@ impl Initramfs {
     }
 }
 
-/// Returns the file itself, or every file below the folder, sorted. Symbolic links below the folder are not followed.
+/// Returns the file itself, or every file below the directory, sorted. Symbolic links below the directory are not followed.
 fn files_below(path: &Path) -> Result<Vec<PathBuf>, VmError> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let (mut files, mut folders) = (Vec::new(), vec![path.to_path_buf()]);
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).map_err(|error| VmError::file(&folder, &error))?;
+    let (mut files, mut dirs) = (Vec::new(), vec![path.to_path_buf()]);
+    while let Some(dir) = dirs.pop() {
+        let entries = std::fs::read_dir(&dir).map_err(|error| VmError::file(&dir, &error))?;
         for entry in entries {
-            let entry = entry.map_err(|error| VmError::file(&folder, &error))?;
+            let entry = entry.map_err(|error| VmError::file(&dir, &error))?;
             let kind = entry.file_type().map_err(|error| VmError::file(&entry.path(), &error))?;
             if kind.is_dir() {
-                folders.push(entry.path());
+                dirs.push(entry.path());
             } else if kind.is_file() {
                 files.push(entry.path());
             }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_padded_and_folders_come_first() {
+    fn records_are_padded_and_directories_come_first() {
         let mut files = Initramfs::default();
         files.add_file("a/b/c", b"xyz");
         let archive = files.finish();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_files_are_added_once() {
+    fn directories_and_files_are_added_once() {
         let mut files = Initramfs::default();
         files.add_file("a/b", b"");
         files.add_file("/a/c", b"");

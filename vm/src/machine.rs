@@ -1,6 +1,6 @@
 //! One run of QEMU: its arguments, its time limit, and the guest's output.
 
-use crate::{arch::Arch, error::VmError, executable::LIBRARY_FOLDER, kernel_image::KernelImage};
+use crate::{arch::Arch, error::VmError, executable::LIBRARY_DIR, kernel_image::KernelImage};
 use std::{
     fs::File,
     io::{BufRead as _, BufReader, Read as _},
@@ -19,8 +19,8 @@ pub struct Machine<'m> {
     pub kernel: &'m KernelImage,
     /// The file with the initramfs.
     pub initramfs: &'m Path,
-    /// The folder for the kernel's console and the guest's notes.
-    pub folder: &'m Path,
+    /// The directory for the kernel's console and the guest's notes.
+    pub dir: &'m Path,
     /// The time limit, boot included.
     pub time_limit: Duration,
     /// The number of processors.
@@ -96,7 +96,7 @@ impl Machine<'_> {
     pub fn run(&self, line: &mut dyn FnMut(&str)) -> Result<RunOutput, VmError> {
         let arch = self.kernel.arch();
         let qemu = find_qemu(arch)?;
-        let messages = self.folder.join("qemu");
+        let messages = self.dir.join("qemu");
         let created = File::create(&messages).map_err(|error| VmError::file(&messages, &error))?;
         let mut command = self.command(&qemu);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
@@ -145,8 +145,8 @@ impl Machine<'_> {
     fn read(&self, name: &str) -> String {
         let mut bytes = Vec::new();
         // A port that the guest never opens has an empty file. The part that can be read is enough for a report.
-        let _ = File::open(self.folder.join(name))
-            .and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
+        let _ =
+            File::open(self.dir.join(name)).and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -174,10 +174,10 @@ impl Machine<'_> {
         command.arg("-kernel").arg(self.kernel.path()).arg("-initrd").arg(self.initramfs);
         command.arg("-append").arg(kernel_arguments(arch));
         let ports = [
-            ("console", self.folder.join("console")),
+            ("console", self.dir.join("console")),
             ("output", PathBuf::from("/proc/self/fd/1")),
-            ("notes", self.folder.join("notes")),
-            ("errors", self.folder.join("errors")),
+            ("notes", self.dir.join("notes")),
+            ("errors", self.dir.join("errors")),
         ];
         for (index, (name, path)) in ports.iter().enumerate() {
             // QEMU splits arguments at commas; a doubled comma stands for itself.
@@ -202,7 +202,7 @@ impl Machine<'_> {
 fn kernel_arguments(arch: Arch) -> String {
     let only_here: &[&str] = if arch == Arch::X86_64 { &COMMAND_LINE_X86 } else { &[] };
     let console = format!("console={}", arch.serial_ports().console);
-    let libraries = format!("LD_LIBRARY_PATH={LIBRARY_FOLDER}");
+    let libraries = format!("LD_LIBRARY_PATH={LIBRARY_DIR}");
     let words = [console.as_str()].into_iter().chain(COMMAND_LINE).chain(only_here.iter().copied());
     words.chain([libraries.as_str()]).collect::<Vec<_>>().join(" ")
 }
@@ -231,7 +231,7 @@ pub fn find_qemu(arch: Arch) -> Result<PathBuf, VmError> {
 
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 /// Returns the name of the accelerator that a guest of this architecture gets: KVM, or TCG, which emulates.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::cases;
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, have, output, root};
+use crate::system::{Failure, Outcome, cargo, check, is_installed, output, root};
 
 /// The oldest Rust version that aya-obj supports.
 const RUST: (u32, u32) = (1, 98);
@@ -21,7 +21,7 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
                    symbols and so on), from 1,000 to 100,000; writes target/bench-growth.json
   --parts          instead, measure the parts of a job: parse, scan, index, plan, patch
   --btf FILE       the target (default: the running kernel's)
-  --objects DIR    folder of objects, *.bpf.o (default: bpf-progs/prebuilt)
+  --objects DIR    directory of objects, *.bpf.o (default: bpf-progs/prebuilt)
   --rounds N       number of runs of each job (default: as many as take ten seconds, from 5 to 301)
   --no-install     install nothing, and skip the measurements whose tools are missing
 
@@ -68,7 +68,7 @@ pub fn run(args: &[String]) -> Outcome {
         command.args(["--rounds", rounds]);
     }
     if options.instructions {
-        if have("valgrind") || (!options.no_install && install::valgrind()) {
+        if is_installed("valgrind") || (!options.no_install && install::valgrind()) {
             command.arg("--instructions");
         } else {
             println!("SKIP instructions: no valgrind");
@@ -83,7 +83,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
     while let Some(word) = words.next() {
         let mut value =
             || words.next().cloned().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        // Paths are relative to the caller's folder, in which cargo may not run.
+        // Paths are relative to the caller's directory, in which cargo may not run.
         let path = |value: String| std::path::absolute(&value).map_err(|error| format!("{value}: {error}"));
         match word.as_str() {
             "--instructions" => options.instructions = true,
@@ -158,7 +158,7 @@ fn toolchain(may_install: bool) -> Result<Option<String>, String> {
     if works("stable") {
         return Ok(Some("stable".to_owned()));
     }
-    if !works(&name) && may_install && have("rustup") {
+    if !works(&name) && may_install && is_installed("rustup") {
         eprintln!("installing Rust {name} with rustup, for aya-obj; the default toolchain stays");
         let mut install = Command::new("rustup");
         install.args(["toolchain", "install", &name, "--profile", "minimal", "--no-self-update"]);

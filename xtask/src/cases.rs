@@ -58,7 +58,7 @@ impl Source {
         self.requires == default_requirements()
     }
 
-    /// Returns the object's path below a `<compiler>/<order>/` folder.
+    /// Returns the object's path below a `<compiler>/<order>/` directory.
     pub fn object(&self) -> PathBuf {
         self.path.with_extension("o")
     }

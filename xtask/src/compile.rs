@@ -65,19 +65,19 @@ fn list_jobs(
     jobs: &mut Vec<Job>,
     skips: &mut Skips,
 ) {
-    let folder = cases::dir();
-    let out = out.join(compiler.name()).join(order.folder());
+    let dir = cases::dir();
+    let out = out.join(compiler.name()).join(order.dir());
     for case in cases {
         if let Some(reason) = case.program.unmet_requirement(compiler) {
             skips.entry(format!("with {}: {reason}", compiler.name())).or_default().insert(case.name());
             continue;
         }
         for source in std::iter::once(&case.program).chain(case.targets.values()) {
-            match command(source, compiler, order, &folder) {
+            match command(source, compiler, order, &dir) {
                 Ok(Some(mut command)) => {
                     let object = out.join(source.object());
                     command.args(&source.cflags).arg(&source.path).arg("-o").arg(&object);
-                    jobs.push(Job { command, object, source: folder.join(&source.path) });
+                    jobs.push(Job { command, object, source: dir.join(&source.path) });
                 }
                 Ok(None) => {}
                 Err(reason) => {
@@ -93,28 +93,28 @@ fn command(
     source: &Source,
     compiler: &Compiler,
     order: Order,
-    folder: &Path,
+    dir: &Path,
 ) -> Result<Option<Command>, String> {
     let Some(flags) = &source.host_cc else {
         // The default requirements are those of programs. Any compiler can build target types without a `requires:` directive.
         return match source.unmet_requirement(compiler) {
             Some(reason) if !source.is_default() => Err(format!("with {}: {reason}", compiler.name())),
-            _ => Ok(Some(compiler.command(order, folder))),
+            _ => Ok(Some(compiler.command(order, dir))),
         };
     };
     let native = if cfg!(target_endian = "little") { Order::Little } else { Order::Big };
     if order != native {
         return Ok(None);
     }
-    host_cc(flags, folder)
+    host_cc(flags, dir)
         .map(Some)
         .ok_or_else(|| format!("no host C compiler accepts `{} -gbtf`", flags.join(" ")))
 }
 
 /// Removes the objects of an earlier build that no job builds any more.
-fn remove_stale(folder: &Path, jobs: &[Job]) {
+fn remove_stale(dir: &Path, jobs: &[Job]) {
     let outputs: HashSet<&Path> = jobs.iter().map(|job| job.object.as_path()).collect();
-    for file in files_below(folder) {
+    for file in files_below(dir) {
         if file.extension().is_some_and(|ext| ext == "o") && !outputs.contains(file.as_path()) {
             let _ = std::fs::remove_file(file);
         }
@@ -123,8 +123,8 @@ fn remove_stale(folder: &Path, jobs: &[Job]) {
 
 /// Runs the jobs on all processors.
 fn compile(jobs: Vec<Job>) -> Outcome {
-    for folder in jobs.iter().filter_map(|job| job.object.parent()) {
-        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for dir in jobs.iter().filter_map(|job| job.object.parent()) {
+        std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     }
     let jobs: Vec<_> = jobs.into_iter().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::system::{find, have, output};
+use crate::system::{find, is_installed, output};
 
 /// A compiler found on this machine.
 #[derive(Debug, Clone)]
@@ -24,14 +24,14 @@ pub enum Order {
 /// The oldest usable clang.
 pub const OLDEST_CLANG: u32 = 14;
 const NEWEST_CLANG: u32 = 26;
-/// The folder that GCC records in .BTF. GCC takes the folder from `PWD`, and prefix maps do not change it.
-const RECORDED_FOLDER: &str = "/proc/self/cwd";
+/// The directory that GCC records in .BTF. GCC takes the directory from `PWD`, and prefix maps do not change it.
+const RECORDED_DIR: &str = "/proc/self/cwd";
 
 impl Order {
     pub const BOTH: [Self; 2] = [Self::Little, Self::Big];
 
-    /// Returns the name of the folder of its objects.
-    pub fn folder(self) -> &'static str {
+    /// Returns the name of the directory of its objects.
+    pub fn dir(self) -> &'static str {
         match self {
             Self::Little => "el",
             Self::Big => "eb",
@@ -40,7 +40,7 @@ impl Order {
 }
 
 impl Compiler {
-    /// Returns the compiler's name and version, which is the folder of its objects: `clang-19`, `gcc-12`.
+    /// Returns the compiler's name and version, which is the directory of its objects: `clang-19`, `gcc-12`.
     pub fn name(&self) -> String {
         format!("{}-{}", self.family, self.version)
     }
@@ -53,11 +53,11 @@ impl Compiler {
         Some(Self { path: path.to_path_buf(), family, version })
     }
 
-    /// Returns the command that compiles for `order`, without the file names. The command runs in `folder`, and paths inside the
+    /// Returns the command that compiles for `order`, without the file names. The command runs in `dir`, and paths inside the
     /// object are relative to it.
-    pub fn command(&self, order: Order, folder: &Path) -> Command {
+    pub fn command(&self, order: Order, dir: &Path) -> Command {
         let mut command = Command::new(&self.path);
-        command.current_dir(folder);
+        command.current_dir(dir);
         if self.family == "clang" {
             let target = if order == Order::Little { "bpfel" } else { "bpfeb" };
             command.args([
@@ -71,7 +71,7 @@ impl Compiler {
         } else {
             let order = if order == Order::Little { "-mlittle-endian" } else { "-mbig-endian" };
             command.args([order, "-gbtf", "-mco-re", "-Werror=implicit-function-declaration"]);
-            command.env("PWD", RECORDED_FOLDER);
+            command.env("PWD", RECORDED_DIR);
         }
         command.args(["-O2", "-nostdinc", "-Iinclude", "-Wall", "-Werror", "-Wno-unused-value", "-c"]);
         command
@@ -99,14 +99,14 @@ pub fn find_all() -> Vec<Compiler> {
 }
 
 /// Returns the host's C compiler with these flags, if it can write BTF with them.
-pub fn host_cc(flags: &[String], folder: &Path) -> Option<Command> {
-    let name = ["gcc", "cc"].into_iter().find(|name| have(name))?;
+pub fn host_cc(flags: &[String], dir: &Path) -> Option<Command> {
+    let name = ["gcc", "cc"].into_iter().find(|name| is_installed(name))?;
     let mut probe = Command::new(name);
     probe.args(flags).args(["-gbtf", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"]);
     output(&mut probe)?;
     let mut command = Command::new(name);
-    command.current_dir(folder).args(flags).args(["-gbtf", "-O2", "-nostdinc", "-Iinclude", "-c"]);
-    command.env("PWD", RECORDED_FOLDER);
+    command.current_dir(dir).args(flags).args(["-gbtf", "-O2", "-nostdinc", "-Iinclude", "-c"]);
+    command.env("PWD", RECORDED_DIR);
     Some(command)
 }
 

@@ -23,7 +23,7 @@ impl Counts {
     }
 
     /// Returns the counts added since `before`.
-    pub fn since(&self, before: &Self) -> Self {
+    pub fn difference(&self, before: &Self) -> Self {
         Self {
             passed: self.passed - before.passed,
             failed: self.failed - before.failed,

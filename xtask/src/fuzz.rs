@@ -79,19 +79,19 @@ pub fn run(args: &[String]) -> Outcome {
 }
 
 fn fuzz(target: &str, seconds: u32) -> Outcome {
-    // New inputs go to the first folder, which is not committed; the seeds are only read.
+    // New inputs go to the first directory, which is not committed; the seeds are only read.
     let corpus = root().join("fuzz/corpus").join(target);
     let mut command = fuzzer(target, &corpus)?;
     command.args(seeds(target)).arg("--").arg(format!("-max_total_time={seconds}")).args(LIMITS);
     check(command.arg("-print_final_stats=1"))
 }
 
-/// Creates a target's folder of inputs, and returns the command that runs the target on the folder.
-fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+/// Creates a target's directory of inputs, and returns the command that runs the target on the directory.
+fn fuzzer(target: &str, dir: &Path) -> Outcome<Command> {
+    std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut command = Command::new("cargo");
     command.current_dir(root());
-    command.args(["+nightly", "fuzz", "run", "--features", "libfuzzer", target]).arg(folder);
+    command.args(["+nightly", "fuzz", "run", "--features", "libfuzzer", target]).arg(dir);
     Ok(command)
 }
 
@@ -129,17 +129,17 @@ fn is_regression(file: &Path) -> bool {
 fn replay(target: &str, seconds: u32, seeds: &[PathBuf]) -> Outcome {
     let mut command = cargo();
     command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--example", "replay"]);
-    // The tests have built most of the crates in this folder.
+    // The tests have built most of the crates in this directory.
     command.arg("--target-dir").arg(root().join("target")).args(["--", target]);
     check(command.arg(seconds.to_string()).args(seeds))
 }
 
-/// Returns the folder of a target's committed seeds.
+/// Returns the directory of a target's committed seeds.
 fn committed_seeds(target: &str) -> PathBuf {
     root().join("fuzz/seeds").join(target)
 }
 
-/// Returns the folders of seeds: the committed seeds, and seeds built from the committed objects.
+/// Returns the directories of seeds: the committed seeds, and seeds built from the committed objects.
 fn seeds(target: &str) -> Vec<PathBuf> {
     let prebuilt = cases::dir().join("prebuilt");
     let made = root().join("target/fuzz-seeds").join(target);

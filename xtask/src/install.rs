@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::system::{check, have, output};
+use crate::system::{check, is_installed, output};
 
 /// The package names of a tool in four package managers.
 struct Packages<'p> {
@@ -60,12 +60,12 @@ pub fn cross(debian: &[&'static str; 2]) -> bool {
     let [compiler, library] = *debian;
     let apt = &["--no-install-recommends", "qemu-user", compiler, library];
     // Other distributions have no common names for these packages, so the row of the matrix is skipped there.
-    have("apt-get") && install("a cross compiler", &Packages { apt, dnf: &[], apk: &[], pacman: &[] })
+    is_installed("apt-get") && install("a cross compiler", &Packages { apt, dnf: &[], apk: &[], pacman: &[] })
 }
 
 /// Installs the missing ones of the decompressors that kernel images need.
 pub fn decompressors() {
-    if ["xz", "lz4", "zstd"].iter().all(|tool| have(tool)) {
+    if ["xz", "lz4", "zstd"].iter().all(|tool| is_installed(tool)) {
         return;
     }
     let others = &["xz", "lz4", "zstd"];
@@ -77,7 +77,7 @@ pub fn decompressors() {
 
 fn missing_for_libbpf() -> Option<String> {
     let mut missing: Vec<&str> =
-        ["cc", "make", "pkg-config"].into_iter().filter(|tool| !have(tool)).collect();
+        ["cc", "make", "pkg-config"].into_iter().filter(|tool| !is_installed(tool)).collect();
     for header in ["libelf.h", "zlib.h"] {
         if !has_header(header) {
             missing.push(header);
@@ -99,7 +99,8 @@ fn install(what: &str, packages: &Packages<'_>) -> bool {
         ("apk", &["add"], packages.apk),
         ("pacman", &["-S", "--noconfirm"], packages.pacman),
     ];
-    let Some((manager, verb, names)) = managers.into_iter().find(|(manager, ..)| have(manager)) else {
+    let Some((manager, verb, names)) = managers.into_iter().find(|(manager, ..)| is_installed(manager))
+    else {
         eprintln!("cannot install {what}: no known package manager");
         return false;
     };

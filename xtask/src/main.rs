@@ -136,7 +136,7 @@ fn help(code: u8) -> ExitCode {
         println!("  {} {}\n      {}", task.name, task.args, task.about);
     }
     println!(
-        "\nenvironment: CORE_RELO_PROGS (folder of test objects), CORE_RELO_KERNELS (folder of kernels' BTF), CLANG, BPF_GCC (compilers)"
+        "\nenvironment: CORE_RELO_PROGS (directory of test objects), CORE_RELO_KERNELS (directory of kernels' BTF), CLANG, BPF_GCC (compilers)"
     );
     ExitCode::from(code)
 }

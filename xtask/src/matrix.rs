@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, files_below, have, output, read, root};
+use crate::system::{Failure, Outcome, cargo, check, files_below, is_installed, output, read, root};
 
 /// The published packages, in the order of their dependencies.
 const PACKAGES: [&str; 5] =
     ["core-relo", "core-relo-object", "core-relo-loader", "core-relo-vm", "core-relo-cli"];
 
-/// The folders of the libraries.
+/// The directories of the libraries.
 const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`]. The loader is only
@@ -27,7 +27,7 @@ const FEATURES: [(&str, &[&str]); 3] = [
 ];
 
 /// A target without an operating system, for the engine's promise of `no_std`.
-const BARE: &str = "thumbv7em-none-eabi";
+const BARE_METAL: &str = "thumbv7em-none-eabi";
 
 /// A foreign target whose tests run under QEMU's user-mode emulation.
 struct Emulated {
@@ -35,7 +35,7 @@ struct Emulated {
     about: &'static str,
     linker: &'static str,
     emulator: &'static str,
-    /// The folder with the target's C library.
+    /// The directory with the target's C library.
     sysroot: &'static str,
     /// The architecture's name in Debian's packages `gcc-…` and `libc6-dev-…-cross`.
     debian: [&'static str; 2],
@@ -111,16 +111,16 @@ fn msrv() -> Outcome {
     let Some(mut command) = toolchain_cargo(&version, &format!("{version}.0")) else {
         return skip("msrv", &format!("Rust {version} is not installed and rustup cannot install it"));
     };
-    // The separate folder keeps the second compiler from rebuilding everything in the shared one.
+    // The separate directory keeps the second compiler from rebuilding everything in the shared one.
     command.args(["check", "--locked", "--target-dir", "target/msrv"]);
     check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
 }
 
 fn no_std() -> Outcome {
-    if !add_target(BARE) {
-        return skip("no-std", &format!("rustup cannot install {BARE}"));
+    if !add_target(BARE_METAL) {
+        return skip("no-std", &format!("rustup cannot install {BARE_METAL}"));
     }
-    check(cargo().args(["build", "-p", "core-relo", "--target", BARE]))
+    check(cargo().args(["build", "-p", "core-relo", "--target", BARE_METAL]))
 }
 
 fn targets() -> Outcome {
@@ -145,7 +145,8 @@ fn targets() -> Outcome {
 impl Emulated {
     /// Installs the missing parts. Returns whether all parts are installed afterwards.
     fn install(&self) -> bool {
-        let is_complete = || have(self.linker) && have(self.emulator) && Path::new(self.sysroot).is_dir();
+        let is_complete =
+            || is_installed(self.linker) && is_installed(self.emulator) && Path::new(self.sysroot).is_dir();
         add_target(self.triple) && (is_complete() || (install::cross(&self.debian) && is_complete()))
     }
 }
@@ -210,8 +211,8 @@ fn copy_libraries(to: &Path) -> Outcome {
         for file in files_below(&root().join(library)) {
             let inside = file.strip_prefix(root()).map_err(|_| format!("{} is outside", file.display()))?;
             let target = to.join(inside);
-            let folder = target.parent().unwrap_or(to);
-            fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+            let dir = target.parent().unwrap_or(to);
+            fs::create_dir_all(dir).map_err(|error| io(dir, error))?;
             if inside.ends_with("Cargo.toml") {
                 fs::write(&target, without_dev_dependencies(&read(&file)?))
                     .map_err(|error| io(&target, error))?;
@@ -285,7 +286,7 @@ fn toolchain_cargo(name: &str, exact: &str) -> Option<Command> {
     let mut command = Command::new("rustup");
     let toolchain = if path.contains(exact) { exact } else { name };
     command.args(["run", toolchain, "cargo"]).current_dir(root());
-    // The toolchain that runs this task must not reach through.
+    // These variables select the toolchain that runs this task, and would override the chosen toolchain.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     Some(command)
 }

@@ -10,8 +10,8 @@ use crate::compile;
 use crate::compilers::{Compiler, Order};
 use crate::system::{Outcome, files_below, find, output, root};
 
-/// The folder of committed objects, below that of their sources.
-const FOLDER: &str = "prebuilt";
+/// The directory of committed objects, below that of their sources.
+const DIR: &str = "prebuilt";
 
 /// The compiler that built the committed objects.
 const COMPILER: &str = "clang-19";
@@ -46,9 +46,9 @@ pub fn renew(compilers: &[Compiler]) -> Outcome {
     replace_committed(&built, &examples())
 }
 
-/// Replaces the committed objects of the sources in `folder` by the new ones in `built`.
-fn replace_committed(built: &Path, folder: &Path) -> Outcome {
-    let dir = folder.join(FOLDER);
+/// Replaces the committed objects of the sources in `sources` by the new objects in `built`.
+fn replace_committed(built: &Path, sources: &Path) -> Outcome {
+    let dir = sources.join(DIR);
     let _ = std::fs::remove_dir_all(&dir);
     let mut bytes = 0;
     for object in files_below(built) {
@@ -58,7 +58,7 @@ fn replace_committed(built: &Path, folder: &Path) -> Outcome {
         bytes += data.len();
         write(&to, &data)?;
     }
-    write(&dir.join("MANIFEST"), manifest(folder)?.as_bytes())?;
+    write(&dir.join("MANIFEST"), manifest(sources)?.as_bytes())?;
     println!("prebuilt: {bytes} bytes by {COMPILER} in {}", dir.display());
     Ok(())
 }
@@ -66,28 +66,28 @@ fn replace_committed(built: &Path, folder: &Path) -> Outcome {
 /// Returns the problems with the committed objects: changed sources, missing objects, left-over objects.
 pub fn problems() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
-    for folder in [cases::dir(), examples()] {
-        find_changes(&folder, &mut problems)?;
+    for dir in [cases::dir(), examples()] {
+        find_changes(&dir, &mut problems)?;
     }
     let cases = cases::read_all()?;
     let of_cases = cases.iter().flat_map(|case| {
-        Order::BOTH.map(|order| cases::dir().join(FOLDER).join(order.folder()).join(case.program.object()))
+        Order::BOTH.map(|order| cases::dir().join(DIR).join(order.dir()).join(case.program.object()))
     });
     let sources = example_sources();
-    let of_examples = sources.iter().flat_map(|source| {
-        Order::BOTH.map(|order| examples().join(FOLDER).join(example_object(source, order)))
-    });
+    let of_examples = sources
+        .iter()
+        .flat_map(|source| Order::BOTH.map(|order| examples().join(DIR).join(example_object(source, order))));
     for object in of_cases.chain(of_examples).filter(|object| !object.is_file()) {
         problems.push(format!("{}: missing", object.strip_prefix(root()).unwrap_or(&object).display()));
     }
     Ok(problems)
 }
 
-/// Compares the sources in a folder with the manifest of its objects, and adds the differences to `problems`.
-fn find_changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
-    let shown = folder.strip_prefix(root()).unwrap_or(folder).display();
-    let committed = std::fs::read_to_string(folder.join(FOLDER).join("MANIFEST")).unwrap_or_default();
-    let now = manifest(folder)?;
+/// Compares the sources in a directory with the manifest of its objects, and adds the differences to `problems`.
+fn find_changes(dir: &Path, problems: &mut Vec<String>) -> Outcome {
+    let shown = dir.strip_prefix(root()).unwrap_or(dir).display();
+    let committed = std::fs::read_to_string(dir.join(DIR).join("MANIFEST")).unwrap_or_default();
+    let now = manifest(dir)?;
     let (old, new): (Vec<_>, Vec<_>) = (committed.lines().collect(), now.lines().collect());
     for line in new.iter().filter(|line| !old.contains(line)) {
         let file = line.split_whitespace().last().unwrap_or_default();
@@ -97,7 +97,7 @@ fn find_changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
     }
     for line in old.iter().filter(|line| !new.contains(line)) {
         let file = line.split_whitespace().last().unwrap_or_default();
-        if !folder.join(file).exists() {
+        if !dir.join(file).exists() {
             problems.push(format!("{shown}/{file}: in prebuilt/MANIFEST, but missing"));
         }
     }
@@ -105,11 +105,11 @@ fn find_changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
 }
 
 /// Returns the text of a manifest: a line per source, with its hash and path.
-fn manifest(folder: &Path) -> Outcome<String> {
+fn manifest(dir: &Path) -> Outcome<String> {
     let mut text = String::new();
-    for file in files_below(folder) {
-        let path = file.strip_prefix(folder).unwrap_or(&file);
-        if path.starts_with(FOLDER) || !path.extension().is_some_and(|ext| ext == "c" || ext == "h") {
+    for file in files_below(dir) {
+        let path = file.strip_prefix(dir).unwrap_or(&file);
+        if path.starts_with(DIR) || !path.extension().is_some_and(|ext| ext == "c" || ext == "h") {
             continue;
         }
         let data = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -122,21 +122,21 @@ fn examples() -> PathBuf {
     root().join(EXAMPLES)
 }
 
-/// Returns the paths of the examples' programs, relative to their folder.
+/// Returns the paths of the examples' programs, relative to their directory.
 fn example_sources() -> Vec<PathBuf> {
-    let folder = examples();
-    let files = files_below(&folder).into_iter();
+    let dir = examples();
+    let files = files_below(&dir).into_iter();
     let sources = files.filter(|file| file.to_string_lossy().ends_with(".bpf.c"));
-    sources.filter_map(|file| Some(file.strip_prefix(&folder).ok()?.to_path_buf())).collect()
+    sources.filter_map(|file| Some(file.strip_prefix(&dir).ok()?.to_path_buf())).collect()
 }
 
 fn example_object(source: &Path, order: Order) -> PathBuf {
-    Path::new(order.folder()).join(source.with_extension("o"))
+    Path::new(order.dir()).join(source.with_extension("o"))
 }
 
 fn write(path: &Path, data: &[u8]) -> Outcome {
-    let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder)
+    let dir = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(dir)
         .and_then(|()| std::fs::write(path, data))
         .map_err(|error| format!("{}: {error}", path.display()).into())
 }

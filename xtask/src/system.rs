@@ -1,4 +1,4 @@
-//! Folders of the workspace, external programs, and the result of a task.
+//! Directories of the workspace, external programs, and the result of a task.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,19 +54,19 @@ pub fn exit_code(error: &Failure) -> u8 {
     }
 }
 
-/// Returns the workspace's root folder.
+/// Returns the workspace's root directory.
 pub fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().map_or(package.clone(), Path::to_path_buf)
 }
 
-/// Returns the folder of built test programs: `CORE_RELO_PROGS`, or `target/bpf-progs`.
+/// Returns the directory of built test programs: `CORE_RELO_PROGS`, or `target/bpf-progs`.
 pub fn progs_dir() -> PathBuf {
     from_env("CORE_RELO_PROGS", "target/bpf-progs")
 }
 
-/// Returns the folder of kernels' BTF: `CORE_RELO_KERNELS`, or `target/kernels/btf`.
+/// Returns the directory of kernels' BTF: `CORE_RELO_KERNELS`, or `target/kernels/btf`.
 pub fn kernels_dir() -> PathBuf {
     from_env("CORE_RELO_KERNELS", "target/kernels/btf")
 }
@@ -100,7 +100,7 @@ pub fn output(command: &mut Command) -> Option<String> {
 }
 
 /// Returns whether a program of this name is in `PATH`.
-pub fn have(program: &str) -> bool {
+pub fn is_installed(program: &str) -> bool {
     find(program).is_some()
 }
 
@@ -110,17 +110,17 @@ pub fn find(program: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
-/// Returns every file below a folder, sorted. A missing folder has no files.
-pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+/// Returns every file below a directory, sorted. A missing directory has no files.
+pub fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+    let mut dirs = vec![dir.to_path_buf()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
                 Ok(kind) if kind.is_file() => files.push(entry.path()),
                 _ => {}
             }

@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::install;
 use crate::kernels;
 use crate::progs;
-use crate::system::{Failure, Outcome, cargo, have, kernels_dir, progs_dir, root};
+use crate::system::{Failure, Outcome, cargo, is_installed, kernels_dir, progs_dir, root};
 use crate::vm;
 
 pub fn run(args: &[String]) -> Outcome {
@@ -48,7 +48,7 @@ pub fn run(args: &[String]) -> Outcome {
         ),
     }
     // Without valgrind the growth test prints SKIP.
-    if may_install && !have("valgrind") {
+    if may_install && !is_installed("valgrind") {
         install::valgrind();
     }
     command.arg("--").arg("--show-output").args(test_args);
@@ -92,11 +92,11 @@ pub fn bless(args: &[String]) -> Outcome {
     crate::system::check(environment(&mut command))
 }
 
-/// Passes the folders of built objects and kernels to the tests. Without them the tests use the committed objects.
+/// Passes the directories of built objects and kernels to the tests. Without them the tests use the committed objects.
 fn environment(command: &mut Command) -> &mut Command {
-    for (variable, folder) in [("CORE_RELO_PROGS", progs_dir()), ("CORE_RELO_KERNELS", kernels_dir())] {
-        if folder.is_dir() {
-            command.env(variable, folder);
+    for (variable, dir) in [("CORE_RELO_PROGS", progs_dir()), ("CORE_RELO_KERNELS", kernels_dir())] {
+        if dir.is_dir() {
+            command.env(variable, dir);
         }
     }
     command

@@ -7,8 +7,8 @@ use crate::cases;
 use crate::prebuilt;
 use crate::system::{Failure, Outcome, output, root};
 
-/// The most lines of a Rust file, without its tests.
-const LONGEST_FILE: usize = 500;
+/// The maximum number of lines of a Rust file, without its tests.
+const FILE_LINES: usize = 500;
 
 /// The document that names a test for each difference from libbpf.
 const DIFFERENCES: &str = "docs/libbpf-differences.md";
@@ -27,14 +27,14 @@ pub fn run(args: &[String]) -> Outcome {
     let files = files()?;
     let mut problems = Vec::new();
     for file in &files {
-        whitespace(file, &mut problems);
+        check_whitespace(file, &mut problems);
         if file.path.extension().is_some_and(|ext| ext == "rs") {
-            shape(file, &mut problems);
-            layering(file, &mut problems);
+            check_shape(file, &mut problems);
+            check_layering(file, &mut problems);
         }
     }
-    named_tests(&files, &mut problems);
-    problems.extend(directives()?);
+    check_named_tests(&files, &mut problems);
+    problems.extend(check_directives()?);
     problems.extend(prebuilt::problems()?);
     for problem in &problems {
         println!("{problem}");
@@ -60,7 +60,7 @@ fn files() -> Outcome<Vec<File>> {
 }
 
 /// Checks for trailing blanks, carriage returns and a missing final newline.
-fn whitespace(file: &File, problems: &mut Vec<String>) {
+fn check_whitespace(file: &File, problems: &mut Vec<String>) {
     let path = file.path.display();
     // Golden files contain the exact bytes that a program prints.
     if file.path.components().any(|part| part.as_os_str() == "golden" || part.as_os_str() == "snapshots") {
@@ -80,14 +80,14 @@ fn whitespace(file: &File, problems: &mut Vec<String>) {
 }
 
 /// Checks that a Rust file begins with a `//!` comment, is not too long, and has no to-do marks.
-fn shape(file: &File, problems: &mut Vec<String>) {
+fn check_shape(file: &File, problems: &mut Vec<String>) {
     let path = file.path.display();
     if !file.text.lines().find(|line| !line.starts_with("#!")).is_some_and(|line| line.starts_with("//!")) {
         problems.push(format!("{path}:1: does not begin with `//!`"));
     }
     let length = code(&file.text).count();
-    if length > LONGEST_FILE {
-        problems.push(format!("{path}: {length} lines without the tests, expected at most {LONGEST_FILE}"));
+    if length > FILE_LINES {
+        problems.push(format!("{path}: {length} lines without the tests, expected at most {FILE_LINES}"));
     }
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     for (number, line) in (1..).zip(file.text.lines()) {
@@ -99,7 +99,7 @@ fn shape(file: &File, problems: &mut Vec<String>) {
 }
 
 /// Checks that the tests that [`DIFFERENCES`] names in the last column of its tables exist.
-fn named_tests(files: &[File], problems: &mut Vec<String>) {
+fn check_named_tests(files: &[File], problems: &mut Vec<String>) {
     let Some(document) = files.iter().find(|file| file.path == Path::new(DIFFERENCES)) else {
         return problems.push(format!("{DIFFERENCES}: missing"));
     };
@@ -119,7 +119,7 @@ fn named_tests(files: &[File], problems: &mut Vec<String>) {
 }
 
 /// Checks that a file uses only modules and crates that it may use.
-fn layering(file: &File, problems: &mut Vec<String>) {
+fn check_layering(file: &File, problems: &mut Vec<String>) {
     let path = file.path.to_string_lossy();
     let engine = path.starts_with("core-relo/src/");
     let objects = path.starts_with("object/src/");
@@ -156,7 +156,7 @@ fn layering(file: &File, problems: &mut Vec<String>) {
 }
 
 /// Checks the test programs: unknown directives, targets without a file, target files that no program lists.
-fn directives() -> Outcome<Vec<String>> {
+fn check_directives() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
     for case in cases::read_all()? {
         let path = Path::new("bpf-progs").join(&case.program.path);

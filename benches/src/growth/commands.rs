@@ -28,7 +28,7 @@ struct Series {
 }
 
 /// Measures all commands in all dimensions, and prints a line for each.
-pub(super) fn run(folder: &Path) -> Result<Vec<Value>, String> {
+pub(super) fn run(dir: &Path) -> Result<Vec<Value>, String> {
     let program = child::sibling_program("core-relo")?;
     println!("\ncommands: {}", program.display());
     println!("{:<52} {:<24} {:>26} {:>9}  growth that is not linear", "", "ms at", "", "MiB");
@@ -38,13 +38,13 @@ pub(super) fn run(folder: &Path) -> Result<Vec<Value>, String> {
         let mut counts: Vec<_> = COUNTS.into_iter().map(|n| n.min(dimension.max_count)).collect();
         counts.dedup();
         for n in counts {
-            let input_folder = folder.join(format!("commands-{n}"));
-            let error = |e: std::io::Error| format!("{}: {e}", input_folder.display());
-            let input = (dimension.build)(n).write(&input_folder).map_err(error)?;
+            let input_dir = dir.join(format!("commands-{n}"));
+            let error = |e: std::io::Error| format!("{}: {e}", input_dir.display());
+            let input = (dimension.build)(n).write(&input_dir).map_err(error)?;
             for series in &mut all_series {
                 series.measure(&program, n, &input)?;
             }
-            fs::remove_dir_all(&input_folder).map_err(error)?;
+            fs::remove_dir_all(&input_dir).map_err(error)?;
         }
         for series in all_series {
             rows.extend(series.report(&dimension));

@@ -14,7 +14,7 @@ use std::{
 
 /// Writes one BTF for each of `counts`, with that many copies of the types of `kernel`. `counts` is in ascending order. Each copy has
 /// different names.
-pub fn multiplied_kernels(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub fn multiplied_kernels(kernel: &[u8], counts: &[usize], dir: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let original = Btf::parse(kernel).map_err(|e| e.to_string())?;
     let mut builder = Builder::new(original.endian());
@@ -28,7 +28,7 @@ pub fn multiplied_kernels(kernel: &[u8], counts: &[usize], folder: &Path) -> Res
             import.copy_type(&mut builder, ty, new_id).map_err(|e| e.to_string())?;
         }
         if counts.contains(&(copy + 1)) {
-            files.push(write(folder, &format!("kernels-{}.btf", copy + 1), &builder.finish())?);
+            files.push(write(dir, &format!("kernels-{}.btf", copy + 1), &builder.finish())?);
         }
     }
     Ok(files)
@@ -52,7 +52,7 @@ fn renamed(kernel: &[u8], endian: Endian, copy: usize) -> Result<Vec<u8>, String
 }
 
 /// Writes an object with `count` records: field offsets of up to a thousand structs of the kernel, in turn.
-pub fn object_with_records(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
+pub fn object_with_records(kernel: &[u8], count: usize, dir: &Path) -> Result<PathBuf, String> {
     let kernel = Btf::parse(kernel).map_err(|e| e.to_string())?;
     let mut local = Builder::new(kernel.endian());
     let int = local.int("int", 4, Builder::SIGNED);
@@ -87,27 +87,27 @@ pub fn object_with_records(kernel: &[u8], count: usize, folder: &Path) -> Result
     };
     let records: Vec<_> = (0..count).map(record).collect();
     write(
-        folder,
+        dir,
         &format!("records-{count}.bpf.o"),
         &synthetic::object(&local.finish(), kernel.endian(), &records),
     )
 }
 
 /// Writes an object with one record of a type that no kernel has, so that all modules are searched.
-pub fn missing_type(endian: Endian, folder: &Path) -> Result<PathBuf, String> {
+pub fn missing_type(endian: Endian, dir: &Path) -> Result<PathBuf, String> {
     let mut local = Builder::new(endian);
     let int = local.int("int", 4, Builder::SIGNED);
     let root = local.structure("a_struct_that_no_kernel_has", 4, &[("member", int, 0)]);
     let insns = vec![Insn { code: 0xb7, imm: 1, ..Insn::default() }];
     let record = SyntheticRecord { root, access: "0:0".to_owned(), kind: 2, size: 4, insns };
-    write(folder, "nowhere.bpf.o", &synthetic::object(&local.finish(), endian, &[record]))
+    write(dir, "nowhere.bpf.o", &synthetic::object(&local.finish(), endian, &[record]))
 }
 
-/// Creates a folder with the BTF of the kernel and of `count` modules, each with three hundred structs.
-pub fn folder_with_modules(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
-    let folder = folder.join(format!("modules-{count}"));
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    write(&folder, "vmlinux", kernel)?;
+/// Creates a directory with the BTF of the kernel and of `count` modules, each with three hundred structs.
+pub fn dir_with_modules(kernel: &[u8], count: usize, dir: &Path) -> Result<PathBuf, String> {
+    let dir = dir.join(format!("modules-{count}"));
+    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    write(&dir, "vmlinux", kernel)?;
     let base = Arc::new(Btf::parse(kernel).map_err(|e| e.to_string())?);
     for module in 0..count {
         let mut builder = Builder::split(&base);
@@ -116,19 +116,19 @@ pub fn folder_with_modules(kernel: &[u8], count: usize, folder: &Path) -> Result
             let own = builder.structure(&name, 16, &[("first", TypeId(1), 0), ("second", TypeId(1), 64)]);
             builder.pointer(own);
         }
-        write(&folder, &format!("module_{module:03}"), &builder.finish())?;
+        write(&dir, &format!("module_{module:03}"), &builder.finish())?;
     }
-    Ok(folder)
+    Ok(dir)
 }
 
 /// Writes a list of `count` kernel paths, which repeats the given files.
-pub fn kernel_list(kernels: &[PathBuf], count: usize, folder: &Path) -> Result<PathBuf, String> {
+pub fn kernel_list(kernels: &[PathBuf], count: usize, dir: &Path) -> Result<PathBuf, String> {
     let lines: Vec<_> = kernels.iter().cycle().take(count).map(|path| path.display().to_string()).collect();
-    write(folder, &format!("kernels-{count}.txt"), (lines.join("\n") + "\n").as_bytes())
+    write(dir, &format!("kernels-{count}.txt"), (lines.join("\n") + "\n").as_bytes())
 }
 
-fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
-    let path = folder.join(name);
+fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+    let path = dir.join(name);
     fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(path)
 }

@@ -28,15 +28,15 @@ struct Input {
 
 /// Measures and prints all growth tables.
 pub fn run(args: &Table) -> Result<(), String> {
-    let folder = args.out.join("bench/growth");
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let result = measure_all(args, &folder);
+    let dir = args.out.join("bench/growth");
+    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let result = measure_all(args, &dir);
     // The generated inputs take half a gigabyte.
-    let removed = fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()));
+    let removed = fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()));
     result.and(removed)
 }
 
-fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
+fn measure_all(args: &Table, dir: &Path) -> Result<(), String> {
     let is_measured =
         |peer: &Peer| peer.missing_reason().is_none() && args.skipped.iter().all(|(other, _)| other != peer);
     for (peer, reason) in &args.skipped {
@@ -51,10 +51,10 @@ fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
         "Time is the shortest CPU time of a few runs, memory the peak of a process that runs the job once."
     );
     let mut rows = Vec::new();
-    for axis in axes(&corpus, &kernel, &both, folder)? {
+    for axis in axes(&corpus, &kernel, &both, dir)? {
         rows.extend(axis.measure()?);
     }
-    rows.extend(commands::run(folder)?);
+    rows.extend(commands::run(dir)?);
     let path = args.out.join("bench-growth.json");
     let text = serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())?;
     fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
@@ -62,18 +62,18 @@ fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns all tables. Writes the generated inputs to `folder`.
-fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<Vec<Axis>, String> {
+/// Returns all tables. Writes the generated inputs to `dir`.
+fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], dir: &Path) -> Result<Vec<Axis>, String> {
     let (few, objects) = (&corpus.few.path, Job::Shared.objects(corpus));
     let ours = vec![Peer::Ours];
     let multiples = [1, 2, 5, 10, 20, 45];
-    let multiplied = inputs::multiplied_kernels(kernel, &multiples, folder)?;
+    let multiplied = inputs::multiplied_kernels(kernel, &multiples, dir)?;
     let points_on_multiplied = |objects: &[PathBuf]| {
         let input = |btf: &PathBuf| Input { btf: btf.clone(), objects: objects.to_vec() };
         multiples.into_iter().zip(multiplied.iter().map(input)).collect::<Vec<_>>()
     };
     let endian = core_relo::btf::Btf::parse(kernel).map_err(|e| e.to_string())?.endian();
-    let missing = inputs::missing_type(endian, folder)?;
+    let missing = inputs::missing_type(endian, dir)?;
     let kernels = Some(kernels()).filter(|found| !found.is_empty()).unwrap_or(vec![corpus.target.clone()]);
     println!("kernels  {} different", kernels.len());
     let points = |sizes: &[usize], input: &dyn Fn(usize) -> Result<Input, String>| {
@@ -105,7 +105,7 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<
             points: points(&[10, 100, 1_000, 10_000, 100_000], &|n| {
                 Ok(Input {
                     btf: corpus.target.clone(),
-                    objects: vec![inputs::object_with_records(kernel, n, folder)?],
+                    objects: vec![inputs::object_with_records(kernel, n, dir)?],
                 })
             })?,
         },
@@ -115,7 +115,7 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<
             peers: ours.clone(),
             points: points(&[0, 1, 10, 50, 100, 200], &|n| {
                 Ok(Input {
-                    btf: inputs::folder_with_modules(kernel, n, folder)?,
+                    btf: inputs::dir_with_modules(kernel, n, dir)?,
                     objects: vec![missing.clone()],
                 })
             })?,
@@ -134,7 +134,7 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<
             job: Job::Kernels,
             peers: ours,
             points: points(&[1, 10, 100, 1_000], &|n| {
-                Ok(Input { btf: inputs::kernel_list(&kernels, n, folder)?, objects: objects.clone() })
+                Ok(Input { btf: inputs::kernel_list(&kernels, n, dir)?, objects: objects.clone() })
             })?,
         },
     ])

@@ -37,25 +37,25 @@ impl Ours {
     }
 }
 
-/// Parses the target without an index. For a folder, parses its `vmlinux`.
+/// Parses the target without an index. For a directory, parses its `vmlinux`.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
-    let main = if path.is_dir() { &path.join("vmlinux") } else { path };
-    let btf = BtfFile::open(main).and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
+    let vmlinux = if path.is_dir() { &path.join("vmlinux") } else { path };
+    let btf = BtfFile::open(vmlinux).and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
-/// Adds the modules of a folder that may have the missing types, as the command does.
+/// Adds the modules of a directory that may have the missing types, as the command does.
 fn with_modules(
     target: Target<'static>,
-    folder: &Path,
+    dir: &Path,
     module_filter: &mut ModuleFilter<'_, '_>,
 ) -> Result<Target<'static>, String> {
     let (mut modules, mut skipped) = (Vec::new(), 0);
-    let main = Arc::clone(&target.main().btf);
-    for path in files_below(folder).into_iter().filter(|path| !path.ends_with("vmlinux")) {
+    let vmlinux = Arc::clone(&target.vmlinux().btf);
+    for path in files_below(dir).into_iter().filter(|path| !path.ends_with("vmlinux")) {
         let file = BtfFile::open(&path).map_err(|e| e.to_string())?;
         if file.may_contain(module_filter) {
-            let btf = file.parse_unvalidated(Some(&main)).map_err(|e| e.to_string())?;
+            let btf = file.parse_unvalidated(Some(&vmlinux)).map_err(|e| e.to_string())?;
             modules.push((path.to_string_lossy().into_owned(), Arc::new(btf)));
         } else {
             skipped += 1;
@@ -149,7 +149,7 @@ fn relocate(path: &Path, kernel: &Path) -> Result<(), String> {
     let relocs = object.relocs().map_err(|e| e.to_string())?;
     let plan = Plan::new(&relocs, &kernel_alone);
     let patched = if kernel.is_dir() && plan.needs_modules() {
-        let mut module_filter = ModuleFilter::new(&kernel_alone.main().btf, plan.names_for_modules());
+        let mut module_filter = ModuleFilter::new(&kernel_alone.vmlinux().btf, plan.names_for_modules());
         let target = with_modules(kernel_alone.clone(), kernel, &mut module_filter)?;
         Plan::new(&relocs, &target).patched()
     } else {

@@ -85,7 +85,7 @@ pub(crate) struct BtfDumpArgs {
     /// Print only types with this name
     #[arg(long, value_name = "NAME", alias = "name")]
     pub(crate) type_name: Option<String>,
-    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same folder]
+    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     /// Output format

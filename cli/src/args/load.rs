@@ -76,7 +76,7 @@ pub(crate) struct LoadArgs {
     /// Attach every program whose section name contains the attach target, and every struct_ops map
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
-    /// Pin everything below this folder of a bpffs; the folder is created if its parent exists
+    /// Pin everything below this directory of a bpffs; the directory is created if its parent exists
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
     pub(crate) pin: Option<PathBuf>,
     #[command(flatten)]

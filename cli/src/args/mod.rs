@@ -37,7 +37,7 @@ const EXIT_STATUS_HELP: &str = "Exit status: 0 if every relocation resolves, or 
 fails, or the kernel refused a program or map; 2 for bad input or wrong usage. `patch` exits with 1 only if it writes nothing, \
 `demo` with 0.";
 
-/// On which kernels will this BPF object load, and if not, why?
+/// Checks whether BPF objects fit the types of kernels, explains why not, and loads objects.
 ///
 /// Relocates BPF objects (CO-RE) against the running kernel or against the BTF of other kernels, and reports the outcome of each
 /// relocation. This loads nothing and needs no privileges. `load` and `run` load objects into the running kernel. `prog`, `map`,

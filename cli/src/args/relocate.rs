@@ -6,8 +6,8 @@ use std::{path::PathBuf, str::FromStr};
 
 pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o                        against the running kernel
-  core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
-  core-relo check build/ --btf /boot                the objects in a folder against the installed kernels
+  core-relo check *.bpf.o --btf kernels/            every object against every BTF in a directory
+  core-relo check build/ --btf /boot                the objects in a directory against the installed kernels
   clang --target=bpf -g -O2 -c prog.bpf.c -o - | core-relo check -
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
@@ -33,20 +33,20 @@ The relocation records stay in the object. Use a loader that does not relocate a
 
 OUT is replaced atomically: if the command is interrupted, the old file stays. The new file has the owner and mode of the old one;
 other hard links to the old file keep the old content. If OUT is a device, a pipe or an open file (/dev/stdout), the object is
-appended, as by `cat >>`. Symbolic links are followed, except for links of other users in a shared folder like /tmp. If OUT is `-`
+appended, as by `cat >>`. Symbolic links are followed, except for links of other users in a shared directory like /tmp. If OUT is `-`
 or stdout, the report goes to stderr.";
 
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KernelArgs {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a folder
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a directory
     /// of them; `-` is stdin; may be given several times [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a folder of them) that belong to the kernel; may be given several times
+    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a directory of them) that belong to the kernel; may be given several times
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
-    /// Base of a split --btf [default: `vmlinux` in the same folder]
+    /// Base of a split --btf [default: `vmlinux` in the same directory]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An archive may unpack to 64
@@ -58,7 +58,7 @@ pub(crate) struct KernelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// BPF objects, and folders of them (`*.o`); `-` is stdin
+    /// BPF objects, and directories of them (`*.o`); `-` is stdin
     #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::AnyPath)]
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) struct CheckArgs {
     /// Number of kernels, or of objects, to check at the same time; 1 starts no thread, 0 means one for each CPU
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,
-    /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf folder decides on its part
+    /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf directory decides on its part
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write
@@ -80,7 +80,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// BPF objects, and folders of them (`*.o`); `-` is stdin
+    /// BPF objects, and directories of them (`*.o`); `-` is stdin
     #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::AnyPath)]
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// BPF object, or a folder of them (`*.o`); `-` is stdin
+    /// BPF object, or a directory of them (`*.o`); `-` is stdin
     #[arg(value_name = "OBJ", value_hint = ValueHint::AnyPath)]
     pub(crate) object: PathBuf,
     #[command(flatten)]

@@ -13,9 +13,9 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Returns whether a kernel file belongs to this part. `path` is relative to the folder on the command line.
+    /// Returns whether a kernel file belongs to this part. `path` is relative to the directory on the command line.
     ///
-    /// The result depends neither on the path of the folder nor on the other files in it.
+    /// The result depends neither on the path of the directory nor on the other files in it.
     pub(crate) fn includes(self, path: &Path) -> bool {
         hash(path.as_os_str().as_encoded_bytes()) % self.count == self.number - 1
     }

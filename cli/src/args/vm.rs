@@ -14,7 +14,7 @@ Boots each kernel in QEMU, without a disk image, and loads every program by itse
 running system's BPF objects stay as they are, and no privileges are needed. The guest runs this executable, with its shared libraries.
 If `config-6.1` is beside `vmlinuz-6.1`, the guest has the kernel's configuration. The guest has no modules.
 With --command, BINARY gets the rest of the line as arguments. It finds OBJ and --file at their paths on this system, and runs in the
-same folder. Its output is passed on, and its exit status is that of this command.
+same directory. Its output is passed on, and its exit status is that of this command.
 Exit status: 0 if everything was loaded, 1 if a kernel refused something, 2 for bad input, or if a result is unknown.";
 
 #[derive(Clone, Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct VmArgs {
     /// Run this executable instead, with the rest of the line as its arguments
     #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
-    /// Further file or folder for --command; may be given several times
+    /// Further file or directory for --command; may be given several times
     #[arg(long, value_name = "PATH", requires = "command", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Vec<PathBuf>,
     /// Build of core-relo for the guest, for kernels of another architecture [default: this executable]

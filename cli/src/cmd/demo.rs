@@ -60,9 +60,9 @@ pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
             },
         )?;
     }
-    print(console, "Now yours: core-relo check YOUR.bpf.o [--btf FOLDER_OF_KERNELS]")?;
+    print(console, "Now yours: core-relo check YOUR.bpf.o [--btf DIR_OF_KERNELS]")?;
     // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either.
-    console.exit = ExitStatus::Resolved;
+    console.exit = ExitStatus::Success;
     Ok(())
 }
 

@@ -25,11 +25,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
             if let Some(name) = &args.program
                 && let Err(bad) = check_program(file, plan, name)
             {
-                return console.fail(&bad);
+                return console.report_error(&bad);
             }
             let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
             if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
-                return console.fail(&no_such_relocation(file, args, relocation));
+                return console.report_error(&no_such_relocation(file, args, relocation));
             }
             write_explanations(console, file, kernel, plan, &shown)
         },

@@ -11,7 +11,7 @@ use crate::{
 };
 use core_relo_loader::{
     object::{ExternKind, Object},
-    static_link::{LinkError, Linker},
+    static_link::{Linker, StaticLinkError},
 };
 use serde::Serialize;
 use std::{
@@ -35,7 +35,7 @@ struct LinkReport {
 pub(crate) fn run(console: &mut Console<'_>, args: &GenObjectArgs) -> io::Result<()> {
     match link(args) {
         Ok(report) => print_report(console, &report),
-        Err(bad) => console.fail(&bad),
+        Err(bad) => console.report_error(&bad),
     }
 }
 
@@ -49,7 +49,7 @@ fn link(args: &GenObjectArgs) -> Result<LinkReport, BadInput> {
         let bad = BadInput::new(&*name, "is an input and the output, expected another output");
         return Err(bad.help("the first path is the output: core-relo gen object OUT IN..."));
     }
-    let bad = |error: LinkError| {
+    let bad = |error: StaticLinkError| {
         let text = error.to_string();
         let file = error.file().unwrap_or(&name);
         let what = text.strip_prefix(file).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&text);

@@ -62,7 +62,7 @@ impl HoldersAndTypes {
 pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) -> io::Result<()> {
     let all: Vec<F> = match read_all(console, object::list(F::KIND))? {
         Ok(all) => all,
-        Err(bad) => return console.fail(&bad),
+        Err(bad) => return console.report_error(&bad),
     };
     if format == Format::Json {
         return all.iter().try_for_each(|facts| console.out.json(facts));
@@ -83,7 +83,7 @@ pub(super) fn show<F: KernelFacts>(
 ) -> io::Result<()> {
     let selected: Vec<F> = match read_all(console, select(F::KIND, selector))? {
         Ok(selected) => selected,
-        Err(bad) => return console.fail(&bad),
+        Err(bad) => return console.report_error(&bad),
     };
     selected.iter().try_for_each(|facts| match format {
         Format::Json => console.out.json(facts),
@@ -110,7 +110,7 @@ fn read_all<F: KernelFacts>(
             Ok(None) => {}
             Ok(Some(fd)) => match F::read(&fd, &mut context) {
                 Ok(facts) => all.push(facts),
-                Err(e) => console.fail(&unreadable(kind, id, "its info", e))?,
+                Err(e) => console.report_error(&unreadable(kind, id, "its info", e))?,
             },
             Err(bad) => return Ok(Err(bad)),
         }

@@ -14,7 +14,7 @@ pub(crate) fn run(console: &mut Console<'_>, name: Option<&str>) -> io::Result<(
             None => {
                 let names: Vec<_> = root_command.get_subcommands().map(clap::Command::get_name).collect();
                 let bad = BadInput::new("man", format!("no command `{name}`"));
-                return console.fail(&bad.help(format!("the commands are {}", names.join(", "))));
+                return console.report_error(&bad.help(format!("the commands are {}", names.join(", "))));
             }
         },
     };

@@ -41,14 +41,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<()>
         kernel.check_byte_order(object.endian())?;
         patch(console, args, &file, &object, &kernel)
     })();
-    patched.unwrap_or_else(|bad| console.fail(&bad))
+    patched.unwrap_or_else(|bad| console.report_error(&bad))
 }
 
 /// Reads the kernel to patch for. Returns `None` after it has reported bad input.
 fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<Option<Kernel>> {
     let selection = Selection::new(&args.kernels);
     selection.notes.iter().try_for_each(|note| console.note(note))?;
-    selection.bad.iter().try_for_each(|source| console.fail(&source.bad))?;
+    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     let kernel = match &*selection.sources {
         [] => return Ok(None),
         [source] => read_kernel(source, &selection.modules, selection.limits),
@@ -60,7 +60,7 @@ fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Resu
     };
     match kernel {
         Ok(kernel) => Ok(Some(kernel)),
-        Err(bad) => console.fail(&bad).map(|()| None),
+        Err(bad) => console.report_error(&bad).map(|()| None),
     }
 }
 
@@ -74,14 +74,14 @@ fn patch(
 ) -> Result<io::Result<()>, BadInput> {
     let relocs = file.relocs(object)?;
     let plan = Plan::new(&relocs, &kernel.target);
-    let with_modules = kernel.with_wanted_modules(iter::once(&plan));
+    let with_modules = kernel.with_needed_modules(iter::once(&plan));
     let (kernel, plan) = match &with_modules {
         Some(kernel) => (kernel, Plan::new(&relocs, &kernel.target)),
         None => (kernel, plan),
     };
     let is_written = match plan.patched() {
         Err(_) => {
-            console.raise_exit(ExitStatus::Unresolved);
+            console.raise_exit(ExitStatus::Incompatible);
             false
         }
         Ok(patched) => {

@@ -21,7 +21,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
         if let Some(name) = &args.program
             && let Err(bad) = check_program(file, plan, name)
         {
-            return console.fail(&bad);
+            return console.report_error(&bad);
         }
         let is_shown = |planned: &PlannedReloc<'_>| {
             let name = planned.function().map(|f| f.name);

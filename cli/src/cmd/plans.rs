@@ -6,7 +6,7 @@ use crate::{
     describe,
     error::BadInput,
     input::{
-        folder,
+        directory,
         kernel::{parsed::Kernel, selection::Selection},
         object::{ObjectBudget, ObjectFile},
     },
@@ -25,10 +25,10 @@ pub(crate) fn for_each_kernel(
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
-    for path in folder::find_objects(paths) {
+    for path in directory::find_objects(paths) {
         match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {
             Ok(file) => files.push(file),
-            Err(bad) => console.fail(&bad)?,
+            Err(bad) => console.report_error(&bad)?,
         }
     }
     if files.is_empty() {
@@ -48,27 +48,27 @@ pub(crate) fn for_each_selected(
     for file in files {
         match file.parse() {
             Ok(object) => parsed.push((file, object)),
-            Err(bad) => console.fail(&bad)?,
+            Err(bad) => console.report_error(&bad)?,
         }
     }
     let mut objects = Vec::new();
     for (file, object) in &parsed {
         match file.relocs(object) {
             Ok(relocs) => objects.push(PlannedObject { file, endian: object.endian(), relocs }),
-            Err(bad) => console.fail(&bad)?,
+            Err(bad) => console.report_error(&bad)?,
         }
     }
     if objects.is_empty() {
         return Ok(());
     }
     selection.notes.iter().try_for_each(|note| console.note(note))?;
-    selection.bad.iter().try_for_each(|source| console.fail(&source.bad))?;
+    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     for source in &selection.sources {
         let mut written = Ok(());
         let note = selection.visit_kernels(source, &mut |kernel| {
             written = match kernel {
                 Ok(kernel) => objects.iter().try_for_each(|object| object.plan(console, &kernel, write)),
-                Err(bad) => console.fail(&bad),
+                Err(bad) => console.report_error(&bad),
             };
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -91,10 +91,10 @@ impl PlannedObject<'_> {
     /// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
     fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> io::Result<()> {
         if let Err(bad) = kernel.check_byte_order(self.endian) {
-            console.error(&bad)?;
+            console.report_error_on_stderr(&bad)?;
         }
         let plan = Plan::new(&self.relocs, &kernel.target);
-        let with_modules = kernel.with_wanted_modules(iter::once(&plan));
+        let with_modules = kernel.with_needed_modules(iter::once(&plan));
         let (kernel, plan) = match &with_modules {
             Some(kernel) => (kernel, Plan::new(&self.relocs, &kernel.target)),
             None => (kernel, plan),
@@ -106,7 +106,7 @@ impl PlannedObject<'_> {
 
 /// Returns the exit status for a plan.
 pub(crate) fn exit_status(summary: Summary) -> ExitStatus {
-    if summary.is_clean() { ExitStatus::Resolved } else { ExitStatus::Unresolved }
+    if summary.is_clean() { ExitStatus::Success } else { ExitStatus::Incompatible }
 }
 
 /// Returns an error if the object has no program or subprogram of this name.

@@ -37,7 +37,7 @@ const DEFAULT_PACKET: [u8; 64] = [0; 64];
 pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     let mut termination = match TerminationSignals::catch() {
         Ok(termination) => termination,
-        Err(e) => return console.fail(&e.into()),
+        Err(e) => return console.report_error(&e.into()),
     };
     let mut has_arrived = || termination.has_arrived();
     let kernel = InterruptibleKernel::new(&mut has_arrived);
@@ -47,13 +47,13 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     }
     // Nothing is loaded any more. A signal may end the process, for example while an output waits for its reader.
     if let Err(e) = termination.release() {
-        return console.fail(&e.into());
+        return console.report_error(&e.into());
     }
     match result {
         Ok(Ok(None)) => Ok(()),
         Ok(Ok(Some(outcome))) => report(console, args, &outcome),
         Ok(Err(e)) => Err(e),
-        Err(bad) => console.fail(&bad),
+        Err(bad) => console.report_error(&bad),
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn test_run(
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.select_programs([args.program.as_str()]);
-    let loaded = match loader.plan().and_then(|plan| loader.load_unpinned(&plan, kernel)) {
+    let loaded = match loader.plan().and_then(|plan| loader.execute_unpinned(&plan, kernel)) {
         _ if kernel.check_interrupted() => return Ok(Ok(None)),
         Ok(loaded) => loaded,
         Err(e) => {
@@ -128,7 +128,7 @@ fn report(console: &mut Console<'_>, args: &RunArgs, outcome: &TestRunOutcome) -
     let written = write_output(args.data_out.as_deref(), data, result.data_len)
         .and_then(|()| write_output(args.ctx_out.as_deref(), context, result.ctx_len));
     if let Err(bad) = written {
-        return console.fail(&bad);
+        return console.report_error(&bad);
     }
     if console.format == Format::Json {
         let line = json::RunOutcome {
@@ -153,7 +153,7 @@ fn report(console: &mut Console<'_>, args: &RunArgs, outcome: &TestRunOutcome) -
 }
 
 fn report_refusal(console: &mut Console<'_>, args: &RunArgs, object: &str, e: &LoadError) -> io::Result<()> {
-    console.raise_exit(ExitStatus::Unresolved);
+    console.raise_exit(ExitStatus::Incompatible);
     if console.format == Format::Json {
         let wants_log = args.setup.verifier_log > 0;
         return console.out.json(&json::refused(object, Some(&args.program), e, wants_log));

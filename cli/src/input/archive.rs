@@ -24,7 +24,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest size of the headers and long names before a member, in bytes.
+/// The maximum size of the headers and long names before a member, in bytes.
 const HEADER_BYTES: u64 = 1 << 20;
 
 /// Bytes to take from the budget for each byte of a header: `tar` parses the records of a pax header several times.

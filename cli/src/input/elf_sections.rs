@@ -8,7 +8,7 @@ use std::path::Path;
 const SHT_PROGBITS: u32 = 1;
 const SHF_COMPRESSED: u64 = 0x800;
 
-/// The largest number of sections of an ELF that is read in parts. Kernels have fewer than a hundred, modules a few hundred.
+/// The maximum number of sections of an ELF that is read in parts. Kernels have fewer than a hundred, modules a few hundred.
 const SECTIONS: u64 = 0x1000;
 
 /// The result of reading only the BTF sections.

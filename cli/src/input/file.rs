@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 fn open(path: &Path) -> Result<(File, Metadata), BadInput> {
     target::open_file(stream::file_path(path)).map_err(|e| match e {
         TargetError::NotAFile { .. } if path.is_dir() => {
-            BadInput::for_path(path, "is a folder, expected a file")
+            BadInput::for_path(path, "is a directory, expected a file")
         }
         TargetError::NotAFile { .. } => {
             let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
@@ -181,7 +181,7 @@ fn bad_stream(path: &Path, e: StreamError) -> BadInput {
 /// Creates the error for a file that cannot be read.
 pub(crate) fn unreadable(path: &Path, e: &io::Error) -> BadInput {
     let what = match e.kind() {
-        io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => format!("cannot be read: {e}"),
     };

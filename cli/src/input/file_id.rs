@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn all_names_of_a_file_have_one_identity_until_the_file_changes() {
-        let folder = tempfile::tempdir().unwrap();
-        let [file, link, copy] = ["file", "link", "copy"].map(|name| folder.path().join(name));
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link, copy] = ["file", "link", "copy"].map(|name| dir.path().join(name));
         fs::write(&file, "abc").unwrap();
         assert_eq!(id(&file, 0), None, "the file could change within the same timestamp");
         fs::copy(&file, &copy).unwrap();

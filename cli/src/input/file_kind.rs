@@ -10,7 +10,7 @@ use std::path::Path;
 const ARCHIVE_ENDINGS: [&str; 9] =
     [".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".tar.bz2", ".tar.lz4"];
 
-/// Extensions of files beside the kernels in a folder that are no kernels.
+/// Extensions of files beside the kernels in a directory that are no kernels.
 const OTHER_EXTENSIONS: [&str; 23] = [
     "json",
     "jsonl",
@@ -41,8 +41,8 @@ const OTHER_EXTENSIONS: [&str; 23] = [
 const OTHER_BOOT_FILES: [&str; 8] =
     ["System.map", "config-", "initrd", "initramfs", "grub", "symvers-", "memtest", "retpoline-"];
 
-/// Folders in `/boot` without kernels.
-const BOOT_LOADER_FOLDERS: [&str; 2] = ["grub", "grub2"];
+/// Directories in `/boot` without kernels.
+const BOOT_LOADER_DIRS: [&str; 2] = ["grub", "grub2"];
 
 /// `EM_BPF`.
 const BPF_MACHINE: u16 = 247;
@@ -55,18 +55,18 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
 
 /// Returns whether a file's name excludes that it is a kernel: a hidden file, a file of the boot loader, or a name of other files.
 ///
-/// The path is that below the folder, or in the archive, which the user has named.
+/// The path is that below the directory, or in the archive, which the user has named.
 pub(crate) fn is_other_name(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     let name = path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
-    let is_in_boot_loader_folder = || {
-        let mut folders = path.parent().into_iter().flat_map(Path::components);
-        folders.any(|folder| BOOT_LOADER_FOLDERS.iter().any(|name| folder.as_os_str() == *name))
+    let is_in_boot_loader_directory = || {
+        let mut dirs = path.parent().into_iter().flat_map(Path::components);
+        dirs.any(|dir| BOOT_LOADER_DIRS.iter().any(|name| dir.as_os_str() == *name))
     };
     name.starts_with(b".")
         || extension.is_some_and(|extension| OTHER_EXTENSIONS.contains(&extension))
         || OTHER_BOOT_FILES.iter().any(|start| name.starts_with(start.as_bytes()))
-        || is_in_boot_loader_folder()
+        || is_in_boot_loader_directory()
 }
 
 /// Returns whether a file's name is that of a module: `nf_conntrack.ko`, `nf_conntrack.ko.xz`.

@@ -1,12 +1,12 @@
 //! Limits for the size of input files.
 
-/// The largest size of a BPF object, in bytes. The largest known objects have less than a tenth of it.
+/// The maximum size of a BPF object, in bytes. The largest known objects have less than a tenth of it.
 pub(crate) const MAX_OBJECT_BYTES: u64 = 256 << 20;
 
-/// The largest size of all objects of one command, in bytes. A large build has 2,000 objects of 1 MiB.
+/// The maximum size of all objects of one command, in bytes. A large build has 2,000 objects of 1 MiB.
 pub(crate) const MAX_OBJECTS_BYTES: u64 = 4 << 30;
 
-/// The largest size of the holes in all objects of one command, in bytes. Holes take memory but no space on the disk, and no compiler
+/// The maximum size of the holes in all objects of one command, in bytes. Holes take memory but no space on the disk, and no compiler
 /// writes them.
 pub(crate) const MAX_OBJECT_HOLE_BYTES: u64 = 256 << 20;
 
@@ -14,13 +14,13 @@ pub(crate) const MAX_OBJECT_HOLE_BYTES: u64 = 256 << 20;
 /// has about 1 GiB.
 const MAX_KERNEL_BYTES: u64 = 1 << 30;
 
-/// The largest size of a file that is searched for BTF because its first bytes have no known format.
+/// The maximum size of a file that is searched for BTF because its first bytes have no known format.
 pub(crate) const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 
 /// The limit for reading and unpacking one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// The largest size of a file that is read whole, of a decompressed file, and of an archive member, in bytes.
+    /// The maximum size of a file that is read whole, of a decompressed file, and of an archive member, in bytes.
     pub(crate) bytes: u64,
     /// Whether the user set the limit.
     pub(crate) is_user_set: bool,

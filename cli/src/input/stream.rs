@@ -43,7 +43,7 @@ impl Descriptor {
 
     /// Returns the descriptor that a path names; `None` for other paths.
     ///
-    /// A named pipe in a folder is no descriptor: opening it could wait for a writer forever.
+    /// A named pipe in a directory is no descriptor: opening it could wait for a writer forever.
     pub(crate) fn from_path(path: &Path) -> Option<Self> {
         let name = path.to_str()?;
         if name == "-" || name == "/dev/stdin" {

@@ -184,7 +184,7 @@ pub(crate) fn loaded<'l>(
 }
 
 /// Creates the outcome for one program that was loaded by itself (`--each`).
-pub(crate) fn loaded_alone<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
+pub(crate) fn accepted<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
     LoadOutcome {
         program: Some(program.name()),
         programs: vec![loaded_program(program, None)],

@@ -7,6 +7,7 @@ pub(crate) mod load;
 pub(crate) mod plan;
 mod record;
 pub(crate) mod value;
+pub(crate) mod verdict;
 mod verifier_log;
 pub(crate) mod vm;
 pub(crate) mod writer;

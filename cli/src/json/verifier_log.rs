@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-/// The largest number of lines of an excerpt.
+/// The maximum number of lines of an excerpt.
 const LINES: usize = 20;
 
-/// The largest length of each line, in bytes.
+/// The maximum length of each line, in bytes.
 const LINE_BYTES: usize = 512;
 
 /// The last lines of a verifier log, or the whole log.

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest depth of folders that are searched.
+/// The maximum depth of directories that are searched.
 const DEPTH: u32 = 16;
 
 /// `BPF_F_RDONLY`.
@@ -23,11 +23,11 @@ const READ_ONLY: u32 = 1 << 3;
 pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<PathBuf>> {
     let mut pins = BTreeMap::new();
     let mounts = fs::read("/proc/self/mounts").unwrap_or_default();
-    let mut folders: Vec<_> = mounts.split(|b| *b == b'\n').filter_map(bpffs_folder).collect();
-    folders.sort();
-    folders.dedup();
-    for folder in folders {
-        walk(&folder, DEPTH, &mut pins);
+    let mut dirs: Vec<_> = mounts.split(|b| *b == b'\n').filter_map(bpffs_dir).collect();
+    dirs.sort();
+    dirs.dedup();
+    for dir in dirs {
+        walk(&dir, DEPTH, &mut pins);
     }
     pins.values_mut().for_each(|paths| {
         paths.sort();
@@ -49,8 +49,8 @@ fn fd_kind(fd: &impl AsFd) -> Option<Kind> {
     Kind::from_fd_link(target.to_str()?)
 }
 
-fn walk(folder: &Path, depth: u32, pins: &mut BTreeMap<(Kind, u32), Vec<PathBuf>>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn walk(dir: &Path, depth: u32, pins: &mut BTreeMap<(Kind, u32), Vec<PathBuf>>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth > 0 => walk(&path, depth - 1, pins),
@@ -67,10 +67,10 @@ fn walk(folder: &Path, depth: u32, pins: &mut BTreeMap<(Kind, u32), Vec<PathBuf>
 }
 
 /// Returns the mount point in a line of `/proc/self/mounts` if a bpffs is mounted there.
-fn bpffs_folder(line: &[u8]) -> Option<PathBuf> {
+fn bpffs_dir(line: &[u8]) -> Option<PathBuf> {
     let mut words = line.split(|b| *b == b' ').skip(1);
-    let (folder, kind) = (words.next()?, words.next()?);
-    (kind == b"bpf").then(|| PathBuf::from(OsString::from_vec(unescape(folder))))
+    let (dir, kind) = (words.next()?, words.next()?);
+    (kind == b"bpf").then(|| PathBuf::from(OsString::from_vec(unescape(dir))))
 }
 
 /// Decodes `\040`: the kernel writes blanks and backslashes as three octal digits.
@@ -99,11 +99,11 @@ mod tests {
 
     #[test]
     fn mounts() {
-        let folder = |line: &str| bpffs_folder(line.as_bytes());
-        assert_eq!(folder("none /sys/fs/bpf bpf rw,mode=700 0 0"), Some("/sys/fs/bpf".into()));
-        assert_eq!(folder("bpf /tmp/a\\040b bpf rw 0 0"), Some("/tmp/a b".into()));
-        assert_eq!(folder("bpf /bpf tmpfs rw 0 0"), None);
-        assert_eq!(folder(""), None);
+        let dir = |line: &str| bpffs_dir(line.as_bytes());
+        assert_eq!(dir("none /sys/fs/bpf bpf rw,mode=700 0 0"), Some("/sys/fs/bpf".into()));
+        assert_eq!(dir("bpf /tmp/a\\040b bpf rw 0 0"), Some("/tmp/a b".into()));
+        assert_eq!(dir("bpf /bpf tmpfs rw 0 0"), None);
+        assert_eq!(dir(""), None);
         assert_eq!(unescape(b"a\\134\\04"), b"a\\\\04");
     }
 }

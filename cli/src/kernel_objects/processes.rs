@@ -28,8 +28,8 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Process>> {
     processes
 }
 
-fn add_process(folder: &Path, pid: u32, processes: &mut BTreeMap<(Kind, u32), Vec<Process>>) {
-    for fd in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+fn add_process(dir: &Path, pid: u32, processes: &mut BTreeMap<(Kind, u32), Vec<Process>>) {
+    for fd in fs::read_dir(dir.join("fd")).into_iter().flatten().flatten() {
         let target = fs::read_link(fd.path()).ok();
         let Some(kind) = target.as_deref().and_then(Path::to_str).and_then(Kind::from_fd_link) else {
             continue;
@@ -40,10 +40,10 @@ fn add_process(folder: &Path, pid: u32, processes: &mut BTreeMap<(Kind, u32), Ve
             Kind::Link => "link_id",
             Kind::Btf => "btf_id",
         };
-        let info = fs::read_to_string(folder.join("fdinfo").join(fd.file_name())).ok();
+        let info = fs::read_to_string(dir.join("fdinfo").join(fd.file_name())).ok();
         let id = info.and_then(|text| fdinfo_value(&text, key)).and_then(|id| u32::try_from(id).ok());
         if let Some(id) = id {
-            let comm = fs::read(folder.join("comm")).unwrap_or_default();
+            let comm = fs::read(dir.join("comm")).unwrap_or_default();
             let comm = Name::new(comm.trim_ascii_end()).to_string();
             processes.entry((kind, id)).or_default().push(Process { pid, comm });
         }

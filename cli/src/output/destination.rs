@@ -13,13 +13,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest number of symbolic links in a path (kernel: `MAXSYMLINKS`).
+/// The maximum number of symbolic links in a path (kernel: `MAXSYMLINKS`).
 const FOLLOWED_LINKS: usize = 40;
 
-/// A name in an open folder. Renaming the folder or its parents does not change it.
+/// A name in an open directory. Renaming the directory or its parents does not change it.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    pub(crate) folder: OwnedFd,
+    pub(crate) dir: OwnedFd,
     pub(crate) name: OsString,
     pub(crate) kind: DestinationKind,
 }
@@ -40,11 +40,11 @@ pub(crate) enum DestinationKind {
 /// The error for a path that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DestinationError {
-    #[error("is a folder, expected a file")]
-    Folder,
+    #[error("is a directory, expected a file")]
+    Directory,
     #[error("has more than {FOLLOWED_LINKS} symbolic links")]
     TooManyLinks,
-    #[error("belongs to user {owner}, in a folder where every user may create files")]
+    #[error("belongs to user {owner}, in a directory where every user may create files")]
     Foreign { owner: u32 },
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -60,37 +60,37 @@ impl Destination {
     /// Finds the file at a path. If the last name of the path is a link, the function checks the link and continues with its target,
     /// whose last name may be a link again. Each link is open while it is checked, so that nobody can replace it in between.
     ///
-    /// As the last name, a link, pipe or device of another user in a folder like `/tmp` is an error, whatever the values of
-    /// `fs.protected_symlinks` and `fs.protected_fifos` are. The kernel resolves the folders before the last name. Whether it follows
-    /// links of other users to folders there depends on `fs.protected_symlinks`.
+    /// As the last name, a link, pipe or device of another user in a directory like `/tmp` is an error, whatever the values of
+    /// `fs.protected_symlinks` and `fs.protected_fifos` are. The kernel resolves the directories before the last name. Whether it follows
+    /// links of other users to directories there depends on `fs.protected_symlinks`.
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
-        let mut link_folder: Option<OwnedFd> = None;
+        let mut link_dir: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
         for _ in 0..FOLLOWED_LINKS {
             let (parent, name) = split(&rest)?;
-            let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
-            let folder = fs::openat(start, parent, OPEN_FOLDER, Mode::empty())?;
+            let start = link_dir.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
+            let dir = fs::openat(start, parent, OPEN_DIR, Mode::empty())?;
             let name = name.to_os_string();
-            let entry = match fs::openat(&folder, &name, OPEN_ENTRY, Mode::empty()) {
-                Err(Errno::NOENT) => return Ok(Self { folder, name, kind: DestinationKind::Free }),
+            let entry = match fs::openat(&dir, &name, OPEN_ENTRY, Mode::empty()) {
+                Err(Errno::NOENT) => return Ok(Self { dir, name, kind: DestinationKind::Free }),
                 entry => entry?,
             };
             let stat = fs::fstat(&entry)?;
             match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => return Err(DestinationError::Folder),
-                FileType::RegularFile => return Ok(Self { folder, name, kind: DestinationKind::File(stat) }),
+                FileType::Directory => return Err(DestinationError::Directory),
+                FileType::RegularFile => return Ok(Self { dir, name, kind: DestinationKind::File(stat) }),
                 FileType::Symlink => {
-                    refuse_foreign(&folder, &stat)?;
-                    if fs::fstatfs(&folder)?.f_type == fs::PROC_SUPER_MAGIC {
-                        return Ok(Self { folder, name, kind: DestinationKind::OpenFile });
+                    refuse_foreign(&dir, &stat)?;
+                    if fs::fstatfs(&dir)?.f_type == fs::PROC_SUPER_MAGIC {
+                        return Ok(Self { dir, name, kind: DestinationKind::OpenFile });
                     }
                     let target = fs::readlinkat(&entry, c"", Vec::new())?;
                     rest = PathBuf::from(OsString::from_vec(target.into_bytes()));
-                    link_folder = Some(folder);
+                    link_dir = Some(dir);
                 }
                 _ => {
-                    refuse_foreign(&folder, &stat)?;
-                    return Ok(Self { folder, name, kind: DestinationKind::Special(stat) });
+                    refuse_foreign(&dir, &stat)?;
+                    return Ok(Self { dir, name, kind: DestinationKind::Special(stat) });
                 }
             }
         }
@@ -109,7 +109,7 @@ impl Destination {
                 (flags | OFlags::NOFOLLOW, Some(stat))
             }
         };
-        let file = File::from(fs::openat(&self.folder, &self.name, flags, mode)?);
+        let file = File::from(fs::openat(&self.dir, &self.name, flags, mode)?);
         let now = fs::fstat(&file)?;
         if found.is_some_and(|found| (found.st_dev, found.st_ino) != (now.st_dev, now.st_ino)) {
             return Err(io::Error::other("was replaced while it was opened").into());
@@ -117,22 +117,22 @@ impl Destination {
         Ok(file)
     }
 
-    /// Refuses a regular file of another user in a folder like `/tmp`: the rule of `fs.protected_regular`, for files that are not
+    /// Refuses a regular file of another user in a directory like `/tmp`: the rule of `fs.protected_regular`, for files that are not
     /// replaced.
     pub(crate) fn refuse_foreign_file(&self) -> Result<(), DestinationError> {
         match &self.kind {
-            DestinationKind::File(stat) => refuse_foreign(&self.folder, stat),
+            DestinationKind::File(stat) => refuse_foreign(&self.dir, stat),
             _ => Ok(()),
         }
     }
 }
 
-/// The flags for a handle of a folder.
-const OPEN_FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// The flags for a handle of an entry of a folder. A link is opened itself, not followed.
+/// The flags for a handle of a directory.
+const OPEN_DIR: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// The flags for a handle of an entry of a directory. A link is opened itself, not followed.
 const OPEN_ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Splits a path into its folder and its last name.
+/// Splits a path into its directory and its last name.
 fn split(path: &Path) -> Result<(&OsStr, &OsStr), DestinationError> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
@@ -147,19 +147,19 @@ fn split(path: &Path) -> Result<(&OsStr, &OsStr), DestinationError> {
         }
     };
     match name {
-        b"" | b"." | b".." => Err(DestinationError::Folder),
+        b"" | b"." | b".." => Err(DestinationError::Directory),
         name => Ok((OsStr::from_bytes(parent), OsStr::from_bytes(name))),
     }
 }
 
-/// Refuses an entry of another user in a folder where every user may create entries and only owners remove them, unless the
-/// entry belongs to the folder's owner.
-fn refuse_foreign(folder: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
-    let folder = fs::fstat(folder)?;
+/// Refuses an entry of another user in a directory where every user may create entries and only owners remove them, unless the
+/// entry belongs to the directory's owner.
+fn refuse_foreign(dir: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
+    let dir = fs::fstat(dir)?;
     let shared = Mode::SVTX | Mode::WOTH;
-    let is_shared = Mode::from_raw_mode(folder.st_mode).contains(shared);
+    let is_shared = Mode::from_raw_mode(dir.st_mode).contains(shared);
     let owner = entry.st_uid;
-    if is_shared && owner != rustix::process::geteuid().as_raw() && owner != folder.st_uid {
+    if is_shared && owner != rustix::process::geteuid().as_raw() && owner != dir.st_uid {
         return Err(DestinationError::Foreign { owner });
     }
     Ok(())
@@ -183,29 +183,29 @@ mod tests {
 
     #[test]
     fn links_lead_to_what_they_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
         std::fs::create_dir(at("below")).unwrap();
         std::fs::write(at("below/file"), "").unwrap();
         symlink("below/file", at("relative")).unwrap();
         symlink(at("relative"), at("below/absolute")).unwrap();
         symlink("below/new", at("dangling")).unwrap();
         symlink("round", at("round")).unwrap();
-        symlink("below", at("folder")).unwrap();
+        symlink("below", at("directory")).unwrap();
         symlink("/dev/null", at("device")).unwrap();
         symlink("/proc/self/fd/2", at("descriptor")).unwrap();
         for (name, expected) in [
             ("below/file", Ok("file")),
             ("below/absolute", Ok("file")),
-            ("folder/file", Ok("file")),
+            ("directory/file", Ok("file")),
             ("dangling", Ok("free")),
             ("new", Ok("free")),
             ("device", Ok("special")),
             ("descriptor", Ok("open file")),
             ("round", Err("has more than 40 symbolic links")),
-            ("folder", Err("is a folder, expected a file")),
-            ("new/", Err("is a folder, expected a file")),
-            ("below/..", Err("is a folder, expected a file")),
+            ("directory", Err("is a directory, expected a file")),
+            ("new/", Err("is a directory, expected a file")),
+            ("below/..", Err("is a directory, expected a file")),
         ] {
             assert_eq!(kind(&at(name)), expected.map_err(str::to_owned), "{name}");
         }
@@ -227,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn links_and_pipes_of_others_in_a_shared_folder_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let shared = folder.path().join("shared");
+    fn links_and_pipes_of_others_in_a_shared_directory_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = dir.path().join("shared");
         std::fs::create_dir(&shared).unwrap();
         let (own, foreign, pipe, file) =
             (shared.join("own"), shared.join("foreign"), shared.join("pipe"), shared.join("file"));
@@ -242,7 +242,8 @@ mod tests {
             return;
         }
         let mode = |mode| std::fs::set_permissions(&shared, PermissionsExt::from_mode(mode)).unwrap();
-        let refused = Err("belongs to user 65534, in a folder where every user may create files".to_owned());
+        let refused =
+            Err("belongs to user 65534, in a directory where every user may create files".to_owned());
         mode(0o1777);
         assert_eq!([kind(&own), kind(&foreign)], [Ok("free"), refused.clone()]);
         assert_eq!([kind(&pipe), kind(&file)], [refused, Ok("file")], "a file is replaced, not written to");
@@ -250,7 +251,7 @@ mod tests {
             mode(other);
             assert_eq!([kind(&foreign), kind(&pipe)], [Ok("free"), Ok("special")], "{other:o}");
         }
-        // The folder's owner may.
+        // The directory's owner may.
         std::os::unix::fs::chown(&shared, Some(65534), None).unwrap();
         mode(0o1777);
         assert_eq!([kind(&foreign), kind(&pipe)], [Ok("free"), Ok("special")]);

@@ -68,11 +68,11 @@ pub(crate) fn not_writable(path: &Path, e: DestinationError) -> BadInput {
         |what: &dyn std::fmt::Display| BadInput::for_path(path, format_args!("cannot be written: {what}"));
     match &e {
         DestinationError::Io(io) => match io.kind() {
-            io::ErrorKind::NotFound => bad(&"no such folder"),
+            io::ErrorKind::NotFound => bad(&"no such directory"),
             io::ErrorKind::PermissionDenied => bad(&"permission denied"),
             _ => bad(io),
         },
-        DestinationError::Foreign { .. } => bad(&e).help("write to a folder of your own"),
+        DestinationError::Foreign { .. } => bad(&e).help("write to a directory of your own"),
         _ => bad(&e),
     }
 }
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn owner_and_mode_stay_and_links_lead_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-        let other = folder.path().join("other");
+        let other = dir.path().join("other");
         fs::hard_link(&path, &other).unwrap();
         // Only root may change the owner.
         let given = std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_ok();
@@ -103,21 +103,21 @@ mod tests {
         assert!(!given || (now.uid(), now.gid()) == (65534, 65534));
         assert_eq!(fs::read(&other).unwrap(), b"old", "another name of the old file stays");
 
-        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        let (first, second) = (dir.path().join("first"), dir.path().join("second"));
         symlink("second", &first).unwrap();
-        symlink(folder.path().join("made"), &second).unwrap();
+        symlink(dir.path().join("made"), &second).unwrap();
         write(&first, b"made").unwrap();
-        assert_eq!(fs::read(folder.path().join("made")).unwrap(), b"made");
+        assert_eq!(fs::read(dir.path().join("made")).unwrap(), b"made");
         assert!(first.is_symlink() && second.is_symlink());
-        symlink("round", folder.path().join("round")).unwrap();
-        assert!(write(&folder.path().join("round"), b"x").is_err(), "a link to itself leads nowhere");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "nothing is left beside them");
+        symlink("round", dir.path().join("round")).unwrap();
+        assert!(write(&dir.path().join("round"), b"x").is_err(), "a link to itself leads nowhere");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 6, "nothing is left beside them");
     }
 
     #[test]
     fn what_is_written_to_as_a_stream_stays_what_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
         fs::write(&log, "before\n").unwrap();
         let open = fs::File::options().append(true).open(&log).unwrap();
         let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));

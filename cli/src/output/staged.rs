@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-/// The largest number of attempts to find a temporary name.
+/// The maximum number of attempts to find a temporary name.
 const ATTEMPTS: usize = 100;
 
 /// The number of bytes that are written between two checks for a signal.
@@ -52,20 +52,20 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut TerminationSigna
         file.sync_all()?;
         stop_if(signals)
     };
-    let folder = &destination.folder;
-    if let Some(file) = unnamed(folder)? {
+    let dir = &destination.dir;
+    if let Some(file) = unnamed(dir)? {
         fill(&file)?;
-        if before.is_none() && link(&file, folder, destination.name.as_os_str()).is_ok() {
+        if before.is_none() && link(&file, dir, destination.name.as_os_str()).is_ok() {
             return Ok(());
         }
-        if let Some(staged) = Staged::link(&file, folder)? {
+        if let Some(staged) = Staged::link(&file, dir)? {
             return staged.rename(destination);
         }
         log::info!("a file without a name cannot get one here");
     }
     // Users who may not read the old file must not read the new one while it is written.
     let mode = if before.is_some() { Mode::RUSR | Mode::WUSR } else { new_mode() };
-    let (staged, file) = Staged::create(folder, mode)?;
+    let (staged, file) = Staged::create(dir, mode)?;
     fill(&file)?;
     staged.rename(destination)
 }
@@ -79,22 +79,22 @@ fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {
 }
 
 /// Creates a file without a name, which the kernel removes when it is closed. `None` if the file system does not support it.
-fn unnamed(folder: &OwnedFd) -> io::Result<Option<File>> {
-    match fs::openat(folder, c".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, new_mode()) {
+fn unnamed(dir: &OwnedFd) -> io::Result<Option<File>> {
+    match fs::openat(dir, c".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, new_mode()) {
         Ok(file) => Ok(Some(File::from(file))),
-        // Without O_TMPFILE, the request means to open the folder for writing.
+        // Without O_TMPFILE, the request means to open the directory for writing.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
         Err(e) => Err(e.into()),
     }
 }
 
 /// Gives a name to a file without a name. Fails if the name is in use.
-fn link(file: &File, folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<(), Errno> {
-    match fs::linkat(file, c"", folder, name, AtFlags::EMPTY_PATH) {
+fn link(file: &File, dir: &OwnedFd, name: &std::ffi::OsStr) -> Result<(), Errno> {
+    match fs::linkat(file, c"", dir, name, AtFlags::EMPTY_PATH) {
         // Older kernels need a privilege for this, but not for the link in /proc.
         Err(Errno::NOENT) => {
             let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-            fs::linkat(fs::CWD, path, folder, name, AtFlags::SYMLINK_FOLLOW)
+            fs::linkat(fs::CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW)
         }
         linked => linked,
     }
@@ -102,16 +102,16 @@ fn link(file: &File, folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<(), Err
 
 /// A temporary file beside the destination. Dropping it removes the file, unless it was renamed.
 struct Staged<'d> {
-    folder: &'d OwnedFd,
+    dir: &'d OwnedFd,
     name: String,
 }
 
 impl<'d> Staged<'d> {
     /// Gives a temporary name to a file without a name. `None` if that is not possible here.
-    fn link(file: &File, folder: &'d OwnedFd) -> io::Result<Option<Self>> {
+    fn link(file: &File, dir: &'d OwnedFd) -> io::Result<Option<Self>> {
         for name in names() {
-            match link(file, folder, name.as_ref()) {
-                Ok(()) => return Ok(Some(Self { folder, name })),
+            match link(file, dir, name.as_ref()) {
+                Ok(()) => return Ok(Some(Self { dir, name })),
                 Err(Errno::EXIST) => {}
                 Err(_) => return Ok(None),
             }
@@ -120,11 +120,11 @@ impl<'d> Staged<'d> {
     }
 
     /// Creates a file with a temporary name.
-    fn create(folder: &'d OwnedFd, mode: Mode) -> io::Result<(Self, File)> {
+    fn create(dir: &'d OwnedFd, mode: Mode) -> io::Result<(Self, File)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for name in names() {
-            match fs::openat(folder, &*name, flags, mode) {
-                Ok(file) => return Ok((Self { folder, name }, File::from(file))),
+            match fs::openat(dir, &*name, flags, mode) {
+                Ok(file) => return Ok((Self { dir, name }, File::from(file))),
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -133,7 +133,7 @@ impl<'d> Staged<'d> {
     }
 
     fn rename(self, destination: &Destination) -> io::Result<()> {
-        fs::renameat(self.folder, &*self.name, &destination.folder, &destination.name)?;
+        fs::renameat(self.dir, &*self.name, &destination.dir, &destination.name)?;
         // The temporary name is gone.
         std::mem::forget(self);
         Ok(())
@@ -142,7 +142,7 @@ impl<'d> Staged<'d> {
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        if let Err(e) = fs::unlinkat(self.folder, &*self.name, AtFlags::empty()) {
+        if let Err(e) = fs::unlinkat(self.dir, &*self.name, AtFlags::empty()) {
             log::warn!("{} is left behind: {e}", self.name);
         }
     }
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn folder(path: &Path) -> OwnedFd {
+    fn dir(path: &Path) -> OwnedFd {
         fs::openat(fs::CWD, path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap()
     }
 
@@ -191,26 +191,26 @@ mod tests {
     fn without_unnamed_files_a_named_one_is_renamed_or_removed() {
         let temp = tempfile::tempdir().unwrap();
         let out = temp.path().join("out");
-        let folder = folder(temp.path());
-        let (staged, file) = Staged::create(&folder, new_mode()).unwrap();
+        let dir = dir(temp.path());
+        let (staged, file) = Staged::create(&dir, new_mode()).unwrap();
         (&file).write_all(b"new").unwrap();
         assert_eq!(entries(temp.path()), [&*staged.name]);
         staged.rename(&Destination::find(&out).unwrap()).unwrap();
         assert_eq!(std::fs::read(&out).unwrap(), b"new");
-        drop(Staged::create(&folder, new_mode()).unwrap());
+        drop(Staged::create(&dir, new_mode()).unwrap());
         assert_eq!(entries(temp.path()), ["out"], "an error leaves nothing behind");
     }
 
     #[test]
-    fn the_folder_that_was_found_is_written_to_whatever_takes_its_path() {
+    fn the_directory_that_was_found_is_written_to_whatever_takes_its_path() {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
-        std::fs::create_dir(at("folder")).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
         std::fs::create_dir(at("trap")).unwrap();
         std::fs::write(at("trap/out"), "theirs").unwrap();
-        let found = Destination::find(&at("folder/out")).unwrap();
-        std::fs::rename(at("folder"), at("moved")).unwrap();
-        std::os::unix::fs::symlink("trap", at("folder")).unwrap();
+        let found = Destination::find(&at("directory/out")).unwrap();
+        std::fs::rename(at("directory"), at("moved")).unwrap();
+        std::os::unix::fs::symlink("trap", at("directory")).unwrap();
         replace(&found, b"ours").unwrap();
         assert_eq!(std::fs::read(at("moved/out")).unwrap(), b"ours");
         assert_eq!(std::fs::read(at("trap/out")).unwrap(), b"theirs");

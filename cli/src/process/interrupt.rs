@@ -126,11 +126,11 @@ impl Kernel for InterruptibleKernel<'_> {
         RunningKernel.unpin(path)
     }
 
-    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
-        self.request(|k| k.make_folder(path))?
+    fn make_dir(&self, path: &Path) -> Result<bool, Errno> {
+        self.request(|k| k.make_dir(path))?
     }
 
-    fn remove_folder(&self, path: &Path) {
-        RunningKernel.remove_folder(path);
+    fn remove_dir(&self, path: &Path) {
+        RunningKernel.remove_dir(path);
     }
 }

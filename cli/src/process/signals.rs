@@ -102,8 +102,8 @@ impl TerminationSignals {
     }
 
     fn catch_signals(signals: &[i32]) -> io::Result<Self> {
-        let ignored = ignored();
-        let signals: Vec<_> = signals.iter().filter(|signal| !ignored(**signal)).collect();
+        let is_ignored = ignored_signals();
+        let signals: Vec<_> = signals.iter().filter(|signal| !is_ignored(**signal)).collect();
         let active = ActiveCount::new();
         for signal in &signals {
             let number = usize::try_from(**signal).map_err(io::Error::other)?;
@@ -155,7 +155,7 @@ fn last_arrived() -> Option<i32> {
 }
 
 /// Returns a predicate for the signals that the process ignored from its start.
-fn ignored() -> impl Fn(i32) -> bool {
+fn ignored_signals() -> impl Fn(i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_else(|e| {
         log::info!("/proc/self/status: signals that the process ignores are not known: {e}");
         String::new()
@@ -168,6 +168,6 @@ fn ignored() -> impl Fn(i32) -> bool {
 }
 
 /// Catches SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error and does not end the process.
-pub(crate) fn report_file_size_limit() -> Result<(), SignalError> {
+pub(crate) fn catch_file_size_signal() -> Result<(), SignalError> {
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop).map_err(SignalError)
 }

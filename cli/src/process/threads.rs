@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// The smallest number of items that [`Threads::map`] spreads over threads.
+/// The minimum number of items that [`Threads::map`] spreads over threads.
 const MIN_PARALLEL_ITEMS: usize = 32;
 
 /// A thread pool that starts with the first work and grows with the number of items, up to a limit.

@@ -14,7 +14,7 @@ use core_relo::{
 };
 use std::io;
 
-/// The largest number of candidates that are printed. The rest is only counted.
+/// The maximum number of candidates that are printed. The rest is only counted.
 const CANDIDATES: usize = 8;
 
 /// Prints an explanation.

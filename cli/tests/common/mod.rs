@@ -17,33 +17,30 @@ pub(crate) struct Run {
     pub(crate) exit: i32,
 }
 
-/// Runs `core-relo` in the folder of the demo files.
+/// Runs `core-relo` in the directory of the demo files.
 pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     run_in(&demo(), args)
 }
 
-/// Runs `core-relo` in a folder.
-pub(crate) fn run_in<S: AsRef<std::ffi::OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Run {
-    run_command(Command::new(env!("CARGO_BIN_EXE_core-relo")), folder, args)
+/// Runs `core-relo` in a directory.
+pub(crate) fn run_in<S: AsRef<std::ffi::OsStr>>(dir: &Path, args: impl IntoIterator<Item = S>) -> Run {
+    run_command(Command::new(env!("CARGO_BIN_EXE_core-relo")), dir, args)
 }
 
 /// Runs `core-relo` with a time limit of one minute, for inputs that would hang the command in case of an error. A timeout gives
 /// exit status 124.
-pub(crate) fn run_guarded<S: AsRef<std::ffi::OsStr>>(
-    folder: &Path,
-    args: impl IntoIterator<Item = S>,
-) -> Run {
+pub(crate) fn run_guarded<S: AsRef<std::ffi::OsStr>>(dir: &Path, args: impl IntoIterator<Item = S>) -> Run {
     let mut command = Command::new("timeout");
     command.args(["60", env!("CARGO_BIN_EXE_core-relo")]);
-    run_command(command, folder, args)
+    run_command(command, dir, args)
 }
 
 fn run_command<S: AsRef<std::ffi::OsStr>>(
     mut command: Command,
-    folder: &Path,
+    dir: &Path,
     args: impl IntoIterator<Item = S>,
 ) -> Run {
-    command.args(args).current_dir(folder).env_remove("RUST_LOG").env_remove("CLICOLOR_FORCE");
+    command.args(args).current_dir(dir).env_remove("RUST_LOG").env_remove("CLICOLOR_FORCE");
     let Output { status, stdout, stderr } = command.output().expect("the command runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     Run { out: text(stdout), err: text(stderr), exit: status.code().expect("an exit status") }
@@ -66,7 +63,7 @@ pub(crate) fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }
 
-/// Returns the folder of the demo files.
+/// Returns the directory of the demo files.
 pub(crate) fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("demo")
 }

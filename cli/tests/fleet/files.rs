@@ -301,7 +301,7 @@ fn large_bad_files_are_refused_without_reading_them() {
 }
 
 #[test]
-fn modules_in_a_folder_are_skipped() {
+fn modules_in_a_directory_are_skipped() {
     let fleet = Fleet::with_kernels(2);
     fs::copy(prebuilt("kernel/module.bpf.o"), fleet.path("kernels/object.o")).unwrap();
     let mut split = kernel(0);
@@ -315,7 +315,7 @@ fn modules_in_a_folder_are_skipped() {
 }
 
 #[test]
-fn a_module_folder_may_contain_other_files() {
+fn a_module_directory_may_contain_other_files() {
     let fleet = Fleet::new();
     fleet.write("linux.btf", kernel(1));
     let base = std::sync::Arc::new(core_relo::btf::Btf::parse(kernel(1)).unwrap());
@@ -334,7 +334,7 @@ fn a_module_folder_may_contain_other_files() {
 }
 
 #[test]
-fn compressed_modules_in_a_folder_are_skipped_unread() {
+fn compressed_modules_in_a_directory_are_skipped_unread() {
     let fleet = Fleet::with_kernels(1);
     fleet.write("kernels/veth.ko.xz", "not looked at");
     fleet.write("kernels/loop.ko.zst", "nor this");

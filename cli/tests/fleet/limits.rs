@@ -125,7 +125,7 @@ fn pax_headers_count_several_times_toward_the_limit() {
 }
 
 #[test]
-fn devices_and_pipes_in_folders_are_skipped() {
+fn devices_and_pipes_in_directories_are_skipped() {
     let fleet = Fleet::new();
     fleet.write("kernels/a.btf", kernel(1));
     common::pipe(&fleet.path("kernels/b.btf"));

@@ -20,19 +20,19 @@ use std::{
 
 const KERNELS: [&str; 4] = ["linux-5.10.btf", "linux-6.1.btf", "linux-6.12.btf", "linux-7.2.btf"];
 
-/// A temporary folder with two objects and a folder of kernels, which tests fill.
+/// A temporary directory with two objects and a directory of kernels, which tests fill.
 struct Fleet(tempfile::TempDir);
 
 impl Fleet {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::copy(demo().join("exec.bpf.o"), folder.path().join("exec.bpf.o")).unwrap();
-        fs::copy(prebuilt("fields/basic.bpf.o"), folder.path().join("basic.bpf.o")).unwrap();
-        fs::create_dir(folder.path().join("kernels")).unwrap();
-        Self(folder)
+        let dir = tempfile::tempdir().unwrap();
+        fs::copy(demo().join("exec.bpf.o"), dir.path().join("exec.bpf.o")).unwrap();
+        fs::copy(prebuilt("fields/basic.bpf.o"), dir.path().join("basic.bpf.o")).unwrap();
+        fs::create_dir(dir.path().join("kernels")).unwrap();
+        Self(dir)
     }
 
-    /// Creates a fleet with `n` kernels in folders of three. The order of the names differs from that of creation.
+    /// Creates a fleet with `n` kernels in directories of three. The order of the names differs from that of creation.
     fn with_kernels(n: usize) -> Self {
         let fleet = Self::new();
         for i in (0..n).rev() {
@@ -138,7 +138,7 @@ fn every_kernel_is_in_exactly_one_shard() {
     }
     merged.sort();
     assert_eq!(merged, whole);
-    // A kernel stays in its shard when its folder moves or gets more kernels.
+    // A kernel stays in its shard when its directory moves or gets more kernels.
     fs::rename(fleet.path("kernels"), fleet.path("moved")).unwrap();
     fleet.write("moved/another.btf", kernel(0));
     let moved = fleet.run(["check", "exec.bpf.o", "--btf", "moved", "--format", "json", "--shard", "1/3"]);

@@ -72,8 +72,8 @@ fn results_of_other_objects_are_refused() {
             "the file is unchanged"
         );
     }
-    fs::create_dir(fleet.path("folder")).unwrap();
-    assert_eq!(fleet.check(&["--resume", "folder"]).exit, 2);
+    fs::create_dir(fleet.path("directory")).unwrap();
+    assert_eq!(fleet.check(&["--resume", "directory"]).exit, 2);
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn only_a_regular_file_stores_results() {
         ("/dev/null", "is a device, pipe or socket"),
         ("/dev/stdout", "is standard output"),
         ("/proc/self/fd/2", "is a device, pipe or socket"),
-        ("kernels", "is a folder"),
-        ("new/", "is a folder"),
-        ("no/where", "no such folder"),
+        ("kernels", "is a directory"),
+        ("new/", "is a directory"),
+        ("no/where", "no such directory"),
         ("exec.bpf.o", "line 1: not a line of"),
     ] {
         let run = fleet.check(&["--resume", path]);
@@ -253,7 +253,7 @@ fn kernels_whose_names_print_alike_are_distinguished() {
     let id = |n: usize| lines[n]["target_id"].as_str();
     assert_eq!([id(0), id(1), id(2)], [Some("file:kernels/a%0Ab"), None, None]);
     assert_eq!([id(3), id(4), id(5)], [Some("file:kernels/v%E4.btf"), None, Some("file:kernels/v%F6.btf")]);
-    // A folder that is named like an archive, in two spellings.
+    // A directory that is named like an archive, in two spellings.
     fleet.write("a.tar/b", kernel(1));
     fleet.write("a.tar/c", kernel(0));
     resume_after_each_line(&fleet, &["--btf", "a.tar//b", "--btf", "a.tar/b", "--btf", "a.tar/c"]);
@@ -305,14 +305,14 @@ fn an_archive_is_incomplete_even_if_another_kernel_follows() {
 }
 
 #[test]
-fn folders_whose_names_print_alike_are_both_reported() {
+fn directories_whose_names_print_alike_are_both_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let fleet = Fleet::new();
-    let folders = [OsStr::from_bytes(b"x\xe4"), OsStr::from_bytes(b"x\xf6")];
-    folders.iter().for_each(|folder| fs::create_dir(fleet.path("").join(folder)).unwrap());
+    let dirs = [OsStr::from_bytes(b"x\xe4"), OsStr::from_bytes(b"x\xf6")];
+    dirs.iter().for_each(|dir| fs::create_dir(fleet.path("").join(dir)).unwrap());
     let args = |n: usize| {
         let args = ["check", "exec.bpf.o", "--format=json", "--resume=r", "--btf"].map(OsStr::new);
-        [&args[..], &[folders[n]]].concat()
+        [&args[..], &[dirs[n]]].concat()
     };
     assert_eq!([0, 1, 0, 1].map(|n| fleet.run(args(n)).lines().len()), [1, 1, 0, 0]);
 }
@@ -335,7 +335,7 @@ fn incomplete_results_of_a_kernel_do_not_count() {
 }
 
 #[test]
-fn a_results_file_in_a_folder_of_kernels_is_not_a_kernel() {
+fn a_results_file_in_a_directory_of_kernels_is_not_a_kernel() {
     let fleet = Fleet::with_kernels(2);
     std::os::unix::fs::symlink("results.jsonl", fleet.path("kernels/link")).unwrap();
     let check = || fleet.check(&["--resume", "kernels/results.jsonl"]);

@@ -7,7 +7,7 @@ use std::{os::unix::fs::PermissionsExt as _, process::Command};
 fn a_thread_limit_does_not_change_the_result() {
     let fleet = Fleet::with_kernels(70);
     let expected = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
-    // The unprivileged user needs access to the folder.
+    // The unprivileged user needs access to the directory.
     fs::set_permissions(fleet.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_core-relo"), fleet.path("core-relo")).unwrap();
     let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];

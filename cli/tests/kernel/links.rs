@@ -11,21 +11,21 @@ fn a_cgroup_link_is_listed_with_its_target() {
     let Some(root) = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")) else {
         return println!("SKIP: no cgroup2 is mounted");
     };
-    let folder = PathBuf::from(root.split(' ').nth(1).unwrap()).join(unique("core-relo-cli"));
-    if let Err(e) = fs::create_dir(&folder) {
+    let dir = PathBuf::from(root.split(' ').nth(1).unwrap()).join(unique("core-relo-cli"));
+    if let Err(e) = fs::create_dir(&dir) {
         return println!("SKIP: no cgroup can be made: {e}");
     }
     let code = [insn(0xb7, 0, 0, 0, 1), insn(0x95, 0, 0, 0, 0)].concat();
     let load =
         ProgLoad { prog_type: 8, name: b"let_pass", insns: &code, license: b"GPL", ..ProgLoad::default() };
     let attached = sys::prog_load(&load, &mut []).and_then(|prog| {
-        let group = File::open(&folder).unwrap();
+        let group = File::open(&dir).unwrap();
         let target = LinkTarget::Fd(group.as_fd());
         let link =
             LinkCreate { prog: prog.as_fd(), target, attach_type: 0, flags: 0, extra: LinkExtra::None };
         sys::link_create(&link)
     });
-    fs::remove_dir(&folder).unwrap();
+    fs::remove_dir(&dir).unwrap();
     drop(map);
     let link = match attached {
         Ok(link) => link,
@@ -111,7 +111,7 @@ fn a_freplace_link_names_the_replaced_function() {
     let target = Loader::new(&target).load().unwrap();
     let whole = target.program("whole").unwrap();
     let mut loader = Loader::new(&replacing);
-    loader.program("instead").attach_to = Some(AttachTarget::Program {
+    loader.program_mut("instead").attach_to = Some(AttachTarget::Program {
         program: Arc::new(whole.as_fd().try_clone_to_owned().unwrap()),
         function: "replaced".to_owned(),
     });

@@ -243,19 +243,19 @@ fn bpffs() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
-        let folder = words.next()?;
-        (words.next()? == "bpf").then(|| PathBuf::from(folder))
+        let dir = words.next()?;
+        (words.next()? == "bpf").then(|| PathBuf::from(dir))
     })
 }
 
 /// Runs a test again in a mount namespace with a bpffs.
 fn rerun_with_bpffs(test: &str) {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3""#;
     let arguments = ["-m", "--propagation", "private", "sh", "-c", script, "sh"];
     let mut command = Command::new("unshare");
-    command.args(arguments).arg(folder.path()).arg(own).arg(test);
+    command.args(arguments).arg(dir.path()).arg(own).arg(test);
     match command.env("CORE_RELO_AGAIN", "1").output() {
         Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
         Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),
@@ -283,13 +283,13 @@ fn objects_are_found_by_name_and_by_pin() {
     }
     assert_eq!(run(["prog", "show", "--name", "count_things_of_another_name"]).exit, 2);
 
-    let Some(folder) = bpffs() else {
+    let Some(dir) = bpffs() else {
         if std::env::var_os("CORE_RELO_AGAIN").is_none() {
             rerun_with_bpffs("objects_are_found_by_name_and_by_pin");
         }
         return;
     };
-    let pin = Pin(folder.join(unique("prog")));
+    let pin = Pin(dir.join(unique("prog")));
     sys::obj_pin(&prog, &pin.0).unwrap();
     let path = common::text(&pin.0);
     let lines = ok(run(["prog", "show", "--pinned", path, "--format", "json"])).lines();
@@ -383,12 +383,12 @@ fn a_missing_kernel_object_is_one_line_and_status_2() {
 
 #[test]
 fn without_privileges_the_missing_capability_is_named() {
-    // The user `nobody` runs a copy, because it may have no access to the target folder.
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("core-relo");
+    // The user `nobody` runs a copy, because it may have no access to the target directory.
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("core-relo");
     fs::copy(env!("CARGO_BIN_EXE_core-relo"), &copy).unwrap();
     use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let nobody = Command::new(&copy).args(["prog", "list"]).uid(65534).gid(65534).output();
     let output = match nobody {
         Ok(output) => output,

@@ -145,9 +145,9 @@ impl<'p> Explainer<'p> {
             // The plan made the same comparison within the same limit.
             return planned.candidate_result(candidate, &mut StepBudget::new(limits::RECORD_STEPS));
         }
-        let mut steps = self.steps.lend(limits::RECORD_STEPS);
+        let mut steps = self.steps.split_off(limits::RECORD_STEPS);
         let result = planned.candidate_result(candidate, &mut steps);
-        self.steps.take_back(steps);
+        self.steps.merge(steps);
         result
     }
 

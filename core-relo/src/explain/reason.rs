@@ -54,7 +54,7 @@ fn width_reason(local: u32, target: u32) -> String {
 
 /// Returns the reason for a missing type, or for a type that does not match.
 fn missing_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_>>) -> String {
-    let target = &planned.target().main().name;
+    let target = &planned.target().vmlinux().name;
     let root = CType::new(planned.btf(), planned.record().relo.root);
     let kind = planned.btf().ty(planned.record().relo.root).map_or(Kind::Void, Type::kind);
     let typedef = if kind == Kind::Typedef { "typedef " } else { "" };

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 const SHORTEST_WORD: usize = 2;
 /// The length of the shortest common prefix of words that differ later: `running` and `runnable`.
 const SHORTEST_PREFIX: usize = 4;
-/// The most names that may contain a word. A word of more names is ignored, such as `sk` in the members of `struct sock`.
+/// The maximum number of names that contain a word. A word in more names is ignored, such as `sk` in the members of `struct sock`.
 const NAMES_WITH_WORD: usize = 8;
-/// The least similarity, in percent.
+/// The minimum similarity, in percent.
 const LEAST_PERCENT: usize = 20;
 
 /// The words of a missing name.

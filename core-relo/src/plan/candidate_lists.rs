@@ -93,7 +93,7 @@ impl CandidateLists {
         self.lists.iter().flatten().any(CandidateList::is_without_main)
     }
 
-    /// Returns the root types that have no candidate in the main BTF, in no order.
+    /// Returns the root types that have no candidate in the vmlinux BTF, in no order.
     pub(super) fn roots_without_main(&self) -> impl Iterator<Item = TypeId> {
         let is_without = |id: ListId| self.get(id).is_ok_and(CandidateList::is_without_main);
         self.by_root.iter().filter(move |(_, id)| is_without(**id)).map(|(root, _)| *root)

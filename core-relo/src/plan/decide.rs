@@ -123,9 +123,9 @@ impl Decider<'_, '_> {
         list: ListId,
         entry: &mut PlanEntry,
     ) -> Result<Resolution, RelocError> {
-        let mut steps = self.steps.lend(limits::RECORD_STEPS);
+        let mut steps = self.steps.split_off(limits::RECORD_STEPS);
         let agreement = self.match_candidates(access, list, &mut steps);
-        self.steps.take_back(steps);
+        self.steps.merge(steps);
         let agreement = agreement?;
         let local = access.value.map_err(RelocError::Local)?;
         let Some(agreement) = agreement else {

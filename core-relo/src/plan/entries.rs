@@ -64,12 +64,12 @@ impl<'p> Plan<'p> {
         &self.entries
     }
 
-    /// Returns whether a root type has no candidate in the main BTF. libbpf then searches the modules for it.
+    /// Returns whether a root type has no candidate in the vmlinux BTF. libbpf then searches the modules for it.
     pub fn needs_modules(&self) -> bool {
         self.lists.any_without_main()
     }
 
-    /// Returns the essential names of the root types without a candidate in the main BTF.
+    /// Returns the essential names of the root types without a candidate in the vmlinux BTF.
     ///
     /// A [`ModuleFilter`](crate::btf::ModuleFilter) of these names selects the modules that may have a candidate.
     pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'p>> {
@@ -81,7 +81,7 @@ impl<'p> Plan<'p> {
 impl fmt::Debug for Plan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan")
-            .field("target", &self.target.main().name)
+            .field("target", &self.target.vmlinux().name)
             .field("options", &self.options)
             .field("entry_count", &self.entries.len())
             .finish_non_exhaustive()

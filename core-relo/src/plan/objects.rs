@@ -28,7 +28,7 @@ use core::fmt;
 /// let objects = Objects::new(objects);
 /// for kernel in kernels {
 ///     let clean = objects.plans(kernel).iter().filter(|plan| plan.summary().is_clean()).count();
-///     println!("{}: {clean} objects are clean", kernel.main().name);
+///     println!("{}: {clean} objects are clean", kernel.vmlinux().name);
 /// }
 /// # }
 /// ```

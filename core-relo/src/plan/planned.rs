@@ -49,7 +49,7 @@ pub enum Verdict {
     Mismatch(Mismatch),
     /// The comparison failed.
     Error(MatchError),
-    /// An earlier record of the same root type eliminated the candidate, which does not match that record.
+    /// An earlier record of the same root type eliminated the candidate, because the candidate does not match that record.
     Eliminated {
         /// The index of the earlier record in [`Relocs::records`](crate::Relocs::records), see [`Plan::get`].
         by_record: usize,
@@ -121,15 +121,15 @@ impl<'p> PlannedReloc<'p> {
         }
     }
 
-    /// Returns the value in the object. Returns `None` if the record is skipped, or if an error precedes the value.
+    /// Returns the value in the object. Returns `None` if the record is skipped, or if an error prevents the calculation.
     pub fn local_value(&self) -> Option<u64> {
         self.entry.local_value
     }
 
     /// Returns the value in the target.
     ///
-    /// Returns `None` if the record is skipped, if an error precedes the value, or if no candidate matches. Without a match, relocations
-    /// of types and of existence have the value 0.
+    /// Returns `None` if the record is skipped, if an error prevents the calculation, or if no candidate matches. Without a match,
+    /// relocations of types and of existence have the value 0.
     pub fn target_value(&self) -> Option<u64> {
         self.entry.target_value
     }

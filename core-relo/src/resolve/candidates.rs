@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// The index of the BTF that contains the type: 0 for the main BTF of the target, from 1 for its modules.
+    /// The index of the BTF that contains the type: 0 for the vmlinux BTF of the target, from 1 for its modules.
     pub btf_index: usize,
     /// The type.
     pub id: TypeId,
@@ -56,8 +56,8 @@ impl<'o> CandidateSearch<'o> {
         self.filter = Some(Box::new(NameFilter::new(self.queries.keys())));
     }
 
-    /// Finds the candidates of each query, in libbpf's order (`bpf_core_find_cands`): those of the main BTF in order of id. Modules
-    /// are searched only for queries without a candidate in the main BTF.
+    /// Finds the candidates of each query, in libbpf's order (`bpf_core_find_cands`): those of the vmlinux BTF in order of id. Modules
+    /// are searched only for queries without a candidate in the vmlinux BTF.
     ///
     /// One pass over a BTF's types serves all queries.
     pub(crate) fn find_candidates(&self, target: &Target<'_>) -> CandidatesByQuery {
@@ -65,7 +65,7 @@ impl<'o> CandidateSearch<'o> {
         if found.is_empty() {
             return found;
         }
-        self.search_target_btf(0, target.main(), &mut found);
+        self.search_target_btf(0, target.vmlinux(), &mut found);
         let is_missing = |id: &QueryId| found.get(id.0).is_none_or(Vec::is_empty);
         if !target.modules().is_empty() && self.queries.values().any(is_missing) {
             let mut missing = self.filter_queries(|_, id| is_missing(&id));
@@ -83,9 +83,9 @@ impl<'o> CandidateSearch<'o> {
         Self { queries: wanted.map(|(query, id)| (*query, *id)).collect(), filter: None }
     }
 
-    /// Adds the candidates of one BTF and, for the main BTF, those of its bases (libbpf: `bpf_core_add_cands`).
+    /// Adds the candidates of one BTF and, for the vmlinux BTF, those of its bases (libbpf: `bpf_core_add_cands`).
     fn search_target_btf(&self, btf_index: usize, target_btf: &TargetBtf<'_>, found: &mut CandidatesByQuery) {
-        // A module adds only its own types. The main BTF adds all types, also those of its bases if it is a split BTF.
+        // A module adds only its own types. The vmlinux BTF adds all types, also those of its bases if it is a split BTF.
         if btf_index == 0 {
             let mut bases = Vec::new();
             let mut next = target_btf.btf.base();
@@ -192,17 +192,19 @@ mod tests {
             let proto = b.func_proto(int, &[]);
             b.func(name, proto, 1);
         }
-        let main = Arc::new(Btf::parse(b.finish()).unwrap());
-        let mut b = Builder::split(&main);
+        let vmlinux = Arc::new(Btf::parse(b.finish()).unwrap());
+        let mut b = Builder::split(&vmlinux);
         b.structure("d", 4, &[("f", int, 0)]);
-        let module = Arc::new(Btf::parse_split(b.finish(), Arc::clone(&main)).unwrap());
-        let target = Target::new("vmlinux", Arc::clone(&main)).with_modules([("m".into(), module)]);
+        let module = Arc::new(Btf::parse_split(b.finish(), Arc::clone(&vmlinux)).unwrap());
+        let target = Target::new("vmlinux", Arc::clone(&vmlinux)).with_modules([("m".into(), module)]);
         let kinds = [Kind::Struct, Kind::Typedef, Kind::Enum64, Kind::Func];
         let names: [&[u8]; 6] = [b"a", b"b___old", b"c", b"d", b"a___", b"e"];
         let wanted: Vec<_> =
             names.iter().flat_map(|n| kinds.map(|kind| CandidateQuery::new(Name::new(n), kind))).collect();
         let by_scan = find(&target, &wanted);
-        for index in [NameIndex::new(&main), NameIndex::of_types(&main), NameIndex::of_functions(&main)] {
+        for index in
+            [NameIndex::new(&vmlinux), NameIndex::of_types(&vmlinux), NameIndex::of_functions(&vmlinux)]
+        {
             assert_eq!(find(&target.clone().with_index(Arc::new(index)), &wanted), by_scan);
         }
         assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 3]);
@@ -274,7 +276,7 @@ mod tests {
             let by_scan = find(&Target::new("plain", Arc::clone(&plain)), &wanted);
             assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..5], [3, 2, 1, 1, 0]);
             for target in &targets {
-                assert_eq!(find(target, &wanted), by_scan, "{}", target.main().name);
+                assert_eq!(find(target, &wanted), by_scan, "{}", target.vmlinux().name);
             }
         }
     }

@@ -33,9 +33,9 @@ impl TypeComparer {
         target_btf: &Btf<'_>,
         target: TypeId,
     ) -> Result<bool, MatchError> {
-        let mut steps = self.steps.lend(limits::RECORD_STEPS);
+        let mut steps = self.steps.split_off(limits::RECORD_STEPS);
         let result = types_are_compat(local_btf, local, target_btf, target, &mut steps);
-        self.steps.take_back(steps);
+        self.steps.merge(steps);
         result
     }
 }

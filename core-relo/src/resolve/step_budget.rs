@@ -69,15 +69,15 @@ impl StepBudget {
     }
 
     /// Splits off a budget of at most `limit` steps, for one of several tasks.
-    pub(crate) fn lend(&mut self, limit: u32) -> Self {
-        let lent = self.left.min(limit);
-        self.left = self.left.abs_diff(lent);
-        Self { left: lent }
+    pub(crate) fn split_off(&mut self, limit: u32) -> Self {
+        let split = self.left.min(limit);
+        self.left = self.left.abs_diff(split);
+        Self { left: split }
     }
 
-    /// Adds the remaining steps of a budget from [`lend`](Self::lend).
-    pub(crate) fn take_back(&mut self, Self { left }: Self) {
-        // Does not saturate: lending does not increase the sum of the steps.
+    /// Adds the remaining steps of a budget from [`split_off`](Self::split_off).
+    pub(crate) fn merge(&mut self, Self { left }: Self) {
+        // Does not saturate: a split does not increase the sum of the steps.
         self.left = self.left.saturating_add(left);
     }
 

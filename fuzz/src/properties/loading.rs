@@ -52,11 +52,11 @@ fn check_settings(object: &Object<'_>, target: TargetKernel) {
     let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name()).into_owned();
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(name).collect();
     for program in programs.iter().take(5) {
-        let mut alone = Loader::for_kernel(object, loader.kernel().clone());
+        let mut alone = Loader::for_kernel(object, loader.kernel_mut().clone());
         alone.select_programs([program.as_str()]);
         for section in object.data_sections().iter().take(5) {
             let size = u32::try_from(section.size).unwrap_or_default().saturating_mul(2).min(1 << 20);
-            alone.map(&String::from_utf8_lossy(section.name)).value_size = Some(size);
+            alone.map_mut(&String::from_utf8_lossy(section.name)).value_size = Some(size);
         }
         check_plan(&alone);
     }

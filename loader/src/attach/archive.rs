@@ -11,19 +11,19 @@ use std::{
 
 /// Bytes of the "end of central directory" record without its comment.
 const END_RECORD: usize = 22;
-/// The maximum size of that record with its comment, whose length has 16 bits.
-const LONGEST_END_RECORD: u64 = 22 + 0xffff;
+/// The maximum size of that record with its comment. The comment's length has 16 bits.
+const END_RECORD_WITH_COMMENT: u64 = 22 + 0xffff;
 /// Bytes of an entry of the central directory without its name.
 const ENTRY: usize = 46;
-/// The same size, as a file offset.
+/// [`ENTRY`] as a file offset.
 const ENTRY_BYTES: u64 = to_u64(ENTRY);
 
-/// Splits `archive!/member` into the archive and the member.
-pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
+/// Splits `archive!/member` into the path of the archive and the name of the member.
+pub(super) fn split_path(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
     let bytes = path.as_os_str().as_bytes();
-    let mark = bytes.windows(2).position(|w| w == b"!/")?;
-    let member = bytes.get(mark.checked_add(2)?..)?;
-    Some((PathBuf::from(OsStr::from_bytes(bytes.get(..mark)?)), member.to_vec()))
+    let separator = bytes.windows(2).position(|w| w == b"!/")?;
+    let member = bytes.get(separator.checked_add(2)?..)?;
+    Some((PathBuf::from(OsStr::from_bytes(bytes.get(..separator)?)), member.to_vec()))
 }
 
 /// Opens an uncompressed member.
@@ -38,7 +38,7 @@ pub(super) fn open_member(archive: &Path, member: &[u8]) -> Result<Binary, Attac
         return Err(file.error(format!("`{name}` {problem}")));
     }
     let outside = file.error(format!("`{name}` reaches past the archive's end"));
-    let Some(start) = find_data(&file, entry.header)? else { return Err(outside) };
+    let Some(start) = find_data(&file, entry.header_offset)? else { return Err(outside) };
     Binary::parse(file.subrange(start, entry.size).ok_or(outside)?)
 }
 
@@ -48,10 +48,11 @@ struct Entry {
     method: u16,
     size: u64,
     /// The file offset of the member's local header.
-    header: u64,
+    header_offset: u64,
 }
 
-/// The central directory. Entries are read one by one, because a sparse file may claim a directory of any size.
+/// The central directory: the table of members at the end of an archive. Entries are read one by one, because a sparse file can claim
+/// a directory of any size.
 #[derive(Clone, Copy, Debug)]
 struct CentralDirectory {
     start: u64,
@@ -62,7 +63,7 @@ struct CentralDirectory {
 impl CentralDirectory {
     fn find(file: &FileRange) -> Result<Option<Self>, AttachError> {
         const MAGIC: &[u8] = b"PK\x05\x06";
-        let tail_bytes = file.len().min(LONGEST_END_RECORD);
+        let tail_bytes = file.len().min(END_RECORD_WITH_COMMENT);
         let Some(tail_offset) = file.len().checked_sub(tail_bytes) else { return Ok(None) };
         let tail = file.read("end", tail_offset, tail_bytes, tail_bytes)?;
         // The last match counts, because the directory itself could contain the same bytes.
@@ -101,11 +102,17 @@ impl CentralDirectory {
             if usize::try_from(name_len).is_ok_and(|len| len == member.len()) {
                 file.fill("directory", name_offset, &mut name)?;
                 if name == member {
-                    let (method, size, header) = (e.u16(&entry, 10), e.u32(&entry, 24), e.u32(&entry, 42));
-                    let (Some(method), Some(size), Some(header)) = (method, size, header) else {
+                    let (method, size, header_offset) =
+                        (e.u16(&entry, 10), e.u32(&entry, 24), e.u32(&entry, 42));
+                    let (Some(method), Some(size), Some(header_offset)) = (method, size, header_offset)
+                    else {
                         return Ok(None);
                     };
-                    return Ok(Some(Entry { method, size: size.into(), header: header.into() }));
+                    return Ok(Some(Entry {
+                        method,
+                        size: size.into(),
+                        header_offset: header_offset.into(),
+                    }));
                 }
             }
             let next = name_end.checked_add(extra).and_then(|next| next.checked_add(comment));
@@ -117,16 +124,16 @@ impl CentralDirectory {
 }
 
 /// Returns the file offset of a member's data, which follow the local header with its name and extra field.
-fn find_data(file: &FileRange, header: u64) -> Result<Option<u64>, AttachError> {
+fn find_data(file: &FileRange, header_offset: u64) -> Result<Option<u64>, AttachError> {
     let mut bytes = [0; 30];
-    file.fill("member's header", header, &mut bytes)?;
+    file.fill("member's header", header_offset, &mut bytes)?;
     let e = Endian::Little;
     let length = |field| e.u16(&bytes, field).map(u64::from);
     let (Some(name), Some(extra)) = (length(26), length(28)) else { return Ok(None) };
     if !bytes.starts_with(b"PK\x03\x04") {
         return Ok(None);
     }
-    Ok(header.checked_add(30).and_then(|at| at.checked_add(name)).and_then(|at| at.checked_add(extra)))
+    Ok(header_offset.checked_add(30).and_then(|at| at.checked_add(name)).and_then(|at| at.checked_add(extra)))
 }
 
 #[cfg(test)]
@@ -209,9 +216,9 @@ mod tests {
     #[test]
     fn an_archives_path_ends_at_the_exclamation_mark() {
         assert_eq!(
-            split(Path::new("/a.apk!/lib/b.so")),
+            split_path(Path::new("/a.apk!/lib/b.so")),
             Some((PathBuf::from("/a.apk"), b"lib/b.so".to_vec()))
         );
-        assert_eq!(split(Path::new("/a!b/c")), None);
+        assert_eq!(split_path(Path::new("/a!b/c")), None);
     }
 }

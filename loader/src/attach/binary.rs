@@ -21,7 +21,7 @@ pub(super) enum Binary {
     Elf64(ElfFile<FileHeader64<Endianness>>),
 }
 
-/// The properties of a binary that its ELF header states.
+/// Properties of a binary from its ELF header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElfKind {
     pub(super) is_64: bool,
@@ -32,7 +32,7 @@ pub(super) struct ElfKind {
     pub(super) is_linked: bool,
 }
 
-/// Evaluates an expression for the ELF file of either class.
+/// Evaluates an expression for the ELF file of a [`Binary`], whichever class it has.
 macro_rules! with_elf {
     ($binary:expr, $file:ident => $body:expr) => {
         match $binary {
@@ -48,23 +48,23 @@ impl Binary {
     }
 
     /// Parses the headers of a binary.
-    pub(super) fn parse(part: FileRange) -> Result<Self, AttachError> {
+    pub(super) fn parse(range: FileRange) -> Result<Self, AttachError> {
         let mut start = [0; 5];
-        let is_long_enough = part.fill("file header", 0, &mut start).is_ok();
+        let is_long_enough = range.fill("file header", 0, &mut start).is_ok();
         match start.strip_prefix(&ELFMAG) {
             Some([class]) if is_long_enough && *class == ELFCLASS64.0 => {
-                ElfFile::parse(part).map(Self::Elf64)
+                ElfFile::parse(range).map(Self::Elf64)
             }
             Some([class]) if is_long_enough && *class == ELFCLASS32.0 => {
-                ElfFile::parse(part).map(Self::Elf32)
+                ElfFile::parse(range).map(Self::Elf32)
             }
-            _ => Err(part.error("is not an ELF file")),
+            _ => Err(range.error("is not an ELF file")),
         }
     }
 
     /// Fills a buffer from an offset. Returns `false` if the file is too short.
-    pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> bool {
-        self.part().fill("code", offset, into).is_ok()
+    pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        self.range().fill("code", offset, buffer).is_ok()
     }
 
     /// Returns the file offset of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf: `elf_find_func_offset`).
@@ -85,11 +85,11 @@ impl Binary {
                 FunctionMatch { is_ambiguous: true, .. } => {
                     return Err(self.error(format!("has several functions `{name}`, at different places")));
                 }
-                FunctionMatch { offset: Some(offset), .. } => return self.offset_in_file(name, offset),
+                FunctionMatch { offset: Some(offset), .. } => return self.file_offset(name, offset),
                 FunctionMatch { .. } => {}
             }
         }
-        Err(self.missing(name))
+        Err(self.missing_function(name))
     }
 
     /// Returns the file offsets of functions by their plain names (libbpf: `elf_resolve_syms_offsets`).
@@ -112,20 +112,20 @@ impl Binary {
             FunctionMatch { is_ambiguous: true, .. } => {
                 Err(self.error(format!("has several functions `{name}`, at different places")))
             }
-            FunctionMatch { offset: Some(offset), .. } => self.offset_in_file(name, offset),
-            FunctionMatch { .. } => Err(self.missing(name)),
+            FunctionMatch { offset: Some(offset), .. } => self.file_offset(name, offset),
+            FunctionMatch { .. } => Err(self.missing_function(name)),
         };
         names.iter().zip(&found).map(to_offset).collect()
     }
 
     /// Returns the file offsets of the functions that match a pattern (libbpf: `elf_resolve_pattern_offsets`).
     pub(super) fn find_matching_functions(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
-        let unmatchable = |e: GlobError| self.error(format!("`{pattern}`: {e}"));
-        let mut glob = Glob::new(pattern).map_err(unmatchable)?;
+        let glob_error = |e: GlobError| self.error(format!("`{pattern}`: {e}"));
+        let mut glob = Glob::new(pattern).map_err(glob_error)?;
         for dynamic in [false, true] {
             let mut found = Vec::new();
             self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
-                if glob.matches(s.name).map_err(unmatchable)? {
+                if glob.matches(s.name).map_err(glob_error)? {
                     if found.len() == BINARY_MATCHES {
                         let problem = format!(
                             "too many functions match `{pattern}`, expected at most {BINARY_MATCHES}"
@@ -162,23 +162,24 @@ impl Binary {
     }
 
     pub(super) fn error(&self, problem: impl Into<Text>) -> AttachError {
-        self.part().error(problem)
+        self.range().error(problem)
     }
 
-    fn part(&self) -> &FileRange {
-        with_elf!(self, file => &file.part)
+    fn range(&self) -> &FileRange {
+        with_elf!(self, file => &file.range)
     }
 
-    fn missing(&self, name: &str) -> AttachError {
+    fn missing_function(&self, name: &str) -> AttachError {
         self.error(format!("has no function `{name}` in its symbol tables (stripped? then give an offset)"))
     }
 
-    /// Checks that a function is inside the binary. Returns the offset in the file, which may be an archive.
-    fn offset_in_file(&self, name: &str, offset: u64) -> Result<u64, AttachError> {
-        let part = self.part();
-        let in_file = part.start().checked_add(offset).filter(|_| offset != 0 && offset < part.len());
-        in_file.ok_or_else(|| {
-            let len = part.len();
+    /// Converts a function's offset in the binary to the offset in the file, which may be an archive. A function outside of the binary
+    /// is an error.
+    fn file_offset(&self, name: &str, offset: u64) -> Result<u64, AttachError> {
+        let range = self.range();
+        let file_offset = range.start().checked_add(offset).filter(|_| offset != 0 && offset < range.len());
+        file_offset.ok_or_else(|| {
+            let len = range.len();
             self.error(format!(
                 "function `{name}` is outside of the file: at {offset:#x}, expected 1 to {len:#x}"
             ))
@@ -195,7 +196,7 @@ impl Binary {
     }
 }
 
-/// The offset found for a name. A function that is not weak wins over weak ones.
+/// The function found for a name. A strong symbol takes precedence over weak symbols.
 #[derive(Clone, Copy, Debug, Default)]
 struct FunctionMatch {
     offset: Option<u64>,
@@ -214,14 +215,16 @@ impl FunctionMatch {
     }
 }
 
-/// Returns whether a symbol has a name and version. Dynamic symbols have the version in a table, others in the name (libbpf:
-/// `symbol_match`).
-fn is_named(symbol: &Symbol<'_>, dynamic: bool, whole: &str, base: &str, version: Option<&str>) -> bool {
+/// Returns whether a symbol has the wanted name and version. The version of a dynamic symbol is in a table, that of other symbols in
+/// the name (libbpf: `symbol_match`).
+///
+/// `wanted` is the whole name, `base` the name without the version.
+fn is_named(symbol: &Symbol<'_>, dynamic: bool, wanted: &str, base: &str, version: Option<&str>) -> bool {
     match symbol.name.strip_prefix(base.as_bytes()) {
         Some([] | [b'@', ..]) => match version {
             None => true,
             Some(version) if dynamic => symbol.version == Some(version.as_bytes()),
-            Some(_) => symbol.name == whole.as_bytes(),
+            Some(_) => symbol.name == wanted.as_bytes(),
         },
         _ => false,
     }

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The multiarch library folder of Debian for this architecture, or an empty string (libbpf: `arch_specific_lib_paths`).
+/// The multiarch library directory of Debian for this architecture, or an empty string (libbpf: `arch_specific_lib_paths`).
 const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     "/lib/x86_64-linux-gnu"
 } else if cfg!(target_arch = "x86") {
@@ -31,8 +31,8 @@ const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
 
 /// Returns the path of a binary (libbpf: `resolve_full_path`). A name with a `/` is a path already.
 ///
-/// The search for a library (`.so` in its name) covers `LD_LIBRARY_PATH` and the usual library folders, the search for a program
-/// covers `PATH` and the usual folders of programs.
+/// The search for a library (`.so` in its name) covers `LD_LIBRARY_PATH` and the usual library directories, the search for a program
+/// covers `PATH` and the usual directories of programs.
 pub(super) fn resolve(name: &Path, label: &str) -> Result<PathBuf, AttachError> {
     let bytes = name.as_os_str().as_bytes();
     if bytes.contains(&b'/') {
@@ -45,18 +45,18 @@ pub(super) fn resolve(name: &Path, label: &str) -> Result<PathBuf, AttachError> 
     let lists = env::var_os(variable).into_iter().chain(defaults.map(OsString::from));
     search(name, is_library, lists).ok_or_else(|| {
         let problem = format!(
-            "`{}` is neither in {variable} nor in the default folders: pass a path with a `/`",
+            "`{}` is neither in {variable} nor in the default directories: pass a path with a `/`",
             name.display()
         );
         AttachError::target(label, problem)
     })
 }
 
-/// Returns the first readable file of that name in `:`-separated lists of folders. A program must have an execute permission.
+/// Returns the first readable file of that name in `:`-separated lists of directories. A program must have an execute permission.
 fn search(name: &Path, is_library: bool, lists: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     for list in lists {
-        for folder in env::split_paths(&list).filter(|folder| !folder.as_os_str().is_empty()) {
-            let path = folder.join(name);
+        for dir in env::split_paths(&list).filter(|dir| !dir.as_os_str().is_empty()) {
+            let path = dir.join(name);
             let Ok((_file, meta)) = open_file(&path) else { continue };
             if is_library || meta.permissions().mode() & 0o111 != 0 {
                 return Some(path);
@@ -82,12 +82,12 @@ mod tests {
     fn the_search_for_a_program_skips_files_without_execute_permission() {
         let file = TempFile::new("so", b"");
         let name = Path::new(file.path().file_name().unwrap());
-        let folder = file.path().parent().unwrap().to_str().unwrap();
-        let folders = || [OsString::new(), OsString::from(format!(":/no/such:{folder}"))].into_iter();
-        assert_eq!(search(name, false, folders()).as_deref(), Some(file.path()));
+        let dir = file.path().parent().unwrap().to_str().unwrap();
+        let dirs = || [OsString::new(), OsString::from(format!(":/no/such:{dir}"))].into_iter();
+        assert_eq!(search(name, false, dirs()).as_deref(), Some(file.path()));
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(search(name, false, folders()), None);
-        assert_eq!(search(name, true, folders()).as_deref(), Some(file.path()));
-        assert_eq!(search(Path::new("no-such"), true, folders()), None);
+        assert_eq!(search(name, false, dirs()), None);
+        assert_eq!(search(name, true, dirs()).as_deref(), Some(file.path()));
+        assert_eq!(search(Path::new("no-such"), true, dirs()), None);
     }
 }

@@ -52,7 +52,7 @@ pub struct CgroupOptions<'a> {
     pub preorder: bool,
 }
 
-/// Attaches a program to a cgroup by a kernel link. The cgroup is its folder, by path or descriptor.
+/// Attaches a program to a cgroup by a kernel link. The cgroup is its directory, by path or descriptor.
 ///
 /// Kernels before 5.7 have no cgroup links. There, this function is [`cgroup_attach`] with [`CgroupSharing::Multi`], which shares
 /// the cgroup as a link does.
@@ -61,8 +61,8 @@ pub struct CgroupOptions<'a> {
 /// use core_relo_loader::{attach::{self, CgroupOptions}, object::AttachType};
 ///
 /// # fn example(program: std::os::fd::BorrowedFd<'_>) -> Result<(), attach::AttachError> {
-/// let folder = "/sys/fs/cgroup/system.slice";
-/// let link = attach::cgroup(program, folder, AttachType::CgroupInetEgress, &CgroupOptions::default())?;
+/// let directory = "/sys/fs/cgroup/system.slice";
+/// let link = attach::cgroup(program, directory, AttachType::CgroupInetEgress, &CgroupOptions::default())?;
 /// # drop(link);
 /// # Ok(())
 /// # }
@@ -76,14 +76,14 @@ pub fn cgroup<'c>(
     const UNSUPPORTED: Hint = Hint(
         "was the program loaded for this attach type, and does the kernel support the attach type and the position?",
     );
-    let folder = cgroup.into().open_folder()?;
+    let dir = cgroup.into().open_dir()?;
     let label = attachment_label(attach_type);
     let flags = if options.preorder { PREORDER } else { 0 };
-    let target = LinkTarget::Fd(folder.as_fd());
+    let target = LinkTarget::Fd(dir.as_fd());
     match options.placement.create_link(prog, target, attach_type, flags) {
         Ok(fd) => Ok(Link::from_fd(fd, label)),
         Err(Errno(libc::EINVAL)) if uses_no_link_options(options) && !kernel_has_links() => {
-            cgroup_attach(prog, folder.as_fd(), attach_type, CgroupSharing::Multi, None)
+            cgroup_attach(prog, dir.as_fd(), attach_type, CgroupSharing::Multi, None)
         }
         Err(errno) => {
             let error = match refusal_hint(errno) {
@@ -105,13 +105,13 @@ pub fn cgroup_attach<'c>(
     sharing: CgroupSharing,
     replace: Option<BorrowedFd<'_>>,
 ) -> Result<Link, AttachError> {
-    let folder = cgroup.into().open_folder()?;
+    let dir = cgroup.into().open_dir()?;
     let (label, flags) = (attachment_label(attach_type), sharing.flags());
     let method = match sharing {
         CgroupSharing::Multi => ReplaceMethod::ReplaceFlag,
         CgroupSharing::Exclusive | CgroupSharing::Override => ReplaceMethod::AttachAgain,
     };
-    ProgAttachment::attach(&label, prog, folder.as_fd(), attach_type, flags, replace, method).map_err(
+    ProgAttachment::attach(&label, prog, dir.as_fd(), attach_type, flags, replace, method).map_err(
         |mut error| {
             if let AttachError::Kernel { errno, hint, .. } = &mut error {
                 *hint = match errno.0 {
@@ -130,7 +130,7 @@ pub fn cgroup_attach<'c>(
 fn refusal_hint(errno: Errno) -> Option<Hint> {
     match errno.0 {
         libc::EBADF => Some(Hint(
-            "not a cgroup v2 folder: expected a folder below the cgroup2 mount, such as /sys/fs/cgroup/system.slice",
+            "not a cgroup v2 directory: expected a directory below the cgroup2 mount, such as /sys/fs/cgroup/system.slice",
         )),
         libc::EPERM => Some(Hint(privileges::missing_privilege_or(
             "a program attached there, or to a cgroup above, shares the cgroup in another way (`CgroupSharing`); or a policy \
@@ -320,18 +320,15 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_cgroup_and_a_wrong_program_type_are_named() {
+    fn a_directory_that_is_no_cgroup_and_a_wrong_program_type_are_named() {
         let attach_type = AttachType::CgroupDevice;
         let options = CgroupOptions::default();
         let Some(prog) = program(ProgramType::CgroupDevice, attach_type) else { return };
-        let folder = cgroup(prog.fd(), "/proc", attach_type, &options).unwrap_err();
-        assert_eq!(folder.errno(), Some(Errno(libc::EBADF)));
-        assert!(
-            folder.to_string().contains("EBADF: Bad file descriptor (not a cgroup v2 folder"),
-            "{folder}"
-        );
-        let folder = cgroup_attach(prog.fd(), "/proc", attach_type, CgroupSharing::Multi, None).unwrap_err();
-        assert!(folder.to_string().contains("not a cgroup v2 folder"), "{folder}");
+        let dir = cgroup(prog.fd(), "/proc", attach_type, &options).unwrap_err();
+        assert_eq!(dir.errno(), Some(Errno(libc::EBADF)));
+        assert!(dir.to_string().contains("EBADF: Bad file descriptor (not a cgroup v2 directory"), "{dir}");
+        let dir = cgroup_attach(prog.fd(), "/proc", attach_type, CgroupSharing::Multi, None).unwrap_err();
+        assert!(dir.to_string().contains("not a cgroup v2 directory"), "{dir}");
         let file = std::fs::File::open("/dev/null").unwrap();
         let error = cgroup(prog.fd(), &file, attach_type, &options).unwrap_err().to_string();
         assert!(error.starts_with("BPF_CGROUP_DEVICE of a cgroup: cannot attach: EBADF"), "{error}");

@@ -42,7 +42,7 @@ pub(super) struct Symbol<'b> {
 /// An ELF file with parsed headers.
 #[derive(Debug)]
 pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
-    pub(super) part: FileRange,
+    pub(super) range: FileRange,
     header: H,
     e: Endianness,
     sections: Vec<H::SectionHeader>,
@@ -50,14 +50,14 @@ pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
 }
 
 impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
-    pub(super) fn parse(part: FileRange) -> Result<Self, AttachError> {
-        let size = usize::try_from(part.len()).map_or(size_of::<H>(), |len| len.min(size_of::<H>()));
+    pub(super) fn parse(range: FileRange) -> Result<Self, AttachError> {
+        let size = usize::try_from(range.len()).map_or(size_of::<H>(), |len| len.min(size_of::<H>()));
         let mut head = vec![0; size];
-        part.fill("file header", 0, &mut head)?;
-        let header = *H::parse(head.as_slice()).map_err(|e| part.error(e.to_string()))?;
-        let e = header.endian().map_err(|e| part.error(e.to_string()))?;
-        let sections = section_headers(&part, &header, e)?;
-        let mut file = Self { part, header, e, sections, names: Vec::new() };
+        range.fill("file header", 0, &mut head)?;
+        let header = *H::parse(head.as_slice()).map_err(|e| range.error(e.to_string()))?;
+        let e = header.endian().map_err(|e| range.error(e.to_string()))?;
+        let sections = section_headers(&range, &header, e)?;
+        let mut file = Self { range, header, e, sections, names: Vec::new() };
         if let Some(first) = file.sections.first() {
             let index = if header.e_shstrndx(e) == elf::SHN_XINDEX {
                 first.sh_link(e)
@@ -68,7 +68,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                 Some(names) if index != 0 => file.data(names, "section names")?,
                 _ => {
                     return Err(file
-                        .part
+                        .range
                         .error(format!("the names of sections (section {index}) are missing")));
                 }
             };
@@ -94,11 +94,11 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
             return Ok(Vec::new());
         }
         if usize::from(self.header.e_phentsize(e)) != size {
-            return Err(self.part.error("its program headers have another size than expected"));
+            return Err(self.range.error("its program headers have another size than expected"));
         }
         let what = "table of program headers";
-        let bytes = table(&self.part, what, self.header.e_phoff(e).into(), count.into(), size)?;
-        let headers = records::<H::ProgramHeader>(&self.part, what, &bytes)?;
+        let bytes = table(&self.range, what, self.header.e_phoff(e).into(), count.into(), size)?;
+        let headers = records::<H::ProgramHeader>(&self.range, what, &bytes)?;
         let segment = |h: &H::ProgramHeader| {
             let (start, size): (u64, u64) = (h.p_vaddr(e).into(), h.p_memsz(e).into());
             let is_code = h.p_flags(e).contains(elf::PF_X);
@@ -110,7 +110,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         if segments.len() > BINARY_SEGMENTS {
             let count = segments.len();
             return Err(self
-                .part
+                .range
                 .error(format!("it has {count} loaded segments, expected at most {BINARY_SEGMENTS}")));
         }
         Ok(segments)
@@ -140,33 +140,33 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
             (elf::SHT_SYMTAB, "symbol table")
         };
         let Some(symbols) = self.sections.iter().find(|s| s.sh_type(e) == kind) else { return Ok(()) };
-        let missing = || self.part.error(format!("the names of its {what} are missing"));
+        let missing = || self.range.error(format!("the names of its {what} are missing"));
         let link = usize::try_from(symbols.sh_link(e)).ok().filter(|link| *link != 0);
         let strings = link.and_then(|link| self.sections.get(link)).ok_or_else(missing)?;
-        let mut names = Names::new(&self.part, strings.sh_offset(e).into(), strings.sh_size(e).into())?;
+        let mut names = Names::new(&self.range, strings.sh_offset(e).into(), strings.sh_size(e).into())?;
         let versions =
             if dynamic && with_versions { Versions::read(self, &mut names)? } else { Versions::default() };
         let (offset, bytes): (u64, u64) = (symbols.sh_offset(e).into(), symbols.sh_size(e).into());
         let size = to_u64(size_of::<H::Sym>());
         if !bytes.is_multiple_of(size) {
             return Err(self
-                .part
+                .range
                 .error(format!("its {what} has {bytes} bytes, expected a multiple of {size}")));
         }
         if bytes > BINARY_SYMBOLS_BYTES {
             let problem =
                 format!("its {what} is too large: {bytes} bytes, expected at most {BINARY_SYMBOLS_BYTES}");
-            return Err(self.part.error(problem));
+            return Err(self.range.error(problem));
         }
         let broken =
-            || self.part.error("internal error: a chunk of symbols is larger than the rest of the table");
+            || self.range.error("internal error: a chunk of symbols is larger than the rest of the table");
         let (mut at, mut rest, mut indices) = (offset, bytes, 0usize..);
         while rest > 0 {
             let len = rest.min(CHUNK_BYTES);
-            let chunk = self.part.read(what, at, len, BINARY_SYMBOLS_BYTES)?;
+            let chunk = self.range.read(what, at, len, BINARY_SYMBOLS_BYTES)?;
             rest = rest.checked_sub(len).ok_or_else(broken)?;
             at = at.checked_add(len).ok_or_else(broken)?;
-            for (symbol, nth) in records::<H::Sym>(&self.part, what, &chunk)?.iter().zip(&mut indices) {
+            for (symbol, nth) in records::<H::Sym>(&self.range, what, &chunk)?.iter().zip(&mut indices) {
                 if symbol.st_type() != elf::STT_FUNC {
                     continue;
                 }
@@ -191,12 +191,12 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
             return Ok(Vec::new());
         }
         let (at, len) = (section.sh_offset(self.e).into(), section.sh_size(self.e).into());
-        self.part.read(what, at, len, BINARY_TABLE_BYTES)
+        self.range.read(what, at, len, BINARY_TABLE_BYTES)
     }
 }
 
 fn section_headers<H: FileHeader<Endian = Endianness>>(
-    part: &FileRange,
+    range: &FileRange,
     header: &H,
     e: Endianness,
 ) -> Result<Vec<H::SectionHeader>, AttachError> {
@@ -206,48 +206,48 @@ fn section_headers<H: FileHeader<Endian = Endianness>>(
         return Ok(Vec::new());
     }
     if usize::from(header.e_shentsize(e)) != size {
-        return Err(part.error("its section headers have another size than expected"));
+        return Err(range.error("its section headers have another size than expected"));
     }
     let count = match header.e_shnum(e) {
         // A count of more than 16 bits is stored in the first section header.
         0 => {
-            let first = table(part, what, at, 1, size)?;
-            records::<H::SectionHeader>(part, what, &first)?
+            let first = table(range, what, at, 1, size)?;
+            records::<H::SectionHeader>(range, what, &first)?
                 .first()
                 .map_or(0, |first| first.sh_size(e).into())
         }
         count => count.into(),
     };
-    let bytes = table(part, what, at, count, size)?;
-    let headers = records::<H::SectionHeader>(part, what, &bytes)?;
-    let mut copied = with_room(part, what, headers.len())?;
+    let bytes = table(range, what, at, count, size)?;
+    let headers = records::<H::SectionHeader>(range, what, &bytes)?;
+    let mut copied = with_room(range, what, headers.len())?;
     copied.extend_from_slice(headers);
     Ok(copied)
 }
 
 /// Returns an empty vector with room for `count` elements of a table.
-fn with_room<T>(part: &FileRange, what: &str, count: usize) -> Result<Vec<T>, AttachError> {
+fn with_room<T>(range: &FileRange, what: &str, count: usize) -> Result<Vec<T>, AttachError> {
     let mut room = Vec::new();
     let reserved = room.try_reserve_exact(count);
     reserved.map_err(|_no_memory| {
-        part.error(format!("there is too little memory for its {what}: {count} entries"))
+        range.error(format!("there is too little memory for its {what}: {count} entries"))
     })?;
     Ok(room)
 }
 
-fn table(part: &FileRange, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
+fn table(range: &FileRange, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
     let bytes = count.checked_mul(to_u64(size));
-    let bytes = bytes.ok_or_else(|| part.error(format!("its {what} is too large: {count} entries")))?;
-    part.read(what, at, bytes, BINARY_TABLE_BYTES)
+    let bytes = bytes.ok_or_else(|| range.error(format!("its {what} is too large: {count} entries")))?;
+    range.read(what, at, bytes, BINARY_TABLE_BYTES)
 }
 
-fn records<'b, T: pod::Pod>(part: &FileRange, what: &str, bytes: &'b [u8]) -> Result<&'b [T], AttachError> {
-    pod::slice_from_all_bytes(bytes).map_err(|()| part.error(format!("its {what} is damaged")))
+fn records<'b, T: pod::Pod>(range: &FileRange, what: &str, bytes: &'b [u8]) -> Result<&'b [T], AttachError> {
+    pod::slice_from_all_bytes(bytes).map_err(|()| range.error(format!("its {what} is damaged")))
 }
 
 /// The names of a symbol table, read in blocks on demand.
 struct Names<'f> {
-    part: &'f FileRange,
+    range: &'f FileRange,
     start: u64,
     len: u64,
     blocks: HashMap<u64, Vec<u8>>,
@@ -262,12 +262,12 @@ impl<'f> Names<'f> {
     /// Each read extends past its block by the longest name, so a name that starts in a block also ends in the read.
     const READ_BYTES: u64 = Self::BLOCK + to_u64(NAME_BYTES);
 
-    fn new(part: &'f FileRange, start: u64, len: u64) -> Result<Self, AttachError> {
+    fn new(range: &'f FileRange, start: u64, len: u64) -> Result<Self, AttachError> {
         // The offset of an empty table has no meaning.
         if len > 0 {
-            part.check_within(Self::WHAT, start, len)?;
+            range.check_within(Self::WHAT, start, len)?;
         }
-        Ok(Self { part, start, len, blocks: HashMap::new(), bytes_left: Some(BINARY_NAMES_BYTES) })
+        Ok(Self { range, start, len, blocks: HashMap::new(), bytes_left: Some(BINARY_NAMES_BYTES) })
     }
 
     /// Returns the name at an offset, unless the name is too long.
@@ -280,17 +280,17 @@ impl<'f> Names<'f> {
         if !self.blocks.contains_key(&from) {
             let (start, rest) =
                 self.start.checked_add(from).zip(self.len.checked_sub(from)).ok_or_else(|| {
-                    self.part.error("internal error: a block of names lies outside of its table")
+                    self.range.error("internal error: a block of names lies outside of its table")
                 })?;
             let len = rest.min(Self::READ_BYTES);
             self.bytes_left = self.bytes_left.and_then(|left| left.checked_sub(len));
             if self.bytes_left.is_none() {
                 let problem = "are too many: expected at most";
                 return Err(self
-                    .part
+                    .range
                     .error(format!("the names of its functions {problem} {BINARY_NAMES_BYTES} bytes")));
             }
-            let block = self.part.read(Self::WHAT, start, len, len)?;
+            let block = self.range.read(Self::WHAT, start, len, len)?;
             self.blocks.insert(from, block);
         }
         let within = u32::try_from(offset & !Self::BLOCK_MASK).ok();
@@ -320,7 +320,7 @@ impl Versions {
         };
         let what = "table of symbol versions";
         let stored = file.data(numbers, what)?;
-        let mut numbers = with_room(&file.part, what, stored.len() / 2)?;
+        let mut numbers = with_room(&file.range, what, stored.len() / 2)?;
         numbers.extend(stored.chunks_exact(2).filter_map(|n| e.u16(n, 0)));
         let bytes = file.data(definitions, "table of version definitions")?;
         let mut versions = Self { numbers, names: HashMap::new() };

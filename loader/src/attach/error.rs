@@ -127,7 +127,7 @@ impl AttachError {
             libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::NOT_BPFFS,
             libc::EEXIST => Hint::PIN_EXISTS,
             libc::ENOENT => {
-                Hint("the folder above the pin's folder does not exist: create that folder first")
+                Hint("the directory above the pin's directory does not exist: create that directory first")
             }
             _ => Hint::for_errno(errno),
         };

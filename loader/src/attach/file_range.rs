@@ -140,17 +140,17 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_regular_is_refused_without_blocking() {
-        let folder = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        let (pipe, socket) = (folder.join("pipe"), folder.join("socket"));
+        let dir = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
+        std::fs::create_dir(&dir).unwrap();
+        let (pipe, socket) = (dir.join("pipe"), dir.join("socket"));
         // A socket cannot be opened, so this error shows that the file type is checked before opening.
         std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let mkfifo = std::process::Command::new("mkfifo").arg(&pipe).status();
-        let paths = [Path::new("/dev/null"), &folder, &socket, Path::new("/proc/version"), &pipe];
+        let paths = [Path::new("/dev/null"), &dir, &socket, Path::new("/proc/version"), &pipe];
         for path in paths.iter().take(if mkfifo.is_ok_and(|s| s.success()) { 5 } else { 4 }) {
             let error = FileRange::open(path).unwrap_err().to_string();
             assert!(error.contains("is not a regular file"), "{error}");
         }
-        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

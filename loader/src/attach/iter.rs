@@ -39,7 +39,7 @@ pub enum IterTarget<'a> {
 pub enum CgroupRef<'a> {
     /// The root of the cgroup v2 hierarchy.
     Root,
-    /// The descriptor of the cgroup's folder.
+    /// The descriptor of the cgroup's directory.
     Fd(BorrowedFd<'a>),
     /// The cgroup's id.
     Id(u64),

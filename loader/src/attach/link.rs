@@ -121,19 +121,19 @@ impl Link {
         self.detach()
     }
 
-    /// Pins the link in a bpffs, where the link outlives this process. Creates the pin's folder if that folder is missing, but
-    /// no folder above it.
+    /// Pins the link in a bpffs, where the link outlives this process. Creates the pin's directory if that directory is missing, but
+    /// no directory above it.
     ///
     /// A link without a kernel link and a link that is pinned already cannot be pinned.
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {
         let path = path.as_ref();
         let fd = self.fd_for_pin(path)?;
-        let created = create_parent_folder(path).map_err(|errno| AttachError::pin(path, errno))?;
+        let created = create_parent_dir(path).map_err(|errno| AttachError::pin(path, errno))?;
         if let Err(errno) = sys::obj_pin(fd, path) {
-            if let Some(folder) = created
-                && let Err(e) = fs::remove_dir(folder)
+            if let Some(dir) = created
+                && let Err(e) = fs::remove_dir(dir)
             {
-                log::warn!("{}: not removed: {}", folder.display(), Errno::from_io_error(&e));
+                log::warn!("{}: not removed: {}", dir.display(), Errno::from_io_error(&e));
             }
             return Err(AttachError::pin(path, errno));
         }
@@ -202,10 +202,10 @@ impl Drop for Link {
     }
 }
 
-/// Creates the folder of a pin (libbpf: `make_parent_dir`). Returns the folder, if it was missing.
-fn create_parent_folder(path: &Path) -> Result<Option<&Path>, Errno> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(None) };
-    Ok(sys::make_pin_folder(folder)?.then_some(folder))
+/// Creates the directory of a pin (libbpf: `make_parent_dir`). Returns the directory, if it was missing.
+fn create_parent_dir(path: &Path) -> Result<Option<&Path>, Errno> {
+    let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) else { return Ok(None) };
+    Ok(sys::make_pin_dir(dir)?.then_some(dir))
 }
 
 /// A kernel link. It lasts as long as its descriptors and pins.
@@ -270,36 +270,36 @@ mod tests {
     }
 
     #[test]
-    fn a_pin_creates_its_folder_and_keeps_the_program() {
+    fn a_pin_creates_its_directory_and_keeps_the_program() {
         let Some(group) = Cgroup::new() else { return };
         let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
         let Some(mut link) = attached(&prog, &group) else { return };
-        let test = "attach::link::tests::a_pin_creates_its_folder_and_keeps_the_program";
+        let test = "attach::link::tests::a_pin_creates_its_directory_and_keeps_the_program";
         let Some(bpffs) = rerun_with_bpffs(test) else { return };
-        let folder = bpffs.join("folder");
-        let deep = link.pin(folder.join("deep/er")).unwrap_err().to_string();
-        assert!(deep.contains("create that folder first"), "{deep}");
+        let dir = bpffs.join("directory");
+        let deep = link.pin(dir.join("deep/er")).unwrap_err().to_string();
+        assert!(deep.contains("create that directory first"), "{deep}");
         let none = Link::open(bpffs.join("nothing")).unwrap_err().to_string();
         assert!(none.ends_with("(nothing is pinned there)"), "{none}");
-        assert!(!folder.exists());
-        link.pin(folder.join("no.dots")).unwrap_err();
-        assert!(!folder.exists(), "the folder is removed after the failure");
-        link.pin(folder.join("pin")).unwrap();
-        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
-        let twice = link.pin(folder.join("other")).unwrap_err();
+        assert!(!dir.exists());
+        link.pin(dir.join("no.dots")).unwrap_err();
+        assert!(!dir.exists(), "the directory is removed after the failure");
+        link.pin(dir.join("pin")).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+        let twice = link.pin(dir.join("other")).unwrap_err();
         assert_eq!(twice.errno(), Some(Errno(libc::EBUSY)), "{twice}");
         assert!(matches!(link.detach(), Err(AttachError::Pinned { .. })));
         assert!(is_attached(&group));
 
-        let mut again = Link::open(folder.join("pin")).unwrap();
-        again.pinned = Some(folder.join("nothing"));
+        let mut again = Link::open(dir.join("pin")).unwrap();
+        again.pinned = Some(dir.join("nothing"));
         again.unpin().unwrap_err();
-        assert_eq!(again.pin_path(), Some(folder.join("nothing").as_path()), "it is not forgotten");
-        again.pinned = Some(folder.join("pin"));
+        assert_eq!(again.pin_path(), Some(dir.join("nothing").as_path()), "it is not forgotten");
+        again.pinned = Some(dir.join("pin"));
         again.force_detach().unwrap();
-        assert!(folder.join("pin").exists() && !is_attached(&group));
-        fs::remove_file(folder.join("pin")).unwrap();
-        fs::remove_dir(folder).unwrap();
+        assert!(dir.join("pin").exists() && !is_attached(&group));
+        fs::remove_file(dir.join("pin")).unwrap();
+        fs::remove_dir(dir).unwrap();
     }
 
     #[test]

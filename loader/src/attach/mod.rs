@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! Some families have no kernel link, or none on older kernels. Their [`Link`] remembers what it attached and detaches exactly
+//! Some kinds of attachments have no kernel link, or none on older kernels. Their [`Link`] remembers what it attached and detaches exactly
 //! that. Such an attachment cannot be pinned. Most of them outlive a process that ends without dropping the link
 //! ([`Link::outlives_process`]). Attachments to perf events end with the process.
 //!

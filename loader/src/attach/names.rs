@@ -1,4 +1,4 @@
-//! Names of functions and files, and glob patterns of names.
+//! Names as C strings, and glob patterns of names.
 
 use super::error::AttachError;
 use crate::limits::{GLOB_BYTES, GLOB_COMPARISONS};
@@ -11,8 +11,8 @@ pub(super) fn c_string(name: impl Into<Vec<u8>>, label: &str) -> Result<CString,
 
 /// A pattern of names: `*` matches any bytes, `?` one byte.
 ///
-/// Matching a name may take as many comparisons as the product of both lengths, and a binary has any number of names. So all names
-/// that are matched with one pattern share a budget of comparisons.
+/// Matching a name can take as many comparisons as the product of both lengths, and the number of names in a binary is not limited.
+/// Therefore all names that are matched with one pattern share a budget of comparisons.
 #[derive(Clone, Debug)]
 pub(super) struct Glob<'p> {
     pattern: &'p [u8],
@@ -38,24 +38,29 @@ impl<'p> Glob<'p> {
 
     /// Returns whether a name matches (libbpf: `glob_match`, here without recursion).
     pub(super) fn matches(&mut self, name: &[u8]) -> Result<bool, GlobError> {
-        let (mut name, mut rest) = (name, self.pattern);
-        // The pattern after the last `*`, and the part of the name that it was last tried on.
+        let (mut name, mut pattern) = (name, self.pattern);
+        // The pattern after the last `*`, and the part of the name that the last attempt compared with this pattern.
         let mut backtrack: Option<(&[u8], &[u8])> = None;
         loop {
             self.remaining_comparisons =
                 self.remaining_comparisons.checked_sub(1).ok_or(GlobError::TooManyComparisons)?;
-            match (rest, name) {
+            match (pattern, name) {
                 ([b'*'], _) | ([], []) => return Ok(true),
-                ([b'*', after @ ..], _) => {
-                    backtrack = Some((after, name));
-                    rest = after;
+                ([b'*', pattern_rest @ ..], _) => {
+                    backtrack = Some((pattern_rest, name));
+                    pattern = pattern_rest;
                 }
-                ([b'?', after @ ..], [_, n @ ..]) => (rest, name) = (after, n),
-                ([p, after @ ..], [c, n @ ..]) if p == c => (rest, name) = (after, n),
+                ([b'?', pattern_rest @ ..], [_, name_rest @ ..]) => {
+                    (pattern, name) = (pattern_rest, name_rest);
+                }
+                ([expected, pattern_rest @ ..], [byte, name_rest @ ..]) if expected == byte => {
+                    (pattern, name) = (pattern_rest, name_rest);
+                }
                 _ => match backtrack {
-                    Some((after, [_, n @ ..])) => {
-                        backtrack = Some((after, n));
-                        (rest, name) = (after, n);
+                    // The `*` takes one more byte of the name.
+                    Some((after_star, [_, name_rest @ ..])) => {
+                        backtrack = Some((after_star, name_rest));
+                        (pattern, name) = (after_star, name_rest);
                     }
                     _ => return Ok(false),
                 },
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let yes = [
+        let matching = [
             ("", ""),
             ("abc", "abc"),
             ("abc", "*"),
@@ -92,7 +97,7 @@ mod tests {
             ("abc", "a**c"),
             ("aXbXc", "a*b*c"),
         ];
-        for (name, pattern) in yes {
+        for (name, pattern) in matching {
             assert!(glob_match(name.as_bytes(), pattern), "{name} {pattern}");
         }
         for (name, pattern) in
@@ -103,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_made_to_take_long_does_not() {
+    fn a_pattern_that_needs_many_comparisons_is_matched_or_refused() {
         let (name, pattern) = ("a".repeat(5000), "a*".repeat(250) + "b");
         assert!(!glob_match(name.as_bytes(), &pattern));
         assert_eq!(Glob::new(&"a".repeat(GLOB_BYTES)).map(|_| ()), Ok(()));

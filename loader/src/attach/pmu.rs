@@ -85,7 +85,7 @@ impl Pmu {
 
     /// Returns whether uprobes support reference counters (USDT semaphores; kernels from 4.20).
     pub(super) fn has_ref_ctr(self) -> bool {
-        // A folder that cannot be read counts as a kernel without them: attaching then reports what is missing.
+        // A directory that cannot be read counts as a kernel without them: attaching then reports what is missing.
         fs::exists(format!("/sys/bus/event_source/devices/{}/format/ref_ctr_offset", self.name))
             .unwrap_or(false)
     }

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file by path or descriptor: the folder of a cgroup, a network namespace, a lirc device.
+/// A file by path or descriptor: the directory of a cgroup, a network namespace, a lirc device.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum FileRef<'a> {
@@ -28,8 +28,8 @@ impl<'a> FileRef<'a> {
         self.open_with_flags(0)
     }
 
-    /// Opens the folder, unless the caller has it open.
-    pub(super) fn open_folder(self) -> Result<OpenFile<'a>, AttachError> {
+    /// Opens the directory, unless the caller has it open.
+    pub(super) fn open_dir(self) -> Result<OpenFile<'a>, AttachError> {
         self.open_with_flags(libc::O_DIRECTORY)
     }
 
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_opened_is_named() {
-        let error = FileRef::from("/no/such/cgroup").open_folder().unwrap_err();
+        let error = FileRef::from("/no/such/cgroup").open_dir().unwrap_err();
         assert_eq!(error.to_string(), "/no/such/cgroup: cannot be opened: ENOENT: No such file or directory");
-        let error = FileRef::from("/dev/null").open_folder().unwrap_err();
+        let error = FileRef::from("/dev/null").open_dir().unwrap_err();
         assert_eq!(error.errno(), Some(Errno(libc::ENOTDIR)), "{error}");
         assert!(FileRef::from("/proc/self/ns/net").open().is_ok());
     }

@@ -1,4 +1,4 @@
-//! tcx and netkit: classifiers on an interface by kernel links, in an order that each program can choose.
+//! tcx and netkit: classifiers that kernel links attach to an interface. Each link chooses its position in the order of programs.
 
 use super::{
     error::{AttachError, Hint},
@@ -37,14 +37,14 @@ pub fn netkit<'i>(
 }
 
 fn attach_to_interface(
-    family: &str,
+    hook: &str,
     unsupported: Hint,
     prog: BorrowedFd<'_>,
     interface: InterfaceRef<'_>,
     attach_type: AttachType,
     placement: &Placement<'_>,
 ) -> Result<Link, AttachError> {
-    let label = format!("{family} ({attach_type}) on {interface}");
+    let label = format!("{hook} ({attach_type}) on {interface}");
     let ifindex = interface.index()?;
     if ifindex == 0 {
         return Err(AttachError::target(label, "the interface index is 0, expected 1 or more"));

@@ -45,7 +45,7 @@ pub struct UprobeOptions<'a> {
 
 /// Attaches a program to a location in a binary (libbpf: `bpf_program__attach_uprobe_opts`).
 ///
-/// The binary is a path, a name that is searched for in `PATH` or in the library folders, or `archive!/member` for an
+/// The binary is a path, a name that is searched for in `PATH` or in the library directories, or `archive!/member` for an
 /// uncompressed member of a ZIP archive.
 pub fn uprobe(
     prog: BorrowedFd<'_>,
@@ -75,7 +75,7 @@ fn resolve_location(
     options: &UprobeOptions<'_>,
     label: &str,
 ) -> Result<(PathBuf, u64), AttachError> {
-    let in_archive = archive::split(binary);
+    let in_archive = archive::split_path(binary);
     let path = match &in_archive {
         Some((archive, _)) => archive.clone(),
         None => resolve(binary, label)?,

@@ -48,7 +48,7 @@ pub struct UprobeMultiOptions<'a> {
 
 /// Attaches a program to locations in a binary (libbpf: `bpf_program__attach_uprobe_multi`).
 ///
-/// The binary is a path, or a name that is searched for in `PATH` or in the library folders.
+/// The binary is a path, or a name that is searched for in `PATH` or in the library directories.
 pub fn uprobe_multi(
     prog: BorrowedFd<'_>,
     binary: impl AsRef<Path>,

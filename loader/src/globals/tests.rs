@@ -296,7 +296,7 @@ fn an_array_at_the_end_of_a_resized_section_has_more_elements() {
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::for_kernel(&object, kernel(|_| {}));
     loader.set_global("last", &[1u32]).unwrap();
-    loader.map(".data.more").value_size = Some(24);
+    loader.map_mut(".data.more").value_size = Some(24);
     loader.set_global("last", &[1u32, 2, 3, 4]).unwrap();
     loader.set_global("last[2]", &7u32).unwrap();
     loader.set_global("last", &[5u32]).unwrap();

@@ -16,14 +16,14 @@ use std::{
 };
 
 impl Loaded {
-    /// Attaches a program to a cgroup, see [`attach::cgroup`](crate::attach::cgroup()). The cgroup is its folder, by path or
+    /// Attaches a program to a cgroup, see [`attach::cgroup`](crate::attach::cgroup()). The cgroup is its directory, by path or
     /// descriptor. The program's section names the attach type, such as `cgroup/connect4`.
     ///
     /// ```no_run
     /// # fn example(loaded: &core_relo_loader::load::Loaded) -> Result<(), core_relo_loader::attach::AttachError> {
     /// use core_relo_loader::attach::CgroupOptions;
-    /// let folder = "/sys/fs/cgroup/system.slice";
-    /// let link = loaded.attach_cgroup("check_connect", folder, &CgroupOptions::default())?;
+    /// let directory = "/sys/fs/cgroup/system.slice";
+    /// let link = loaded.attach_cgroup("check_connect", directory, &CgroupOptions::default())?;
     /// # drop(link);
     /// # Ok(())
     /// # }
@@ -315,7 +315,7 @@ mod tests {
             "{error}"
         );
         let error = loaded.attach_cgroup("egress", "/proc", &options).unwrap_err().to_string();
-        assert!(error.contains("not a cgroup v2 folder"), "{error}");
+        assert!(error.contains("not a cgroup v2 directory"), "{error}");
     }
 
     #[test]

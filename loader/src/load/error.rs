@@ -8,7 +8,7 @@ use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The maximum number of attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
+/// The maximum number of attempts of [`execute`](super::execute), if other processes keep taking the pins of the object first.
 pub const PIN_ATTEMPTS: u32 = 5;
 
 /// The reason why an object is not loaded.
@@ -105,7 +105,7 @@ pub enum LoadError {
     },
 }
 
-/// Pins of maps that an object made before another process took the name of a later pin. They stay, as other processes may use
+/// Pins of maps that a load created before another process took the name of a later pin. They stay, as other processes may use
 /// them.
 ///
 /// The next load of the object finds these pins. [`Loaded::adopt_pins`](super::Loaded::adopt_pins) makes them pins of that load.
@@ -114,15 +114,15 @@ pub enum LoadError {
 pub struct RemainingPins {
     /// The pins, each with the id of its map.
     pub pins: Vec<(PathBuf, u32)>,
-    /// The folders that were made for the pins.
-    pub folders: Vec<PathBuf>,
+    /// The directories that the load created for the pins.
+    pub dirs: Vec<PathBuf>,
 }
 
 impl RemainingPins {
     /// Adds the pins of a later attempt.
     pub fn extend(&mut self, later: Self) {
         self.pins.extend(later.pins);
-        self.folders.extend(later.folders);
+        self.dirs.extend(later.dirs);
     }
 }
 
@@ -132,7 +132,7 @@ impl LoadError {
     pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {
             libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => LoadHint(
-                "is it below a mounted bpffs, without a `.` in its name, and do its folders exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
+                "is it below a mounted bpffs, without a `.` in its name, and do its directories exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
             ),
             libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
             _ => Hint::for_errno(errno).into(),

@@ -15,7 +15,7 @@ use std::{
 
 pub use crate::sys::{BtfLoad, MapCreate, MapInfo, ProgLoad};
 
-/// The kernel of a load, usually [`RunningKernel`].
+/// A kernel that executes the requests of a load, usually [`RunningKernel`].
 ///
 /// Each method is one request. A kernel for tests can refuse any request, to check that a failed load leaves nothing behind.
 pub trait Kernel {
@@ -29,7 +29,7 @@ pub trait Kernel {
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno>;
     /// Creates a map.
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno>;
-    /// Returns a map's properties. A descriptor of another kind is `EINVAL`.
+    /// Returns a map's properties. Fails with `EINVAL` if the descriptor is not a map's.
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
     /// Writes an element.
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
@@ -42,8 +42,9 @@ pub trait Kernel {
     }
     /// Makes a map read-only for user space.
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
-    /// Maps an arena into memory and writes `data` at `offset`. The kernel loads programs that use the arena only after that. A
-    /// kernel for tests without memory returns `None`.
+    /// Maps an arena into memory and writes `data` at `offset`. The kernel refuses programs that use an arena without a mapping.
+    ///
+    /// A kernel for tests, whose maps have no memory, returns `None`.
     fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno>;
     /// Duplicates a descriptor.
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno>;
@@ -55,29 +56,30 @@ pub trait Kernel {
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno>;
     /// Opens a pinned program, map or link.
     fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno>;
-    /// Renames a pin in the same bpffs. An existing `to` is `EEXIST`.
+    /// Renames a pin in the same bpffs. Fails with `EEXIST` if `to` exists.
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
-    /// Creates a folder for pins that only its owner can use. Returns `false` if the folder exists. A kernel for tests has all
-    /// folders.
-    fn make_folder(&self, _path: &Path) -> Result<bool, Errno> {
+    /// Creates a directory for pins, to which only its owner has access. Returns `false` if the directory exists.
+    ///
+    /// The default implementation, for tests, reports that every directory exists.
+    fn make_dir(&self, _path: &Path) -> Result<bool, Errno> {
         Ok(false)
     }
-    /// Removes a folder for pins, if the folder is empty.
-    fn remove_folder(&self, _path: &Path) {}
+    /// Removes a directory for pins, if the directory is empty.
+    fn remove_dir(&self, _path: &Path) {}
 }
 
 /// The running kernel.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "callers name it: `load(&plan, &RunningKernel)`")]
+#[expect(clippy::exhaustive_structs, reason = "callers name it: `execute(&plan, &RunningKernel)`")]
 pub struct RunningKernel;
 
 impl Kernel for RunningKernel {
     fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
         // O_DIRECTORY keeps the call from opening a pipe, which may wait, or a device, which may have side effects.
-        let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
-        sys::token_create(folder.map_err(|e| Errno::from_io_error(&e))?)
+        let dir = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
+        sys::token_create(dir.map_err(|e| Errno::from_io_error(&e))?)
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
@@ -170,13 +172,13 @@ impl Kernel for RunningKernel {
         std::fs::remove_file(path).map_err(|e| Errno::from_io_error(&e))
     }
 
-    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
-        sys::make_pin_folder(path)
+    fn make_dir(&self, path: &Path) -> Result<bool, Errno> {
+        sys::make_pin_dir(path)
     }
 
-    fn remove_folder(&self, path: &Path) {
+    fn remove_dir(&self, path: &Path) {
         if let Err(e) = std::fs::remove_dir(path) {
-            log::debug!("the folder {} stays: {e}", path.display());
+            log::debug!("the directory {} stays: {e}", path.display());
         }
     }
 }
@@ -189,7 +191,7 @@ mod tests {
     use std::os::fd::{AsFd as _, AsRawFd as _};
 
     #[test]
-    fn a_map_of_maps_is_filled_at_once_and_an_error_names_the_key() {
+    fn a_map_of_maps_is_filled_in_one_request_and_an_error_names_the_key() {
         for map_type in [MapType::ArrayOfMaps, MapType::HashOfMaps] {
             let Some(inner) = live_test_support::map(MapType::Array, 4, 4, 1) else { return };
             let shape = MapCreate {

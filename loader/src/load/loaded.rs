@@ -34,8 +34,8 @@ pub struct Loaded {
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
     pub(super) types: ObjectTypes,
-    /// The folders that this load created for its pins.
-    pub(super) folders: Vec<PathBuf>,
+    /// The directories that this load created for its pins.
+    pub(super) dirs: Vec<PathBuf>,
     #[cfg(feature = "usdt")]
     pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
     /// The plan for attaching USDT probes.
@@ -47,7 +47,7 @@ pub struct Loaded {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LoadedMap {
-    /// The plan of the map. For a map of the caller, the properties are those of the caller's map.
+    /// The plan of the map. If the caller provided the map, the plan has the properties of the caller's map.
     pub plan: MapPlan,
     pub(super) fd: Option<OwnedFd>,
     pub(super) is_reused: bool,
@@ -60,10 +60,10 @@ pub struct LoadedMap {
 pub(super) enum PinState {
     /// The map is not pinned there.
     Unpinned,
-    /// The load opened the pin of another load.
-    Found,
-    /// The load made the pin.
-    Made,
+    /// An earlier load, or another process, created the pin. This load opened it.
+    Existing,
+    /// This load created the pin.
+    Created,
 }
 
 /// A program of a loaded object.
@@ -113,44 +113,44 @@ impl Loaded {
         self.token.as_ref().map(AsFd::as_fd)
     }
 
-    /// Returns the BTF of a module of the plan.
+    /// Returns the BTF of a kernel module, by the module's index in the plan.
     pub fn module(&self, module: ModuleIndex) -> Option<BorrowedFd<'_>> {
         self.modules.get(module.0).map(AsFd::as_fd)
     }
 
-    /// Adopts the pins of an earlier attempt that ended with [`LoadError::PinTaken`](super::LoadError::PinTaken): they count as
-    /// made by this load.
+    /// Adopts the pins of an earlier attempt that failed with [`LoadError::PinTaken`](super::LoadError::PinTaken). They then count as
+    /// created by this load.
     ///
-    /// A pin that belongs to another map by now is not adopted.
+    /// A pin is not adopted if another process has replaced it by a pin of another map.
     pub fn adopt_pins(&mut self, remaining: &RemainingPins, kernel: &impl Kernel) {
         let ids: HashMap<&Path, u32> = remaining.pins.iter().map(|(path, id)| (&**path, *id)).collect();
-        for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Found) {
+        for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Existing) {
             let (Some(path), Some(fd)) = (map.plan.pin(), &map.fd) else { continue };
-            let Some(made) = ids.get(path) else { continue };
-            if kernel.map_info(fd.as_fd()).is_ok_and(|info| info.id == *made) {
-                (map.pin_state, map.is_reused) = (PinState::Made, false);
+            let Some(adopted_id) = ids.get(path) else { continue };
+            if kernel.map_info(fd.as_fd()).is_ok_and(|info| info.id == *adopted_id) {
+                (map.pin_state, map.is_reused) = (PinState::Created, false);
             }
         }
-        self.folders.extend_from_slice(&remaining.folders);
+        self.dirs.extend_from_slice(&remaining.dirs);
     }
 
-    /// Removes the map pins that this load made, and the folders it created for them, if they are empty (libbpf:
-    /// `bpf_object__unpin_maps`). Pins of earlier loads stay, and so does a pin that belongs to another map by now.
+    /// Removes the map pins that this load created (libbpf: `bpf_object__unpin_maps`), and the directories that it created for the pins, if
+    /// they are empty. Pins of earlier loads stay. So does a pin that another process has replaced by a pin of another map.
     ///
-    /// Processes that opened such a pin keep the map, later processes get a new map. Nothing else removes a pin that a load made.
+    /// Processes that opened a removed pin keep the map. Later processes get a new map. No other call removes a pin that a load created.
     pub fn unpin_maps(&mut self) {
-        for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Made) {
+        for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Created) {
             map.pin_state = PinState::Unpinned;
             let (Some(path), Some(fd)) = (map.plan.pin(), &map.fd) else { continue };
             if let Err(errno) = unpin_map(path, fd) {
                 log::warn!("map {}: the pin {} stays: {errno}", map.plan.name(), path.display());
             }
         }
-        self.folders.drain(..).rev().for_each(|folder| RunningKernel.remove_folder(&folder));
+        self.dirs.drain(..).rev().for_each(|dir| RunningKernel.remove_dir(&dir));
     }
 }
 
-/// Removes the pin of a map. A pin of another map is `EEXIST`.
+/// Removes the pin of a map. Fails with `EEXIST` if the path is the pin of another map.
 fn unpin_map(path: &Path, map: &OwnedFd) -> Result<(), Errno> {
     let pinned = RunningKernel.open_pin(path)?;
     if sys::map_info(&pinned)?.id == sys::map_info(map)?.id {
@@ -182,12 +182,12 @@ impl LoadedMap {
         Ok(map.with_name(self.name()))
     }
 
-    /// Returns whether the map existed before the load: it was pinned, or is a map of the caller.
+    /// Returns whether the map existed before the load: a pinned map, or a map of the caller.
     pub fn is_reused(&self) -> bool {
         self.is_reused
     }
 
-    /// Returns the path of the map's pin, made by this load or an earlier one.
+    /// Returns the path of the map's pin, which this load or an earlier one created.
     pub fn pin_path(&self) -> Option<&Path> {
         self.plan.pin().filter(|_| self.pin_state != PinState::Unpinned)
     }

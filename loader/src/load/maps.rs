@@ -20,19 +20,19 @@ use std::{
     path::Path,
 };
 
-/// `BPF_F_RDONLY_PROG`, a flag that the kernel adds to device maps.
+/// `BPF_F_RDONLY_PROG`. The kernel adds this flag to device maps.
 const READ_ONLY_PROG: u32 = 1 << 7;
 
 impl<K: Kernel> Loading<'_, K> {
-    /// Opens the pinned map, or else reuses the caller's map, or else creates, fills and freezes a map.
+    /// Opens the pinned map. Without a pin, reuses the caller's map, or creates, fills and freezes a new map.
     ///
-    /// A created map is pinned at the end of the load ([`Loaded::pin_maps`](super::Loaded::pin_maps)).
+    /// The last step of the load pins a new map ([`Loaded::pin_maps`](super::Loaded::pin_maps)).
     pub(super) fn load_map(&mut self, map: &MapPlan) -> Result<(), LoadError> {
         let mut loaded = LoadedMap::new(map.clone());
         if map.autocreate() {
             let pinned = map.pin().map(|path| self.open_pin(map, path)).transpose()?.flatten();
             loaded.fd = Some(if let Some(fd) = pinned {
-                (loaded.is_reused, loaded.pin_state) = (true, PinState::Found);
+                (loaded.is_reused, loaded.pin_state) = (true, PinState::Existing);
                 fd
             } else if let Some(reuse) = map.reuse() {
                 loaded.is_reused = true;
@@ -136,9 +136,9 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(())
     }
 
-    /// Puts maps into the maps of maps that hold them, after all maps are created.
+    /// Writes the elements of maps of maps, after all maps are created.
     ///
-    /// libbpf fills each map on creation, so that a map of maps must be defined after its elements.
+    /// libbpf fills each map on creation. There, a map of maps must be defined after the maps that are its elements.
     pub(super) fn fill_maps_of_maps(&self) -> Result<(), LoadError> {
         for map in self.loaded.maps.iter().filter(|m| !m.is_reused) {
             let Some(fd) = map.fd() else { continue };
@@ -163,9 +163,10 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(())
     }
 
-    /// Opens the map that is pinned at a path, or that this load will pin there for another map. Returns `None` if the path is free.
+    /// Opens the map that is pinned at a path. Returns `None` if the path is free.
     ///
-    /// The pinned map must fit the plan (libbpf: `map_is_reuse_compat`).
+    /// If an earlier map of this load has the same path, returns that map. The map must fit the plan (libbpf:
+    /// `map_is_reuse_compat`).
     fn open_pin(&self, map: &MapPlan, path: &Path) -> Result<Option<OwnedFd>, LoadError> {
         let own = self.loaded.maps.iter().find(|own| own.plan.pin() == Some(path));
         let opened = match own.and_then(LoadedMap::fd) {
@@ -226,13 +227,13 @@ impl<K: Kernel> Loading<'_, K> {
     }
 }
 
-/// Returns the likely reason why the kernel refuses a map.
+/// Returns the likely reason for the kernel's refusal of a map.
 fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
     use MapType as M;
     let known = map.known_type();
     let is_keyless =
         matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Queue | M::Stack | M::BloomFilter | M::Arena));
-    // The kernel wants a max_entries of 0 for these types.
+    // The kernel requires a max_entries of 0 for these types.
     let is_unbounded =
         matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
     let is_valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));

@@ -1,7 +1,7 @@
 //! Executes a [`LoadPlan`]: creates maps, loads programs, pins maps.
 //!
-//! [`Loaded`] owns everything that a load creates. If a request fails, dropping it undoes the load. Other processes may open pins,
-//! so a load pins its maps last.
+//! [`Loaded`] owns everything that a load creates, so dropping it after a failed request undoes the load. Other processes may open
+//! pins. Therefore a load creates its pins last.
 
 mod attach;
 #[cfg(feature = "netlink")]
@@ -39,18 +39,18 @@ use core_relo_object::load_plan::LoadPlan;
 ///
 /// The last step pins maps ([`Loaded::pin_maps`]). If another process takes one of the paths during the load, the object is loaded
 /// again and uses the other map, up to [`PIN_ATTEMPTS`] times.
-pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+pub fn execute(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
     retry_taken_pins(|remaining| {
-        let mut loaded = load_unpinned(plan, kernel)?;
+        let mut loaded = execute_unpinned(plan, kernel)?;
         loaded.adopt_pins(remaining, kernel);
         loaded.pin_maps(kernel)?;
         Ok(loaded)
     })
 }
 
-/// Attempts a load again while it ends with [`LoadError::PinTaken`], up to [`PIN_ATTEMPTS`] times.
+/// Repeats a load that fails with [`LoadError::PinTaken`], up to [`PIN_ATTEMPTS`] attempts in all.
 ///
-/// Each attempt gets the pins that remain of the attempts before it, for [`Loaded::adopt_pins`].
+/// `attempt` passes the pins that remain of earlier attempts to [`Loaded::adopt_pins`].
 #[expect(clippy::arithmetic_side_effects, reason = "at most `PIN_ATTEMPTS` attempts")]
 pub fn retry_taken_pins<T>(
     mut attempt: impl FnMut(&RemainingPins) -> Result<T, LoadError>,
@@ -70,10 +70,10 @@ pub fn retry_taken_pins<T>(
     }
 }
 
-/// Executes a plan without pinning maps. Maps that are pinned already are used nevertheless.
+/// Executes a plan without creating pins. A map whose pin exists is still opened from the pin.
 ///
-/// For loads that end with their process, and for callers with further steps that can fail. Those pin at the end with
-/// [`Loaded::pin_maps`].
-pub fn load_unpinned(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+/// A load that ends with its process needs no pins. A caller with further steps that can fail, such as attaching, creates the pins at the
+/// end with [`Loaded::pin_maps`].
+pub fn execute_unpinned(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
     prepare(plan, kernel)?.finish_unpinned()
 }

@@ -1,7 +1,7 @@
 //! Pinning the maps of a loaded object, the last step of a load.
 //!
 //! As soon as a pin has its final name, other processes can open the pin, and no load can tell whether one did. Therefore no load
-//! removes such a pin, and all steps that can fail come first. Every map is pinned under a private name in the same folder, then all
+//! removes such a pin, and all steps that can fail come first. Every map is pinned under a private name in the same directory, then all
 //! pins are renamed. libbpf pins a map when it creates the map, and removes the pin if the load fails.
 
 use super::{
@@ -21,14 +21,14 @@ use std::{
 const PRIVATE_NAMES: u32 = 64;
 
 impl Loaded {
-    /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last folder of a path if
-    /// the folder is missing (libbpf: `make_parent_dir`).
+    /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last directory of a path if
+    /// the directory is missing (libbpf: `make_parent_dir`).
     ///
-    /// [`LoadError::PinTaken`] means that another process made one of the pins first. The caller then drops this object and loads it
+    /// [`LoadError::PinTaken`] means that another process created one of the pins first. The caller then drops this object and loads it
     /// again, to use the other map ([`retry_taken_pins`](super::retry_taken_pins)). An error leaves no pin behind, with one exception: if
     /// one of several pins does not get its name, the pins renamed before stay, because other processes may use them already.
     pub fn pin_maps(&mut self, kernel: &impl Kernel) -> Result<(), LoadError> {
-        let mut staged = StagedPins { kernel, object: &self.name, pins: Vec::new(), folders: Vec::new() };
+        let mut staged = StagedPins { kernel, object: &self.name, pins: Vec::new(), dirs: Vec::new() };
         for map in &mut self.maps {
             if let LoadedMap { plan, fd: Some(fd), pin_state: state @ PinState::Unpinned, .. } = map
                 && let Some(path) = plan.pin()
@@ -38,17 +38,17 @@ impl Loaded {
         }
         staged.check_names()?;
         staged.rename()?;
-        self.folders.append(&mut staged.folders);
+        self.dirs.append(&mut staged.dirs);
         Ok(())
     }
 }
 
-/// Pins under private names, and the folders created for them. Dropping it removes the pins that were not renamed.
+/// Pins under private names, and the directories created for them. Dropping it removes the pins that were not renamed.
 struct StagedPins<'l, K: Kernel> {
     kernel: &'l K,
     object: &'l str,
     pins: Vec<StagedPin<'l>>,
-    folders: Vec<PathBuf>,
+    dirs: Vec<PathBuf>,
 }
 
 /// A pin that does not have its final name yet.
@@ -76,17 +76,17 @@ impl<'l, K: Kernel> StagedPins<'l, K> {
         Ok(())
     }
 
-    /// Pins a map under a private name in the folder of `path`. Returns the private path.
+    /// Pins a map under a private name in the directory of `path`. Returns the private path.
     fn pin_privately(&mut self, fd: BorrowedFd<'_>, path: &Path) -> Result<PathBuf, Errno> {
-        let folder = path.parent().ok_or(Errno(libc::EISDIR))?;
+        let dir = path.parent().ok_or(Errno(libc::EISDIR))?;
         for _ in 0..PRIVATE_NAMES {
-            let private_path = folder.join(private_name());
+            let private_path = dir.join(private_name());
             let mut pinned = self.kernel.pin(fd, &private_path);
             if pinned == Err(Errno(libc::ENOENT)) {
-                if self.kernel.make_folder(folder)? {
-                    self.folders.push(folder.to_path_buf());
+                if self.kernel.make_dir(dir)? {
+                    self.dirs.push(dir.to_path_buf());
                 }
-                // The folder exists now, even if another load created it.
+                // The directory exists now, even if another load created it.
                 pinned = self.kernel.pin(fd, &private_path);
             }
             match pinned {
@@ -125,11 +125,11 @@ impl<'l, K: Kernel> StagedPins<'l, K> {
                 }
                 let mut error = pin.error(object, errno);
                 if let LoadError::PinTaken { remaining, .. } = &mut error {
-                    *remaining = remaining_pins(kernel, &renamed, &self.folders);
+                    *remaining = remaining_pins(kernel, &renamed, &self.dirs);
                 }
                 return Err(error);
             }
-            (*pin.state, pin.private_path) = (PinState::Made, None);
+            (*pin.state, pin.private_path) = (PinState::Created, None);
             renamed.push((pin.path, pin.fd));
         }
         Ok(())
@@ -154,16 +154,16 @@ impl<K: Kernel> Drop for StagedPins<'_, K> {
                 log::warn!("the pin {} stays: {errno}", private_path.display());
             }
         }
-        // Folders with renamed pins are not empty, so they stay.
-        self.folders.iter().rev().for_each(|folder| self.kernel.remove_folder(folder));
+        // Directories with renamed pins are not empty, so they stay.
+        self.dirs.iter().rev().for_each(|dir| self.kernel.remove_dir(dir));
     }
 }
 
-/// Describes the pins that have their final names, and the folders that were made for them.
+/// Describes the pins that have their final names, and the directories that the load created for them.
 fn remaining_pins(
     kernel: &impl Kernel,
     renamed: &[(&Path, BorrowedFd<'_>)],
-    folders: &[PathBuf],
+    dirs: &[PathBuf],
 ) -> RemainingPins {
     let mut remaining = RemainingPins::default();
     for (path, fd) in renamed {
@@ -173,8 +173,8 @@ fn remaining_pins(
             Err(errno) => log::info!("the pin {}: the id of its map is not known: {errno}", path.display()),
         }
     }
-    let has_pin = |folder: &&PathBuf| renamed.iter().any(|(path, _)| path.parent() == Some(folder));
-    remaining.folders = folders.iter().filter(has_pin).cloned().collect();
+    let has_pin = |dir: &&PathBuf| renamed.iter().any(|(path, _)| path.parent() == Some(dir));
+    remaining.dirs = dirs.iter().filter(has_pin).cloned().collect();
     remaining
 }
 

@@ -1,4 +1,4 @@
-//! Pinning all programs, maps and links of a loaded object in a folder.
+//! Pinning all programs, maps and links of a loaded object in a directory.
 
 use super::{kernel::Kernel, loaded::Loaded};
 use crate::{
@@ -12,36 +12,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The pins and folders that [`Loaded::pin_all`] made, in order. Dropping it removes nothing.
+/// The pins and directories that [`Loaded::pin_all`] created, in order. Dropping it removes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pins {
     /// The pins.
     pub pins: Vec<PathBuf>,
-    /// The folders that were created.
-    pub folders: Vec<PathBuf>,
+    /// The directories that were created.
+    pub dirs: Vec<PathBuf>,
 }
 
 impl Loaded {
-    /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links` (libbpf: `bpf_object__pin`, which pins maps beside
+    /// Pins programs in `dir`, maps in `directory/maps`, links in `directory/links` (libbpf: `bpf_object__pin`, which pins maps beside
     /// the programs, and no links).
     ///
-    /// Creates missing folders. Characters that bpffs refuses become `_`, so `.bss` is pinned as `maps/_bss`, as in libbpf. If a name
+    /// Creates missing directories. Characters that bpffs refuses become `_`, so `.bss` is pinned as `maps/_bss`, as in libbpf. If a name
     /// is taken, or a program is called `maps` or `links`, the pin's name ends in `_2`, `_3` and so on. An attachment without a
     /// kernel link would end with this process, so it is an error. If one pin fails, all pins are removed again.
     ///
     /// [`pin_maps`](Self::pin_maps) makes the pins that the object itself defines.
-    pub fn pin_all(
-        &self,
-        kernel: &impl Kernel,
-        folder: &Path,
-        links: &mut [Link],
-    ) -> Result<Pins, AttachError> {
+    pub fn pin_all(&self, kernel: &impl Kernel, dir: &Path, links: &mut [Link]) -> Result<Pins, AttachError> {
         if let Some(link) = links.iter().find(|link| link.fd().is_none() && !link.outlives_process()) {
             return Err(AttachError::NoKernelLink { label: link.label().into() });
         }
         let mut pins = Pins::default();
-        match pins.pin_object(kernel, folder, self, links) {
+        match pins.pin_object(kernel, dir, self, links) {
             Ok(()) => Ok(pins),
             Err(error) => {
                 pins.remove(links);
@@ -55,37 +50,37 @@ impl Pins {
     fn pin_object(
         &mut self,
         kernel: &impl Kernel,
-        folder: &Path,
+        dir: &Path,
         loaded: &Loaded,
         links: &mut [Link],
     ) -> Result<(), AttachError> {
-        self.create_folder(kernel, folder)?;
+        self.create_dir(kernel, dir)?;
         let mut names = UniqueNames::with_reserved(["maps", "links"]);
         for program in loaded.programs() {
-            self.pin(kernel, program.as_fd(), folder.join(names.add(program.name())))?;
+            self.pin(kernel, program.as_fd(), dir.join(names.add(program.name())))?;
         }
-        let maps = folder.join("maps");
+        let maps = dir.join("maps");
         let created = || loaded.maps().iter().filter_map(|m| Some((m, m.fd()?)));
         if created().next().is_some() {
-            self.create_folder(kernel, &maps)?;
+            self.create_dir(kernel, &maps)?;
         }
         let mut names = UniqueNames::default();
         for (map, fd) in created() {
             self.pin(kernel, fd, maps.join(names.add(map.name())))?;
         }
-        let folder = folder.join("links");
+        let dir = dir.join("links");
         if links.iter().any(|l| l.fd().is_some()) {
-            self.create_folder(kernel, &folder)?;
+            self.create_dir(kernel, &dir)?;
         }
         for (index, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
-            let path = folder.join(format!("{index}_{}", sanitize(link.label())));
+            let path = dir.join(format!("{index}_{}", sanitize(link.label())));
             self.pin(kernel, link.fd_for_pin(&path)?, path.clone())?;
             link.set_pinned(path);
         }
         Ok(())
     }
 
-    /// Removes the pins and folders. `links` are the links that were pinned. Without its pin, a link ends when it is dropped.
+    /// Removes the pins and directories. `links` are the links that were pinned. Without its pin, a link ends when it is dropped.
     pub fn remove(mut self, links: &mut [Link]) {
         for link in links {
             let position = self.pins.iter().position(|pin| link.pin_path() == Some(pin));
@@ -100,16 +95,16 @@ impl Pins {
                 log::warn!("{}: {e}", path.display());
             }
         }
-        for path in self.folders.iter().rev() {
+        for path in self.dirs.iter().rev() {
             if let Err(e) = fs::remove_dir(path) {
                 log::warn!("{}: {e}", path.display());
             }
         }
     }
 
-    fn create_folder(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
-        match kernel.make_folder(path) {
-            Ok(true) => self.folders.push(path.to_path_buf()),
+    fn create_dir(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
+        match kernel.make_dir(path) {
+            Ok(true) => self.dirs.push(path.to_path_buf()),
             Ok(false) if path.is_dir() => {}
             Ok(false) => return Err(AttachError::pin(path, Errno(libc::ENOTDIR))),
             Err(errno) => return Err(AttachError::pin(path, errno)),
@@ -129,7 +124,7 @@ impl Pins {
     }
 }
 
-/// The names that are taken in a folder.
+/// The names that are taken in a directory.
 #[derive(Default)]
 struct UniqueNames(HashSet<String>);
 
@@ -193,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_a_folder_are_unique() {
+    fn names_in_a_directory_are_unique() {
         let mut names = UniqueNames::default();
         let unique = ["bss", ".bss", ".data.x", "_data_x", "bss"].map(|name| names.add(name));
         assert_eq!(unique, ["bss", "_bss", "_data_x", "_data_x_2", "bss_2"]);
@@ -235,10 +230,10 @@ mod tests {
     fn an_attachment_that_ends_with_the_process_cannot_be_pinned() {
         let link = |label: &str, outlives_process| Link::new(FakeAttachment { outlives_process }, label);
         let mut links = [link("struct_ops a", true), link("kprobe/f", false)];
-        let folder = Path::new("/nowhere/at/all");
-        let pinned = Loaded::default().pin_all(&RunningKernel, folder, &mut links);
+        let dir = Path::new("/nowhere/at/all");
+        let pinned = Loaded::default().pin_all(&RunningKernel, dir, &mut links);
         assert_eq!(pinned, Err(AttachError::NoKernelLink { label: "kprobe/f".into() }));
-        let pinned = Loaded::default().pin_all(&RunningKernel, folder, &mut links[..1]);
+        let pinned = Loaded::default().pin_all(&RunningKernel, dir, &mut links[..1]);
         assert!(matches!(pinned, Err(AttachError::Pin { .. })), "{pinned:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Loads of two steps: first BTF and maps, then programs one at a time.
+//! A load in two steps: first BTF and maps, then programs one at a time.
 
 use super::{
     error::LoadError,
@@ -23,10 +23,10 @@ use core_relo_object::load_plan::{LoadPlan, LoadPlanError};
 /// let plan = Loader::new(&object).plan()?;
 /// let mut prepared = load::prepare(&plan, &RunningKernel)?;
 /// println!("{} maps", prepared.loaded().maps().len());
-/// if let Err(error) = prepared.program("not_on_every_kernel") {
+/// if let Err(error) = prepared.load_program("not_on_every_kernel") {
 ///     println!("left out: {error}");
 /// }
-/// prepared.program("needed")?;
+/// prepared.load_program("needed")?;
 /// let loaded = prepared.finish_partial()?;
 /// # Ok(())
 /// # }
@@ -51,8 +51,10 @@ impl<K: Kernel> Prepared<'_, K> {
         &self.loading.loaded
     }
 
-    /// Loads a program of the plan, unless it is loaded already. If the kernel refuses the program, the rest stays loaded.
-    pub fn program(&mut self, name: &str) -> Result<&LoadedProgram, LoadError> {
+    /// Loads a program of the plan and returns it. A program that is loaded already is not loaded again.
+    ///
+    /// If the kernel refuses the program, the maps and the other programs stay loaded.
+    pub fn load_program(&mut self, name: &str) -> Result<&LoadedProgram, LoadError> {
         if self.loaded().program(name).is_none() {
             let planned = self.plan.programs().iter().find(|p| p.name() == name);
             let planned = planned.ok_or_else(|| LoadError::Plan {
@@ -70,7 +72,7 @@ impl<K: Kernel> Prepared<'_, K> {
         self.loaded().program(name).ok_or_else(missing)
     }
 
-    /// Loads the remaining programs, puts programs into the maps that hold them, and pins maps.
+    /// Loads the remaining programs, writes programs to the maps that contain programs, and pins maps.
     ///
     /// If another process took one of the pins in the meantime, the load is undone ([`LoadError::PinTaken`]). The caller can
     /// prepare the object again, which then uses the other map.
@@ -79,13 +81,13 @@ impl<K: Kernel> Prepared<'_, K> {
         self.finish_and_pin(MissingProgram::IsError)
     }
 
-    /// Leaves out the remaining programs, puts the loaded ones into the maps that hold them, and pins maps. The map elements of
-    /// programs that are left out stay empty.
+    /// Leaves out the remaining programs, writes the loaded programs to the maps that contain programs, and pins maps. The map
+    /// elements of programs that are left out stay empty.
     pub fn finish_partial(self) -> Result<Loaded, LoadError> {
         self.finish_and_pin(MissingProgram::IsSkipped)
     }
 
-    /// Loads the remaining programs and puts programs into the maps that hold them.
+    /// Loads the remaining programs and writes programs to the maps that contain programs.
     pub(super) fn finish_unpinned(mut self) -> Result<Loaded, LoadError> {
         self.load_programs()?;
         self.fill_maps_with_programs(MissingProgram::IsError)

@@ -47,9 +47,9 @@ fn a_refused_program_is_left_out_of_a_partial_load() {
     let Some(mut prepared) = prepared(&plan) else { return };
     let table = prepared.loaded().map("table").and_then(|m| m.handle().ok());
     assert!(table.is_some() && prepared.loaded().programs().is_empty());
-    assert_eq!(prepared.program("main").map(|p| p.name().to_owned()), Ok("main".to_owned()));
-    assert!(matches!(prepared.program("bad"), Err(LoadError::Program { .. })));
-    let unknown = prepared.program("worse").unwrap_err().to_string();
+    assert_eq!(prepared.load_program("main").map(|p| p.name().to_owned()), Ok("main".to_owned()));
+    assert!(matches!(prepared.load_program("bad"), Err(LoadError::Program { .. })));
+    let unknown = prepared.load_program("worse").unwrap_err().to_string();
     assert!(unknown.starts_with("it has no program to be loaded `worse`; it has "), "{unknown}");
     let loaded = prepared.finish_partial().unwrap();
     let names: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
@@ -74,8 +74,8 @@ fn the_map_element_of_a_refused_program_stays_empty() {
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).plan().unwrap();
     let Some(mut prepared) = prepared(&plan) else { return };
-    prepared.program("good").unwrap();
-    prepared.program("bad").unwrap_err();
+    prepared.load_program("good").unwrap();
+    prepared.load_program("bad").unwrap_err();
     let loaded = prepared.finish_partial().unwrap();
     let program_id = |map: &str| {
         let (map, mut id) = (loaded.map(map).unwrap().handle().unwrap(), 0u32);
@@ -95,7 +95,7 @@ fn programs_with_the_same_name_are_all_loaded() {
     let plan = Loader::new(&object).plan().unwrap();
     let Some(mut prepared) = prepared(&plan) else { return };
     // A name stands for the first program that has it.
-    assert_eq!(prepared.program("main").unwrap().plan.section(), "socket");
+    assert_eq!(prepared.load_program("main").unwrap().plan.section(), "socket");
     assert_eq!(prepared.loaded().programs().len(), 1);
     let loaded = prepared.finish().unwrap();
     let sections: Vec<_> = loaded.programs().iter().map(|p| p.plan.section()).collect();
@@ -184,7 +184,7 @@ fn an_error_without_a_verifier_log_is_one_line() {
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("bad");
-    loader.program("main").flags = 1 << 31;
+    loader.program_mut("main").flags = 1 << 31;
     match loader.load() {
         Ok(_) => panic!("no kernel knows the flag"),
         Err(e) if e.errno() == Some(Errno(libc::EPERM)) => println!("SKIP: nothing can be loaded here: {e}"),

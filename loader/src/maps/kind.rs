@@ -1,11 +1,11 @@
-//! Map types of the kernel, by the layout of their values.
+//! Kinds of typed maps: map types with the same layout of values.
 
 use super::error::MapError;
 use crate::sys::{MapShape, Pod};
 use core::{borrow::Borrow, marker::PhantomData, num::NonZeroUsize};
 use core_relo_object::object::MapType;
 
-/// A map type whose elements are keys and values: one of [`kinds`]. Other crates cannot implement the trait.
+/// A kind of typed map, one of [`kinds`]. Other crates cannot implement the trait.
 pub trait MapKind<V: Pod>: sealed::Sealed {
     /// The value that reading an element returns: one value, or one for each possible CPU.
     type Value: Borrow<Self::Input>;
@@ -40,7 +40,7 @@ pub mod kinds {
         ($($(#[$doc:meta])* $name:ident $types:expr;)*) => {$(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
-            #[expect(clippy::exhaustive_enums, reason = "it only names a kind")]
+            #[expect(clippy::exhaustive_enums, reason = "a type parameter without values")]
             pub enum $name {}
 
             impl Sealed for $name {}
@@ -75,7 +75,7 @@ pub mod kinds {
         ($($(#[$doc:meta])* $name:ident $types:expr;)*) => {$(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
-            #[expect(clippy::exhaustive_enums, reason = "it only names a kind")]
+            #[expect(clippy::exhaustive_enums, reason = "a type parameter without values")]
             pub enum $name {}
 
             impl Sealed for $name {}
@@ -126,8 +126,8 @@ pub mod kinds {
 struct PerCpuLayout<V>(PhantomData<V>);
 
 impl<V> PerCpuLayout<V> {
-    /// The number of bytes from one CPU's value to the next. No kernel has values without bytes, so a handle of such a type is
-    /// refused for its size.
+    /// The number of bytes from one CPU's value to the next. For a type of size 0 the number has no meaning: the kernel has no values of
+    /// size 0, so no map passes the check of the value size.
     const STRIDE: NonZeroUsize = match NonZeroUsize::new(size_of::<V>().next_multiple_of(8)) {
         Some(stride) => stride,
         None => NonZeroUsize::MIN,

@@ -36,7 +36,7 @@ pub type TaskStorage<V> = LocalStorage<V, Tasks>;
 pub type SkStorage<V> = LocalStorage<V, Sockets>;
 /// A value for each inode, by an open file, of type `INODE_STORAGE`.
 pub type InodeStorage<V> = LocalStorage<V, Inodes>;
-/// A value for each cgroup, by its open folder, of type `CGRP_STORAGE`.
+/// A value for each cgroup, by its open directory, of type `CGRP_STORAGE`.
 pub type CgrpStorage<V> = LocalStorage<V, Cgroups>;
 
 /// A map of values that live as long as their owners, see [`TaskStorage`], [`SkStorage`], [`InodeStorage`], [`CgrpStorage`].

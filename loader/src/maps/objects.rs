@@ -1,4 +1,4 @@
-//! Maps of kernel objects, which user space passes as descriptors.
+//! Maps whose values are kernel objects: maps, programs, sockets and so on. User space writes a value as a file descriptor.
 
 use super::{
     error::{MapError, READ},
@@ -107,7 +107,7 @@ impl<K: Pod, T: ObjectKind> ObjectMap<K, T> {
         }
     }
 
-    /// Removes an element. Returns whether the element existed.
+    /// Removes an element. Returns `false` if the element did not exist.
     pub fn remove(&self, key: &K) -> Result<bool, MapError> {
         self.raw.remove(key.as_bytes())
     }
@@ -123,13 +123,14 @@ impl<K: Pod, T: ObjectKind> ObjectMap<K, T> {
     }
 
     /// Reads the id or cookie of an element.
-    fn number<N: Pod>(&self, key: &K) -> Result<Option<N>, MapError> {
+    fn read_id<N: Pod>(&self, key: &K) -> Result<Option<N>, MapError> {
         let mut id = N::zeroed();
         Ok(self.raw.get(key.as_bytes(), id.as_bytes_mut(), 0)?.then_some(id))
     }
 
-    fn map(&self, key: &K) -> Result<Option<MapFd>, MapError> {
-        let Some(id) = self.number(key)? else { return Ok(None) };
+    /// Opens the map of an element.
+    fn open_map(&self, key: &K) -> Result<Option<MapFd>, MapError> {
+        let Some(id) = self.read_id(key)? else { return Ok(None) };
         match sys::map_fd_by_id(id).and_then(MapFd::new) {
             Ok(map) => Ok(Some(map)),
             // The map was removed between the two calls.
@@ -142,38 +143,38 @@ impl<K: Pod, T: ObjectKind> ObjectMap<K, T> {
         if self.raw.info().value_size != 8 {
             return Err(self.raw.unfit("wrong value size for cookies: 4 bytes, expected 8"));
         }
-        self.number(key)
+        self.read_id(key)
     }
 }
 
 impl ArrayOfMaps {
     /// Opens the map at an index. Needs CAP_SYS_ADMIN.
     pub fn get(&self, index: u32) -> Result<Option<MapFd>, MapError> {
-        self.map(&index)
+        self.open_map(&index)
     }
 
     /// Returns the id of the map at an index.
     pub fn id(&self, index: u32) -> Result<Option<u32>, MapError> {
-        self.number(&index)
+        self.read_id(&index)
     }
 }
 
 impl<K: Pod> HashOfMaps<K> {
     /// Opens the map of a key. Needs CAP_SYS_ADMIN.
     pub fn get(&self, key: &K) -> Result<Option<MapFd>, MapError> {
-        self.map(key)
+        self.open_map(key)
     }
 
     /// Returns the id of the map of a key.
     pub fn id(&self, key: &K) -> Result<Option<u32>, MapError> {
-        self.number(key)
+        self.read_id(key)
     }
 }
 
 impl ProgArray {
     /// Returns the id of the program at an index.
     pub fn id(&self, index: u32) -> Result<Option<u32>, MapError> {
-        self.number(&index)
+        self.read_id(&index)
     }
 }
 

@@ -9,7 +9,8 @@ use core_relo_object::object::MapType;
 use thiserror::Error;
 
 /// The invariant that epoll returns only tokens that were added to it.
-pub(super) const TOKEN_IS_OF_A_RING: RingFault = RingFault::Invariant("epoll's token is the index of a ring");
+pub(super) const TOKEN_IS_RING_INDEX: RingFault =
+    RingFault::Invariant("epoll's token is the index of a ring");
 
 /// The reason why a ring cannot be opened, read or written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -96,11 +97,11 @@ pub enum RingError {
     },
 }
 
-/// The name in errors that are about no map, or about a map without a known name.
-pub(super) const NAMELESS: &str = "";
+/// The map name of errors that concern no map, or a map whose name is not known.
+pub(super) const NO_NAME: &str = "";
 
 fn prefix(map: &str) -> String {
-    if map == NAMELESS { "ring: ".into() } else { format!("map {}: ", Escaped(map)) }
+    if map == NO_NAME { "ring: ".into() } else { format!("map {}: ", Escaped(map)) }
 }
 
 impl RingError {
@@ -154,6 +155,6 @@ mod tests {
     fn an_error_begins_with_the_map_or_with_ring() {
         let text = |map| RingError::kernel(map, "wait", Errno(libc::EMFILE)).to_string();
         assert!(text("events").starts_with("map events: cannot wait: EMFILE"), "{}", text("events"));
-        assert!(text(NAMELESS).starts_with("ring: cannot wait: EMFILE"), "{}", text(NAMELESS));
+        assert!(text(NO_NAME).starts_with("ring: cannot wait: EMFILE"), "{}", text(NO_NAME));
     }
 }

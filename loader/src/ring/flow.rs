@@ -31,7 +31,8 @@ pub struct Consumed {
 }
 
 impl Consumed {
-    /// Adds the result of another call. The number stays at its largest value, which `RingBuffer::spin` can reach on 32-bit machines.
+    /// Adds the result of another call. The number of records stops at `usize::MAX`, which `RingBuffer::spin` can reach on 32-bit
+    /// machines.
     pub(super) fn add(&mut self, other: Self) {
         self.records = self.records.saturating_add(other.records);
         self.stopped |= other.stopped;
@@ -42,8 +43,8 @@ impl Consumed {
         self.add(Self { records: 1, stopped: flow.is_break() });
     }
 
-    /// Returns how many of `n` records are left. `None` if none is left, or if a callback stopped the call.
-    pub(super) fn left_of(&self, n: usize) -> Option<usize> {
+    /// Returns the number of remaining records, of `n`. Returns `None` if no records remain, or if a callback stopped the call.
+    pub(super) fn remaining(&self, n: usize) -> Option<usize> {
         n.checked_sub(self.records).filter(|left| *left > 0 && !self.stopped)
     }
 }

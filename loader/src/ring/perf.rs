@@ -1,7 +1,7 @@
 //! Reading perf event arrays.
 
 use super::{
-    error::{NAMELESS, RingError, TOKEN_IS_OF_A_RING},
+    error::{NO_NAME, RingError, TOKEN_IS_RING_INDEX},
     flow::{Consumed, Flow},
 };
 use crate::{
@@ -95,7 +95,7 @@ impl<'cb> PerfBufferOptions<'cb> {
         mut on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
     ) -> Result<PerfBuffer<'cb>, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "read its properties", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
         RingError::check_type(&info, MapType::PerfEventArray)?;
         let name: Box<str> = info.name().into();
         if !self.pages.is_power_of_two() {
@@ -122,7 +122,7 @@ impl<'cb> PerfBufferOptions<'cb> {
         };
         for (cpu, key) in cpus {
             let claim = Claim::for_element(info.id, key).map_err(|fault| RingError::open(&info, fault))?;
-            buffer.add(cpu, key, self.pages, self.wakeup, claim)?;
+            buffer.add_ring(cpu, key, self.pages, self.wakeup, claim)?;
         }
         Ok(buffer)
     }
@@ -176,7 +176,7 @@ impl<'cb> PerfBuffer<'cb> {
         PerfBufferOptions::new().open(map, on_sample)
     }
 
-    fn add(
+    fn add_ring(
         &mut self,
         cpu: u32,
         key: u32,
@@ -195,7 +195,7 @@ impl<'cb> PerfBuffer<'cb> {
         let event = ring.as_fd().as_raw_fd();
         sys::map_update(self.map.shape(), key.as_bytes(), event.as_bytes(), 0)
             .map_err(|e| failed("put a processor's ring into it", e))?;
-        // From here on, dropping `self` removes the ring from the map.
+        // The ring is added to `rings` even after an error, so that dropping `self` removes it from the map.
         let enabled = sys::perf_enable(&ring).map_err(|e| failed("enable a perf event", e));
         self.rings.push(CpuRing { cpu, key, ring, lost: 0, _claim: claim });
         enabled
@@ -206,9 +206,9 @@ impl<'cb> PerfBuffer<'cb> {
     ///
     /// If a callback or an error stopped the previous call, this call begins with the remaining samples and does not wait.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
-        let remaining = self.consume_pending(usize::MAX)?;
-        if remaining.stopped || remaining.records > 0 {
-            return Ok(remaining);
+        let consumed = self.consume_pending(usize::MAX)?;
+        if consumed.stopped || consumed.records > 0 {
+            return Ok(consumed);
         }
         let waited = self.epoll.wait(&mut self.ready, timeout);
         waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))?;
@@ -220,11 +220,11 @@ impl<'cb> PerfBuffer<'cb> {
     fn consume_pending(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         while let Some(index) = self.pending.first().copied()
-            && let Some(left) = all.left_of(n)
+            && let Some(left) = all.remaining(n)
         {
             let Some(ring) = self.rings.get_mut(index) else {
                 self.pending.remove(&index);
-                return Err(RingError::Corrupt { map: self.name.clone().into(), cause: TOKEN_IS_OF_A_RING });
+                return Err(RingError::Corrupt { map: self.name.clone().into(), cause: TOKEN_IS_RING_INDEX });
             };
             let consumed = ring.consume(left, &mut self.handlers, &self.name);
             // After an error, the rest of the ring is skipped.
@@ -247,7 +247,8 @@ impl<'cb> PerfBuffer<'cb> {
         self.consume_pending(n)
     }
 
-    /// Returns the number of samples lost so far, at most the largest number. The kernel reports lost samples with the first sample that fits again.
+    /// Returns the number of samples lost so far; the number stops at `u64::MAX`. The kernel reports lost samples with the first sample that
+    /// fits again.
     pub fn lost(&self) -> u64 {
         self.rings.iter().fold(0, |sum, ring| sum.saturating_add(ring.lost))
     }
@@ -262,7 +263,7 @@ impl CpuRing {
     fn consume(&mut self, n: usize, handlers: &mut Handlers<'_>, map: &str) -> Result<Consumed, RingError> {
         let corrupt = |cause| RingError::Corrupt { map: map.into(), cause };
         let mut consumed = Consumed::default();
-        while consumed.left_of(n).is_some() {
+        while consumed.remaining(n).is_some() {
             match self.ring.next().map_err(corrupt)? {
                 None => break,
                 Some(PerfRecord::Sample(sample)) => {

@@ -1,7 +1,7 @@
 //! Reading ring buffers.
 
 use super::{
-    error::{NAMELESS, RingError, TOKEN_IS_OF_A_RING},
+    error::{NO_NAME, RingError, TOKEN_IS_RING_INDEX},
     flow::{Consumed, Flow},
 };
 use crate::{
@@ -14,12 +14,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A reader of one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
 ///
-/// The callback gets each record in place. A map has one reader per process at a time. The reader is `Send`, so threads can share it
+/// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per process at a time. The reader is `Send`, so threads can share it
 /// behind a lock.
 ///
-/// The reader must be the only one in the whole system. The reader's position is part of the map, and every process that may write
-/// the map can move it. The kernel would then overwrite records that a callback is reading, and the kernel cannot prevent that. Give
-/// the map only to processes that are trusted not to read it.
+/// The reader must be the only reader in the whole system. The reader's position is part of the map, and every process that may write
+/// the map can move the position. BPF programs would then overwrite records that a callback is reading, and the kernel cannot prevent
+/// that. Give the map only to processes that are trusted not to read it.
 #[must_use = "dropping it ends the reading"]
 pub struct RingBuffer<'cb> {
     rings: Vec<Ring<'cb>>,
@@ -31,7 +31,7 @@ struct Ring<'cb> {
     name: Box<str>,
     records: KernelRing,
     on_record: OnRecord<'cb>,
-    /// Keeps the epoll entry alive, which ends with the last descriptor.
+    /// Keeps the map in the epoll set. epoll removes an entry when its last descriptor is closed.
     _map: OwnedFd,
 }
 
@@ -50,7 +50,7 @@ impl<'cb> RingBuffer<'cb> {
 
     /// Creates a reader without maps.
     pub fn empty() -> Result<Self, RingError> {
-        let epoll = Epoll::new().map_err(|e| RingError::kernel(NAMELESS, "create an epoll instance", e))?;
+        let epoll = Epoll::new().map_err(|e| RingError::kernel(NO_NAME, "create an epoll instance", e))?;
         Ok(Self { rings: Vec::new(), epoll, ready: Vec::new() })
     }
 
@@ -61,20 +61,20 @@ impl<'cb> RingBuffer<'cb> {
         mut on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
     ) -> Result<usize, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "read its properties", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
         RingError::check_type(&info, MapType::Ringbuf)?;
         let name: Box<str> = info.name().into();
         let records = KernelRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;
         let map = map
             .try_clone_to_owned()
             .map_err(|e| RingError::kernel(&name, "duplicate its descriptor", Errno::from_io_error(&e)))?;
-        let number = self.rings.len();
+        let index = self.rings.len();
         self.epoll
-            .add(map.as_fd(), to_u64(number), Interest::Readable)
+            .add(map.as_fd(), to_u64(index), Interest::Readable)
             .map_err(|e| RingError::kernel(&name, "wait for it", e))?;
         let on_record = Box::new(move |record: &[u8]| on_record(record).flow());
         self.rings.push(Ring { name, records, on_record, _map: map });
-        Ok(number)
+        Ok(index)
     }
 
     /// Returns the names of all maps, for errors.
@@ -89,10 +89,10 @@ impl<'cb> RingBuffer<'cb> {
         let waited = self.epoll.wait(&mut self.ready, timeout);
         waited.map_err(|e| RingError::kernel(&self.names(), "wait", e))?;
         let mut all = Consumed::default();
-        for number in &self.ready {
-            let ring = usize::try_from(*number).ok().and_then(|n| self.rings.get_mut(n));
+        for index in &self.ready {
+            let ring = usize::try_from(*index).ok().and_then(|n| self.rings.get_mut(n));
             let Some(ring) = ring else {
-                return Err(RingError::Corrupt { map: self.names().into(), cause: TOKEN_IS_OF_A_RING });
+                return Err(RingError::Corrupt { map: self.names().into(), cause: TOKEN_IS_RING_INDEX });
             };
             all.add(ring.consume(usize::MAX)?);
             if all.stopped {
@@ -111,14 +111,14 @@ impl<'cb> RingBuffer<'cb> {
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         for ring in &mut self.rings {
-            let Some(left) = all.left_of(n) else { break };
+            let Some(left) = all.remaining(n) else { break };
             all.add(ring.consume(left)?);
         }
         Ok(all)
     }
 
     /// Runs the callbacks in a loop that never sleeps, until a callback stops the loop or `keep_running` returns `false`. The loop has
-    /// the shortest latency, and uses a whole CPU. `keep_running` is called each time the rings are empty.
+    /// the shortest latency, and uses a whole CPU. The loop calls `keep_running` each time the rings are empty.
     pub fn spin(&mut self, mut keep_running: impl FnMut() -> bool) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         loop {
@@ -143,12 +143,12 @@ impl<'cb> RingBuffer<'cb> {
         self.rings.is_empty()
     }
 
-    /// Returns the number of bytes in a map's ring that are not read yet, with headers. An unknown index has 0 bytes.
+    /// Returns the number of unread bytes in a map's ring, with headers. Returns 0 for an unknown index.
     pub fn available(&self, index: usize) -> usize {
         self.rings.get(index).map_or(0, |ring| ring.records.available())
     }
 
-    /// Returns the size of a map's ring in bytes. An unknown index has 0 bytes.
+    /// Returns the size of a map's ring in bytes. Returns 0 for an unknown index.
     pub fn size(&self, index: usize) -> usize {
         self.rings.get(index).map_or(0, |ring| ring.records.size())
     }
@@ -158,7 +158,7 @@ impl Ring<'_> {
     fn consume(&mut self, n: usize) -> Result<Consumed, RingError> {
         let corrupt = |cause| RingError::Corrupt { map: self.name.clone().into(), cause };
         let mut consumed = Consumed::default();
-        while consumed.left_of(n).is_some() {
+        while consumed.remaining(n).is_some() {
             let Some(record) = self.records.next().map_err(corrupt)? else { break };
             let flow = (self.on_record)(record);
             self.records.release().map_err(corrupt)?;

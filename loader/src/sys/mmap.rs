@@ -39,11 +39,11 @@ impl FileMapping {
     /// If somebody truncates the file, an access to the lost part raises SIGBUS. Users who may write this file can end the process in
     /// other ways as well.
     pub(crate) fn new_trusted(file: &File, len: u64) -> io::Result<Self> {
-        const WRITTEN_BY_OTHERS: u32 = 0o022;
+        const WRITABLE_BY_OTHERS: u32 = 0o022;
         let meta = file.metadata()?;
         let is_own = meta.uid() == 0 || Some(meta.uid()) == trusted_user();
-        let is_kept = is_own && meta.mode() & WRITTEN_BY_OTHERS == 0;
-        if !meta.is_file() || !is_kept || !LOCAL.contains(&file_system(file)?) {
+        let is_trusted = is_own && meta.mode() & WRITABLE_BY_OTHERS == 0;
+        if !meta.is_file() || !is_trusted || !LOCAL_FILE_SYSTEMS.contains(&file_system(file)?) {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         Self::map_file(file, len)
@@ -55,10 +55,10 @@ impl FileMapping {
         }
         // The maximum length of a slice.
         let len = isize::try_from(len).and_then(usize::try_from).map_err(io::Error::other)?;
-        let (any, fd) = (core::ptr::null_mut(), file.as_raw_fd());
+        let (any_address, fd) = (core::ptr::null_mut(), file.as_raw_fd());
         // SAFETY: the kernel chooses the address, so no other mapping changes. The descriptor is open. The kernel refuses a length
         // of 0.
-        let at = unsafe { libc::mmap(any, len, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
+        let at = unsafe { libc::mmap(any_address, len, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
         match NonNull::new(at) {
             Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at, len }),
             _ => Err(io::Error::last_os_error()),
@@ -83,11 +83,13 @@ impl Drop for FileMapping {
     }
 }
 
+/// The magic number of sysfs (`SYSFS_MAGIC`).
 const SYSFS: u64 = 0x6265_6572;
 
 /// Magic numbers of local file systems, on which this kernel checks owner and mode of every write: ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
-/// bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. Behind other file systems, a server or a process can change files at will.
-const LOCAL: [u64; 11] = [
+/// bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. On network file systems and FUSE, a server or a process can change files
+/// without that check.
+const LOCAL_FILE_SYSTEMS: [u64; 11] = [
     0xef53,
     0x5846_5342,
     0x9123_683e,
@@ -110,20 +112,21 @@ pub(crate) fn file_system(file: &File) -> io::Result<u64> {
     }
     // SAFETY: the call above succeeded, so it filled `stat`.
     let stat = unsafe { stat.assume_init() };
-    u64::try_from(stat.f_type).map_err(io::Error::other)
+    // The type of `f_type` depends on the architecture: `i64`, `i32` or `u32`.
+    u64::try_from(i128::from(stat.f_type)).map_err(io::Error::other)
 }
 
 /// Returns the user of this process. Returns `None` for a set-user-ID program and for the overflow user, which stands for many users.
 fn trusted_user() -> Option<u32> {
     const OVERFLOW: u32 = 65534;
     // SAFETY: the call takes a number and always succeeds.
-    let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
+    let is_set_user_id = unsafe { libc::getauxval(libc::AT_SECURE) };
     // SAFETY: the call takes no arguments and always succeeds.
-    let we = unsafe { libc::geteuid() };
-    (secure == 0 && we != OVERFLOW).then_some(we)
+    let user = unsafe { libc::geteuid() };
+    (is_set_user_id == 0 && user != OVERFLOW).then_some(user)
 }
 
-/// Returns whether a file is `/sys/kernel/btf/vmlinux`, whatever path led to the file.
+/// Returns whether a file is `/sys/kernel/btf/vmlinux`, also if it was opened by another path.
 pub(crate) fn is_vmlinux_btf(file: &File) -> io::Result<bool> {
     if file_system(file)? != SYSFS {
         return Ok(false);
@@ -136,13 +139,13 @@ pub(crate) fn is_vmlinux_btf(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Returns whether a file of sysfs lies in `/sys/kernel/btf`, whatever path led to the file.
+/// Returns whether a file of sysfs lies in `/sys/kernel/btf`, also if it was opened by another path.
 fn is_btf(file: &File) -> io::Result<bool> {
     let path = fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))?;
-    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    let [here, there] =
-        [fs::metadata(folder)?, fs::metadata("/sys/kernel/btf")?].map(|meta| (meta.dev(), meta.ino()));
-    Ok(here == there)
+    let dir = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    let [parent, btf_dir] =
+        [fs::metadata(dir)?, fs::metadata("/sys/kernel/btf")?].map(|meta| (meta.dev(), meta.ino()));
+    Ok(parent == btf_dir)
 }
 
 #[cfg(test)]
@@ -155,7 +158,9 @@ mod tests {
     fn a_file_that_others_may_write_is_not_mapped() {
         let path = std::env::temp_dir().join(format!("core-relo-map-{}", std::process::id()));
         fs::write(&path, b"bytes").unwrap();
-        if !LOCAL.contains(&file_system(&File::open(&path).unwrap()).unwrap()) || trusted_user().is_none() {
+        if !LOCAL_FILE_SYSTEMS.contains(&file_system(&File::open(&path).unwrap()).unwrap())
+            || trusted_user().is_none()
+        {
             fs::remove_file(&path).unwrap();
             return println!("SKIP: nothing in {} would be mapped", std::env::temp_dir().display());
         }
@@ -167,21 +172,21 @@ mod tests {
         let file = File::open(&path).unwrap();
         fs::remove_file(&path).unwrap();
         assert_eq!(mapped, [Some(b"byt".to_vec()), Some(b"byt".to_vec()), None, None]);
-        for no_len in [0, 6, u64::MAX] {
-            assert!(FileMapping::new_trusted(&file, no_len).is_err(), "{no_len}");
+        for invalid_len in [0, 6, u64::MAX] {
+            assert!(FileMapping::new_trusted(&file, invalid_len).is_err(), "{invalid_len}");
         }
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri maps no files")]
-    fn a_regular_file_is_not_taken_for_the_kernels() {
+    fn a_regular_file_is_not_mapped_as_a_file_of_sysfs() {
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(FileMapping::new_sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri maps no files")]
-    fn of_sysfs_only_btf_is_mapped() {
+    fn no_file_of_sysfs_but_btf_is_mapped() {
         for path in ["/sys/kernel/notes", "/sys/kernel/uevent_seqnum"] {
             let Ok(file) = File::open(path) else { continue };
             assert_eq!(

@@ -1,4 +1,4 @@
-//! System calls, each as a safe function. Only this folder contains `unsafe` code.
+//! System calls, each as a safe function. Only this directory contains `unsafe` code.
 //!
 //! The functions make no decisions. Each one checks that the kernel cannot read or write out of bounds, makes the call and returns its
 //! result, or the [`Errno`].

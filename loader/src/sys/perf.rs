@@ -64,7 +64,10 @@ pub enum PerfSample {
 
 /// The properties of a new event.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+#[cfg_attr(
+    feature = "sys",
+    expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")
+)]
 pub struct PerfEventOpen<'a> {
     /// `PERF_TYPE_*`, or a unit's number from `/sys/bus/event_source/devices/*/type`.
     pub kind: u32,
@@ -86,7 +89,7 @@ pub struct PerfEventOpen<'a> {
 
 /// The condition for waking a process that waits for samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the kernel has these")]
+#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "the kernel has these"))]
 pub enum PerfWakeup {
     /// A number of samples.
     Samples(u32),

@@ -232,14 +232,14 @@ mod tests {
     fn only_the_kernels_own_btf_in_sysfs_is_trusted() {
         let path = Path::new("/sys/kernel/btf/vmlinux");
         let Ok(bytes) = fs::read(path) else { return println!("SKIP: no {}", path.display()) };
-        let folder = std::env::temp_dir().join(format!("core-relo-sysfs-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (link, copy) = (folder.join("link"), folder.join("copy"));
+        let dir = std::env::temp_dir().join(format!("core-relo-sysfs-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let (link, copy) = (dir.join("link"), dir.join("copy"));
         symlink(path, &link).unwrap();
         fs::write(&copy, &bytes).unwrap();
         let is_trusted = |path: &Path| BtfFile::open(path).map(|file| file.is_from_sysfs);
         let found = [path, &link, &copy].map(is_trusted);
-        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
         assert_eq!(found, [Ok(true), Ok(true), Ok(false)]);
         let modules = fs::read_dir("/sys/kernel/btf").unwrap().map(|entry| entry.unwrap().path());
         for module in modules.filter(|module| module != path).take(3) {

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder with the BTF of the kernel and its modules.
+/// The directory with the BTF of the kernel and its modules.
 const SYSFS: &str = "sys/kernel/btf";
 
 /// Paths of vmlinux images in libbpf's order (`btf__load_vmlinux_btf`). `%r` stands for the release.
@@ -76,14 +76,14 @@ pub(super) fn kernel_below(root: &Path, release: &str) -> Result<BtfFile, Target
 }
 
 pub(super) fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError> {
-    let folder = root.join(SYSFS);
-    let entries = match fs::read_dir(&folder) {
+    let dir = root.join(SYSFS);
+    let entries = match fs::read_dir(&dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(|e| io_error(&folder, &e))?,
+        other => other.map_err(|e| io_error(&dir, &e))?,
     };
     let mut modules = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|e| io_error(&folder, &e))?;
+        let entry = entry.map_err(|e| io_error(&dir, &e))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name != "vmlinux" {
             modules.push(ModuleFile { name, path: entry.path() });

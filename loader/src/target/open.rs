@@ -1,4 +1,4 @@
-//! Opens regular files. Folders, devices, pipes and files that the kernel generates on read are errors.
+//! Opens regular files. Directories, devices, pipes and files that the kernel generates on read are errors.
 
 use crate::sys;
 use core_relo_object::target::TargetError;

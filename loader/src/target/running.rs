@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn the_running_kernels_types_are_shared_while_they_are_held() {
         let first = running_kernel_btf();
-        let Ok(main) = first.main() else { return println!("SKIP: this kernel has no BTF") };
-        assert!(Arc::ptr_eq(main, running_kernel_btf().main().unwrap()));
+        let Ok(vmlinux) = first.vmlinux() else { return println!("SKIP: this kernel has no BTF") };
+        assert!(Arc::ptr_eq(vmlinux, running_kernel_btf().vmlinux().unwrap()));
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
         assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());

@@ -1,4 +1,4 @@
-//! Target BTF from bytes, files and a temporary folder that stands for the root.
+//! Target BTF from bytes, files and a temporary directory that stands for the root.
 
 use super::*;
 use alloc::sync::Arc;
@@ -51,7 +51,7 @@ fn a_module_is_split_from_the_kernel_or_from_its_own_base() {
     assert_eq!(alone.size_of(alone.find(b"holder", Kind::Struct).unwrap().id()), Ok(ByteSize(16)));
 }
 
-/// A temporary folder that is removed with this value.
+/// A temporary directory that is removed with this value.
 struct Root(PathBuf);
 
 impl Root {
@@ -107,7 +107,10 @@ fn modules_are_listed_by_name_and_read_on_demand() {
     let missing = BtfFile::open(root.0.join("nowhere")).unwrap_err();
     let kind = std::io::ErrorKind::NotFound;
     assert_eq!(missing, TargetError::Io { path: root.0.join("nowhere"), kind, errno: Some(libc::ENOENT) });
-    assert!(matches!(BtfFile::open(&root.0), Err(TargetError::NotAFile { .. })), "a folder cannot be read");
+    assert!(
+        matches!(BtfFile::open(&root.0), Err(TargetError::NotAFile { .. })),
+        "a directory cannot be read"
+    );
 }
 
 #[test]

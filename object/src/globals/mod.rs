@@ -2,7 +2,7 @@
 
 mod declared_types;
 mod error;
-mod initial_values;
+mod name_index;
 mod object_types;
 mod path;
 mod resize;
@@ -11,10 +11,11 @@ mod type_check;
 mod variable;
 
 pub use error::GlobalError;
-pub use initial_values::InitialValues;
+pub(crate) use name_index::GlobalIndex;
 pub use object_types::ObjectTypes;
 pub use path::find_global;
-pub(crate) use resize::resize_arrays;
+pub(crate) use path::find_path;
+pub(crate) use resize::{resize_array, resize_arrays};
 pub use rust_type::{Element, RustType, Shape};
 pub use type_check::{check_size, check_type, check_value};
 pub(crate) use variable::collect;

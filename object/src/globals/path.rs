@@ -12,16 +12,26 @@ use std::collections::HashSet;
 /// Finds a variable by name or by `section/name`, since sections may each have a static variable of the same name. `.member` and
 /// `[index]` after the name select a part of the variable.
 pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Result<Global, GlobalError> {
-    if let Some(whole) = exact(globals, name)? {
-        return Ok(whole.clone());
+    find_path(globals, btf, name, |name| Ok(exact(globals, name)?.cloned()))
+}
+
+/// Finds a variable or a part of a variable, as [`find_global`]. `find_whole` finds a variable by name or by `section/name`.
+pub(crate) fn find_path(
+    globals: &[Global],
+    btf: Option<&Btf<'_>>,
+    name: &str,
+    find_whole: impl Fn(&str) -> Result<Option<Global>, GlobalError>,
+) -> Result<Global, GlobalError> {
+    if let Some(whole) = find_whole(name)? {
+        return Ok(whole);
     }
     // Names of variables and sections may contain dots. The longest match is used.
     for (end, _) in name.rmatch_indices(['.', '[']) {
         let Some((base, path)) = name.split_at_checked(end) else { continue };
-        if let Some(whole) = exact(globals, base)? {
+        if let Some(whole) = find_whole(base)? {
             let no_such_part =
                 |what: String| GlobalError::NoSuchPart { name: name.into(), what: what.into() };
-            return part(btf, whole, path).map_err(no_such_part);
+            return part(btf, &whole, path).map_err(no_such_part);
         }
     }
     Err(GlobalError::NotFound {
@@ -35,11 +45,15 @@ fn exact<'g>(globals: &'g [Global], name: &str) -> Result<Option<&'g Global>, Gl
     let is_match = |g: &&Global| g.name == name || section_and_name == Some((&*g.section, &*g.name));
     let mut matches = globals.iter().filter(is_match);
     match (matches.next(), matches.next()) {
-        (Some(first), Some(second)) => Err(GlobalError::Ambiguous {
-            name: name.into(),
-            sections: [(*first.section).into(), (*second.section).into()],
-        }),
+        (Some(first), Some(second)) => Err(ambiguous(name, first, second)),
         (first, _) => Ok(first),
+    }
+}
+
+pub(super) fn ambiguous(name: &str, first: &Global, second: &Global) -> GlobalError {
+    GlobalError::Ambiguous {
+        name: name.into(),
+        sections: [(*first.section).into(), (*second.section).into()],
     }
 }
 

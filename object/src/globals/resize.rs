@@ -23,15 +23,25 @@ pub(crate) fn resize_arrays(
     }
     for global in &mut globals {
         let Some((size, offset)) = last.get(&global.section) else { continue };
-        let element = global.stripped(btf).and_then(|t| btf?.size_of(t.array()?.element).ok());
-        let element = element.and_then(|size| usize::try_from(size.0).ok());
-        let available = usize::try_from(*size).ok().and_then(|size| size.checked_sub(global.offset));
-        if let (Some(element @ 1..), Some(available)) = (element, available)
-            && global.offset == *offset
-            && available.is_multiple_of(element)
-        {
-            global.size = available;
-        }
+        resize_array(global, btf, *size, *offset);
     }
     globals
+}
+
+/// Resizes a variable of a section of the new size `section_size`, if the variable is an array at the end of the section.
+pub(crate) fn resize_array(
+    global: &mut Global,
+    btf: Option<&Btf<'_>>,
+    section_size: u32,
+    last_offset: usize,
+) {
+    let element = global.stripped(btf).and_then(|t| btf?.size_of(t.array()?.element).ok());
+    let element = element.and_then(|size| usize::try_from(size.0).ok());
+    let available = usize::try_from(section_size).ok().and_then(|size| size.checked_sub(global.offset));
+    if let (Some(element @ 1..), Some(available)) = (element, available)
+        && global.offset == last_offset
+        && available.is_multiple_of(element)
+    {
+        global.size = available;
+    }
 }

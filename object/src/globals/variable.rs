@@ -99,7 +99,7 @@ impl Global {
     }
 
     /// Returns the type without qualifiers and typedefs; `None` if the type is unknown or cannot be followed.
-    pub(super) fn stripped<'b>(&self, btf: Option<&'b Btf<'_>>) -> Option<Type<'b>> {
+    pub(crate) fn stripped<'b>(&self, btf: Option<&'b Btf<'_>>) -> Option<Type<'b>> {
         btf?.strip(self.ty?).ok()
     }
 }

@@ -51,11 +51,11 @@ impl<const WORDS: usize> InfoTable<WORDS> {
     }
 
     /// Returns the records of `len` instructions of a section (libbpf: `adjust_prog_btf_ext_info`).
-    pub(crate) fn within(&self, section: &[u8], start: u32, len: u32) -> &[(u32, [u32; WORDS])] {
+    pub(crate) fn in_range(&self, section: &[u8], start: u32, len: u32) -> &[(u32, [u32; WORDS])] {
         let records = self.0.get(section).map_or(&[][..], Vec::as_slice);
         let (_, records) = records.split_at(records.partition_point(|(insn, _)| *insn < start));
-        let is_within = |(insn, _): &(u32, _)| insn.checked_sub(start).is_some_and(|within| within < len);
-        let (records, _) = records.split_at(records.partition_point(is_within));
+        let is_in_range = |(insn, _): &(u32, _)| insn.checked_sub(start).is_some_and(|index| index < len);
+        let (records, _) = records.split_at(records.partition_point(is_in_range));
         records
     }
 }

@@ -14,10 +14,13 @@ pub(crate) mod refs;
 mod tests;
 
 pub use error::LinkError;
+pub use externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry};
+pub use maps::{MapEntry, MapSource, StructOps};
+pub use refs::RefTarget;
 
 use crate::{
     elf::text,
-    index::{ProgramIndex, SectionIndex, to_usize},
+    index::{MapIndex, ProgramIndex, SectionIndex, to_usize},
     internal::{InternalError, Invariant as _},
     limits,
     object::{
@@ -30,18 +33,17 @@ use core_relo::{
     insn::{INSN_BYTES, Insn, LD_IMM64},
 };
 use exception::ExceptionCallbacks;
-use externs::ExternEntry;
 use info::InfoTable;
 use maps::MapTable;
-use refs::{RefTable, RefTarget};
+use refs::RefTable;
 use std::collections::HashMap;
 
-/// `BPF_PSEUDO_FUNC`, of a 64-bit load.
+/// The source register of a 64-bit load of a function's address (kernel: `BPF_PSEUDO_FUNC`).
 const PSEUDO_FUNC: u8 = 4;
 
 /// A linker of an object's programs, with the tables that all programs share.
 #[derive(Debug)]
-pub(crate) struct ProgramLinker<'o, 'd> {
+pub struct ProgramLinker<'o, 'd> {
     object: &'o Object<'d>,
     pub(crate) externs: Vec<ExternEntry<'d>>,
     pub(crate) maps: MapTable<'o, 'd>,
@@ -53,17 +55,18 @@ pub(crate) struct ProgramLinker<'o, 'd> {
 
 /// A program with its subprograms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LinkedProgram {
+#[non_exhaustive]
+pub struct LinkedProgram {
     /// The instructions.
-    pub(crate) insns: Vec<Insn>,
+    pub insns: Vec<Insn>,
     /// The unresolved references, by instruction.
-    pub(crate) refs: Vec<(u32, RefTarget)>,
+    pub refs: Vec<(u32, RefTarget)>,
     /// The `func_info` records: instruction, type.
-    pub(crate) func_info: Vec<[u32; 2]>,
+    pub func_info: Vec<[u32; 2]>,
     /// The `line_info` records: instruction, file, text, position.
-    pub(crate) line_info: Vec<[u32; 4]>,
+    pub line_info: Vec<[u32; 4]>,
     /// The functions that the instructions are copied from, in order.
-    pub(crate) functions: Vec<FunctionCopy>,
+    pub functions: Vec<FunctionCopy>,
 }
 
 /// A function's copy in a linked program.
@@ -78,7 +81,7 @@ pub struct FunctionCopy {
 
 impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`.
-    pub(crate) fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
+    pub fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
         if let Some(p) = object.programs().iter().find(|p| !p.is_subprogram && p.linkage == Linkage::Static) {
             return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name()) });
         }
@@ -95,20 +98,20 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Links a program (libbpf: `bpf_object__relocate_calls`, `bpf_prog_assign_exc_cb`).
     ///
-    /// `code` holds the bytes of each code section after CO-RE relocation. `has_callbacks` is whether the kernel supports exception
-    /// callbacks.
-    pub(crate) fn link(
+    /// `code` holds the bytes of each code section after CO-RE relocation. `supports_callbacks` tells whether the kernel has
+    /// exception callbacks.
+    pub fn link(
         &self,
         code: &[impl AsRef<[u8]>],
         program: ProgramIndex,
-        has_callbacks: bool,
+        supports_callbacks: bool,
     ) -> Result<LinkedProgram, LinkError> {
         let main = self.function(program)?;
         let mut state =
             LinkState { linker: self, code, main, out: LinkedProgram::default(), starts: HashMap::new() };
         state.append(program)?;
         state.append_callees(program)?;
-        if has_callbacks
+        if supports_callbacks
             && let Some(callback) = self.callbacks.find(self.object, main)?
             && !state.starts.contains_key(&callback)
         {
@@ -117,6 +120,21 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         }
         state.copy_records()?;
         Ok(state.out)
+    }
+
+    /// Returns the externs, configuration values first.
+    pub fn externs(&self) -> &[ExternEntry<'d>] {
+        &self.externs
+    }
+
+    /// Returns the maps in libbpf's order.
+    pub fn maps(&self) -> &[MapEntry<'o, 'd>] {
+        &self.maps.entries
+    }
+
+    /// Returns the map of configuration values, if the object has one.
+    pub fn kconfig_map(&self) -> Option<MapIndex> {
+        self.maps.kconfig
     }
 
     fn function(&self, function: ProgramIndex) -> Result<&'o Program<'d>, InternalError> {
@@ -153,9 +171,9 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
         let mut pending: Vec<ProgramIndex> = selected.map(|(function, _)| function).collect();
         // Linking refuses more instructions than this.
-        let of_programs = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
-        let mut insns_left =
-            of_programs.map_or(limits::OBJECT_INSNS, |of_programs| of_programs.min(limits::OBJECT_INSNS));
+        let program_limit = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
+        let mut insns_left = program_limit
+            .map_or(limits::OBJECT_INSNS, |program_limit| program_limit.min(limits::OBJECT_INSNS));
         while let Some(function) = pending.pop() {
             let p = self.function(function)?;
             let Some(rest) = insns_left.checked_sub(to_usize(p.insn_count())) else { break };
@@ -163,9 +181,9 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             let section = self.section_code(&code, p.section_index)?;
             let insns =
                 section.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
-            for (raw, within) in insns.zip(0..) {
+            for (raw, insn_index) in insns.zip(0..) {
                 let Some(raw) = raw.first_chunk() else { continue };
-                let target = self.target(p, within, Insn::decode(self.object.endian(), *raw));
+                let target = self.target(p, insn_index, Insn::decode(self.object.endian(), *raw));
                 let Some(callee) = target.and_then(|target| self.function_at(target)) else { continue };
                 if reached.get_mut(callee.0).is_some_and(|is_reached| !core::mem::replace(is_reached, true)) {
                     pending.push(callee);
@@ -182,8 +200,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     }
 
     /// Returns the section and index of the instruction that an instruction calls, or whose address it loads.
-    fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
-        let position = (p.section_index, p.start().0.checked_add(within)?);
+    fn target(&self, p: &Program<'_>, insn_index: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
+        let position = (p.section_index, p.start().0.checked_add(insn_index)?);
         match self.refs.find(position.0, position.1) {
             None => call_target(insn, position, None),
             Some(RefTarget::Function { section, offset }) => {
@@ -238,8 +256,8 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         }
         self.out.functions.push(FunctionCopy { start, function });
         self.starts.insert(function, start);
-        for (insn, target) in self.linker.refs.within(p.section_index, p.start().0, p.insn_count()) {
-            let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(start));
+        for (insn, target) in self.linker.refs.in_range(p.section_index, p.start().0, p.insn_count()) {
+            let moved = insn.checked_sub(p.start().0).and_then(|index| index.checked_add(start));
             let moved = moved.invariant("a function's references lie within the function")?;
             self.out.refs.push((moved, *target));
         }
@@ -252,13 +270,13 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         while let Some((function, next)) = stack.pop() {
             let p = *self.linker.function(function)?;
             let start = self.copy_start(function)?;
-            for within in next..p.insn_count() {
+            for local_index in next..p.insn_count() {
                 // `append` checked that the function's end is within the limit.
                 let insn_index =
-                    start.checked_add(within).invariant("a copy ends within the program's limit")?;
+                    start.checked_add(local_index).invariant("a copy ends within the program's limit")?;
                 let insn = self.out.insns.get(to_usize(insn_index)).copied();
                 let insn = insn.invariant("an appended function is copied whole")?;
-                let Some(callee) = self.callee(&p, within, insn)? else { continue };
+                let Some(callee) = self.callee(&p, local_index, insn)? else { continue };
                 let known = self.starts.get(&callee).copied();
                 if known.is_none() {
                     self.append(callee)?;
@@ -271,8 +289,9 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                     insn.src = PSEUDO_FUNC;
                 }
                 if known.is_none() {
-                    let next =
-                        within.checked_add(1).invariant("an instruction's index is less than a `u32`")?;
+                    let next = local_index
+                        .checked_add(1)
+                        .invariant("an instruction's index is less than a `u32`")?;
                     stack.push((function, next));
                     stack.push((callee, 0));
                     break;
@@ -288,14 +307,19 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
     }
 
     /// Returns the function that an instruction calls, or whose address it loads.
-    fn callee(&self, p: &Program<'_>, within: u32, insn: Insn) -> Result<Option<ProgramIndex>, LinkError> {
-        let Some((to, target)) = self.linker.target(p, within, insn) else { return Ok(None) };
-        if let Some(callee) = self.linker.function_at((to, target)) {
+    fn callee(
+        &self,
+        p: &Program<'_>,
+        insn_index: u32,
+        insn: Insn,
+    ) -> Result<Option<ProgramIndex>, LinkError> {
+        let Some((section_index, target)) = self.linker.target(p, insn_index, insn) else { return Ok(None) };
+        if let Some(callee) = self.linker.function_at((section_index, target)) {
             return Ok(Some(callee));
         }
-        let insn = p.start().0.checked_add(within).invariant("a function lies within its section")?;
+        let insn = p.start().0.checked_add(insn_index).invariant("a function lies within its section")?;
         let (program, section) = (text(self.main.name()), text(p.section));
-        Err(LinkError::Call { program, section, insn, to: self.linker.section_name(to)?, target })
+        Err(LinkError::Call { program, section, insn, to: self.linker.section_name(section_index)?, target })
     }
 
     /// Copies the `func_info` and `line_info` records of the copied functions (libbpf: `reloc_prog_func_and_line_info`).
@@ -306,7 +330,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         for (n, copy) in self.out.functions.iter().enumerate() {
             let p = linker.function(copy.function)?;
             let moved = |insn: u32| {
-                let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(copy.start));
+                let moved = insn.checked_sub(p.start().0).and_then(|index| index.checked_add(copy.start));
                 moved.invariant("a function's records lie within the function")
             };
             let missing = |what| LinkError::MissingInfo {
@@ -314,7 +338,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                 function: text(p.name()),
                 what,
             };
-            let func_info = linker.func_info.within(p.section, p.start().0, p.insn_count());
+            let func_info = linker.func_info.in_range(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.func_info.is_empty() {
                 if n > 0 && func_info.is_empty() {
                     return Err(missing("func_info"));
@@ -323,7 +347,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                     self.out.func_info.push([moved(*insn)?, *ty]);
                 }
             }
-            let line_info = linker.line_info.within(p.section, p.start().0, p.insn_count());
+            let line_info = linker.line_info.in_range(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.line_info.is_empty() {
                 if n > 0 && line_info.is_empty() {
                     return Err(missing("line_info"));

@@ -14,18 +14,34 @@ use std::collections::{HashMap, HashSet};
 
 /// The target of an instruction's reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RefTarget {
+#[non_exhaustive]
+pub enum RefTarget {
     /// A map.
     Map(MapIndex),
     /// A position in a map's value: the symbol's offset, to which the instruction's immediate is added.
-    Data { map: MapIndex, offset: u64 },
+    Data {
+        /// The map.
+        map: MapIndex,
+        /// The offset in bytes.
+        offset: u64,
+    },
     /// An extern.
     Extern(ExternIndex),
     /// A function that is called or whose address is loaded: the symbol's section, and its offset in bytes, to which the
     /// instruction's immediate is added.
-    Function { section: SectionIndex, offset: u64 },
+    Function {
+        /// The section.
+        section: SectionIndex,
+        /// The offset in bytes.
+        offset: u64,
+    },
     /// A jump table in `.jumptables`.
-    JumpTable { offset: u64, size: u64 },
+    JumpTable {
+        /// The offset in the section, in bytes.
+        offset: u64,
+        /// The size in bytes.
+        size: u64,
+    },
 }
 
 /// The references of all code sections.
@@ -102,7 +118,7 @@ impl RefTable {
     }
 
     /// Returns the references of `len` instructions of a section.
-    pub(crate) fn within(
+    pub(crate) fn in_range(
         &self,
         section: SectionIndex,
         start: u32,
@@ -110,9 +126,9 @@ impl RefTable {
     ) -> impl Iterator<Item = &(u32, RefTarget)> {
         let refs = self.by_section.get(&section).map_or(&[][..], Vec::as_slice);
         let first = refs.partition_point(|(n, _)| *n < start);
-        let is_within =
-            move |(n, _): &&(u32, RefTarget)| n.checked_sub(start).is_some_and(|within| within < len);
-        refs.iter().skip(first).take_while(is_within)
+        let is_in_range =
+            move |(n, _): &&(u32, RefTarget)| n.checked_sub(start).is_some_and(|index| index < len);
+        refs.iter().skip(first).take_while(is_in_range)
     }
 }
 

@@ -7,6 +7,7 @@ mod btf;
 mod display;
 mod error;
 mod externs;
+mod initial_values;
 mod maps;
 mod plan;
 mod planner;
@@ -23,6 +24,7 @@ mod usdt;
 pub use crate::{globals::Global, link::FunctionCopy};
 pub use error::{LoadPlanError, Refusal};
 pub use externs::ModulePlan;
+pub use initial_values::InitialValues;
 pub use maps::{MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use plan::{LoadPlan, SkippedProgram};
 pub use programs::{

@@ -49,13 +49,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the settings of a program. Planning refuses the name of a program that the object does not have.
-    pub fn program(&mut self, name: &str) -> &mut ProgramSettings {
+    /// Returns the settings of a program, at first the defaults. Planning refuses the name of a program that the object does not have.
+    pub fn program_mut(&mut self, name: &str) -> &mut ProgramSettings {
         self.programs.entry(name.to_owned()).or_default()
     }
 
-    /// Returns the settings of a map. The name of a data map is its section's name, such as `.rodata`.
-    pub fn map(&mut self, name: &str) -> &mut MapSettings {
+    /// Returns the settings of a map, at first the defaults. The name of a data map is its section's name, such as `.rodata`.
+    pub fn map_mut(&mut self, name: &str) -> &mut MapSettings {
         self.maps.entry(name.to_owned()).or_default()
     }
 
@@ -65,10 +65,10 @@ impl Settings {
         for program in object.programs().iter().filter(|p| !p.is_subprogram) {
             let name = key(program.name());
             let is_selected = selected.contains(name.as_str());
-            self.program(&name).autoload = Some(is_selected);
+            self.program_mut(&name).autoload = Some(is_selected);
         }
         for name in selected {
-            self.program(name).autoload = Some(true);
+            self.program_mut(name).autoload = Some(true);
         }
     }
 }

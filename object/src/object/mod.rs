@@ -191,7 +191,7 @@ impl<'d> Object<'d> {
                 _ => return Err(length),
             }
         }
-        rewrite::check_separate(&self.elf, self.bytes, &changed)?;
+        rewrite::check_no_overlap(&self.elf, self.bytes, &changed)?;
         Ok(copy)
     }
 }

@@ -15,8 +15,8 @@ const E_SHOFF: usize = 0x28;
 /// A byte range of the file, with the section in it; `None` for headers.
 type Part<'e, 'd> = (Range<usize>, Option<&'e Section<'d>>);
 
-/// Refuses changed sections that share bytes with another section or with headers.
-pub(super) fn check_separate(
+/// Returns an error for changed sections that share bytes with another section or with headers.
+pub(super) fn check_no_overlap(
     elf: &Elf<'_>,
     file: &[u8],
     changed: &BTreeSet<SectionIndex>,

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// An error in linking objects.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum LinkError {
+pub enum StaticLinkError {
     /// A broken invariant of this crate.
     #[error(transparent)]
     Internal(#[from] InternalError),
@@ -139,7 +139,7 @@ pub enum LinkError {
     },
 }
 
-impl LinkError {
+impl StaticLinkError {
     /// Returns the file with the error, if the error is in one file.
     pub fn file(&self) -> Option<&str> {
         match self {
@@ -200,7 +200,7 @@ pub enum SectionError {
     #[error("the section overlaps other sections")]
     Overlap,
     /// A property differs from the section of the same name in an earlier file.
-    #[error("{property} {found:#x}, expected {expected:#x} as in the files before")]
+    #[error("{property} {found:#x}, expected {expected:#x} as in earlier files")]
     Property {
         /// `type`, `flags` or `entry size`.
         property: &'static str,
@@ -210,7 +210,7 @@ pub enum SectionError {
         found: u64,
     },
     /// The contents of `license` or `version` differ from an earlier file.
-    #[error("the contents differ from the files before, expected the same in all files")]
+    #[error("the contents differ from earlier files, expected the same in all files")]
     Contents,
     /// The section of the linked object would exceed [`limits::LINK_SECTION`](crate::limits::LINK_SECTION), or the padding
     /// [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
@@ -226,7 +226,7 @@ pub enum SectionError {
     #[error(".BTF.ext names the section, which does not exist")]
     NotFound,
     /// The size of `.BTF.ext` records differs from an earlier file.
-    #[error(".BTF.ext records of {found} bytes, expected {expected} as in the files before")]
+    #[error(".BTF.ext records of {found} bytes, expected {expected} as in earlier files")]
     RecordSize {
         /// The size in the earlier file.
         expected: u32,

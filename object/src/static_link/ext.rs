@@ -1,7 +1,7 @@
 //! Merges `.BTF.ext`: appends the records of each section, with their new offsets, types and names.
 
 use super::{
-    error::{LinkError, SectionError},
+    error::{SectionError, StaticLinkError},
     input::Input,
     output_object::OutputObject,
     type_map::TypeMap,
@@ -45,7 +45,7 @@ struct Group<'d> {
 
 impl OutputObject<'_> {
     /// Adds the records of an input (libbpf: `linker_append_btf_ext`).
-    pub(super) fn add_ext(&mut self, input: &Input<'_>, type_map: &TypeMap) -> Result<(), LinkError> {
+    pub(super) fn add_ext(&mut self, input: &Input<'_>, type_map: &TypeMap) -> Result<(), StaticLinkError> {
         let (Some(btf), Some(ext)) = (&input.btf, &input.ext) else { return Ok(()) };
         let mut importer = Importer::new(btf);
         for part in ExtPart::ALL {
@@ -64,7 +64,7 @@ impl OutputObject<'_> {
         part: ExtPart,
         group: &Group<'_>,
         type_map: &TypeMap,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         let not_found = |name| input.section_error(name, SectionError::NotFound);
         let name = btf.name(group.section).ok_or_else(|| not_found(b""))?.as_bytes();
         let section = input.find(name).ok_or_else(|| not_found(name))?;
@@ -106,7 +106,7 @@ impl OutputObject<'_> {
         &self,
         merged: &Btf<'_>,
         dedup: &mut DedupResult,
-    ) -> Result<Option<Vec<u8>>, LinkError> {
+    ) -> Result<Option<Vec<u8>>, StaticLinkError> {
         let mut importer = Importer::new(merged);
         let mut ext = ExtBuilder::new(self.endian);
         for part in ExtPart::ALL {
@@ -117,7 +117,7 @@ impl OutputObject<'_> {
                 let expected = *expected.get_or_insert(record_size);
                 if expected != record_size {
                     let section = text(&section.name);
-                    return Err(LinkError::RecordSize { section, expected, found: record_size });
+                    return Err(StaticLinkError::RecordSize { section, expected, found: record_size });
                 }
                 let name = dedup.builder().string_bytes(&section.name);
                 let mut bytes = records.bytes.clone();
@@ -129,7 +129,7 @@ impl OutputObject<'_> {
                             RecordWord::Type => dedup.id(TypeId(old)).invariant("a merged type exists")?.0,
                             RecordWord::Name => {
                                 let copied = importer.copy_name(dedup.builder(), StrOffset(old));
-                                copied.map_err(|cause| LinkError::Dedup(cause.into()))?.0
+                                copied.map_err(|cause| StaticLinkError::Dedup(cause.into()))?.0
                             }
                         };
                         write_word(self.endian, record, *at, new)?;

@@ -1,4 +1,4 @@
-//! The symbols that inputs share, by name.
+//! The global symbols of all inputs, by name.
 
 use super::index::{GlobalIndex, InputIndex, OutputSectionIndex, OutputSymbolIndex, Table, VariableIndex};
 use crate::internal::InternalError;

@@ -1,7 +1,7 @@
 //! An object to link, with the checks of libbpf's `linker_load_obj_file` and `linker_sanity_check_elf`.
 
 use super::{
-    error::{LinkError, SectionError, SymbolError, TypeError},
+    error::{SectionError, StaticLinkError, SymbolError, TypeError},
     index::{InputSectionIndex, OutputSectionIndex, Table},
     input_symbol::{InputSymbol, read_symbols},
     strings::exceeds_name_limit,
@@ -76,9 +76,9 @@ impl InputSection<'_> {
 
 impl<'d> Input<'d> {
     /// Parses and checks an object. Errors name the object `file`.
-    pub(super) fn parse(file: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
+    pub(super) fn parse(file: &str, bytes: &'d [u8]) -> Result<Self, StaticLinkError> {
         let file: Text = text(file.as_bytes());
-        let object_error = |cause| LinkError::Object { file: file.clone(), cause };
+        let object_error = |cause| StaticLinkError::Object { file: file.clone(), cause };
         let elf = Elf::parse(bytes).map_err(|cause| object_error(cause.into()))?;
         match (elf.class, elf.machine, elf.file_type) {
             (Class::Elf32, ..) => return Err(object_error(ObjectError::Elf32)),
@@ -135,25 +135,25 @@ impl<'d> Input<'d> {
     }
 
     /// Returns an error of a section.
-    pub(super) fn section_error(&self, section: &[u8], cause: SectionError) -> LinkError {
-        LinkError::Section { file: self.file.clone(), section: text(section), cause }
+    pub(super) fn section_error(&self, section: &[u8], cause: SectionError) -> StaticLinkError {
+        StaticLinkError::Section { file: self.file.clone(), section: text(section), cause }
     }
 
     /// Returns an error of a symbol.
-    pub(super) fn symbol_error(&self, symbol: &[u8], cause: SymbolError) -> LinkError {
-        LinkError::Symbol { file: self.file.clone(), symbol: text(symbol), cause }
+    pub(super) fn symbol_error(&self, symbol: &[u8], cause: SymbolError) -> StaticLinkError {
+        StaticLinkError::Symbol { file: self.file.clone(), symbol: text(symbol), cause }
     }
 
     /// Returns an error of the BTF.
-    pub(super) fn type_error(&self, cause: TypeError) -> LinkError {
-        LinkError::Types { file: self.file.clone(), cause }
+    pub(super) fn type_error(&self, cause: TypeError) -> StaticLinkError {
+        StaticLinkError::Types { file: self.file.clone(), cause }
     }
 
-    fn object_error(&self, cause: ObjectError) -> LinkError {
-        LinkError::Object { file: self.file.clone(), cause }
+    fn object_error(&self, cause: ObjectError) -> StaticLinkError {
+        StaticLinkError::Object { file: self.file.clone(), cause }
     }
 
-    fn add_section(&mut self, section: &Section<'d>, bytes_left: &mut usize) -> Result<(), LinkError> {
+    fn add_section(&mut self, section: &Section<'d>, bytes_left: &mut usize) -> Result<(), StaticLinkError> {
         let error = |cause| self.section_error(section.name, cause);
         let mut is_ignored = section.is_null() || is_ignored(section);
         if !is_ignored {
@@ -178,12 +178,12 @@ impl<'d> Input<'d> {
         name: &[u8],
         elf: Option<Section<'d>>,
         is_ignored: bool,
-    ) -> Result<InputSectionIndex, LinkError> {
+    ) -> Result<InputSectionIndex, StaticLinkError> {
         let name_bytes = self.name_bytes.checked_add(name.len());
         self.name_bytes = name_bytes.invariant("the section names stay within their limit")?;
         let input_bytes = super::strings::byte_count(self.len)?;
         if exceeds_name_limit(self.name_bytes, input_bytes)? {
-            return Err(LinkError::TooManySectionNames { file: self.file.clone() });
+            return Err(StaticLinkError::TooManySectionNames { file: self.file.clone() });
         }
         let is_null = elf.is_some_and(|section| section.is_null());
         let section = InputSection { name: name.into(), elf, is_ignored, placement: None, datasec: None };
@@ -194,7 +194,7 @@ impl<'d> Input<'d> {
         Ok(index)
     }
 
-    fn parse_btf(&mut self, section: &Section<'d>) -> Result<(), LinkError> {
+    fn parse_btf(&mut self, section: &Section<'d>) -> Result<(), StaticLinkError> {
         if self.btf.is_some() {
             return Err(self.section_error(section.name, SectionError::Duplicate));
         }
@@ -207,7 +207,7 @@ impl<'d> Input<'d> {
         Ok(())
     }
 
-    fn parse_ext(&mut self, section: &Section<'d>) -> Result<(), LinkError> {
+    fn parse_ext(&mut self, section: &Section<'d>) -> Result<(), StaticLinkError> {
         if self.ext.is_some() {
             return Err(self.section_error(section.name, SectionError::Duplicate));
         }
@@ -222,7 +222,7 @@ impl<'d> Input<'d> {
     /// Assigns each DATASEC to its section, and finds the offsets of global variables (libbpf: `linker_fixup_btf`).
     ///
     /// A DATASEC without an ELF section gets a section that exists in the BTF only.
-    fn add_datasecs(&mut self) -> Result<(), LinkError> {
+    fn add_datasecs(&mut self) -> Result<(), StaticLinkError> {
         let Some(btf) = self.btf.take() else { return Ok(()) };
         let is_too_long = |ty: &Type<'_>| ty.name().as_bytes().len() >= limits::NAME_BYTES;
         if let Some(ty) = btf.types().filter(|ty| is_looked_up(*ty)).find(is_too_long) {

@@ -1,6 +1,6 @@
 //! The symbols of an object to link.
 
-use super::error::{LinkError, SymbolError};
+use super::error::{StaticLinkError, SymbolError};
 use crate::{
     elf::{Elf, text},
     object::{
@@ -67,10 +67,10 @@ pub(super) fn read_symbols<'d>(
     file: &str,
     elf: &Elf<'d>,
     table: &Symbols<'d>,
-) -> Result<Vec<InputSymbol<'d>>, LinkError> {
+) -> Result<Vec<InputSymbol<'d>>, StaticLinkError> {
     let mut symbols = Vec::with_capacity(table.raw().len());
     for (raw, resolved) in table.raw().iter().zip(table.iter()) {
-        let resolved = resolved.map_err(|cause| LinkError::Object { file: file.into(), cause })?;
+        let resolved = resolved.map_err(|cause| StaticLinkError::Object { file: file.into(), cause })?;
         let symbol = InputSymbol {
             name: resolved.name,
             kind: raw.st_type().0,
@@ -85,7 +85,7 @@ pub(super) fn read_symbols<'d>(
             // The name of a section symbol is usually the section's.
             let section = section_of(elf, &resolved).filter(|_| symbol.name.is_empty());
             let name = section.map_or(symbol.name, |section| section.name);
-            LinkError::Symbol { file: file.into(), symbol: text(name), cause }
+            StaticLinkError::Symbol { file: file.into(), symbol: text(name), cause }
         })?;
         symbols.push(symbol);
     }

@@ -1,6 +1,6 @@
 //! The linker's interface: objects in, one object out.
 
-use super::{error::LinkError, input::Input, output_object::OutputObject};
+use super::{error::StaticLinkError, input::Input, output_object::OutputObject};
 
 /// A linker of objects: [`add`](Self::add) each object, then [`finish`](Self::finish).
 ///
@@ -20,7 +20,7 @@ impl<'d> Linker<'d> {
     /// Adds an object, which errors call `name` (libbpf: `bpf_linker__add_buf`).
     ///
     /// Returns errors of the object, and conflicts with the objects before it.
-    pub fn add(self, name: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
+    pub fn add(self, name: &str, bytes: &'d [u8]) -> Result<Self, StaticLinkError> {
         let input = Input::parse(name, bytes)?;
         let mut output = match self.output {
             Some(output) => output,
@@ -31,7 +31,7 @@ impl<'d> Linker<'d> {
     }
 
     /// Returns the linked object (libbpf: `bpf_linker__finalize`). Externs without a definition stay externs.
-    pub fn finish(self) -> Result<Vec<u8>, LinkError> {
-        self.output.ok_or(LinkError::NoObjects)?.finish()
+    pub fn finish(self) -> Result<Vec<u8>, StaticLinkError> {
+        self.output.ok_or(StaticLinkError::NoObjects)?.finish()
     }
 }

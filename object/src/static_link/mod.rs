@@ -8,12 +8,12 @@
 //! byte, except for the differences in docs/libbpf-differences.md.
 //!
 //! ```
-//! use core_relo_object::static_link::{LinkError, Linker};
+//! use core_relo_object::static_link::{StaticLinkError, Linker};
 //!
-//! fn link(files: &[(&str, &[u8])]) -> Result<Vec<u8>, LinkError> {
+//! fn link(files: &[(&str, &[u8])]) -> Result<Vec<u8>, StaticLinkError> {
 //!     files.iter().try_fold(Linker::new(), |linker, (name, bytes)| linker.add(name, bytes))?.finish()
 //! }
-//! # assert_eq!(link(&[]), Err(LinkError::NoObjects));
+//! # assert_eq!(link(&[]), Err(StaticLinkError::NoObjects));
 //! # assert_eq!(link(&[("a.o", b"text")]).unwrap_err().to_string(), "a.o: not an ELF file");
 //! ```
 
@@ -42,6 +42,6 @@ mod type_map;
 mod types;
 mod write;
 
-pub use error::{LinkError, RelocationError, SectionError, SymbolError, TypeError};
+pub use error::{RelocationError, SectionError, StaticLinkError, SymbolError, TypeError};
 pub use linker::Linker;
 pub use mismatch::{MapMismatch, TypeMismatch};

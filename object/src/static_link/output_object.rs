@@ -2,7 +2,7 @@
 
 use super::{
     budget::ComparisonBudget,
-    error::LinkError,
+    error::StaticLinkError,
     globals::Globals,
     index::{InputIndex, OutputSymbolIndex, Table},
     input::Input,
@@ -32,7 +32,7 @@ pub(super) struct OutputObject<'d> {
 }
 
 impl<'d> OutputObject<'d> {
-    pub(super) fn new(endian: Endian) -> Result<Self, LinkError> {
+    pub(super) fn new(endian: Endian) -> Result<Self, StaticLinkError> {
         let mut strings = Strings::default();
         let mut symbols = Table::default();
         symbols.push(OutputSymbol::default())?;
@@ -50,9 +50,9 @@ impl<'d> OutputObject<'d> {
     }
 
     /// Adds an input of `len` bytes.
-    pub(super) fn add(&mut self, mut input: Input<'d>, len: usize) -> Result<(), LinkError> {
+    pub(super) fn add(&mut self, mut input: Input<'d>, len: usize) -> Result<(), StaticLinkError> {
         if input.endian != self.endian {
-            return Err(LinkError::ByteOrder { file: input.file.clone(), expected: self.endian });
+            return Err(StaticLinkError::ByteOrder { file: input.file.clone(), expected: self.endian });
         }
         self.strings.add_input_bytes(len)?;
         self.add_sections(&mut input)?;

@@ -1,7 +1,7 @@
 //! Moves relocations along with their sections and symbols.
 
 use super::{
-    error::{LinkError, RelocationError, SectionError},
+    error::{RelocationError, SectionError, StaticLinkError},
     index::{OutputSectionIndex, OutputSymbolIndex},
     input::{Input, InputSection, Placement},
     output_object::OutputObject,
@@ -40,7 +40,7 @@ impl OutputObject<'_> {
         &mut self,
         input: &mut Input<'_>,
         symbol_map: &[OutputSymbolIndex],
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         for index in input.sections.indices() {
             let section = input.sections.get(index)?;
             let Some(elf) = section.elf.filter(|elf| elf.sh_type == elf::SHT_REL.0) else { continue };
@@ -74,11 +74,11 @@ impl OutputObject<'_> {
         symbol_map: &[OutputSymbolIndex],
         record: &Record,
         bytes: &mut Vec<u8>,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         let (offset, e) = (record.offset, self.endian);
         let error = |cause| {
             let (file, section) = (input.file.clone(), text(&target.name));
-            LinkError::Relocation { file, section, offset, cause }
+            StaticLinkError::Relocation { file, section, offset, cause }
         };
         let elf = target.elf.invariant("relocations apply to an ELF section")?;
         let is_code = elf.flags & elf::SHF_EXECINSTR.0 != 0;
@@ -141,7 +141,11 @@ impl OutputObject<'_> {
 }
 
 /// Checks a relocation section (libbpf: `linker_sanity_check_elf_relos`).
-fn check_section(input: &Input<'_>, elf: &Section<'_>, target: &InputSection<'_>) -> Result<(), LinkError> {
+fn check_section(
+    input: &Input<'_>,
+    elf: &Section<'_>,
+    target: &InputSection<'_>,
+) -> Result<(), StaticLinkError> {
     if elf.entsize != RECORD_BYTES || !elf.size.is_multiple_of(RECORD_BYTES) {
         return Err(damaged(input, elf, "its records do not have 16 bytes"));
     }
@@ -162,7 +166,7 @@ fn check_section(input: &Input<'_>, elf: &Section<'_>, target: &InputSection<'_>
 }
 
 #[cold]
-fn damaged(input: &Input<'_>, elf: &Section<'_>, what: &'static str) -> LinkError {
+fn damaged(input: &Input<'_>, elf: &Section<'_>, what: &'static str) -> StaticLinkError {
     input.section_error(elf.name, SectionError::Relocations { what })
 }
 

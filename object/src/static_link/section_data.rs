@@ -1,10 +1,10 @@
 //! Appends the sections of an input to the sections of the linked object.
 
-use super::{error::LinkError, input::Input, output_object::OutputObject};
+use super::{error::StaticLinkError, input::Input, output_object::OutputObject};
 
 impl OutputObject<'_> {
     /// Appends an input's sections of code and data (libbpf: `linker_append_sec_data`).
-    pub(super) fn add_sections(&mut self, input: &mut Input<'_>) -> Result<(), LinkError> {
+    pub(super) fn add_sections(&mut self, input: &mut Input<'_>) -> Result<(), StaticLinkError> {
         for index in input.sections.indices() {
             let section = input.sections.get(index)?;
             if section.is_ignored || !section.is_data() {

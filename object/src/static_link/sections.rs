@@ -1,7 +1,7 @@
 //! The sections of the linked object. Sections of one name are concatenated.
 
 use super::{
-    error::{LinkError, SectionError},
+    error::{SectionError, StaticLinkError},
     ext_records::ExtRecords,
     index::{OutputSectionIndex, OutputSymbolIndex, Table},
     input::{Input, InputSection, Placement},
@@ -80,7 +80,7 @@ impl OutputSection {
 
 impl OutputSections {
     /// Creates the string table and the symbol table, which come first as in libbpf.
-    pub(super) fn new(strings: &mut Strings) -> Result<Self, LinkError> {
+    pub(super) fn new(strings: &mut Strings) -> Result<Self, StaticLinkError> {
         let mut sections = Self {
             sections: Table::default(),
             by_name: HashMap::new(),
@@ -123,7 +123,7 @@ impl OutputSections {
         input: &Input<'_>,
         section: &InputSection<'_>,
         strings: &mut Strings,
-    ) -> Result<Placement, LinkError> {
+    ) -> Result<Placement, StaticLinkError> {
         let index = match self.by_name.get(&section.name) {
             Some(index) => *index,
             None => self.push(&section.name)?,
@@ -162,7 +162,7 @@ impl OutputSections {
         &self,
         input: &Input<'_>,
         section: &InputSection<'_>,
-    ) -> Result<bool, LinkError> {
+    ) -> Result<bool, StaticLinkError> {
         let Some(index) = self.by_name.get(&section.name) else { return Ok(false) };
         let output = self.get(*index)?;
         let (Some(header), Some(elf)) = (&output.header, &section.elf) else { return Ok(false) };
@@ -190,10 +190,14 @@ impl OutputSections {
     }
 
     /// Returns a header of the type `SHT_PROGBITS` with the next number.
-    pub(super) fn new_header(&mut self, name: &[u8], strings: &mut Strings) -> Result<Header, LinkError> {
+    pub(super) fn new_header(
+        &mut self,
+        name: &[u8],
+        strings: &mut Strings,
+    ) -> Result<Header, StaticLinkError> {
         let number = self.header_count;
         let count = number.checked_add(1).filter(|count| *count <= elf::SHN_LORESERVE);
-        self.header_count = count.ok_or(LinkError::TooManySections)?;
+        self.header_count = count.ok_or(StaticLinkError::TooManySections)?;
         let name = strings.add(name)?;
         Ok(Header {
             number,

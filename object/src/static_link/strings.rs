@@ -1,6 +1,6 @@
 //! The string table of the linked object.
 
-use super::error::LinkError;
+use super::error::StaticLinkError;
 use crate::{
     internal::{InternalError, Invariant as _},
     limits,
@@ -29,7 +29,7 @@ impl Strings {
     }
 
     /// Adds a name and returns its offset.
-    pub(super) fn add(&mut self, name: &[u8]) -> Result<u32, LinkError> {
+    pub(super) fn add(&mut self, name: &[u8]) -> Result<u32, StaticLinkError> {
         if let Some(offset) = self.offsets.get(name) {
             return Ok(*offset);
         }
@@ -42,7 +42,7 @@ impl Strings {
                 self.offsets.insert(name.into(), offset);
                 Ok(offset)
             }
-            _ => Err(LinkError::TooManyNames { len }),
+            _ => Err(StaticLinkError::TooManyNames { len }),
         }
     }
 

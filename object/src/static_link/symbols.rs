@@ -1,8 +1,8 @@
-//! Resolves symbols: a strong definition takes precedence over weak ones, and any definition over externs.
+//! Symbol resolution: a strong definition takes precedence over weak definitions, and any definition over externs.
 
 use super::{
     compare::{FileMap, FileType, compare_maps, compare_types, map_definition},
-    error::{LinkError, SymbolError},
+    error::{StaticLinkError, SymbolError},
     globals::{Global, GlobalType},
     index::{GlobalIndex, InputIndex, OutputSymbolIndex, Table},
     input::{Input, Placement},
@@ -19,16 +19,19 @@ use crate::{
 use core_relo::{Text, btf::Kind};
 use object::elf;
 
-/// The section of jump tables, whose symbols no BTF describes.
+/// The section of jump tables. BTF does not describe its symbols.
 const JUMP_TABLES: &[u8] = b".jumptables";
 
-/// `BTF_FUNC_GLOBAL`, `BTF_VAR_GLOBAL_ALLOCATED`: the linkage of a definition.
+/// The linkage of a definition (`BTF_FUNC_GLOBAL`, `BTF_VAR_GLOBAL_ALLOCATED`).
 const GLOBAL_LINKAGE: u8 = 1;
 
 impl<'d> OutputObject<'d> {
-    /// Adds the symbols of an input. Returns the output symbol of each input symbol, which is the null symbol for symbols that are
-    /// left out (libbpf: `linker_append_elf_syms`).
-    pub(super) fn add_symbols(&mut self, input: &Input<'d>) -> Result<Vec<OutputSymbolIndex>, LinkError> {
+    /// Adds the symbols of an input (libbpf: `linker_append_elf_syms`). Returns the output symbol of each input symbol: the null symbol
+    /// for symbols of sections that are not linked.
+    pub(super) fn add_symbols(
+        &mut self,
+        input: &Input<'d>,
+    ) -> Result<Vec<OutputSymbolIndex>, StaticLinkError> {
         let types = input.btf.as_ref().map_or_else(SymbolTypes::default, SymbolTypes::collect);
         let mut symbol_map = Vec::from([OutputSymbolIndex::NULL]);
         for symbol in input.symbols.iter().skip(1) {
@@ -37,13 +40,13 @@ impl<'d> OutputObject<'d> {
         Ok(symbol_map)
     }
 
-    /// libbpf: `linker_append_elf_sym`
+    /// Adds a symbol, or resolves it against the symbol of the same name in an earlier file (libbpf: `linker_append_elf_sym`).
     fn add_symbol(
         &mut self,
         input: &Input<'d>,
         types: &SymbolTypes<'_>,
         symbol: &InputSymbol<'_>,
-    ) -> Result<OutputSymbolIndex, LinkError> {
+    ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let mut placement = None;
         let mut needs_type = !symbol.is_local();
         if let SymbolLocation::Section(index) = symbol.location {
@@ -76,10 +79,10 @@ impl<'d> OutputObject<'d> {
         &mut self,
         symbol: &InputSymbol<'_>,
         placement: Option<Placement>,
-    ) -> Result<OutputSymbolIndex, LinkError> {
+    ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let index = self.symbols.next_index()?;
         let section = match symbol.location {
-            // Even if the BTF states a section for the extern: libbpf makes the symbol look defined in that section.
+            // An extern stays undefined, even if the BTF names its section. libbpf gives the symbol that section.
             SymbolLocation::Undefined => elf::SHN_UNDEF.0,
             SymbolLocation::Reserved(number) => number,
             SymbolLocation::Section(_) => {
@@ -111,7 +114,7 @@ impl<'d> OutputObject<'d> {
         Ok(index)
     }
 
-    /// Resolves a symbol that an earlier file has, too.
+    /// Resolves a symbol against the global symbol of the same name.
     fn resolve(
         &mut self,
         input: &Input<'d>,
@@ -119,14 +122,14 @@ impl<'d> OutputObject<'d> {
         placement: Option<Placement>,
         ty: SymbolType,
         index: GlobalIndex,
-    ) -> Result<OutputSymbolIndex, LinkError> {
+    ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let error = |cause| input.symbol_error(symbol.name, cause);
         let global = self.globals.get(index)?;
         if !symbol.is_extern() && !global.is_extern && !global.is_weak && !symbol.is_weak() {
             let other = file_name(&self.inputs, global.input, input)?;
             return Err(error(SymbolError::Conflict { other }));
         }
-        self.compare(input, symbol, ty, index)?;
+        self.check_types(input, symbol, ty, index)?;
         let current_input = self.current_input()?;
         let global = self.globals.get_mut(index)?;
         let output = self.symbols.get_mut(global.symbol)?;
@@ -134,7 +137,7 @@ impl<'d> OutputObject<'d> {
             output.binding = elf::STB_GLOBAL.0;
             global.is_weak = false;
         }
-        // The stricter visibility counts, also that of an extern.
+        // The stricter visibility takes precedence, even that of an extern.
         if symbol.visibility() > output.other & 3 {
             output.other = (output.other & !3) | symbol.visibility();
         }
@@ -161,17 +164,17 @@ impl<'d> OutputObject<'d> {
     }
 
     /// Checks that a symbol's type matches the type in the earlier files (libbpf: `glob_syms_match`).
-    fn compare(
+    fn check_types(
         &mut self,
         input: &Input<'_>,
         symbol: &InputSymbol<'_>,
         ty: SymbolType,
         index: GlobalIndex,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         let global = self.globals.get(index)?;
         let other = file_name(&self.inputs, global.input, input)?;
         let current_input = self.inputs.next_index()?;
-        // A second symbol of the name in this file has no earlier type.
+        // A second symbol of this name in the current file has no earlier type.
         let earlier = if global.input == current_input { None } else { Some(self.inputs.get(global.input)?) };
         let expected_btf = earlier.and_then(|earlier| earlier.btf.as_ref());
         let (Some(expected_type), Some(expected_btf), Some(btf)) = (global.ty, expected_btf, &input.btf)
@@ -201,8 +204,7 @@ impl<'d> OutputObject<'d> {
         compare().map_err(|cause| input.symbol_error(symbol.name, SymbolError::Maps { other, cause }))
     }
 
-    /// Turns the merged type of a declaration into that of a definition: sets the linkage, and the names of parameters, which
-    /// declarations lack (libbpf: `complete_extern_btf_info`).
+    /// Completes the merged type of a declaration with the linkage and the parameter names of the definition (libbpf: `complete_extern_btf_info`).
     fn complete_type(
         &mut self,
         input: &Input<'_>,
@@ -238,7 +240,7 @@ fn output_value(symbol: &InputSymbol<'_>, placement: Option<Placement>) -> u64 {
 }
 
 /// Returns the section of an extern that the kernel resolves (`.ksyms`, `.kconfig`) or that is a map.
-fn extern_placement(input: &Input<'_>, ty: SymbolType) -> Result<Option<Placement>, LinkError> {
+fn extern_placement(input: &Input<'_>, ty: SymbolType) -> Result<Option<Placement>, StaticLinkError> {
     let datasec = ty.datasec.and_then(|id| input.btf.as_ref()?.ty(id));
     let Some(name) = datasec.as_ref().map(|ty| ty.name().as_bytes()) else { return Ok(None) };
     // Another input defines the externs in this DATASEC.

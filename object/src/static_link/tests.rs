@@ -1,7 +1,7 @@
 //! Rules of linking, and objects that no compiler writes. The integration tests compare the output with libbpf's.
 #![expect(clippy::arithmetic_side_effects, reason = "offsets in objects that the tests built")]
 
-use super::{LinkError, Linker, RelocationError, SectionError, SymbolError, TypeError, TypeMismatch};
+use super::{Linker, RelocationError, SectionError, StaticLinkError, SymbolError, TypeError, TypeMismatch};
 use crate::{
     elf::Elf,
     object::{Object, ObjectError, SymbolLocation, symbols::object_endian},
@@ -88,7 +88,7 @@ const WEAK_OBJECT: u8 = 0x21;
 const WEAK_FUNC: u8 = 0x22;
 const LOCAL_SECTION: u8 = 0x03;
 
-fn link(files: &[&[u8]]) -> Result<Vec<u8>, LinkError> {
+fn link(files: &[&[u8]]) -> Result<Vec<u8>, StaticLinkError> {
     let names = ["a.o", "b.o", "c.o"];
     files.iter().zip(names).try_fold(Linker::new(), |linker, (bytes, name)| linker.add(name, bytes))?.finish()
 }
@@ -192,7 +192,7 @@ fn the_error_for_two_strong_definitions_names_both_files() {
     let cause = SymbolError::Conflict { other: "a.o".into() };
     assert_eq!(
         link(&[&object(), &object()]),
-        Err(LinkError::Symbol { file: "b.o".into(), symbol: "f".into(), cause })
+        Err(StaticLinkError::Symbol { file: "b.o".into(), symbol: "f".into(), cause })
     );
 }
 
@@ -201,7 +201,7 @@ fn a_global_symbol_without_btf_is_refused() {
     let mut m = ObjectBuilder::new(Endian::Little);
     let text = m.code(".text", 1);
     m.symbol("f", Some(text), GLOBAL_FUNC, 0);
-    let Err(LinkError::Symbol { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
+    let Err(StaticLinkError::Symbol { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
     assert_eq!(cause, SymbolError::NoBtf { is_extern: false });
 }
 
@@ -209,7 +209,7 @@ fn a_global_symbol_without_btf_is_refused() {
 fn files_of_different_byte_orders_are_refused() {
     let object = |endian| ObjectBuilder::new(endian).bytes();
     let error = link(&[&object(Endian::Big), &object(Endian::Little)]);
-    assert_eq!(error, Err(LinkError::ByteOrder { file: "b.o".into(), expected: Endian::Big }));
+    assert_eq!(error, Err(StaticLinkError::ByteOrder { file: "b.o".into(), expected: Endian::Big }));
 }
 
 #[test]
@@ -225,14 +225,16 @@ fn relocations_are_checked() {
         let text = m.code("raw_tp/a", 2);
         let function = m.function("callee", None, 0);
         m.reloc(text, offset, function, number);
-        let Err(LinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!("{expected}") };
+        let Err(StaticLinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else {
+            panic!("{expected}")
+        };
         assert_eq!(cause, expected);
     }
     let mut m = ObjectBuilder::new(Endian::Little);
     let data = m.section(".data", SectionKind::Data, &[0; 8]);
     let section = m.symbol("", Some(data), LOCAL_SECTION, 0);
     m.reloc(data, 0, section, 2);
-    let Err(LinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
+    let Err(StaticLinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
     assert_eq!(cause, RelocationError::SectionSymbol);
 }
 
@@ -247,10 +249,13 @@ fn alignment_and_size_are_limited() {
     set_header(&mut aligned, ".data", 48, 1 << 40);
     set_header(&mut odd, ".data", 48, 24);
     let fault = |files: &[&[u8]]| match link(files) {
-        Err(LinkError::Section { cause, .. }) => cause,
+        Err(StaticLinkError::Section { cause, .. }) => cause,
         other => panic!("{other:?}"),
     };
-    assert_eq!(link(&[&aligned]), Err(LinkError::Alignment { section: ".data".into(), align: 1 << 40 }));
+    assert_eq!(
+        link(&[&aligned]),
+        Err(StaticLinkError::Alignment { section: ".data".into(), align: 1 << 40 })
+    );
     assert_eq!(fault(&[&plain, &aligned]), SectionError::TooLarge);
     assert_eq!(fault(&[&odd]), SectionError::Alignment { found: 24 });
     let mut m = ObjectBuilder::new(Endian::Little);
@@ -270,7 +275,7 @@ fn sections_that_share_their_bytes_are_refused() {
     let offset = Elf::parse(&bytes).unwrap().section(b".data.a").unwrap().offset;
     set_header(&mut bytes, ".data.b", 24, offset);
     set_header(&mut bytes, ".data.b", 32, 4096);
-    let Err(LinkError::Section { cause, .. }) = link(&[&bytes]) else { panic!() };
+    let Err(StaticLinkError::Section { cause, .. }) = link(&[&bytes]) else { panic!() };
     assert_eq!(cause, SectionError::Overlap);
 }
 
@@ -282,14 +287,14 @@ fn overlapping_symbol_names_are_limited() {
     for at in 0..name.len() {
         m.symbol(name.get(at..).unwrap(), Some(text), 0, 0);
     }
-    assert!(matches!(link(&[&m.bytes()]), Err(LinkError::TooManyNames { .. })));
+    assert!(matches!(link(&[&m.bytes()]), Err(StaticLinkError::TooManyNames { .. })));
 }
 
 #[test]
 fn the_error_for_a_file_that_is_not_an_object_names_the_file() {
     let cause = ObjectError::Elf(crate::object::ElfError::NotElf);
-    assert_eq!(link(&[b"#!/bin/sh"]), Err(LinkError::Object { file: "a.o".into(), cause }));
-    assert_eq!(link(&[]), Err(LinkError::NoObjects));
+    assert_eq!(link(&[b"#!/bin/sh"]), Err(StaticLinkError::Object { file: "a.o".into(), cause }));
+    assert_eq!(link(&[]), Err(StaticLinkError::NoObjects));
 }
 
 /// Returns an object with many weak functions that share the type made by `build`.
@@ -310,7 +315,7 @@ fn comparing_shared_types_is_limited() {
     let too_many = |object: &[u8]| {
         let error = link(&[object, object]).unwrap_err();
         let cause = SymbolError::Types { other: "a.o".into(), cause: TypeMismatch::TooManySteps };
-        assert!(matches!(&error, LinkError::Symbol { cause: found, .. } if *found == cause), "{error}");
+        assert!(matches!(&error, StaticLinkError::Symbol { cause: found, .. } if *found == cause), "{error}");
     };
     // Many parameters.
     too_many(&many_functions(|types| {
@@ -361,7 +366,9 @@ fn overlapping_section_names_are_limited() {
     let mut m = ObjectBuilder::new(Endian::Little);
     m.types.datasec("n".repeat(5000), 0, &[]);
     let long = link(&[&m.bytes()]);
-    let Err(LinkError::Types { cause: TypeError::LongName { id }, .. }) = long else { panic!("{long:?}") };
+    let Err(StaticLinkError::Types { cause: TypeError::LongName { id }, .. }) = long else {
+        panic!("{long:?}")
+    };
     assert_eq!(id, TypeId(1));
     let mut types = Builder::new(Endian::Little);
     types.datasec("n".repeat(4000), 0, &[]);
@@ -376,7 +383,7 @@ fn overlapping_section_names_are_limited() {
     }
     let mut m = ObjectBuilder::new(Endian::Little);
     m.section(".BTF", SectionKind::Other, &types);
-    assert!(matches!(link(&[&m.elf.write().unwrap()]), Err(LinkError::TooManySectionNames { .. })));
+    assert!(matches!(link(&[&m.elf.write().unwrap()]), Err(StaticLinkError::TooManySectionNames { .. })));
 }
 
 #[test]
@@ -393,7 +400,7 @@ fn the_variables_of_a_section_are_limited() {
     let (large, small) = (object(40_000), object(25_535));
     assert!(link(&[&large, &small]).is_ok());
     let section = ".data".into();
-    assert_eq!(link(&[&large, &large]), Err(LinkError::TooManyVariables { section, count: 80_000 }));
+    assert_eq!(link(&[&large, &large]), Err(StaticLinkError::TooManyVariables { section, count: 80_000 }));
 }
 
 /// The sum of the offset in the input and the section's offset in the output would exceed 32 bits.
@@ -409,7 +416,7 @@ fn offsets_beyond_every_section_are_refused() {
     };
     let cause = TypeError::VariableOffset { id: TypeId(2), offset: u32::MAX };
     let error = link(&[&with_variable(0), &with_variable(u32::MAX)]);
-    assert_eq!(error, Err(LinkError::Types { file: "b.o".into(), cause }));
+    assert_eq!(error, Err(StaticLinkError::Types { file: "b.o".into(), cause }));
     let with_record = |offset| {
         let mut m = ObjectBuilder::new(Endian::Little);
         m.code(".text", 1);
@@ -425,5 +432,5 @@ fn offsets_beyond_every_section_are_refused() {
     };
     let cause = SectionError::RecordOffset { offset: u32::MAX };
     let error = link(&[&with_record(0), &with_record(u32::MAX)]);
-    assert_eq!(error, Err(LinkError::Section { file: "b.o".into(), section: ".text".into(), cause }));
+    assert_eq!(error, Err(StaticLinkError::Section { file: "b.o".into(), section: ".text".into(), cause }));
 }

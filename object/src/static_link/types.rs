@@ -1,7 +1,7 @@
 //! Merges the types of all inputs, and collects the variables of the linked DATASECs.
 
 use super::{
-    error::{LinkError, SymbolError, TypeError},
+    error::{StaticLinkError, SymbolError, TypeError},
     globals::GlobalType,
     index::{OutputSectionIndex, TableIndex as _, VariableIndex},
     input::{Input, InputSection, Placement},
@@ -26,7 +26,7 @@ const EXTERN: u32 = 2;
 
 impl OutputObject<'_> {
     /// Adds the types of an input. Returns the merged type of each type (libbpf: `linker_append_btf`).
-    pub(super) fn add_types(&mut self, input: &Input<'_>) -> Result<TypeMap, LinkError> {
+    pub(super) fn add_types(&mut self, input: &Input<'_>) -> Result<TypeMap, StaticLinkError> {
         let Some(btf) = &input.btf else { return Ok(TypeMap::default()) };
         let (type_map, new_types) = self.choose_types(btf)?;
         let mut importer = Importer::new(btf);
@@ -89,7 +89,7 @@ impl OutputObject<'_> {
         input: &Input<'_>,
         btf: &Btf<'_>,
         type_map: &TypeMap,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         for index in self.globals.take_type_changed()? {
             let global = self.globals.get_mut(index)?;
             let ty = global.ty.as_mut().invariant("a symbol whose type changed has a type")?;
@@ -110,7 +110,7 @@ impl OutputObject<'_> {
         btf: &Btf<'_>,
         section: &InputSection<'_>,
         type_map: &TypeMap,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         let (Some(datasec), Some(placement)) = (section.datasec, section.placement) else { return Ok(()) };
         let datasec = btf.ty(datasec).invariant("a section's DATASEC is in the BTF")?;
         // The linked object has a DATASEC even if the section has no variables.
@@ -145,7 +145,7 @@ impl OutputObject<'_> {
         ty: Type<'_>,
         placement: Placement,
         variable: Variable,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), StaticLinkError> {
         let name = ty.name().as_bytes();
         let index = if is_non_static(ty) { self.globals.find(name) } else { None };
         if let Some(index) = index {

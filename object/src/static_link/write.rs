@@ -4,8 +4,8 @@
 //! libbpf, so that the outputs of both linkers can be compared byte by byte.
 
 use super::{
-    error::LinkError, index::OutputSectionIndex, output_object::OutputObject, output_symbol::OutputSymbol,
-    sections::Header, strings::byte_count,
+    error::StaticLinkError, index::OutputSectionIndex, output_object::OutputObject,
+    output_symbol::OutputSymbol, sections::Header, strings::byte_count,
 };
 use crate::{
     elf::text,
@@ -41,7 +41,7 @@ struct FileSection<'s> {
 
 impl OutputObject<'_> {
     /// Returns the bytes of the linked object (libbpf: `bpf_linker__finalize`).
-    pub(super) fn finish(mut self) -> Result<Vec<u8>, LinkError> {
+    pub(super) fn finish(mut self) -> Result<Vec<u8>, StaticLinkError> {
         let TypeSections { btf, ext } = self.finish_types()?;
         let mut type_sections = Vec::new();
         for (name, data) in [(&b".BTF"[..], &btf), (b".BTF.ext", &ext)] {
@@ -66,7 +66,7 @@ impl OutputObject<'_> {
     }
 
     /// Deduplicates the types, and returns `.BTF` and `.BTF.ext` (libbpf: `finalize_btf`).
-    fn finish_types(&mut self) -> Result<TypeSections, LinkError> {
+    fn finish_types(&mut self) -> Result<TypeSections, StaticLinkError> {
         if self.types.next_id() == TypeId(1) {
             return Ok(TypeSections::default());
         }
@@ -76,13 +76,13 @@ impl OutputObject<'_> {
             let variables: Vec<_> = variables.map(|v| (v.ty, v.offset, v.size)).collect();
             if variables.len() > limits::LINK_VARIABLES {
                 let (section, count) = (text(&section.name), variables.len());
-                return Err(LinkError::TooManyVariables { section, count });
+                return Err(StaticLinkError::TooManyVariables { section, count });
             }
             self.types.datasec(&section.name, section.size, &variables);
         }
-        let merged = Btf::parse(self.types.finish()).map_err(LinkError::Merged)?;
+        let merged = Btf::parse(self.types.finish()).map_err(StaticLinkError::Merged)?;
         let mut dedup = dedup_into(&merged, self.types.without_types(), limits::LINK_DEDUP_STEPS)
-            .map_err(LinkError::Dedup)?;
+            .map_err(StaticLinkError::Dedup)?;
         let ext = self.finish_ext(&merged, &mut dedup)?;
         Ok(TypeSections { btf: Some(dedup.finish()), ext })
     }
@@ -102,10 +102,10 @@ impl OutputObject<'_> {
 }
 
 /// Limits the sum of all alignments, and so the padding between sections.
-fn check_alignment(sections: &[FileSection<'_>]) -> Result<(), LinkError> {
+fn check_alignment(sections: &[FileSection<'_>]) -> Result<(), StaticLinkError> {
     let mut padding_left = limits::LINK_PADDING;
     for FileSection { name, header, .. } in sections {
-        let too_large = || LinkError::Alignment { section: text(name), align: header.align };
+        let too_large = || StaticLinkError::Alignment { section: text(name), align: header.align };
         padding_left = padding_left.checked_sub(header.align).ok_or_else(too_large)?;
     }
     Ok(())

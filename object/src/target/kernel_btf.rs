@@ -34,7 +34,7 @@ pub struct KernelBtf {
 pub struct KernelBtfCache {
     /// The reader of the running kernel's BTF; `None` if the caller parsed the BTF.
     source: Option<Arc<dyn ReadKernelBtf>>,
-    main: OnceLock<Arc<Btf<'static>>>,
+    vmlinux: OnceLock<Arc<Btf<'static>>>,
     /// Locked during a read, so that only one thread reads the BTF.
     reading: Mutex<()>,
     type_index: SearchIndex,
@@ -52,13 +52,13 @@ struct SearchIndex {
 
 impl SearchIndex {
     /// Counts a search and returns the index for it; `None` while there were few searches.
-    fn get_or_build(&self, main: &Btf<'_>, build: fn(&Btf<'_>) -> NameIndex) -> Option<&Arc<NameIndex>> {
+    fn get_or_build(&self, vmlinux: &Btf<'_>, build: fn(&Btf<'_>) -> NameIndex) -> Option<&Arc<NameIndex>> {
         if let Some(index) = self.index.get() {
             return Some(index);
         }
-        let is_worth_it =
-            self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_BEFORE_INDEX && main.base().is_none();
-        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(build(main))))
+        let is_worth_it = self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_BEFORE_INDEX
+            && vmlinux.base().is_none();
+        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(build(vmlinux))))
     }
 }
 
@@ -94,12 +94,13 @@ impl KernelBtf {
     ///
     /// The BTF must be validated (by [`Btf::parse`], not [`Btf::parse_unvalidated`]), unless only relocations are planned.
     pub fn from_btf(
-        main: Arc<Btf<'static>>,
+        vmlinux: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
     ) -> Self {
-        let modules = modules.into_iter().map(|(name, btf)| Arc::new(ModuleBtf::from_btf(name, &main, btf)));
+        let modules =
+            modules.into_iter().map(|(name, btf)| Arc::new(ModuleBtf::from_btf(name, &vmlinux, btf)));
         let modules = OnceLock::from(modules.collect::<Vec<_>>());
-        let own = KernelBtfCache { main: OnceLock::from(main), ..KernelBtfCache::default() };
+        let own = KernelBtfCache { vmlinux: OnceLock::from(vmlinux), ..KernelBtfCache::default() };
         Self { modules, ..Self::from_cache(Arc::new(own)) }
     }
 
@@ -114,27 +115,27 @@ impl KernelBtf {
         self.cache.source.is_some()
     }
 
-    /// Returns the kernel's own BTF.
-    pub fn main(&self) -> Result<&Arc<Btf<'static>>, TargetError> {
-        self.main_from(|| self.cache.source()?.read_kernel())
+    /// Returns the BTF of vmlinux, the kernel's own BTF.
+    pub fn vmlinux(&self) -> Result<&Arc<Btf<'static>>, TargetError> {
+        self.vmlinux_from(|| self.cache.source()?.read_kernel())
     }
 
-    fn main_from(
+    fn vmlinux_from(
         &self,
         read: impl FnOnce() -> Result<Btf<'static>, TargetError>,
     ) -> Result<&Arc<Btf<'static>>, TargetError> {
-        if let Some(cached) = self.cache.main.get() {
+        if let Some(cached) = self.cache.vmlinux.get() {
             return Ok(cached);
         }
         if let Some(missing) = self.missing.get() {
             return Err(missing.clone());
         }
         let _reading = self.cache.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cached) = self.cache.main.get() {
+        if let Some(cached) = self.cache.vmlinux.get() {
             return Ok(cached);
         }
         match read() {
-            Ok(main) => Ok(self.cache.main.get_or_init(|| Arc::new(main))),
+            Ok(vmlinux) => Ok(self.cache.vmlinux.get_or_init(|| Arc::new(vmlinux))),
             // Remembered for this value only: otherwise each type lookup would search for BTF again.
             Err(error @ TargetError::NoKernelBtf { .. }) => Err(self.missing.get_or_init(|| error).clone()),
             Err(error) => Err(error),
@@ -144,8 +145,8 @@ impl KernelBtf {
     /// Returns the modules in the order in which they were loaded (libbpf: `load_module_btfs`). Each module reads its BTF on
     /// demand.
     pub fn modules(&self) -> Result<&[Arc<ModuleBtf>], Errno> {
-        self.modules_from(|main, known| match &self.cache.source {
-            Some(source) => list_modules(source, main, known),
+        self.modules_from(|vmlinux, known| match &self.cache.source {
+            Some(source) => list_modules(source, vmlinux, known),
             None => Ok(Vec::new()),
         })
     }
@@ -157,9 +158,9 @@ impl KernelBtf {
         if let Some(cached) = self.modules.get() {
             return Ok(cached);
         }
-        let Ok(main) = self.main() else { return Ok(&[]) };
+        let Ok(vmlinux) = self.vmlinux() else { return Ok(&[]) };
         let mut shared = self.cache.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        *shared = list(main, &shared)?;
+        *shared = list(vmlinux, &shared)?;
         Ok(self.modules.get_or_init(|| shared.clone()))
     }
 
@@ -170,7 +171,7 @@ impl KernelBtf {
         kind: Kind,
         in_modules: bool,
     ) -> Result<Option<KernelType<'_>>, KernelBtfError> {
-        if let Some(ty) = self.find_main(name, kind)? {
+        if let Some(ty) = self.find_in_vmlinux(name, kind)? {
             return Ok(Some(KernelType { ty, module: None }));
         }
         if !in_modules {
@@ -187,8 +188,8 @@ impl KernelBtf {
         only: Option<&str>,
     ) -> Result<Option<KernelType<'_>>, Errno> {
         let modules = self.modules()?;
-        let (Some(_), Ok(main)) = (modules.first(), self.main()) else { return Ok(None) };
-        let mut module_filter = ModuleFilter::new(main, [Name::new(name)]);
+        let (Some(_), Ok(vmlinux)) = (modules.first(), self.vmlinux()) else { return Ok(None) };
+        let mut module_filter = ModuleFilter::new(vmlinux, [Name::new(name)]);
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
             if let Some(ty) =
                 module.filtered_btf(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind))
@@ -199,24 +200,24 @@ impl KernelBtf {
         Ok(None)
     }
 
-    /// Finds the first type with a name and kind in the kernel's own BTF.
-    pub fn find_main(&self, name: &[u8], kind: Kind) -> Result<Option<Type<'_>>, TargetError> {
-        let main = self.main()?;
+    /// Finds the first type with a name and kind in the BTF of vmlinux.
+    pub fn find_in_vmlinux(&self, name: &[u8], kind: Kind) -> Result<Option<Type<'_>>, TargetError> {
+        let vmlinux = self.vmlinux()?;
         let (index, build): (_, fn(&Btf<'_>) -> NameIndex) = match kind {
             Kind::Func => (&self.cache.function_index, NameIndex::of_functions),
             _ => (&self.cache.type_index, NameIndex::of_types),
         };
-        Ok(match index.get_or_build(main, build) {
-            Some(index) => index.find(main, name, kind),
-            None => main.find(name, kind),
+        Ok(match index.get_or_build(vmlinux, build) {
+            Some(index) => index.find(vmlinux, name, kind),
+            None => vmlinux.find(name, kind),
         })
     }
 
     /// Returns the target of CO-RE relocations: the kernel alone, or with its modules.
     pub fn target(&self, with_modules: bool) -> Result<Target<'static>, KernelBtfError> {
-        let main = self.main()?;
-        let mut target = Target::new("vmlinux", Arc::clone(main));
-        if let Some(index) = self.cache.type_index.get_or_build(main, NameIndex::of_types) {
+        let vmlinux = self.vmlinux()?;
+        let mut target = Target::new("vmlinux", Arc::clone(vmlinux));
+        if let Some(index) = self.cache.type_index.get_or_build(vmlinux, NameIndex::of_types) {
             target = target.with_index(Arc::clone(index));
         }
         if !with_modules {
@@ -233,7 +234,7 @@ impl KernelBtf {
     #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, KernelBtfError> {
         let (mut modules, mut excluded) = (Vec::new(), 0usize);
-        let mut module_filter = ModuleFilter::new(self.main()?, plan.names_for_modules());
+        let mut module_filter = ModuleFilter::new(self.vmlinux()?, plan.names_for_modules());
         for module in self.modules()? {
             match module.filtered_btf(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
@@ -247,14 +248,14 @@ impl KernelBtf {
 /// Lists the modules. Modules in `known` keep the BTF that was read.
 fn list_modules(
     source: &Arc<dyn ReadKernelBtf>,
-    main: &Arc<Btf<'static>>,
+    vmlinux: &Arc<Btf<'static>>,
     known: &[Arc<ModuleBtf>],
 ) -> Result<Vec<Arc<ModuleBtf>>, Errno> {
     let known_name = |id: u32| known.iter().find(|module| module.id == id).map(|module| module.name.clone());
     let modules = source.list_modules(&known_name)?;
     let types = |KernelModule { name, id }| match known.iter().find(|module| module.id == id) {
         Some(module) => Arc::clone(module),
-        None => Arc::new(ModuleBtf::new(name, id, main, Arc::clone(source))),
+        None => Arc::new(ModuleBtf::new(name, id, vmlinux, Arc::clone(source))),
     };
     Ok(modules.into_iter().map(types).collect())
 }
@@ -265,7 +266,7 @@ fn list_modules(
 pub enum KernelBtfError {
     /// The kernel's own BTF is missing or damaged.
     #[error(transparent)]
-    Main(#[from] TargetError),
+    Vmlinux(#[from] TargetError),
     /// The modules' BTF cannot be read.
     #[error("cannot read the BTF of the kernel's modules: {0}")]
     Modules(#[from] Errno),
@@ -287,34 +288,37 @@ mod tests {
         let types = KernelBtf::from_cache(Arc::default());
         let kind = std::io::ErrorKind::Other;
         let failed = TargetError::Io { path: "/x".into(), kind, errno: Some(24) };
-        assert_eq!(types.main_from(|| Err(failed.clone())).unwrap_err(), failed);
-        assert!(types.main_from(|| Ok(sample_btf())).is_ok());
+        assert_eq!(types.vmlinux_from(|| Err(failed.clone())).unwrap_err(), failed);
+        assert!(types.vmlinux_from(|| Ok(sample_btf())).is_ok());
         let failed = Errno(24);
         assert_eq!(types.modules_from(|_, _| Err(failed)).unwrap_err(), failed);
         assert!(types.modules_from(|_, _| Ok(Vec::new())).unwrap().is_empty());
 
         let missing = || Err(TargetError::NoKernelBtf { release: "x".into() });
         let without = KernelBtf::from_cache(Arc::default());
-        assert!(without.main_from(missing).is_err() && without.main_from(|| Ok(sample_btf())).is_err());
+        assert!(without.vmlinux_from(missing).is_err() && without.vmlinux_from(|| Ok(sample_btf())).is_err());
         let other = KernelBtf::from_cache(Arc::clone(&without.cache));
-        assert!(other.main_from(|| Ok(sample_btf())).is_ok(), "missing BTF is remembered for one value only");
+        assert!(
+            other.vmlinux_from(|| Ok(sample_btf())).is_ok(),
+            "missing BTF is remembered for one value only"
+        );
     }
 
     #[test]
     fn modules_are_listed_again_and_keep_their_btf() {
         let own = Arc::new(KernelBtfCache {
-            main: OnceLock::from(Arc::new(sample_btf())),
+            vmlinux: OnceLock::from(Arc::new(sample_btf())),
             ..KernelBtfCache::default()
         });
-        let module = |main: &_, name: &str| {
-            Arc::new(ModuleBtf::from_btf(name.to_owned(), main, Arc::new(sample_btf())))
+        let module = |vmlinux: &_, name: &str| {
+            Arc::new(ModuleBtf::from_btf(name.to_owned(), vmlinux, Arc::new(sample_btf())))
         };
         let before = KernelBtf::from_cache(Arc::clone(&own));
-        let old = before.modules_from(|main, _| Ok(vec![module(main, "a")])).unwrap();
+        let old = before.modules_from(|vmlinux, _| Ok(vec![module(vmlinux, "a")])).unwrap();
         let after = KernelBtf::from_cache(own);
-        let new = after.modules_from(|main, known| {
+        let new = after.modules_from(|vmlinux, known| {
             assert!(Arc::ptr_eq(&known[0], &old[0]));
-            Ok([known, &[module(main, "b")]].concat())
+            Ok([known, &[module(vmlinux, "b")]].concat())
         });
         let names = |modules: &[Arc<ModuleBtf>]| modules.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
         assert_eq!(
@@ -338,7 +342,7 @@ mod tests {
             assert_eq!((find(b"s", Kind::Struct), find(b"", Kind::Struct)), (Some(TypeId(2)), None));
             types.cache.type_index.searches.fetch_sub(1, Ordering::Relaxed);
         }
-        assert!(types.target(false).unwrap().main().index.is_some());
+        assert!(types.target(false).unwrap().vmlinux().index.is_some());
         assert!(types.cache.function_index.index.get().is_none(), "no function was searched");
         for _ in 0..=SEARCHES_BEFORE_INDEX {
             assert_eq!((find(b"f", Kind::Func), find(b"s", Kind::Func)), (Some(TypeId(4)), None));

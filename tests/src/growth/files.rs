@@ -10,7 +10,7 @@ use super::{
 use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "kernels in a folder", max_count: 10_000, commands: &[C::Check], build: kernels },
+    Dimension { name: "kernels in a directory", max_count: 10_000, commands: &[C::Check], build: kernels },
     Dimension {
         name: "objects",
         max_count: 10_000,

@@ -19,10 +19,10 @@ impl Files {
         Self { objects: vec![object], kernels: vec![kernel] }
     }
 
-    /// Creates a folder and writes the files into it.
-    pub fn write(&self, folder: &Path) -> io::Result<Written> {
+    /// Creates a directory and writes the files into it.
+    pub fn write(&self, dir: &Path) -> io::Result<Written> {
         let write_all = |name: &str, contents: &[Vec<u8>]| {
-            let within = folder.join(name);
+            let within = dir.join(name);
             fs::create_dir_all(&within)?;
             let write = |(n, bytes): (usize, &Vec<u8>)| {
                 let path = within.join(n.to_string());
@@ -34,9 +34,9 @@ impl Files {
         let mut kernels = write_all("k", &self.kernels)?;
         let kernel = match kernels.len() {
             1 => kernels.remove(0),
-            _ => folder.join("k"),
+            _ => dir.join("k"),
         };
-        Ok(Written { objects, kernel, output: folder.join("out") })
+        Ok(Written { objects, kernel, output: dir.join("out") })
     }
 }
 
@@ -44,7 +44,7 @@ impl Files {
 #[derive(Clone, Debug)]
 pub struct Written {
     pub(super) objects: Vec<PathBuf>,
-    /// A kernel, or a folder of kernels.
+    /// A kernel, or a directory of kernels.
     pub(super) kernel: PathBuf,
     pub(super) output: PathBuf,
 }

@@ -3,7 +3,7 @@
 //! `bpf_object__prepare` stops at the first failing record, needs a kernel, and accepts only objects of the host's byte order.
 //! This module calls the underlying functions instead, in the order of `bpf_object__relocate_core`:
 //!
-//! * `bpf_core_add_cands` finds the candidates, in the main BTF or, if it has none, in the modules;
+//! * `bpf_core_add_cands` finds the candidates, in the vmlinux BTF or, if it has none, in the modules;
 //! * `bpf_core_calc_relo_insn` computes the values and narrows the list of candidates of the local type;
 //! * `bpf_core_patch_insn` changes the instruction.
 //!

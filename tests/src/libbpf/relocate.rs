@@ -18,10 +18,10 @@ use std::{
 const LSHIFT: u32 = 4;
 const TYPE_ID_LOCAL: u32 = 6;
 
-/// A target parsed by libbpf: the main BTF and the BTF of modules.
+/// A target parsed by libbpf: the vmlinux BTF and the BTF of modules.
 #[derive(Debug)]
 pub struct LibbpfTarget {
-    main: Rc<Btf>,
+    vmlinux: Rc<Btf>,
     modules: Vec<Rc<Btf>>,
     /// Candidates by name and kind, shared by many objects.
     cache: RefCell<HashMap<(String, u32), Candidates>>,
@@ -30,12 +30,12 @@ pub struct LibbpfTarget {
 type Candidates = Vec<(Rc<Btf>, u32)>;
 
 impl LibbpfTarget {
-    /// Parses a main BTF and the split BTF of modules.
-    pub fn parse(main: &[u8], modules: &[Vec<u8>]) -> Option<Self> {
-        let main = Rc::new(Btf::parse(main, None)?);
-        let module = |bytes: &Vec<u8>| Btf::parse(bytes, Some(Rc::clone(&main))).map(Rc::new);
+    /// Parses a vmlinux BTF and the split BTF of modules.
+    pub fn parse(vmlinux: &[u8], modules: &[Vec<u8>]) -> Option<Self> {
+        let vmlinux = Rc::new(Btf::parse(vmlinux, None)?);
+        let module = |bytes: &Vec<u8>| Btf::parse(bytes, Some(Rc::clone(&vmlinux))).map(Rc::new);
         let modules = modules.iter().map(module).collect::<Option<_>>()?;
-        Some(Self { modules, main, cache: RefCell::default() })
+        Some(Self { modules, vmlinux, cache: RefCell::default() })
     }
 
     /// Finds candidates as `bpf_core_find_cands` does.
@@ -47,11 +47,15 @@ impl LibbpfTarget {
         if let Some(cached) = self.cache.borrow().get(&key) {
             return Some(cached.clone());
         }
-        let mut found: Candidates =
-            self.main.candidates(local, id, 1).into_iter().map(|id| (Rc::clone(&self.main), id)).collect();
+        let mut found: Candidates = self
+            .vmlinux
+            .candidates(local, id, 1)
+            .into_iter()
+            .map(|id| (Rc::clone(&self.vmlinux), id))
+            .collect();
         if found.is_empty() {
             for module in &self.modules {
-                let ids = module.candidates(local, id, self.main.type_count());
+                let ids = module.candidates(local, id, self.vmlinux.type_count());
                 found.extend(ids.into_iter().map(|id| (Rc::clone(module), id)));
             }
         }

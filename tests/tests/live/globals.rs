@@ -99,7 +99,7 @@ fn kconfig_values_are_read_by_name() {
     let Some(_live) = live("globals::kconfig_values_are_read_by_name", &[]) else { return };
     let loaded = load_with("kconfig", |loader| {
         let text = "CONFIG_HZ=123\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=m\nCONFIG_DEFAULT_HOSTNAME=\"given\"\n";
-        loader.settings().kconfig = Some(text.to_owned());
+        loader.settings_mut().kconfig = Some(text.to_owned());
         let early = loader.global::<u64>("CONFIG_HZ").unwrap_err().to_string();
         assert!(early.ends_with("the kernel's configuration, which is read during the load"), "{early}");
         let set = loader.set_global("CONFIG_HZ", &100u64).unwrap_err().to_string();

@@ -27,7 +27,7 @@ fn a_map_pinned_by_name_is_reused() {
     let bpffs = Bpffs::new();
     let root = bpffs.path().to_path_buf();
     let pin = root.join("core_relo_live");
-    let pinned = || load_with("pinned", |loader| loader.settings().pin_root.clone_from(&root));
+    let pinned = || load_with("pinned", |loader| loader.settings_mut().pin_root.clone_from(&root));
     let first = pinned();
     assert!(!first.map("core_relo_live").unwrap().is_reused());
     run(&first, "count");
@@ -47,13 +47,13 @@ fn a_map_pinned_by_name_is_reused() {
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut wider = Loader::new(&object).name("wider");
-    wider.settings().pin_root.clone_from(&root);
-    wider.map("core_relo_live").max_entries = Some(5);
+    wider.settings_mut().pin_root.clone_from(&root);
+    wider.map_mut("core_relo_live").max_entries = Some(5);
     let mut wider = wider.load().unwrap();
     let bytes = super::harness::object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut narrow = Loader::new(&object).name("narrow");
-    narrow.settings().pin_root.clone_from(&root);
+    narrow.settings_mut().pin_root.clone_from(&root);
     let refused = narrow.load().unwrap_err();
     let LoadError::PinMismatch { map, expected, found, .. } = &refused else { panic!("{refused}") };
     assert_eq!((map.as_str(), *expected, *found), ("core_relo_live", 1, 5));
@@ -66,11 +66,11 @@ fn a_map_is_pinned_at_the_configured_path() {
     let Some(_live) = live("lifetime::a_map_is_pinned_at_the_configured_path", &[]) else { return };
     let bpffs = Bpffs::new();
     let pin = bpffs.path().join("elsewhere");
-    let loaded = load_with("pinned", |loader| loader.map("core_relo_live").pin = Some(Some(pin.clone())));
+    let loaded = load_with("pinned", |loader| loader.map_mut("core_relo_live").pin = Some(Some(pin.clone())));
     run(&loaded, "count");
     assert_eq!(pinned_value(&pin), 1);
     drop(loaded);
-    let unpinned = load_with("pinned", |loader| loader.map("core_relo_live").pin = Some(None));
+    let unpinned = load_with("pinned", |loader| loader.map_mut("core_relo_live").pin = Some(None));
     run(&unpinned, "count");
     assert_eq!(pinned_value(&pin), 1);
 }
@@ -85,8 +85,8 @@ fn a_failed_load_leaves_no_pin() {
     let pins = || std::fs::read_dir(bpffs.path()).unwrap().count();
     // The kernel has put its own iterators into the bpffs.
     let before = pins();
-    loader.map("core_relo_live").pin = Some(Some(bpffs.path().join("mine")));
-    let refused = loader.execute(&loader.plan().unwrap()).unwrap_err();
+    loader.map_mut("core_relo_live").pin = Some(Some(bpffs.path().join("mine")));
+    let refused = loader.execute(&loader.plan().unwrap(), &RunningKernel).unwrap_err();
     assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
     assert_eq!(pins(), before);
 }
@@ -146,7 +146,7 @@ fn two_objects_share_a_map() {
     let Some(_live) = live("lifetime::two_objects_share_a_map", &[]) else { return };
     let first = load("maps");
     let shared = Arc::new(first.map("hash").unwrap().fd().unwrap().try_clone_to_owned().unwrap());
-    let second = load_with("maps", |loader| loader.map("hash").reuse = Some(shared));
+    let second = load_with("maps", |loader| loader.map_mut("hash").reuse = Some(shared));
     assert!(second.map("hash").unwrap().is_reused() && !second.map("array").unwrap().is_reused());
     run(&first, "touch");
     run(&first, "touch");
@@ -169,7 +169,7 @@ fn many_objects_share_the_parsed_kernel_types() {
         .map(|object| {
             let mut loader = Loader::for_kernel(object, kernel.clone());
             loader.set_global("only_pid", &std::process::id()).unwrap();
-            assert!(Arc::ptr_eq(&loader.kernel().btf, &kernel.btf));
+            assert!(Arc::ptr_eq(&loader.kernel_mut().btf, &kernel.btf));
             loader.load().unwrap()
         })
         .collect();
@@ -181,7 +181,7 @@ fn many_objects_share_the_parsed_kernel_types() {
 #[test]
 fn a_deselected_program_is_not_loaded() {
     let Some(_live) = live("lifetime::a_deselected_program_is_not_loaded", &[]) else { return };
-    let loaded = load_with("ringbuf", |loader| loader.program("discard").autoload = Some(false));
+    let loaded = load_with("ringbuf", |loader| loader.program_mut("discard").autoload = Some(false));
     assert_eq!(loaded.programs().len(), 2);
     assert!(loaded.program("discard").is_none());
     let loaded = load_with("ringbuf", |loader| loader.select_programs(["output"]));
@@ -206,9 +206,9 @@ fn a_load_is_prepared_and_finished_in_two_steps() {
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).name("ringbuf").plan().unwrap();
     let mut prepared = load::prepare(&plan, &RunningKernel).unwrap();
-    let refused = prepared.program("discard").unwrap_err();
+    let refused = prepared.load_program("discard").unwrap_err();
     assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
-    assert_eq!(prepared.program("reserve").unwrap().name(), "reserve");
+    assert_eq!(prepared.load_program("reserve").unwrap().name(), "reserve");
     let loaded = prepared.finish_partial().unwrap();
     assert_eq!(loaded.programs().len(), 1);
     run(&loaded, "reserve");

@@ -37,7 +37,7 @@ fn a_ring_buffer_delivers_records_in_order() {
 #[test]
 fn a_full_ring_buffer_drops_records() {
     let Some(_live) = live("messages::a_full_ring_buffer_drops_records", &[]) else { return };
-    let loaded = load_with("ringbuf", |loader| loader.map("events").max_entries = Some(4096));
+    let loaded = load_with("ringbuf", |loader| loader.map_mut("events").max_entries = Some(4096));
     // A record takes 24 bytes with its header.
     for _ in 0..200 {
         run(&loaded, "reserve");

@@ -97,7 +97,7 @@ fn a_table_is_registered_under_a_name_set_before_the_load() {
         loader.set_global("still.name", b"bpf_still_other\0").unwrap();
         assert!(loader.set_global("still.init", &0u64).is_err());
         // The table works without the counting `init` program.
-        loader.map("still").programs.insert("init".into(), None);
+        loader.map_mut("still").programs.insert("init".into(), None);
     });
     let link = loaded.attach_struct_ops("still").unwrap();
     assert!(is_registered("bpf_still_other") && loaded.program("init").is_none());

@@ -73,7 +73,7 @@ fn functions_of_any_section_are_linked() {
     let outer = loaded.program("outer").unwrap();
     let records = sys::prog_lines(outer).unwrap();
     assert_eq!((outer.plan.functions().len(), records.functions.len()), (7, 7));
-    let all = load_with("own_sections", |loader| loader.program("inner").autoload = Some(true));
+    let all = load_with("own_sections", |loader| loader.program_mut("inner").autoload = Some(true));
     assert_eq!((run(&all, "inner"), hits(&all)), (inner, 1));
 }
 
@@ -193,7 +193,7 @@ fn kconfig_externs_have_the_given_values() {
     // The caller gives the configuration, so the loader reads none from the machine.
     let loaded = load_with("kconfig", |loader| {
         let text = "CONFIG_HZ=123\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=m\nCONFIG_DEFAULT_HOSTNAME=\"given\"\n";
-        loader.settings().kconfig = Some(text.to_owned());
+        loader.settings_mut().kconfig = Some(text.to_owned());
     });
     run(&loaded, "look");
     let read = |name| loaded.global::<u32>(name).unwrap();

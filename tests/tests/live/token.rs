@@ -98,7 +98,7 @@ fn run_inside() {
         let object = Object::parse(&bytes).unwrap();
         let mut loader = Loader::new(&object).name("raw_tp");
         loader.set_global("only_pid", &std::process::id()).unwrap();
-        loader.settings().token = token;
+        loader.settings_mut().token = token;
         loader.load()
     };
     for token in [TokenSource::Off, TokenSource::Auto] {
@@ -111,22 +111,22 @@ fn run_inside() {
 
     send(&socket, fsopen("bpf", FsOpenFlags::FSOPEN_CLOEXEC).unwrap());
     let bpffs = receive(&socket).expect("a bpffs that delegates");
-    let folder = env::temp_dir().join(format!("core-relo-token-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    mount_at(&bpffs, &folder);
-    let by_path = attempt(TokenSource::Path(folder.clone()));
+    let dir = env::temp_dir().join(format!("core-relo-token-{}", std::process::id()));
+    std::fs::create_dir(&dir).unwrap();
+    mount_at(&bpffs, &dir);
+    let by_path = attempt(TokenSource::Path(dir.clone()));
     let has_failed = attempt(TokenSource::Auto).is_err();
     mount_at(&bpffs, Path::new(BPFFS));
-    std::fs::remove_dir(&folder).unwrap();
+    std::fs::remove_dir(&dir).unwrap();
     assert!(has_failed, "loaded with a token of {BPFFS}, which does not delegate yet");
     expect_fires(&by_path.unwrap_or_else(|e| panic!("{e}")));
     expect_fires(&attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}")));
 }
 
-/// Attaches a mount to a folder.
-fn mount_at(mount: &OwnedFd, folder: &Path) {
-    move_mount(mount, "", CWD, folder, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+/// Attaches a mount to a directory.
+fn mount_at(mount: &OwnedFd, dir: &Path) {
+    move_mount(mount, "", CWD, dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
 }
 
 /// Checks that a loaded program has a token and fires.

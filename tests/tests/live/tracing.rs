@@ -252,7 +252,7 @@ fn freplace_replaces_a_function() {
     assert_eq!(run(), 1);
     let replacing = Tracer::load_with("freplace", |loader| {
         let function = "replaced".to_owned();
-        loader.program("instead").attach_to =
+        loader.program_mut("instead").attach_to =
             Some(AttachTarget::Program { program: Arc::new(whole), function });
     });
     let link = replacing.attach("instead");

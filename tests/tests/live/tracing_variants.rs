@@ -92,7 +92,7 @@ fn fentry_attaches_to_functions_of_modules() {
     for name in ["veth:veth_open", "veth_open"] {
         let loaded = load_with("fentry", |loader| {
             loader.select_programs(["open_entry"]);
-            loader.program("open_entry").attach_to =
+            loader.program_mut("open_entry").attach_to =
                 Some(core_relo_loader::load_plan::AttachTarget::Kernel(name.to_owned()));
         });
         let links = loaded.attach_all().unwrap();
@@ -306,7 +306,7 @@ fn a_missing_attach_target_is_named() {
     let object = Object::parse(&bytes).unwrap();
     let mut loader = core_relo_loader::Loader::new(&object).name("fentry");
     loader.select_programs(["open_entry"]);
-    loader.program("open_entry").attach_to =
+    loader.program_mut("open_entry").attach_to =
         Some(core_relo_loader::load_plan::AttachTarget::Kernel("do_sys_openat2_".to_owned()));
     let refused = loader.load().unwrap_err().to_string();
     assert!(refused.contains("do_sys_openat2_") && refused.contains("open_entry"), "{refused}");

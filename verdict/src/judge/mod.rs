@@ -1,5 +1,14 @@
 //! The verdict on the programs of an object.
 
+mod answers;
+mod code;
+mod construct;
+mod data;
+mod maps;
 mod model;
+mod object;
+mod program;
 
+pub use answers::KernelAnswers;
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, SourceLine, Verdict};
+pub use object::judge;

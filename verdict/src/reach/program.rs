@@ -1,7 +1,7 @@
-//! A program to analyse, and the result.
+//! A program to analyse.
 
 use core::ops::Range;
-use core_relo::insn::Insn;
+use core_relo::{Endian, insn::Insn};
 
 /// A linked and relocated program.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub struct Program<'p> {
     pub functions: &'p [Function],
     /// The values of `ld_imm64` instructions that refer to maps, externs or functions, sorted by instruction.
     pub loads: &'p [(u32, LoadedValue<'p>)],
+    /// The byte order of the program and of its data.
+    pub endian: Endian,
     /// Whether the kernel verifies global functions that nothing calls (before Linux 6.8).
     pub verifies_uncalled_functions: bool,
 }
@@ -48,58 +50,4 @@ pub enum LoadedValue<'p> {
     Function(u32),
     /// A value that nothing tells, such as the address of a weak extern that may be missing.
     Unknown,
-}
-
-/// Whether the verifier reaches an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
-pub enum Reach {
-    /// No path leads to the instruction.
-    Dead,
-    /// A path leads to the instruction.
-    Reachable,
-    /// A path may lead to the instruction.
-    Undecided(Undecided),
-}
-
-/// The reason why reachability is undecided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Undecided {
-    /// The analysis stopped at its budget.
-    Budget,
-    /// A branch depends on a value that the analysis approximates and the verifier may know better.
-    Approximation,
-    /// A branch depends on [unknown data](LoadedValue::Frozen) or on an [unknown value](LoadedValue::Unknown), loaded by this
-    /// instruction.
-    UnknownValue {
-        /// The index of the `ld_imm64`.
-        insn: u32,
-    },
-}
-
-/// The result: for each instruction, whether the verifier reaches the instruction.
-#[derive(Clone, Debug, Default)]
-pub struct Reachability {
-    reached: Vec<Reach>,
-}
-
-impl Reachability {
-    /// Returns whether the verifier reaches an instruction.
-    pub fn at(&self, insn: u32) -> Reach {
-        let index = usize::try_from(insn).ok();
-        index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
-    }
-
-    /// Returns the branches of one path to an instruction: each branch instruction and whether the branch is taken. Empty if the
-    /// instruction is dead.
-    pub fn path(&self, _insn: u32) -> Vec<(u32, bool)> {
-        Vec::new()
-    }
-}
-
-/// Analyses a program.
-pub fn analyze(program: &Program<'_>) -> Reachability {
-    let undecided = Reach::Undecided(Undecided::Budget);
-    Reachability { reached: vec![undecided; program.insns.len()] }
 }

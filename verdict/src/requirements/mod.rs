@@ -1,1 +1,15 @@
 //! All that an object asks of a kernel, from the object alone.
+
+mod attach;
+mod instructions;
+mod maps;
+mod need;
+mod object;
+mod program;
+
+pub use attach::{AttachNeed, TargetKind};
+pub use maps::{MapInput, MapNeed};
+pub use need::{Need, NeedId, NeedTable};
+pub use object::{ExternNeed, ObjectNeeds};
+pub use program::{ProgramNeeds, Site};
+pub(crate) use program::{source_line, usize_of};

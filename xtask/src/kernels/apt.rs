@@ -1,4 +1,4 @@
-//! A private apt: its lists, its cache and its package status are in one folder below `target/`.
+//! A private apt: its lists, its cache and its package status are in one directory below `target/`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use crate::system::{Outcome, output};
 
 /// A private apt root with its package lists fetched.
 pub struct Apt {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 /// A kernel on the mirror.
@@ -35,34 +35,34 @@ const PREFIXES: [&str; 4] = ["linux-image-", "linux-binary-", "linux-modules-", 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 impl Apt {
-    /// Creates the folder and fetches the package lists from the mirror of this machine's apt.
-    pub fn new(folder: &Path) -> Outcome<Self> {
+    /// Creates the directory and fetches the package lists from the mirror of this machine's apt.
+    pub fn new(dir: &Path) -> Outcome<Self> {
         let mirror = mirror().ok_or("no Debian mirror in this machine's apt sources")?;
         if !Path::new(KEYRING).is_file() {
             return Err("Debian's archive keyring is not installed".into());
         }
-        let dir = folder.display();
+        let place = dir.display();
         for part in ["state/lists/partial", "cache/archives/partial", "etc/parts", "debs"] {
-            std::fs::create_dir_all(folder.join(part)).map_err(|error| format!("{dir}: {error}"))?;
+            std::fs::create_dir_all(dir.join(part)).map_err(|error| format!("{place}: {error}"))?;
         }
         let mut sources = String::new();
         for (suite, archs) in SUITES {
             let _ = writeln!(sources, "deb [signed-by={KEYRING} arch={archs}] {mirror} {suite} main");
         }
         let config = format!(
-            "Dir::State \"{dir}/state\"; Dir::State::lists \"lists\"; Dir::State::status \"{dir}/state/status\";\n\
-             Dir::Cache \"{dir}/cache\"; Dir::Etc::sourcelist \"{dir}/etc/sources.list\";\n\
-             Dir::Etc::sourceparts \"{dir}/etc/parts\"; Dir::Etc::parts \"{dir}/etc/parts\";\n\
+            "Dir::State \"{place}/state\"; Dir::State::lists \"lists\"; Dir::State::status \"{place}/state/status\";\n\
+             Dir::Cache \"{place}/cache\"; Dir::Etc::sourcelist \"{place}/etc/sources.list\";\n\
+             Dir::Etc::sourceparts \"{place}/etc/parts\"; Dir::Etc::parts \"{place}/etc/parts\";\n\
              APT::Architecture \"amd64\"; APT::Architectures {{ \"amd64\"; \"s390x\"; }};\n\
              Acquire::Languages \"none\"; Acquire::Retries \"3\"; Acquire::Check-Valid-Until \"false\";\n\
              APT::Sandbox::User \"root\";\n"
         );
         let files = [("state/status", ""), ("etc/sources.list", &sources), ("apt.conf", &config)];
         for (name, text) in files {
-            std::fs::write(folder.join(name), text).map_err(|error| format!("{dir}/{name}: {error}"))?;
+            std::fs::write(dir.join(name), text).map_err(|error| format!("{place}/{name}: {error}"))?;
         }
-        let apt = Self { folder: folder.to_path_buf() };
-        eprintln!("package lists of {} Debian releases, into {dir}", SUITES.len());
+        let apt = Self { dir: dir.to_path_buf() };
+        eprintln!("package lists of {} Debian releases, into {place}", SUITES.len());
         // A list that cannot be fetched is left out.
         let status =
             apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -98,8 +98,9 @@ impl Apt {
         }
         let mut kernels: Vec<Kernel> =
             packages.iter().filter_map(|(key, size)| kernel(key, *size, &packages)).collect();
-        kernels
-            .sort_by_key(|kernel| (kernel.arch.clone(), super::version_key(&kernel.version), kernel.flavour));
+        kernels.sort_by_key(|kernel| {
+            (kernel.arch.clone(), super::version::version_key(&kernel.version), kernel.flavour)
+        });
         Ok(kernels)
     }
 
@@ -111,7 +112,7 @@ impl Apt {
 
     /// Downloads one of a kernel's [`packages`](Kernel::packages) and removes the previous one.
     pub fn download_package(&self, kernel: &Kernel, package: &str) -> Outcome<PathBuf> {
-        let debs = self.folder.join("debs");
+        let debs = self.dir.join("debs");
         let _ = std::fs::remove_dir_all(&debs);
         std::fs::create_dir_all(&debs).map_err(|error| format!("{}: {error}", debs.display()))?;
         let what = format!("{package}:{}={}", kernel.arch, kernel.package_version);
@@ -131,7 +132,7 @@ impl Apt {
 
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(name);
-        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").stdin(Stdio::null());
+        command.env("APT_CONFIG", self.dir.join("apt.conf")).env("LC_ALL", "C").stdin(Stdio::null());
         command
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{apt, available, btf, create_empty, image, is_in_series, unpack, version_key, write};
+use super::version::{is_in_series, version_key};
+use super::{apt, available_kernels, btf, create_empty, image, unpack, write};
 use crate::system::{Failure, Outcome, files_below, root};
 
 /// The kernel series to run the tests on, oldest first.
@@ -47,11 +48,11 @@ pub fn newest(series: &str) -> Outcome<Bootable> {
 
 /// Returns the newest kernel of a series in the cache.
 pub fn cached(series: &str) -> Option<Bootable> {
-    let folders = std::fs::read_dir(dir()).into_iter().flatten().flatten().map(|entry| entry.path());
-    let versions = folders.filter_map(|folder| {
-        let name = folder.file_name()?.to_string_lossy().into_owned();
+    let dirs = std::fs::read_dir(dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let versions = dirs.filter_map(|dir| {
+        let name = dir.file_name()?.to_string_lossy().into_owned();
         let version = name.strip_prefix("amd64-")?.strip_suffix("-cloud")?.to_owned();
-        is_in_series(&version, series).then_some((version_key(&version), folder))
+        is_in_series(&version, series).then_some((version_key(&version), dir))
     });
     open(&versions.max()?.1)
 }
@@ -62,29 +63,29 @@ pub fn from_image(path: &Path) -> Outcome<Bootable> {
     let image = std::fs::read(path).map_err(|error| cannot(error.to_string()))?;
     let kernel = image::kernel_elf(image).map_err(|error| cannot(error.to_string()))?;
     let release = release(&kernel).ok_or_else(|| cannot("no Linux version in it".to_owned()))?;
-    let folder = dir().join("own").join(&release);
-    create_empty(&folder)?;
+    let dir = dir().join("own").join(&release);
+    create_empty(&dir)?;
     let tree = Path::new("/lib/modules").join(&release);
-    cache_modules(&files_below(&tree), &folder)?;
+    cache_modules(&files_below(&tree), &dir)?;
     for config in [PathBuf::from(format!("/boot/config-{release}")), tree.join("config")] {
         if let Ok(text) = std::fs::read(config) {
-            write(&folder.join("config"), &text)?;
+            write(&dir.join("config"), &text)?;
         }
     }
-    write(&folder.join("release"), release.as_bytes())?;
-    write(&folder.join("vmlinux"), &kernel)?;
-    open(&folder).ok_or_else(|| cannot("could not be stored".to_owned()))
+    write(&dir.join("release"), release.as_bytes())?;
+    write(&dir.join("vmlinux"), &kernel)?;
+    open(&dir).ok_or_else(|| cannot("could not be stored".to_owned()))
 }
 
 /// Downloads the newest kernel of a series into the cache.
 fn fetch(series: &str) -> Outcome {
-    let (apt, kernels) = available()?;
+    let (apt, kernels) = available_kernels()?;
     let is_bootable = |kernel: &&apt::Kernel| {
         kernel.arch == "amd64" && kernel.flavour == "cloud" && is_in_series(&kernel.version, series)
     };
     let newest = kernels.iter().filter(is_bootable).max_by_key(|kernel| version_key(&kernel.version));
     let kernel = newest.ok_or("the mirror has none")?;
-    let (folder, tree) = (dir().join(kernel.name()), dir().join("unpacked"));
+    let (dir, tree) = (dir().join(kernel.name()), dir().join("unpacked"));
     create_empty(&tree)?;
     let modules: Vec<&str> = MODULES.into_iter().chain(DEPENDENCIES).collect();
     for package in kernel.packages() {
@@ -94,13 +95,13 @@ fn fetch(series: &str) -> Outcome {
         let _ = std::fs::remove_file(&deb);
         unpacked?;
     }
-    let result = cache_files(&tree, &folder);
+    let result = cache_files(&tree, &dir);
     let _ = std::fs::remove_dir_all(&tree);
     result
 }
 
 /// Copies the needed files of unpacked packages into the cache. The image comes last, so that an interrupted copy does not look complete.
-fn cache_files(tree: &Path, folder: &Path) -> Outcome {
+fn cache_files(tree: &Path, dir: &Path) -> Outcome {
     let files = files_below(tree);
     let named = |prefix: &str| {
         let mut matching = files
@@ -110,18 +111,18 @@ fn cache_files(tree: &Path, folder: &Path) -> Outcome {
     };
     let read = |path: &Path| std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let kernel = image::kernel_elf(read(named("vmlinu").ok_or("no kernel image in the package")?)?)?;
-    create_empty(folder)?;
-    cache_modules(&files, folder)?;
+    create_empty(dir)?;
+    cache_modules(&files, dir)?;
     if let Some(config) = named("config") {
-        write(&folder.join("config"), &read(config)?)?;
+        write(&dir.join("config"), &read(config)?)?;
     }
     let release = release(&kernel).ok_or("no Linux version in the image")?;
-    write(&folder.join("release"), release.as_bytes())?;
-    write(&folder.join("vmlinux"), &kernel)
+    write(&dir.join("release"), release.as_bytes())?;
+    write(&dir.join("vmlinux"), &kernel)
 }
 
 /// Copies the modules, unpacked and numbered in the order of insertion.
-fn cache_modules(files: &[PathBuf], folder: &Path) -> Outcome {
+fn cache_modules(files: &[PathBuf], dir: &Path) -> Outcome {
     let mut objects = BTreeMap::new();
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
@@ -137,7 +138,7 @@ fn cache_modules(files: &[PathBuf], folder: &Path) -> Outcome {
     }
     for (number, name) in order(&objects).iter().enumerate() {
         if let Some(object) = objects.get(name) {
-            write(&folder.join("modules").join(format!("{number:02}-{name}{MODULE}")), object)?;
+            write(&dir.join("modules").join(format!("{number:02}-{name}{MODULE}")), object)?;
         }
     }
     Ok(())
@@ -166,15 +167,15 @@ fn depends(object: &[u8]) -> Vec<String> {
     list.split(',').filter(|name| !name.is_empty()).map(|name| name.replace('-', "_")).collect()
 }
 
-fn open(folder: &Path) -> Option<Bootable> {
-    let vmlinux = folder.join("vmlinux");
-    let config = folder.join("config");
+fn open(dir: &Path) -> Option<Bootable> {
+    let vmlinux = dir.join("vmlinux");
+    let config = dir.join("config");
     vmlinux.is_file().then(|| Bootable {
-        name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        release: std::fs::read_to_string(folder.join("release")).unwrap_or_default(),
+        name: dir.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        release: std::fs::read_to_string(dir.join("release")).unwrap_or_default(),
         vmlinux,
         config: config.is_file().then_some(config),
-        modules: files_below(&folder.join("modules")),
+        modules: files_below(&dir.join("modules")),
     })
 }
 

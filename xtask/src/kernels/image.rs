@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use super::btf;
-use crate::system::{Outcome, have};
+use crate::system::{Outcome, is_installed};
 
 /// A compression format of kernels: its magic bytes and the tool that decompresses it.
 struct Packing {
@@ -19,33 +19,33 @@ const PACKINGS: [Packing; 4] = [
     Packing { magic: b"\x1f\x8b\x08", tool: &["gzip", "-dcq"] },
 ];
 
-/// The number of false payload starts to try before giving up.
-const TRIES: usize = 40;
-/// The least size in bytes of an unpacked kernel.
-const KERNEL_AT_LEAST: usize = 4 << 20;
+/// The maximum number of places in an image to unpack. Compressed data may contain magic bytes by chance.
+const ATTEMPTS: usize = 40;
+/// The minimum size of an unpacked kernel, in bytes.
+const MIN_KERNEL_BYTES: usize = 4 << 20;
 
 /// Returns the BTF of the kernel in a boot image.
 pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
-    if let Some(found) = btf_in(image) {
+    if let Some(found) = find_btf(image) {
         return Ok(found);
     }
     if let Some(payload) = bz_image_payload(image) {
         let kernel = unpack(payload).ok_or_else(|| unpack_failure(payload))?;
-        return btf_in(&kernel).ok_or_else(|| "the kernel in the image has no BTF".into());
+        return find_btf(&kernel).ok_or_else(|| "the kernel in the image has no BTF".into());
     }
     // Other architectures have the payload somewhere in the image.
     for packing in &PACKINGS {
         let starts = (0..image.len())
             .filter(|at| image.get(*at..).is_some_and(|rest| rest.starts_with(packing.magic)));
-        for at in starts.take(TRIES) {
-            let kernel = image.get(at..).and_then(unpack).filter(|kernel| kernel.len() >= KERNEL_AT_LEAST);
-            if let Some(found) = kernel.as_deref().and_then(btf_in) {
+        for at in starts.take(ATTEMPTS) {
+            let kernel = image.get(at..).and_then(unpack).filter(|kernel| kernel.len() >= MIN_KERNEL_BYTES);
+            if let Some(found) = kernel.as_deref().and_then(find_btf) {
                 return Ok(found);
             }
         }
     }
     let missing: Vec<_> =
-        PACKINGS.iter().filter_map(|p| p.tool.first().copied()).filter(|tool| !have(tool)).collect();
+        PACKINGS.iter().filter_map(|p| p.tool.first().copied()).filter(|tool| !is_installed(tool)).collect();
     if missing.is_empty() {
         return Err("no BTF found in the image".into());
     }
@@ -89,7 +89,7 @@ pub fn unpack(data: &[u8]) -> Option<Vec<u8>> {
     if out.is_empty() { None } else { Some(out) }
 }
 
-fn btf_in(kernel: &[u8]) -> Option<Vec<u8>> {
+fn find_btf(kernel: &[u8]) -> Option<Vec<u8>> {
     btf::elf_section(kernel, b".BTF").or_else(|| btf::scan(kernel)).map(<[u8]>::to_vec)
 }
 
@@ -112,6 +112,6 @@ fn unpack_failure(payload: &[u8]) -> String {
         Some(packing) => {
             format!("`{}` could not unpack the image (is it installed?)", packing.tool.join(" "))
         }
-        None => "the image is packed in a way not known here".to_owned(),
+        None => "the image has an unknown compression".to_owned(),
     }
 }

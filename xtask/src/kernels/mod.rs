@@ -7,13 +7,15 @@ mod apt;
 pub mod boot;
 pub mod btf;
 mod image;
+mod version;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::install;
-use crate::system::{Failure, Outcome, files_below, have, kernels_dir, root};
+use crate::system::{Failure, Outcome, files_below, is_installed, kernels_dir, root};
+use version::{is_in_series, version_key};
 
 /// A selection of kernels, of which the newest is fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +23,8 @@ struct KernelSelection {
     series: String,
     arch: String,
     flavour: String,
-    /// Whether the BTF of modules is extracted, too. Before 7.x, the same package contains the modules.
-    modules: bool,
+    /// Whether the BTF of modules is extracted as well. This works before 7.x, where the image's package contains the modules.
+    has_modules: bool,
 }
 
 /// The default selections: long-term kernels, the newest one, and a big-endian one.
@@ -78,7 +80,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     }
     let skip_all =
         |reason: &str| missing.iter().map(|s| format!("kernel BTF {}: {reason}", s.name())).collect();
-    let (apt, kernels) = match available() {
+    let (apt, kernels) = match available_kernels() {
         Ok(found) => found,
         Err(error) => return skip_all(&error.to_string()),
     };
@@ -91,7 +93,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
             .max_by_key(|kernel| version_key(&kernel.version));
         let result = newest
             .ok_or_else(|| Failure::from("the mirror has none"))
-            .and_then(|k| fetch_kernel(apt, k, selection.modules));
+            .and_then(|k| fetch_kernel(apt, k, selection.has_modules));
         if let Err(error) = result {
             skips.push(format!("kernel BTF {}: {error}", selection.name()));
         }
@@ -99,15 +101,15 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     skips
 }
 
-/// The kernels on the mirror, listed once.
-fn available() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
+/// Returns the kernels on the mirror, listed at the first call.
+fn available_kernels() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
     static KERNELS: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
     KERNELS.get_or_init(list_kernels).as_ref().map_err(Failure::clone)
 }
 
 fn list_kernels() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
     let missing: Vec<_> =
-        ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !have(tool)).collect();
+        ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !is_installed(tool)).collect();
     if !missing.is_empty() {
         return Err(format!("needs Debian's {}", missing.join(", ")).into());
     }
@@ -132,9 +134,9 @@ fn fetch_kernel(apt: &apt::Apt, kernel: &apt::Kernel, modules: bool) -> Outcome 
 
 fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
     let files = files_below(tree);
-    let named =
+    let is_image =
         |file: &&PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu"));
-    let image = files.iter().find(named).ok_or("no kernel image in the package")?;
+    let image = files.iter().find(is_image).ok_or("no kernel image in the package")?;
     let image = std::fs::read(image).map_err(|error| format!("{}: {error}", image.display()))?;
     let data = image::vmlinux_btf(&image)?;
     let name = kernel.name();
@@ -161,10 +163,10 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
     Ok(())
 }
 
-/// Creates an empty folder, after removing an old one.
-fn create_empty(folder: &Path) -> Outcome {
-    let _ = std::fs::remove_dir_all(folder);
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()).into())
+/// Creates an empty directory, after removing an old one.
+fn create_empty(dir: &Path) -> Outcome {
+    let _ = std::fs::remove_dir_all(dir);
+    std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()).into())
 }
 
 /// Extracts the kernel image, its configuration and the given modules from a package.
@@ -196,7 +198,7 @@ fn selections(series: &[String]) -> Vec<KernelSelection> {
         series: series.to_owned(),
         arch: arch.to_owned(),
         flavour: flavour.to_owned(),
-        modules,
+        has_modules: modules,
     });
     if series.is_empty() {
         return all.to_vec();
@@ -207,7 +209,7 @@ fn selections(series: &[String]) -> Vec<KernelSelection> {
             all.iter().filter(|w| w.series == *name || w.arch == *name).cloned().collect();
         if known.is_empty() {
             let (arch, flavour) = ("amd64".to_owned(), "cloud".to_owned());
-            chosen.push(KernelSelection { series: name.clone(), arch, flavour, modules: false });
+            chosen.push(KernelSelection { series: name.clone(), arch, flavour, has_modules: false });
         }
         chosen.extend(known);
     }
@@ -236,26 +238,14 @@ impl KernelSelection {
     }
 }
 
-/// Returns whether a version belongs to a series: `6.1.192` belongs to `6.1` and `6`, not to `6.12`.
-fn is_in_series(version: &str, series: &str) -> bool {
-    version.strip_prefix(series).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
-}
-
-/// Returns a key that sorts versions by their numbers. A release candidate comes before its release.
-fn version_key(version: &str) -> (Vec<u32>, u32) {
-    let (release, candidate) = version.split_once("-rc").unwrap_or((version, ""));
-    let numbers = release.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
-    (numbers, candidate.parse().unwrap_or(u32::MAX))
-}
-
 fn work_dir() -> PathBuf {
     root().join("target/kernels/apt")
 }
 
 fn write(path: &Path, data: &[u8]) -> Outcome {
-    let folder = path.parent().unwrap_or(path);
+    let dir = path.parent().unwrap_or(path);
     let temporary = path.with_extension("new");
-    std::fs::create_dir_all(folder)
+    std::fs::create_dir_all(dir)
         .and_then(|()| std::fs::write(&temporary, data))
         .and_then(|()| std::fs::rename(&temporary, path))
         .map_err(|error| format!("{}: {error}", path.display()).into())
@@ -264,16 +254,6 @@ fn write(path: &Path, data: &[u8]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_and_series() {
-        assert!(is_in_series("6.1.192", "6.1"));
-        assert!(!is_in_series("6.12.43", "6.1"));
-        assert!(is_in_series("7.3-rc7", "7"));
-        assert!(version_key("6.1.20") < version_key("6.1.192"));
-        assert!(version_key("7.3-rc7") < version_key("7.3"));
-        assert!(version_key("7.2.13") < version_key("7.3-rc7"));
-    }
 
     #[test]
     fn series_and_architectures_select_kernels() {

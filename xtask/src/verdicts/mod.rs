@@ -23,8 +23,8 @@ const RUNNING: &str = "running kernel";
 
 /// Loads every program of the objects on each kernel and on the running one, and compares with the verdicts. With `reuse`, a kernel
 /// whose loads of an earlier run are stored is not booted.
-pub fn compare(kernels: &[Bootable], folder: Option<&Path>, reuse: bool, limit: Duration) -> Outcome {
-    let objects = objects(folder)?;
+pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Duration) -> Outcome {
+    let objects = objects(dir)?;
     let command = build_command()?;
     let mut total = Matrix::default();
     for kernel in kernels {
@@ -74,8 +74,8 @@ fn load_in_guest(command: &Path, kernel: &Bootable, objects: &[PathBuf], limit: 
     vm.args(["vm", "--format", "json", "--timeout", &timeout, "--kernel"]);
     let real = run(vm.arg(&kernel.vmlinux).arg("--").args(objects))?;
     let file = loads_file(kernel);
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let stored = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &real));
+    let dir = file.parent().unwrap_or(Path::new(""));
+    let stored = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&file, &real));
     stored.map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(real)
 }
@@ -95,16 +95,16 @@ fn compare_kernel(
     Ok(matrix)
 }
 
-/// Returns the committed objects, those of the examples, and those below a folder.
-fn objects(folder: Option<&Path>) -> Outcome<Vec<PathBuf>> {
+/// Returns the committed objects, those of the examples, and those below a directory.
+fn objects(dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
     let committed = [cases::dir().join("prebuilt/el"), root().join(EXAMPLES)];
     let mut objects = Vec::new();
-    for folder in committed.iter().map(PathBuf::as_path).chain(folder) {
-        let found = files_below(folder).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
+    for dir in committed.iter().map(PathBuf::as_path).chain(dir) {
+        let found = files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
         let before = objects.len();
         objects.extend(found);
         if objects.len() == before {
-            return Err(Failure::CannotRun(format!("{}: no *.bpf.o", folder.display())));
+            return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
         }
     }
     Ok(objects)

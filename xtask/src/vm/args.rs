@@ -14,11 +14,11 @@ pub struct Request {
     pub may_install: bool,
     pub limit: Duration,
     pub cpus: u32,
-    /// The folder of objects for the guest, or `None` for the committed ones.
+    /// The directory of objects for the guest, or `None` for the committed ones.
     pub progs: Option<PathBuf>,
     /// Compare verdicts with real loads instead of running the tests.
     pub verdicts: bool,
-    /// A folder of further objects for `verdicts`.
+    /// A directory of further objects for `verdicts`.
     pub objects: Option<PathBuf>,
     /// Use the stored loads of the last run with `verdicts`.
     pub reuse: bool,
@@ -46,7 +46,7 @@ through the system's package manager, and fetches kernels from Debian's mirror i
   --list             list the kernels, and which of them are fetched already
   --timeout SECONDS  time limit for each kernel (default: 300)
   --cpus N           processors of the machine (default: 1)
-  --progs FOLDER     the objects for the tests (default: bpf-progs/prebuilt/el)
+  --progs DIR        the objects for the tests (default: bpf-progs/prebuilt/el)
   --verdicts         load every program of the committed objects on each kernel (default: all four) and on the running one, and
                      compare with the verdicts of `core-relo check`: prints the confusion matrix, and fails on a wrong `loads`
   --objects DIR      further objects for --verdicts: DIR/**/*.bpf.o
@@ -104,10 +104,10 @@ impl Request {
                 "--kernel" => kernels.extend(choices(&value("a series or a path")?)),
                 "--timeout" => request.limit = Duration::from_secs(number(flag, &value("seconds")?)?.into()),
                 "--cpus" => request.cpus = number(flag, &value("a number")?)?,
-                "--progs" => request.progs = Some(PathBuf::from(value("a folder")?)),
+                "--progs" => request.progs = Some(PathBuf::from(value("a directory")?)),
                 "--verdicts" => request.verdicts = true,
                 "--reuse" => request.reuse = true,
-                "--objects" => request.objects = Some(PathBuf::from(value("a folder")?)),
+                "--objects" => request.objects = Some(PathBuf::from(value("a directory")?)),
                 "--list" => request.list = true,
                 "--no-install" => request.may_install = false,
                 _ => {

@@ -8,14 +8,16 @@ use core_relo_vm::{Initramfs, executable::is_static};
 use crate::kernels::boot::Bootable;
 use crate::system::{Failure, Outcome, find};
 
-/// The prefix of lines on the guest's third serial port, which carries the guest's state apart from the tests' output.
+/// The line on the guest's third serial port at the start of the tests. This port carries the guest's state, without the tests' output.
 pub const STARTED: &str = "@@started";
+/// The prefix of the line on that port with the exit status of the tests.
 pub const EXITED: &str = "@@exited ";
-/// The prefix of a line there that names a skipped test.
+/// The prefix of the lines on that port that name skipped tests.
 pub const SKIP: &str = "SKIP ";
 
-/// The guest's folder of objects of its byte order.
+/// The guest's directory of test objects.
 const PROGS: &str = "t/progs";
+/// The directory of the objects of the guest's byte order.
 const OBJECTS: &str = "t/progs/el";
 
 /// Packs the guest's files.
@@ -51,7 +53,8 @@ pub fn no_busybox() -> Failure {
     Failure::CannotRun("no static busybox (Debian, Ubuntu: apt-get install busybox-static)".to_owned())
 }
 
-/// The first script. The kernel's console is the first serial port, the tests' output the second, the guest's state the third.
+/// Returns the script that the kernel runs first (`init`). The first serial port has the kernel's console, the second the tests' output,
+/// the third the guest's state.
 fn script(modules: &[String], args: &[String]) -> String {
     let mut text = String::from(
         "#!/bin/busybox sh\n\

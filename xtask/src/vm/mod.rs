@@ -147,7 +147,7 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
     let began = Instant::now();
     let result = boot_and_test(kernel, test, request, report);
     let took = began.elapsed().as_secs_f64();
-    let counts = report.counts.since(&before);
+    let counts = report.counts.difference(&before);
     let name = &kernel.name;
     println!("{name}: {} passed, {} failed, in {took:.1} s", counts.passed, counts.failed);
     report.problems.extend(result.err());
@@ -155,18 +155,18 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
 
 fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) -> Outcome {
     let name = &kernel.name;
-    let folder = root().join("target/vm").join(name);
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let dir = root().join("target/vm").join(name);
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let progs = request.progs.clone().unwrap_or_else(|| cases::dir().join("prebuilt/el"));
     let archive = guest::pack(kernel, test, &progs, &request.test_args)?;
-    let initramfs = folder.join("initramfs");
+    let initramfs = dir.join("initramfs");
     std::fs::write(&initramfs, archive).map_err(|error| format!("{}: {error}", initramfs.display()))?;
     println!("{name}: Linux {} by {}", kernel.release, accelerator(ARCH));
     let image = KernelImage::open(&kernel.vmlinux)?;
     let machine = Machine {
         kernel: &image,
         initramfs: &initramfs,
-        folder: &folder,
+        dir: &dir,
         time_limit: request.limit,
         cpus: request.cpus,
         memory_mib: MEMORY_MIB,
@@ -201,9 +201,9 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
     report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
     if !started {
-        return Err(no_boot(kernel, request, &ended, &folder.join("console")));
+        return Err(no_boot(kernel, request, &ended, &dir.join("console")));
     }
-    check_end(kernel, request, &ended, &last, &folder.join("console"))?;
+    check_end(kernel, request, &ended, &last, &dir.join("console"))?;
     let listing = request.test_args.iter().any(|arg| arg == "--list");
     if counts.is_empty() && !listing {
         return Err(Failure::CannotRun(format!("{name}: no test matches: {}", request.test_args.join(" "))));

@@ -31,7 +31,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
     };
     let btf = match btf {
         Ok(btf) => btf,
-        Err(bad) => return console.fail(&bad),
+        Err(bad) => return console.report_error(&bad),
     };
     let mut is_empty = true;
     for ty in selected_types(&btf, args) {
@@ -46,14 +46,14 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
     }
     match (args.type_id, &args.type_name) {
         _ if !is_empty => Ok(()),
-        (Some(id), Some(ty)) if btf.ty(TypeId(id)).is_some() => {
-            console.fail(&BadInput::new(name, format_args!("type [{id}] does not have the name `{ty}`")))
-        }
+        (Some(id), Some(ty)) if btf.ty(TypeId(id)).is_some() => console
+            .report_error(&BadInput::new(name, format_args!("type [{id}] does not have the name `{ty}`"))),
         (Some(id), _) => {
             let last = btf.end_id().0.saturating_sub(1);
-            console.fail(&BadInput::new(name, format_args!("no type [{id}], expected [1] to [{last}]")))
+            console
+                .report_error(&BadInput::new(name, format_args!("no type [{id}], expected [1] to [{last}]")))
         }
-        (None, Some(ty)) => console.fail(&BadInput::new(name, format_args!("no type `{ty}`"))),
+        (None, Some(ty)) => console.report_error(&BadInput::new(name, format_args!("no type `{ty}`"))),
         (None, None) => Ok(()),
     }
 }
@@ -85,7 +85,7 @@ fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
     })
 }
 
-/// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same folder.
+/// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same directory.
 fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
     let file = btf_file::read(path, Limits::default())?;
     let base = match base {

@@ -2,8 +2,8 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputFormats},
-    objects::{CheckedObject, ObjectsByOrder},
-    report::{KernelReport, ObjectReport, Reasons},
+    objects::{CheckedObject, CheckedObjects, ObjectsByOrder},
+    report::{KernelReport, ObjectReport, reason_lines},
     report_cache::ReportCache,
 };
 use crate::{
@@ -14,11 +14,17 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
+use core_relo_verdict::{
+    judge::{KernelAnswers, ObjectVerdict, judge},
+    kernel::{KernelFacts, KernelInputs},
+};
 use std::{io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     objects: ObjectsByOrder<'c>,
+    checked: &'c CheckedObjects<'c>,
+    inputs: KernelInputs,
     threads: &'c Threads,
     formats: OutputFormats,
     cache: ReportCache<KernelReport>,
@@ -26,14 +32,16 @@ pub(super) struct Checker<'c> {
 
 impl<'c> Checker<'c> {
     pub(super) fn new(
-        objects: &'c [CheckedObject<'c>],
+        checked: &'c CheckedObjects<'c>,
+        inputs: KernelInputs,
         threads: &'c Threads,
         formats: OutputFormats,
     ) -> Self {
-        Self { objects: ObjectsByOrder::new(objects), threads, formats, cache: ReportCache::new() }
+        let objects = ObjectsByOrder::new(&checked.objects);
+        Self { objects, checked, inputs, threads, formats, cache: ReportCache::new() }
     }
 
-    /// Checks the objects on a kernel, and returns the output.
+    /// Checks the objects on a kernel, and returns the output for the kernel.
     pub(super) fn check(
         &self,
         id: &KernelId,
@@ -54,7 +62,7 @@ impl<'c> Checker<'c> {
         if let Some((path, file_id)) = &file
             && let Some(report) = self.cache.get(file_id)
         {
-            log::debug!("{}: not read again: the same file was read by another name", escape_path(path));
+            log::debug!("{}: not read again: the same file was read under another name", escape_path(path));
             return Ok((escape_path(path), report));
         }
         let kernel = image.parse()?;
@@ -70,20 +78,27 @@ impl<'c> Checker<'c> {
 
     fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
         let objects = self.objects.all;
-        let orders: Vec<_> = objects.iter().map(|o| kernel.check_byte_order(o.object.endian())).collect();
-        let fitting = objects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
-        let fitting: Vec<_> = fitting.map(|(object, _)| object).collect();
-        let plans = self.plan(&fitting, kernel);
-        let with_modules = kernel.with_wanted_modules(plans.iter());
+        let byte_order_checks: Vec<_> =
+            objects.iter().map(|object| kernel.check_byte_order(object.object.endian())).collect();
+        let same_order = objects.iter().zip(&byte_order_checks).filter(|(_, check)| check.is_ok());
+        let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
+        let plans = self.plan(&same_order, kernel);
+        let with_modules = kernel.with_needed_modules(plans.iter());
         let plans = match &with_modules {
-            Some(kernel) => self.plan(&fitting, kernel),
+            Some(kernel) => self.plan(&same_order, kernel),
             None => plans,
         };
-        let planned: Vec<_> = fitting.iter().zip(plans).collect();
-        let planned = self.threads.map(&planned, |(object, plan)| self.object_report(object, plan));
-        let mut planned = planned.into_iter();
-        let reports = orders.into_iter().filter_map(|order| match order {
-            Ok(()) => planned.next(),
+        let target = &with_modules.as_ref().unwrap_or(kernel).target;
+        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
+        let facts = KernelFacts::new(target, &self.checked.names, &inputs);
+        let answers = KernelAnswers::new(&self.checked.needs, facts);
+        let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
+        let plan_reports = self
+            .threads
+            .map(&objects_with_plans, |(object, plan)| self.object_report(object, plan, &answers));
+        let mut plan_reports = plan_reports.into_iter();
+        let reports = byte_order_checks.into_iter().filter_map(|check| match check {
+            Ok(()) => plan_reports.next(),
             Err(bad) => Some(ObjectReport::Mismatch(bad)),
         });
         KernelReport(reports.collect())
@@ -92,26 +107,27 @@ impl<'c> Checker<'c> {
     /// Plans objects that have the byte order of the kernel.
     fn plan<'p>(&'p self, objects: &'p [&'p CheckedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
         self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
-            true => self.objects.with_order(kernel.target.main().btf.endian()).plans(&kernel.target),
+            true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
             false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
         })
     }
 
-    fn object_report(&self, object: &CheckedObject<'_>, plan: &Plan<'_>) -> ObjectReport {
-        let unresolved = plan.iter().zip(&object.records).filter(|(p, _)| describe::is_unresolved(p));
-        let unresolved = unresolved.map(|(p, record)| Unresolved::with_cached_record(&p, record));
-        let (mut relocations, mut reasons) = (Vec::new(), Reasons::default());
-        for unresolved in unresolved {
-            if self.formats.text {
-                reasons.add(&unresolved);
-            }
-            // Text has only the first reasons, so it needs no memory for the rest.
-            if self.formats.json {
-                relocations.push(unresolved);
-            }
-        }
-        let reasons = reasons.into_lines().into();
-        ObjectReport::Planned { summary: plan.summary(), unresolved: relocations, reasons }
+    fn object_report(
+        &self,
+        object: &CheckedObject<'_>,
+        plan: &Plan<'_>,
+        answers: &KernelAnswers<'_, '_>,
+    ) -> ObjectReport {
+        let verdict = match &object.needs {
+            Ok(needs) => judge(needs, plan, answers),
+            Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
+        };
+        let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
+        let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
+        // Text output prints only the reasons of the verdict.
+        let unresolved = if self.formats.json { unresolved.collect() } else { Vec::new() };
+        let reasons = if self.formats.text { reason_lines(&verdict) } else { Vec::new() };
+        ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }
 
@@ -146,22 +162,22 @@ mod tests {
         for bytes in [&mut old, &mut new] {
             bytes.resize(len, 0);
         }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kernel");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kernel");
         fs::write(&path, old).unwrap();
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
         let source = KernelSource::File { path: path.clone(), base: None };
         let selection = Selection { sources: vec![source.clone()], ..Selection::default() };
-        let with_image = |then: &mut dyn FnMut(KernelImage<'_>)| {
-            let visit = &mut |_: &KernelId, image: Result<KernelImage<'_>, BadInput>| {
-                then(image.unwrap());
+        let visit_image = |visit: &mut dyn FnMut(KernelImage<'_>)| {
+            let visit_result = &mut |_: &KernelId, image: Result<KernelImage<'_>, BadInput>| {
+                visit(image.unwrap());
                 ControlFlow::Continue(())
             };
-            assert_eq!(selection.visit_images(&source, &|_| true, visit), None);
+            assert_eq!(selection.visit_images(&source, &|_| true, visit_result), None);
         };
         let has_id = || {
             let mut has_id = false;
-            with_image(&mut |image| has_id = image.file_id().is_some());
+            visit_image(&mut |image| has_id = image.file_id().is_some());
             has_id
         };
         for _ in 0..100 {
@@ -176,29 +192,36 @@ mod tests {
             out: Printer::new(&mut out, false),
             err: Printer::new(&mut err, false),
             format: Format::Json,
-            exit: ExitStatus::Resolved,
+            exit: ExitStatus::Success,
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
         let result = with_checked_objects(&mut console, &files, &threads, |_, objects| {
-            let checker = || Checker::new(objects, &threads, OutputFormats { json: true, text: false });
+            let checker = || {
+                Checker::new(
+                    objects,
+                    KernelInputs::default(),
+                    &threads,
+                    OutputFormats { json: true, text: false },
+                )
+            };
             let lines = |checker: &Checker<'_>| {
                 let mut lines = None;
-                with_image(&mut |image| {
+                visit_image(&mut |image| {
                     lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
                 });
                 lines.unwrap()
             };
             let is_cached = |checker: &Checker<'_>| {
                 let mut is_cached = false;
-                with_image(&mut |image| {
+                visit_image(&mut |image| {
                     is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
                 });
                 is_cached
             };
             let first_checker = checker();
             let first = lines(&first_checker);
-            assert!(is_cached(&first_checker), "else this test shows nothing");
+            assert!(is_cached(&first_checker), "the test needs a cached report");
             assert_eq!(lines(&first_checker), first);
             fs::write(&path, &new)?;
             fs::File::options().write(true).open(&path)?.set_modified(modified)?;

@@ -2,7 +2,6 @@
 
 use super::report::{KernelReport, ObjectReport};
 use crate::{
-    cmd::plans::exit_status,
     console::ExitStatus,
     describe,
     error::BadInput,
@@ -13,6 +12,7 @@ use crate::{
     },
     text::line::Line,
 };
+use core_relo_verdict::judge::Verdict;
 use std::{io, sync::Arc};
 
 /// The output formats to prepare. With `--resume`, both are possible.
@@ -34,7 +34,7 @@ pub(super) struct KernelOutput {
 
 /// A row of the table, and the lines below it.
 pub(super) struct Row {
-    pub(super) verdict: &'static str,
+    pub(super) verdict: Verdict,
     pub(super) cells: [String; 3],
     pub(super) reasons: Arc<[Line]>,
 }
@@ -61,14 +61,16 @@ impl KernelOutput {
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
-                ObjectReport::Planned { summary, unresolved, reasons } => {
-                    output.exit = output.exit.max(exit_status(*summary));
+                ObjectReport::Planned { summary, unresolved, verdict, reasons } => {
+                    output.exit = output.exit.max(exit_status(verdict.verdict));
                     if formats.json {
-                        output.lines.push(&CheckLine::planned(object, target, *summary, unresolved))?;
+                        output
+                            .lines
+                            .push(&CheckLine::judged(object, target, *summary, unresolved, verdict))?;
                     }
                     if formats.text {
                         let cells = [object.to_owned(), name.to_owned(), describe::summary(*summary)];
-                        let (verdict, reasons) = (describe::verdict(*summary), Arc::clone(reasons));
+                        let (verdict, reasons) = (verdict.verdict, Arc::clone(reasons));
                         output.rows.push(Row { verdict, cells, reasons });
                     }
                 }
@@ -98,4 +100,13 @@ pub(super) fn bad_object_line(bad: &BadInput) -> io::Result<JsonLines> {
     let mut line = JsonLines::default();
     line.push(&CheckLine::bad_input(Some(&bad.file), None, bad))?;
     Ok(line)
+}
+
+/// Returns the exit status for a verdict.
+const fn exit_status(verdict: Verdict) -> ExitStatus {
+    match verdict {
+        Verdict::Loads => ExitStatus::Success,
+        Verdict::Refused | Verdict::NeedsInput => ExitStatus::Incompatible,
+        Verdict::Unknown => ExitStatus::Error,
+    }
 }

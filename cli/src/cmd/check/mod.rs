@@ -1,4 +1,4 @@
-//! `check`: a line for each object and kernel.
+//! `check`: relocates objects against kernels without loading them, and prints a line for each object and kernel.
 
 mod checker;
 mod kernel_output;
@@ -26,24 +26,24 @@ use crate::{
     process::threads::Threads,
 };
 use checker::Checker;
+use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel_output::{KernelOutput, OutputFormats};
-use objects::{CheckedObject, read_objects, with_checked_objects};
+use objects::{CheckedObjects, read_objects, with_checked_objects};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
-use writer::{CheckWriter, Item};
+use writer::{CheckOutput, CheckWriter};
 
-/// The smallest number of kernels for which a progress bar is shown.
+/// The minimum number of kernels for which a progress bar is shown.
 const PROGRESS_KERNELS: usize = 4;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
     if args.resume.is_some()
         && let Some(path) = args.kernels.btf.iter().find(|path| Descriptor::from_path(path).is_some())
     {
-        let bad =
-            BadInput::for_path(path, "another run would not know it again, expected a file with --resume");
-        return console.fail(&bad.help("write its content to a file first"));
+        let bad = BadInput::for_path(path, "is standard input or a pipe, expected a file with --resume");
+        return console.report_error(&bad.help("write its content to a file first"));
     }
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
@@ -52,12 +52,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         let open_results = |path: &PathBuf| {
             ResultsFile::open(
                 path,
-                &ResultsHeader::new(objects.iter().map(|o| (&*o.file.name, o.file.bytes()))),
+                &ResultsHeader::new(
+                    objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
+                ),
             )
         };
         let resumed = match args.resume.as_ref().map(open_results).transpose() {
             Ok(resumed) => resumed,
-            Err(bad) => return console.error(&bad),
+            Err(bad) => return console.report_error_on_stderr(&bad),
         };
         if let Some((results, previous)) = &resumed
             && previous.kernel_count() > 0
@@ -65,14 +67,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
             let (name, kernels) = (results.name(), previous.kernel_count());
             console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
         }
-        // The folders are listed after the results file was created, which may be in one of them.
+        // The directories are listed after the results file was created, which may be in one of them.
         let results_file = resumed.as_ref().map(|(results, _)| results.inode());
         let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
         check_kernels(console, objects, &selection, &threads, resumed)
     })
 }
 
-/// Checks objects on a selection of kernels. Bad input is reported.
+/// Checks objects on a selection of kernels. Reports bad input on the console.
 pub(crate) fn check(
     console: &mut Console<'_>,
     files: &[ObjectFile],
@@ -92,7 +94,7 @@ struct CheckThreads {
 
 fn check_kernels(
     console: &mut Console<'_>,
-    objects: &[CheckedObject<'_>],
+    objects: &CheckedObjects<'_>,
     selection: &Selection,
     threads: &CheckThreads,
     resumed: Option<(ResultsFile, PreviousResults)>,
@@ -117,24 +119,24 @@ fn check_kernels(
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
             let output = KernelOutput::bad_kernel(bad, id.as_ref(), formats)?;
-            writer.write(Item::Output(id.clone(), output))?;
+            writer.write(CheckOutput::Kernel(id.clone(), output))?;
         }
     }
     let no_threads = Threads::none();
     let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
-    let checker = Checker::new(objects, object_threads, formats);
-    let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<Item>) -> ControlFlow<()>| {
+    let checker = Checker::new(objects, KernelInputs::default(), object_threads, formats);
+    let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<CheckOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
         let note = selection.visit_images(source, &is_wanted, &mut |id, image| {
-            send(checker.check(id, image).map(|output| Item::Output(Some(id.clone()), output)))
+            send(checker.check(id, image).map(|kernel| CheckOutput::Kernel(Some(id.clone()), kernel)))
         });
         if let Some(note) = note {
-            let _: ControlFlow<()> = send(Ok(Item::Note(note)));
+            let _: ControlFlow<()> = send(Ok(CheckOutput::Note(note)));
         }
     };
     let (mut kernel_count, mut ended_sources) = (0u64, sources.iter());
-    ordered::for_each_in_order(&threads.kernels, &sources, work, |item| {
-        let Some(item) = item.transpose()? else {
+    ordered::for_each_in_order(&threads.kernels, &sources, work, |output| {
+        let Some(output) = output.transpose()? else {
             if let Some(KernelSource::Archive(path)) = ended_sources.next() {
                 writer.end_archive(path);
             }
@@ -143,15 +145,15 @@ fn check_kernels(
             kernel_count = 0;
             return Ok(());
         };
-        if matches!(item, Item::Output(..)) {
+        if matches!(output, CheckOutput::Kernel(..)) {
             progress.inc_length(kernel_count.min(1));
             progress.inc(1);
             kernel_count += 1;
         }
         if progress.is_hidden() {
-            return writer.write(item);
+            return writer.write(output);
         }
-        progress.suspend(|| writer.write(item).and_then(|()| writer.flush_console()))
+        progress.suspend(|| writer.write(output).and_then(|()| writer.flush_console()))
     })?;
     progress.finish_and_clear();
     writer.flush_table()

@@ -6,19 +6,31 @@ use crate::{
     console::Console,
     error::BadInput,
     input::{
-        folder,
+        directory,
         object::{ObjectBudget, ObjectFile},
     },
     json::check::RecordFacts,
     process::threads::Threads,
 };
 use core_relo::{Endian, Relocs, plan::Objects};
-use core_relo_loader::object::Object;
+use core_relo_loader::{link::LinkError, object::Object};
+use core_relo_verdict::{
+    kernel::NameQuery,
+    requirements::{NeedTable, ObjectNeeds},
+};
 use std::{
     io,
     path::PathBuf,
     sync::{Arc, OnceLock},
 };
+
+/// The objects to check, with the table of what they need.
+pub(super) struct CheckedObjects<'o> {
+    pub(super) objects: Vec<CheckedObject<'o>>,
+    pub(super) needs: NeedTable,
+    /// The names that the needs look up in each kernel.
+    pub(super) names: NameQuery,
+}
 
 /// An object to check.
 pub(super) struct CheckedObject<'o> {
@@ -27,16 +39,18 @@ pub(super) struct CheckedObject<'o> {
     pub(super) relocs: Relocs<'o>,
     /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
     pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
+    /// What the object needs of a kernel, or the reason why libbpf would not open the object.
+    pub(super) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
 }
 
-/// Reads the object files, and those in folders. Bad input is reported.
+/// Reads the object files, and those in directories. Bad input is reported.
 pub(super) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
-    let paths = folder::find_objects(paths);
+    let paths = directory::find_objects(paths);
     let budget = ObjectBudget::default();
     let read = |path: &Result<PathBuf, BadInput>| {
         ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)
@@ -50,12 +64,12 @@ pub(super) fn read_objects(
     Ok(files)
 }
 
-/// Parses the objects, and passes them to `then`. Bad input is reported.
+/// Parses the objects, and calls `use_objects` with them. Bad input is reported.
 pub(super) fn with_checked_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
     threads: &Threads,
-    then: impl FnOnce(&mut Console<'_>, &[CheckedObject<'_>]) -> io::Result<()>,
+    use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
@@ -64,25 +78,27 @@ pub(super) fn with_checked_objects(
             Err(bad) => report_bad_object(console, &bad)?,
         }
     }
-    let mut objects = Vec::new();
+    let (mut objects, mut table) = (Vec::new(), NeedTable::default());
     let relocs = threads.map(&parsed, |(file, object)| file.relocs(object));
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
             Ok(relocs) => {
                 let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-                objects.push(CheckedObject { file, object, relocs, records });
+                let needs = ObjectNeeds::collect(object, &relocs, &mut table);
+                objects.push(CheckedObject { file, object, relocs, records, needs });
             }
             Err(bad) => report_bad_object(console, &bad)?,
         }
     }
-    then(console, &objects)
+    let names = table.names();
+    use_objects(console, &CheckedObjects { objects, needs: table, names })
 }
 
 fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
     if console.format == Format::Json {
         console.out.json_lines(&bad_object_line(bad)?)?;
     }
-    console.error(bad)
+    console.report_error_on_stderr(bad)
 }
 
 /// The objects of each byte order, prepared for all kernels of that order.

@@ -5,10 +5,10 @@
 use crate::process::threads::Threads;
 use std::{collections::VecDeque, io, ops::ControlFlow, sync::mpsc};
 
-/// The largest number of started units for each thread. Threads start later units while a slow unit is not finished.
+/// The maximum number of started units for each thread. Threads start later units while a slow unit is not finished.
 const STARTED_PER_THREAD: usize = 8;
 
-/// The largest number of results of one unit that wait for earlier units. A thread that has more results blocks.
+/// The maximum number of results of one unit that wait for earlier units. A thread that has more results blocks.
 const WAITING_RESULTS: usize = 16;
 
 /// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` at the end of each unit.
@@ -81,7 +81,7 @@ mod tests {
     fn results_keep_the_order_of_the_units_and_few_wait() {
         let units: Vec<usize> = (0..300).collect();
         for n in [1, 2, 4] {
-            let (sent, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let (sent, max_waiting) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let mut got = Vec::new();
             let work = |unit: &usize, send: &mut dyn FnMut((usize, usize)) -> ControlFlow<()>| {
                 if unit.is_multiple_of(50) {
@@ -95,7 +95,7 @@ mod tests {
             for_each_in_order(&jobs(n), &units, work, |result| {
                 if let Some(result) = result {
                     got.push(result);
-                    most.fetch_max(sent.load(Relaxed) - got.len(), Relaxed);
+                    max_waiting.fetch_max(sent.load(Relaxed) - got.len(), Relaxed);
                 }
                 Ok(())
             })
@@ -103,10 +103,10 @@ mod tests {
             let expected: Vec<_> =
                 units.iter().flat_map(|u| (0..u % 40).map(move |part| (*u, part))).collect();
             assert_eq!(got, expected, "{n} jobs");
-            let most = most.into_inner();
+            let max_waiting = max_waiting.into_inner();
             assert!(
-                most <= n * (STARTED_PER_THREAD + 1) * (WAITING_RESULTS + 1),
-                "{most} results waited, {n} jobs"
+                max_waiting <= n * (STARTED_PER_THREAD + 1) * (WAITING_RESULTS + 1),
+                "{max_waiting} results waited, {n} jobs"
             );
         }
     }

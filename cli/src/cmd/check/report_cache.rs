@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The largest number of reports.
+/// The maximum number of reports in the cache.
 const CACHED_REPORTS: usize = 1024;
 
-/// The largest memory of all reports, in bytes.
+/// The maximum size of all reports in memory, in bytes.
 const CACHED_BYTES: usize = 16 << 20;
 
 /// Reports by the identity of the kernel's file. New reports evict the oldest ones.
@@ -79,10 +79,10 @@ mod tests {
 
     /// Returns the identities of `n` different files.
     fn file_ids(n: usize) -> Vec<FileId> {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let later = SystemTime::now() + Duration::from_secs(10);
         let id = |n: usize| {
-            let path = folder.path().join(n.to_string());
+            let path = dir.path().join(n.to_string());
             fs::write(&path, "x").unwrap();
             FileId::new(&path, &fs::metadata(&path).unwrap(), later).unwrap()
         };

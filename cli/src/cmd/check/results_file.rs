@@ -48,7 +48,7 @@ impl ResultsFile {
         let end = found.complete_bytes;
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(failed)?;
         // An interrupted run may have left a part of the header.
-        let too_long = || failed(io::Error::other("the header is longer than this program writes it"));
+        let too_long = || failed(io::Error::other("its header is longer than expected"));
         let missing_header = line.as_bytes().get(found.header_bytes..).ok_or_else(too_long)?;
         file.write_all(missing_header).map_err(failed)?;
         let name = escape_path(path);
@@ -60,7 +60,7 @@ impl ResultsFile {
         &self.name
     }
 
-    /// Returns the identity of the file, which no listing of kernels should contain.
+    /// Returns the identity of the file. A search for kernels in directories excludes the file.
     pub(crate) const fn inode(&self) -> Inode {
         self.inode
     }
@@ -78,8 +78,8 @@ impl ResultsFile {
             id.archive() != Some(archive.as_os_str())
                 && !matches!(id, KernelId::File(path) if path == archive)
         };
-        // The reader takes a kernel outside of the archive as the archive's end, unless a header comes first. This archive was not
-        // read to its end.
+        // For the reader, an archive is complete if the next kernel is from another source. This archive was not read to its end, so a
+        // header separates the two.
         let header = match self.open_archive.as_ref().is_some_and(is_outside) {
             true => self.header.as_bytes(),
             false => &[],
@@ -95,7 +95,7 @@ impl ResultsFile {
     }
 }
 
-/// The largest number of attempts to open a path at which other processes create and remove files.
+/// The maximum number of attempts to open a path at which other processes create and remove files.
 const ATTEMPTS: usize = 5;
 
 /// Opens or creates a regular file. Returns an error for a device, pipe or socket, without waiting for it or writing to it.
@@ -111,7 +111,7 @@ fn open(path: &Path) -> Result<File, BadInput> {
 /// Opens or creates the file. Returns `None` if another process has created it in the meantime.
 fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
     let failed = |e| output::not_writable(path, e);
-    let no_file = || {
+    let not_regular = || {
         let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
         bad.help("give --resume the path of a file")
     };
@@ -125,11 +125,11 @@ fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
         DestinationKind::File(_) => {
             found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty()))
         }
-        DestinationKind::Special(_) | DestinationKind::OpenFile => return Err(no_file()),
+        DestinationKind::Special(_) | DestinationKind::OpenFile => return Err(not_regular()),
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
-    if is_file { Ok(Some(file)) } else { Err(no_file()) }
+    if is_file { Ok(Some(file)) } else { Err(not_regular()) }
 }
 
 /// Locks the file, because two runs would do the same work and truncate each other's lines.

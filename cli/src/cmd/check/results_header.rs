@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-/// The largest length of a line, in bytes.
+/// The maximum length of a line, in bytes.
 pub(super) const LINE_BYTES: usize = 128 << 20;
 
 /// The first line: the version of this program, and the objects that were checked.

@@ -24,19 +24,19 @@ const FIRST_BYTES: &[u8] = br#"{"core_relo":""#;
 /// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The state of reading a results file.
+/// A reader of a results file, with the results that it has read.
 pub(super) struct ResultsReader<'h> {
     header: &'h ResultsHeader,
     header_line: &'h [u8],
     results: PreviousResults,
     /// The last kernel, if lines for some objects are missing.
-    kernel: Option<Incomplete>,
+    kernel: Option<IncompleteKernel>,
     /// The archive of the last kernel.
     archive: Option<OsString>,
 }
 
 /// A kernel that has lines for some of the objects only.
-struct Incomplete {
+struct IncompleteKernel {
     id: KernelId,
     name: String,
     lines: usize,
@@ -58,10 +58,10 @@ pub(super) struct ResultsContent {
     pub(super) open_archive: Option<OsString>,
 }
 
-/// A line of results. Only some of its values matter.
+/// A line of results. The reader uses only some of the values, and checks that all keys exist.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'l> {
+struct ResultsLine<'l> {
     #[serde(borrow)]
     object: Option<Cow<'l, str>>,
     #[serde(borrow)]
@@ -83,6 +83,8 @@ struct Line<'l> {
     _error: Option<IgnoredAny>,
     #[serde(borrow)]
     target_id: Option<Cow<'l, str>>,
+    #[serde(rename = "programs")]
+    _programs: Vec<IgnoredAny>,
 }
 
 /// The first keys of a line.
@@ -107,18 +109,19 @@ impl LineStart<'_> {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    Ok,
-    Poisoned,
-    Failed,
+    Loads,
+    Unknown,
+    NeedsInput,
+    Refused,
     BadInput,
 }
 
 impl From<Verdict> for ExitStatus {
     fn from(verdict: Verdict) -> Self {
         match verdict {
-            Verdict::Ok => Self::Resolved,
-            Verdict::Poisoned | Verdict::Failed => Self::Unresolved,
-            Verdict::BadInput => Self::Unknown,
+            Verdict::Loads => Self::Success,
+            Verdict::NeedsInput | Verdict::Refused => Self::Incompatible,
+            Verdict::Unknown | Verdict::BadInput => Self::Error,
         }
     }
 }
@@ -188,7 +191,7 @@ impl<'h> ResultsReader<'h> {
         if let Some(difference) = self.header.difference(text) {
             return Err(LineError::Different(difference));
         }
-        let line: Line<'_> = serde_json::from_slice(text).map_err(|_| LineError::Foreign)?;
+        let line: ResultsLine<'_> = serde_json::from_slice(text).map_err(|_| LineError::Foreign)?;
         let id = KernelId::from_keys(&line.target, line.target_id.as_deref());
         let id = id.map_err(|_| LineError::Foreign)?;
         if let Some(kernel) = self.kernel.take_if(|kernel| kernel.id != id || line.object.is_none()) {
@@ -202,7 +205,7 @@ impl<'h> ResultsReader<'h> {
             self.kernel.take().map_or(first, |k| (k.lines, k.offset, k.exit));
         let (lines, exit) = (previous_lines + 1, exit.max(line.verdict.into()));
         if line.object.is_some() && lines < self.header.objects().len() {
-            self.kernel = Some(Incomplete { id, name: line.target.into_owned(), lines, offset, exit });
+            self.kernel = Some(IncompleteKernel { id, name: line.target.into_owned(), lines, offset, exit });
         } else {
             self.results.exit = self.results.exit.max(exit);
             self.complete_kernel(id);
@@ -249,8 +252,8 @@ impl<'h> ResultsReader<'h> {
         let may_be_header = self.kernel.is_none() && self.header_line.starts_with(text);
         if is_first {
             // Any JSON file may begin with the first few bytes of the header.
-            let is_ours = text.is_empty() || text.starts_with(FIRST_BYTES);
-            return Ok(may_be_header && is_ours);
+            let has_first_bytes = text.is_empty() || text.starts_with(FIRST_BYTES);
+            return Ok(may_be_header && has_first_bytes);
         }
         if may_be_header {
             return Ok(true);
@@ -259,7 +262,8 @@ impl<'h> ResultsReader<'h> {
         if text.len() <= start.len() {
             return Ok(start.starts_with(text));
         }
-        let is_line = || serde_json::from_slice::<Line<'_>>(text).map_or_else(|e| e.is_eof(), |_| true);
+        let is_line =
+            || serde_json::from_slice::<ResultsLine<'_>>(text).map_or_else(|e| e.is_eof(), |_| true);
         Ok(text.starts_with(&start) && is_line())
     }
 }

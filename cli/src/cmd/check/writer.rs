@@ -7,6 +7,7 @@ use super::{
 use crate::{
     args::format::Format,
     console::Console,
+    describe,
     input::kernel::id::KernelId,
     text::{
         line::Line,
@@ -16,13 +17,14 @@ use crate::{
 };
 use std::{io, path::Path, sync::Arc};
 
-/// The largest number of rows that are aligned with each other.
+/// The maximum number of rows that are aligned with each other.
 const ALIGNED_ROWS: usize = 1000;
 
-/// Something to print.
-pub(super) enum Item {
-    /// The output for a kernel, and the identity of the kernel.
-    Output(Option<KernelId>, KernelOutput),
+/// An output of the check.
+pub(super) enum CheckOutput {
+    /// The output for a kernel, with the identity of the kernel.
+    Kernel(Option<KernelId>, KernelOutput),
+    /// A note for stderr.
     Note(String),
 }
 
@@ -40,17 +42,17 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         Self { console, results, table: AlignedTable::new(), reasons: Vec::new() }
     }
 
-    pub(super) fn write(&mut self, item: Item) -> io::Result<()> {
-        let (id, output) = match item {
-            Item::Output(id, output) => (id, output),
-            Item::Note(note) => return self.console.note(&note),
+    pub(super) fn write(&mut self, output: CheckOutput) -> io::Result<()> {
+        let (id, output) = match output {
+            CheckOutput::Kernel(id, output) => (id, output),
+            CheckOutput::Note(note) => return self.console.note(&note),
         };
         self.console.raise_exit(output.exit);
         if let (Some(results), Some(id)) = (&mut self.results, &id)
             && let Err(bad) = results.append(id, output.lines.as_bytes())
         {
             self.flush_table()?;
-            self.console.error(&bad)?;
+            self.console.report_error_on_stderr(&bad)?;
             // The error ends the command without another message.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
@@ -58,13 +60,17 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             self.console.out.json_lines(&output.lines)?;
         }
         for Row { verdict, cells, reasons } in output.rows {
-            self.table.styled_row(style::outcome_style(verdict), verdict, cells.map(left_cell));
+            self.table.styled_row(
+                style::verdict_style(verdict),
+                describe::verdict(verdict),
+                cells.map(left_cell),
+            );
             self.reasons.push(reasons);
         }
         if self.reasons.len() >= ALIGNED_ROWS {
             self.flush_table()?;
         }
-        output.errors.iter().try_for_each(|bad| self.console.error(bad))
+        output.errors.iter().try_for_each(|bad| self.console.report_error_on_stderr(bad))
     }
 
     /// Records in the results file that an archive was read to its end.

@@ -27,7 +27,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<(
         ObjectFacts::new(&file, &object)
     });
     match (facts, console.format) {
-        (Err(bad), _) => console.fail(&bad),
+        (Err(bad), _) => console.report_error(&bad),
         (Ok(facts), Format::Json) => console.out.json(&facts),
         (Ok(facts), Format::Text) => facts.write(&mut console.out),
     }

@@ -56,9 +56,9 @@ impl LoadedObject {
         Err(LoadFailure::Interrupted)
     }
 
-    /// Pins everything below a folder, then the maps at the paths that the object names.
-    pub(crate) fn pin(&mut self, kernel: &InterruptibleKernel<'_>, folder: &Path) -> Result<(), LoadFailure> {
-        let pins = self.loaded.pin_all(kernel, folder, &mut self.links);
+    /// Pins everything below a directory, then the maps at the paths that the object names.
+    pub(crate) fn pin(&mut self, kernel: &InterruptibleKernel<'_>, dir: &Path) -> Result<(), LoadFailure> {
+        let pins = self.loaded.pin_all(kernel, dir, &mut self.links);
         self.pins = Some(pins.map_err(|cause| LoadFailure::Attach { stage: "pin", cause })?);
         self.loaded.pin_maps(kernel)?;
         let new_maps = self.loaded.maps().iter().filter(|map| !map.is_reused());

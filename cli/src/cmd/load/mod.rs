@@ -46,7 +46,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
     }
     let mut termination = match TerminationSignals::catch_all() {
         Ok(termination) => termination,
-        Err(e) => return console.fail(&e.into()),
+        Err(e) => return console.report_error(&e.into()),
     };
     let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || termination.has_arrived()));
     let finished = match loaded {
@@ -59,7 +59,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
         Err(e) => {
             if args.attach || args.pin.is_some() {
                 // The objects whose report was not delivered are unloaded again.
-                console.raise_exit(ExitStatus::Unknown);
+                console.raise_exit(ExitStatus::Error);
             }
             Err(e)
         }
@@ -78,7 +78,7 @@ fn keep_loaded(
     termination: &mut TerminationSignals,
 ) -> io::Result<()> {
     if args.pin.is_some() {
-        // The last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
+        // Flushing is the last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
         // pins of maps that the objects themselves name.
         console.out.flush()?;
         loaded.into_iter().for_each(LoadedObject::leak);
@@ -91,7 +91,7 @@ fn keep_loaded(
             console.note("nothing was attached")?;
         }
         for e in loaded.into_iter().flat_map(LoadedObject::detach) {
-            console.error(&BadInput::new("detaching", e))?;
+            console.report_error_on_stderr(&BadInput::new("detaching", e))?;
         }
     }
     Ok(())
@@ -105,7 +105,7 @@ fn load_all(
 ) -> io::Result<Option<Vec<LoadedObject>>> {
     let target = match target_kernel(args) {
         Ok(target) => target,
-        Err(bad) => return console.fail(&bad).map(|()| Some(Vec::new())),
+        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
     let mut loaded = Vec::new();
     for path in &args.objects {
@@ -115,20 +115,20 @@ fn load_all(
         let file = match ObjectFile::read(path) {
             Ok(file) => file,
             Err(bad) => {
-                console.fail(&bad)?;
+                console.report_error(&bad)?;
                 continue;
             }
         };
         let object = match file.parse() {
             Ok(object) => object,
             Err(bad) => {
-                console.fail(&bad)?;
+                console.report_error(&bad)?;
                 continue;
             }
         };
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
-            console.fail(&bad)?;
+            console.report_error(&bad)?;
             continue;
         }
         if !args.program.is_empty() {
@@ -140,7 +140,7 @@ fn load_all(
     Ok(Some(loaded).filter(|_| !kernel.is_interrupted()))
 }
 
-/// Returns the kernel to plan for.
+/// Returns the kernel for which to plan the load.
 fn target_kernel(args: &LoadArgs) -> Result<TargetKernel, BadInput> {
     if let Some(path) = &args.btf {
         return Ok(TargetKernel::offline(Arc::new(read_kernel_btf(path)?)));
@@ -155,7 +155,7 @@ fn target_kernel(args: &LoadArgs) -> Result<TargetKernel, BadInput> {
 fn read_kernel_btf(path: &Path) -> Result<KernelBtf, BadInput> {
     let source = KernelSource::File { path: path.to_path_buf(), base: None };
     let kernel = read_kernel(&source, &[], Limits::default())?;
-    Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.main().btf), []))
+    Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), []))
 }
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
@@ -209,14 +209,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         plan: &LoadPlan,
         remaining: &RemainingPins,
     ) -> Result<LoadedObject, LoadFailure> {
-        let mut loaded = loader.load_unpinned(plan, self.kernel)?;
+        let mut loaded = loader.execute_unpinned(plan, self.kernel)?;
         loaded.adopt_pins(remaining, self.kernel);
         let mut object = LoadedObject::new(loaded);
         if self.args.attach {
             object.attach(self.kernel)?;
         }
-        if let Some(folder) = &self.args.pin {
-            object.pin(self.kernel, folder)?;
+        if let Some(dir) = &self.args.pin {
+            object.pin(self.kernel, dir)?;
         }
         Ok(object)
     }
@@ -230,12 +230,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
         if let Some(unknown) = self.args.program.iter().find(|p| !names.contains(p)) {
             let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
-            return self.console.fail(&bad.help(format!("it has {}", names.join(", "))));
+            return self.console.report_error(&bad.help(format!("it has {}", names.join(", "))));
         }
         for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
             let mut loader = loader.clone();
             loader.select_programs([name.as_str()]);
-            let loaded = loader.plan().and_then(|plan| loader.load_unpinned(&plan, self.kernel));
+            let loaded = loader.plan().and_then(|plan| loader.execute_unpinned(&plan, self.kernel));
             match loaded {
                 _ if self.kernel.is_interrupted() => break,
                 Ok(loaded) => self.report_accepted(name, &loaded)?,
@@ -249,7 +249,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     fn report_accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
         let Some(program) = loaded.program(name) else { return Ok(()) };
         if self.console.format == Format::Json {
-            return self.console.out.json(&json::loaded_alone(&self.file.name, program));
+            return self.console.out.json(&json::accepted(&self.file.name, program));
         }
         let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
         self.console.out.line(line.styled(BOLD, name))?;
@@ -259,13 +259,13 @@ impl ObjectLoader<'_, '_, '_, '_> {
     /// Reports a plan error. An unknown name in the arguments is bad input, not a refusal.
     fn report_plan_error(&mut self, e: &LoadError) -> io::Result<()> {
         match unknown_name(&self.file.name, e) {
-            Some(bad) => self.console.fail(&bad),
+            Some(bad) => self.console.report_error(&bad),
             None => self.report_refusal(None, e),
         }
     }
 
     fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
-        self.console.raise_exit(ExitStatus::Unresolved);
+        self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let wants_log = self.args.setup.verifier_log > 0;
             return self.console.out.json(&json::refused(&self.file.name, program, e, wants_log));
@@ -326,7 +326,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     }
 
     fn report_attach_failure(&mut self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<()> {
-        self.console.raise_exit(ExitStatus::Unresolved);
+        self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             self.console.out.json(&json::attach_failed(&self.file.name, name, stage, e))?;
         } else {

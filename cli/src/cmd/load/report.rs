@@ -16,7 +16,7 @@ pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationS
     let noted = console.note("ended by a signal; what was begun is undone");
     match termination.release() {
         Ok(()) => flushed.and(noted),
-        Err(e) => console.fail(&e.into()),
+        Err(e) => console.report_error(&e.into()),
     }
 }
 

@@ -36,20 +36,20 @@ pub(crate) fn set_up(
         let n = value
             .parse()
             .map_err(|_no_number| bad(format!("map `{name}`: `{value}` is no number of entries")))?;
-        loader.map(name).max_entries = Some(n);
+        loader.map_mut(name).max_entries = Some(n);
     }
     for name in &args.without_map {
-        loader.map(name).autocreate = Some(false);
+        loader.map_mut(name).autocreate = Some(false);
     }
     if let Some(path) = &args.kconfig {
         let bytes = file::read(path, MAX_OBJECT_BYTES)?;
-        loader.settings().kconfig = Some(String::from_utf8_lossy(&bytes).into_owned());
+        loader.settings_mut().kconfig = Some(String::from_utf8_lossy(&bytes).into_owned());
     }
     if let Some(path) = &args.token {
-        loader.settings().token = TokenSource::Path(path.clone());
+        loader.settings_mut().token = TokenSource::Path(path.clone());
     }
     if args.verifier_log > 1 {
-        loader.settings().log_level = 1;
+        loader.settings_mut().log_level = 1;
     }
     Ok(())
 }

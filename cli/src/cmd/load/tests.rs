@@ -37,14 +37,13 @@ fn has_own_bpffs(test: &str) -> bool {
 }
 
 fn prebuilt(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf-progs/prebuilt/el/live");
-    folder.join(name).display().to_string()
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf-progs/prebuilt/el/live");
+    dir.join(name).display().to_string()
 }
 
 /// Everything in the bpffs, without the files that the kernel puts there.
-fn pins(folder: &Path) -> Vec<PathBuf> {
-    let entries =
-        fs::read_dir(folder).unwrap().flatten().map(|e| e.path()).filter(|p| p.extension().is_none());
+fn pins(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().flatten().map(|e| e.path()).filter(|p| p.extension().is_none());
     entries
         .flat_map(|path| if path.is_dir() { [pins(&path), vec![path]].concat() } else { vec![path] })
         .collect()
@@ -64,7 +63,7 @@ fn stopped_at(nth: usize, words: &[&str]) -> (Option<Vec<LoadedObject>>, String)
         out: Printer::new(&mut out, false),
         err: Printer::new(&mut err, false),
         format: Format::Text,
-        exit: ExitStatus::Resolved,
+        exit: ExitStatus::Success,
     };
     let mut looks = 0;
     let mut has_arrived = || {

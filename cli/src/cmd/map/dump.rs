@@ -25,13 +25,13 @@ use serde::Serialize;
 use serde_json::Value;
 use std::{fmt::Write as _, io, os::fd::OwnedFd};
 
-/// The largest length of a line, in bytes. A longer value is printed on several lines.
+/// The maximum length of a line, in bytes. A longer value is printed on several lines.
 const LINE_BYTES: usize = 100;
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
     let maps = match select(Kind::Map, &args.selector) {
         Ok(maps) => maps,
-        Err(bad) => return console.fail(&bad),
+        Err(bad) => return console.report_error(&bad),
     };
     let mut btfs = BtfCache::default();
     for map in maps {
@@ -39,7 +39,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<(
         let fd = match map.open() {
             Ok(Some(fd)) => fd,
             Ok(None) => continue,
-            Err(bad) => return console.fail(&bad),
+            Err(bad) => return console.report_error(&bad),
         };
         let dumped = MapDumper::new(&fd, args, &mut btfs).and_then(|dumper| {
             let has_types = dumper.info.btf_value_type_id != 0 || dumper.info.btf_vmlinux_value_type_id != 0;
@@ -57,8 +57,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<(
         match dumped {
             Ok(()) => {}
             Err(DumpError::Write(e)) => return Err(e),
-            Err(DumpError::Kernel(e)) => console.fail(&unreadable(Kind::Map, id, "its elements", e))?,
-            Err(DumpError::BadInput(bad)) => console.fail(&bad)?,
+            Err(DumpError::Kernel(e)) => {
+                console.report_error(&unreadable(Kind::Map, id, "its elements", e))?
+            }
+            Err(DumpError::BadInput(bad)) => console.report_error(&bad)?,
         }
     }
     Ok(())

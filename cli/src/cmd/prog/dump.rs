@@ -30,7 +30,7 @@ use std::{io, os::fd::OwnedFd};
 pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<()> {
     let programs = match select(Kind::Prog, &args.selector) {
         Ok(programs) => programs,
-        Err(bad) => return console.fail(&bad),
+        Err(bad) => return console.report_error(&bad),
     };
     let mut btfs = BtfCache::default();
     let symbols = if args.raw { Symbols::default() } else { Symbols::read() };
@@ -39,12 +39,12 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
         let fd = match program.open() {
             Ok(Some(fd)) => fd,
             Ok(None) => continue,
-            Err(bad) => return console.fail(&bad),
+            Err(bad) => return console.report_error(&bad),
         };
         let code = match read_code(id, &fd, args.raw, &symbols, &mut btfs) {
             Ok(code) => code,
             Err(bad) => {
-                console.fail(&bad)?;
+                console.report_error(&bad)?;
                 continue;
             }
         };

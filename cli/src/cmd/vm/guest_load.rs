@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The guest's folder of objects. Each object is in a folder of its own, because its file name decides on the names of its maps.
+/// The guest's directory of objects. Each object is in a directory of its own, because its file name decides on the names of its maps.
 const OBJECTS: &str = "/vm/objects";
 
 /// An object to load, and its programs.

@@ -27,11 +27,11 @@ pub(crate) fn report_failure(console: &mut Console<'_>, error: &VmError) -> io::
         VmError::ForeignExecutable { .. } => BadInput::new("vm", error)
             .help("give a build of core-relo for the kernel's architecture with --guest-binary PATH"),
         VmError::MissingLibrary { .. } => {
-            BadInput::new("vm", error).help("name the library's folder in LD_LIBRARY_PATH")
+            BadInput::new("vm", error).help("name the library's directory in LD_LIBRARY_PATH")
         }
         _ => BadInput::new("vm", error),
     };
-    console.fail(&bad)?;
+    console.report_error(&bad)?;
     if let VmError::NoBoot { console: text, .. } = error {
         for line in text.lines() {
             console.err.line(Line::new().text("  ").styled(DIM, line))?;

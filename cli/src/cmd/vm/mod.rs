@@ -53,7 +53,7 @@ fn read_objects(console: &mut Console<'_>, paths: &[PathBuf]) -> io::Result<Vec<
         });
         match programs {
             Ok(programs) => objects.push(ObjectPrograms { path: path.clone(), programs }),
-            Err(bad) => console.fail(&bad)?,
+            Err(bad) => console.report_error(&bad)?,
         }
     }
     Ok(objects)
@@ -73,8 +73,8 @@ fn report(console: &mut Console<'_>, kernel: &Path, loads: &GuestLoad) -> io::Re
     for program in &loads.programs {
         match program.reality {
             Reality::Loaded => {}
-            Reality::Refused(_) => console.raise_exit(ExitStatus::Unresolved),
-            Reality::Unknown(_) => console.raise_exit(ExitStatus::Unknown),
+            Reality::Refused(_) => console.raise_exit(ExitStatus::Incompatible),
+            Reality::Unknown(_) => console.raise_exit(ExitStatus::Error),
         }
         if console.format == Format::Json {
             console.out.json(&json::ProgramOutcome::new(kernel, &loads.release, program))?;

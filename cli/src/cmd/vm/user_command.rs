@@ -39,8 +39,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
 fn prepare(guest: &mut Guest, args: &VmArgs) -> Result<(), VmError> {
     let file_error =
         |path: &Path, error: io::Error| VmError::File { path: path.to_path_buf(), reason: error.to_string() };
-    let folder = env::current_dir().map_err(|error| file_error(Path::new("."), error))?;
-    guest.set_working_folder(&folder);
+    let dir = env::current_dir().map_err(|error| file_error(Path::new("."), error))?;
+    guest.set_working_dir(&dir);
     for path in args.objects.iter().chain(&args.file) {
         let guest_path = absolute(path).map_err(|error| file_error(path, error))?;
         guest.add_path(path, &guest_path)?;
@@ -76,13 +76,16 @@ fn report(console: &mut Console<'_>, kernel: &Path, output: &GuestOutput) -> io:
     match (&output.end, output.exit_codes().last()) {
         (GuestEnd::Complete, Some(0)) => {}
         (GuestEnd::Complete, Some(code)) => {
-            console.raise_exit(u8::try_from(*code).map_or(ExitStatus::Unknown, ExitStatus::Command));
+            console.raise_exit(u8::try_from(*code).map_or(ExitStatus::Error, ExitStatus::Command));
         }
         (GuestEnd::Crashed(text), _) => {
-            console.error(&BadInput::for_path(kernel, "the kernel crashed; its console ends with:"))?;
+            console.report_error_on_stderr(&BadInput::for_path(
+                kernel,
+                "the kernel crashed; its console ends with:",
+            ))?;
             text.lines().try_for_each(|line| console.err.line(format_args!("  {line}")))?;
         }
-        (end, _) => console.error(&BadInput::for_path(kernel, end))?,
+        (end, _) => console.report_error_on_stderr(&BadInput::for_path(kernel, end))?,
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ const COMPRESSED_RATIO: u64 = 4;
 const COMPRESSED_KERNEL_MIN: u64 = 8 << 20;
 const COMPRESSED_ARCHIVE_MIN: u64 = 32 << 20;
 
-/// The largest number of nested streams, as in a compressed image of a compressed kernel.
+/// The maximum number of nested streams, as in a compressed image of a compressed kernel.
 const LAYERS: u32 = 4;
 
 /// The budget of an input file. All clones draw on the same budget: an image, its streams, and the streams within those.

@@ -18,7 +18,7 @@ const MAGIC: &[u8] = Compression::Lz4Legacy.magic();
 /// The size of an unpacked block, in bytes.
 const BLOCK_BYTES: usize = 8 << 20;
 
-/// The largest size of a compressed block, in bytes (lz4: `LZ4_COMPRESSBOUND`).
+/// The maximum size of a compressed block, in bytes (lz4: `LZ4_COMPRESSBOUND`).
 const COMPRESSED_BYTES: u32 = (8 << 20) + (8 << 20) / 255 + 16;
 
 pub(super) struct Lz4Legacy<'r> {

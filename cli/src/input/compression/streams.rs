@@ -13,7 +13,7 @@ use core_relo::Data;
 use core_relo_loader::target;
 use std::io::{self, BufRead, Cursor, Read};
 
-/// The largest dictionary of an xz or lzma stream, in KiB.
+/// The maximum dictionary of an xz or lzma stream, in KiB.
 const DICTIONARY_KIB: u32 = 256 << 10;
 
 /// A reader that unpacks streams of one format.

@@ -7,7 +7,7 @@ use crate::input::compression::{
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, Read};
 
-/// The largest window, in bytes. The kernel's build uses 128 MiB.
+/// The maximum window, in bytes. The kernel's build uses 128 MiB.
 const WINDOW_BYTES: u64 = 256 << 20;
 
 /// The number of bytes that are unpacked between two checks of the budget.

@@ -12,7 +12,7 @@ use std::{
 /// Its text is printable ASCII and unique: `file:PATH`, `member:INDEX:ARCHIVE`, `running:RELEASE`, `embedded:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum KernelId {
-    /// A file, an archive as a whole, or a folder that cannot be read.
+    /// A file, an archive as a whole, or a directory that cannot be read.
     File(OsString),
     /// A member of an archive, by its index among all members: several members may have the same name.
     Member { archive: OsString, index: u64 },
@@ -48,12 +48,12 @@ impl KernelId {
 impl fmt::Display for KernelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => write!(f, "file:{}", Percent(path.as_bytes())),
+            Self::File(path) => write!(f, "file:{}", PercentEncoded(path.as_bytes())),
             Self::Member { archive, index } => {
-                write!(f, "member:{index}:{}", Percent(archive.as_bytes()))
+                write!(f, "member:{index}:{}", PercentEncoded(archive.as_bytes()))
             }
-            Self::Running(release) => write!(f, "running:{}", Percent(release.as_bytes())),
-            Self::Embedded(name) => write!(f, "embedded:{}", Percent(name.as_bytes())),
+            Self::Running(release) => write!(f, "running:{}", PercentEncoded(release.as_bytes())),
+            Self::Embedded(name) => write!(f, "embedded:{}", PercentEncoded(name.as_bytes())),
         }
     }
 }
@@ -84,9 +84,9 @@ impl FromStr for KernelId {
 }
 
 /// Bytes as printable ASCII: other bytes, and the percent sign, become `%` and two hexadecimal digits.
-struct Percent<'b>(&'b [u8]);
+struct PercentEncoded<'b>(&'b [u8]);
 
-impl fmt::Display for Percent<'_> {
+impl fmt::Display for PercentEncoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| match byte {
             byte if byte.is_ascii_graphic() && *byte != b'%' => write!(f, "{}", char::from(*byte)),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_identities() {
+    fn invalid_identities_are_refused() {
         for text in [
             "",
             "file",

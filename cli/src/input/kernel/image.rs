@@ -1,4 +1,4 @@
-//! Kernels whose file is open. A kernel that was checked under another name is not read again.
+//! Kernel images: kernels whose files are open but not parsed. A caller that knows the [`FileId`] need not parse the image.
 
 use crate::{
     error::BadInput,
@@ -62,7 +62,7 @@ impl<'s> KernelImage<'s> {
         Self { content: Content::Member { path, bytes, budget }, modules, limits }
     }
 
-    /// Returns the path and the identity of the file, unless other files belong to the kernel as well.
+    /// Returns the path and the identity of the file. Returns `None` for a kernel that does not consist of a single file.
     pub(crate) fn file_id(&self) -> Option<(&'s Path, FileId)> {
         match &self.content {
             Content::File { file, .. } if self.modules.is_empty() => Some((file.path, file.id?)),

@@ -1,4 +1,4 @@
-//! Kernels to relocate against: the running kernel, files, archives, folders; and their modules.
+//! Kernels to relocate against: the running kernel, files, archives, directories; and their modules.
 
 pub(crate) mod id;
 pub(crate) mod image;

@@ -39,14 +39,14 @@ pub(crate) fn module_name(path: &Path) -> String {
     name.replace('-', "_")
 }
 
-/// Returns the kernel in the same folder as a module's BTF: `vmlinux` or `vmlinux.btf`.
+/// Returns the kernel in the same directory as a module's BTF: `vmlinux` or `vmlinux.btf`.
 pub(crate) fn find_base(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent()?;
-    let found = ["vmlinux", "vmlinux.btf"].iter().map(|name| folder.join(name)).find(|p| p.is_file())?;
-    (found.file_name() != path.file_name()).then_some(found)
+    let dir = path.parent()?;
+    let base = ["vmlinux", "vmlinux.btf"].iter().map(|name| dir.join(name)).find(|p| p.is_file())?;
+    (base.file_name() != path.file_name()).then_some(base)
 }
 
-/// Returns whether an error is that of split BTF that was parsed without its base.
+/// Returns whether parsing failed because split BTF was parsed without its base.
 pub(crate) fn is_split_without_base(e: &TargetError) -> bool {
     matches!(
         e,
@@ -59,10 +59,11 @@ pub(crate) fn is_split_without_base(e: &TargetError) -> bool {
     )
 }
 
-/// Creates the error for BTF that may be split and whose base is not known. `parse_error` is that of parsing it without a base.
+/// Creates the error for BTF that may be split and has no known base. `parse_error` is the error of parsing the BTF without a base.
 pub(crate) fn missing_base(path: &Path, parse_error: Option<&TargetError>) -> BadInput {
     match parse_error {
-        // Split strings continue those of the base. These strings begin with an empty one, and a reference exceeds them.
+        // The strings begin with an empty string, as those of BTF without a base do. But a reference is out of range, so the BTF may be
+        // split or damaged.
         Some(e @ TargetError::Btf { cause: BtfError::TypeRef { .. } | BtfError::NameRef { .. }, .. }) => {
             let what = without_path(&e.to_string(), path);
             BadInput::for_path(path, what).help("if it is BTF of a module, give its kernel with --base PATH")

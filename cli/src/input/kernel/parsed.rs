@@ -17,7 +17,11 @@ use core_relo::{
     Endian, Plan, Target,
     btf::{Btf, ModuleFilter},
 };
-use core_relo_loader::target::{self, BtfFile, TargetError};
+use core_relo_loader::{
+    running_kernel,
+    target::{self, BtfFile, TargetError},
+};
+use core_relo_verdict::kernel::KernelInputs;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,17 +36,18 @@ pub(crate) struct Kernel {
     /// The name in reports.
     pub(crate) name: String,
     pub(crate) target: Target<'static>,
-    /// Whether this is the running kernel and its modules have not been added.
+    is_running: bool,
+    /// Whether this is the running kernel, without its modules.
     can_add_modules: bool,
 }
 
 impl Kernel {
     /// Creates a kernel without modules.
     pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
-        Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), can_add_modules: false }
+        Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), is_running: false, can_add_modules: false }
     }
 
-    /// Reads the running kernel. [`Self::with_wanted_modules`] adds its modules.
+    /// Reads the running kernel. [`Self::with_needed_modules`] adds its modules.
     pub(super) fn running() -> Result<Self, BadInput> {
         let no_btf = |e: TargetError| {
             BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH")
@@ -50,7 +55,7 @@ impl Kernel {
         let file = target::kernel().map_err(no_btf)?;
         let btf = file.parse(None).map_err(no_btf)?;
         let name = format!("linux {} (running)", running_release());
-        Ok(Self { can_add_modules: true, ..Self::new(name, btf) })
+        Ok(Self { is_running: true, can_add_modules: true, ..Self::new(name, btf) })
     }
 
     /// Parses a member of an archive. A member has no base.
@@ -84,16 +89,16 @@ impl Kernel {
             None => find_base(path).ok_or_else(|| missing_base(path, parsed.as_ref().err()))?,
         };
         let kernel = Self::from_file(&base, &btf_file::read(&base, limits)?, None, limits)?;
-        let module = parse_split(path, file, &kernel.target.main().btf)?;
+        let module = parse_split(path, file, &kernel.target.vmlinux().btf)?;
         let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
-        Ok(Self { name, target, can_add_modules: false })
+        Ok(Self { name, target, is_running: false, can_add_modules: false })
     }
 
     /// Adds modules that the user named.
     pub(super) fn with_modules(mut self, paths: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
         let mut modules = Vec::new();
         for path in paths {
-            modules.push((module_name(path), read_module(path, &self.target.main().btf, limits)?));
+            modules.push((module_name(path), read_module(path, &self.target.vmlinux().btf, limits)?));
         }
         if !modules.is_empty() {
             self.target = self.target.with_modules(modules);
@@ -101,22 +106,22 @@ impl Kernel {
         Ok(self)
     }
 
-    /// Returns the running kernel with those of its modules that may have a type which the plans need and the kernel's own BTF does
-    /// not have. Returns `None` if the plans need no modules, or if there are none.
-    pub(crate) fn with_wanted_modules<'p>(
+    /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks. Returns `None` if the
+    /// plans need no modules, or if the kernel has none.
+    pub(crate) fn with_needed_modules<'p>(
         &self,
         plans: impl Iterator<Item = &'p Plan<'p>> + Clone,
     ) -> Option<Self> {
         if !self.can_add_modules || !plans.clone().any(Plan::needs_modules) {
             return None;
         }
-        let base = Arc::clone(&self.target.main().btf);
+        let base = Arc::clone(&self.target.vmlinux().btf);
         let mut module_filter = ModuleFilter::new(&base, plans.flat_map(Plan::names_for_modules));
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()
         });
-        let (mut modules, mut passed_over) = (Vec::new(), 0usize);
+        let (mut modules, mut skipped_count) = (Vec::new(), 0usize);
         for module in files {
             let parsed = module.open().and_then(|file| match file.may_contain(&mut module_filter) {
                 true => file.parse(Some(&base)).map(Some),
@@ -124,26 +129,39 @@ impl Kernel {
             });
             match parsed {
                 Ok(Some(btf)) => modules.push((module.name, Arc::new(btf))),
-                Ok(None) => passed_over += 1,
+                Ok(None) => skipped_count += 1,
                 Err(e) => log::warn!("a module is left out: {e}"),
             }
         }
-        log::info!("{} modules of the running kernel are searched, {passed_over} skipped", modules.len());
-        if modules.is_empty() && passed_over == 0 {
+        log::info!("{} modules of the running kernel are searched, {skipped_count} skipped", modules.len());
+        if modules.is_empty() && skipped_count == 0 {
             return None;
         }
-        let target = self.target.clone().with_modules(modules).with_excluded_modules(passed_over);
-        Some(Self { name: self.name.clone(), target, can_add_modules: false })
+        let target = self.target.clone().with_modules(modules).with_excluded_modules(skipped_count);
+        Some(Self { name: self.name.clone(), target, is_running: self.is_running, can_add_modules: false })
     }
 
-    /// Returns whether the kernel's types include those of a module.
+    /// Returns what is known about the kernel besides its BTF: what the user gives, and for the running kernel its version and, if
+    /// `reads_kconfig`, its configuration.
+    pub(crate) fn inputs(&self, given: &KernelInputs, reads_kconfig: bool) -> KernelInputs {
+        let mut inputs = given.clone();
+        if self.is_running {
+            inputs.version = inputs.version.or_else(|| running_release().parse().ok());
+            if inputs.kconfig.is_none() && reads_kconfig {
+                inputs.kconfig = running_kernel().system.and_then(|system| system.read_kconfig().ok());
+            }
+        }
+        inputs
+    }
+
+    /// Returns whether the target contains the types of a module.
     pub(crate) fn has_modules(&self) -> bool {
-        self.target.main().btf.base().is_some() || !self.target.modules().is_empty()
+        self.target.vmlinux().btf.base().is_some() || !self.target.modules().is_empty()
     }
 
     /// Returns an error if an object has the other byte order.
     pub(crate) fn check_byte_order(&self, object: Endian) -> Result<(), BadInput> {
-        let own = self.target.main().btf.endian();
+        let own = self.target.vmlinux().btf.endian();
         if own == object {
             return Ok(());
         }

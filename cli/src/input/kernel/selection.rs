@@ -5,8 +5,8 @@ use crate::{
     error::BadInput,
     input::{
         archive::{self, Member},
+        directory::{self, BadDirectory},
         file_id::Inode,
-        folder::{self, BadFolder},
         kernel::{id::KernelId, image::KernelImage, parsed::Kernel, source::KernelSource},
         limits::Limits,
     },
@@ -20,13 +20,13 @@ use std::{
 /// A source of kernels that cannot be read, or a wrong combination of arguments.
 #[derive(Debug)]
 pub(crate) struct BadSource {
-    /// The identity of the folder; `None` for arguments.
+    /// The identity of the directory; `None` for arguments.
     pub(crate) id: Option<KernelId>,
     pub(crate) bad: BadInput,
 }
 
-impl From<BadFolder> for BadSource {
-    fn from(BadFolder { path, bad }: BadFolder) -> Self {
+impl From<BadDirectory> for BadSource {
+    fn from(BadDirectory { path, bad }: BadDirectory) -> Self {
         Self { id: Some(KernelId::File(path.into_os_string())), bad }
     }
 }
@@ -35,7 +35,7 @@ impl From<BadFolder> for BadSource {
 pub(crate) type ImageVisitor<'v> =
     dyn FnMut(&KernelId, Result<KernelImage<'_>, BadInput>) -> ControlFlow<()> + 'v;
 
-/// The selected kernels. Folders have been listed, kernels have not been read.
+/// The selected kernels. Directories have been listed, kernels have not been read.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) sources: Vec<KernelSource>,
@@ -52,10 +52,10 @@ impl Selection {
         Self::for_shard(args, None, None, &Threads::none())
     }
 
-    /// Selects the kernels in a shard, with all modules. `results_file` is the file of `check --resume`, which may be in a folder of
+    /// Selects the kernels in a shard, with all modules. `results_file` is the file of `check --resume`, which may be in a directory of
     /// kernels.
     ///
-    /// Folders that cannot be read belong to a shard as well. A folder without kernels is bad input for every shard.
+    /// Directories that cannot be read belong to a shard as well. A directory without kernels is bad input for every shard.
     pub(crate) fn for_shard(
         args: &KernelArgs,
         shard: Option<Shard>,
@@ -69,15 +69,15 @@ impl Selection {
         }
         for path in &args.btf {
             if path.is_dir() {
-                selection.add_folder(path, results_file, in_shard, threads);
+                selection.add_dir(path, results_file, in_shard, threads);
             } else if in_shard(path.file_name().map_or(path, Path::new)) {
                 selection.sources.push(KernelSource::from_path(path.clone(), args.base.clone()));
             }
         }
         for path in &args.module {
             if path.is_dir() {
-                let (files, bad) = folder::find_files(path, results_file);
-                selection.modules.extend(folder::retain_modules(files));
+                let (files, bad) = directory::find_files(path, results_file);
+                selection.modules.extend(directory::retain_modules(files));
                 selection.bad.extend(bad.into_iter().map(BadSource::from));
             } else {
                 selection.modules.push(path.clone());
@@ -95,15 +95,15 @@ impl Selection {
         selection
     }
 
-    fn add_folder(
+    fn add_dir(
         &mut self,
-        folder: &Path,
+        dir: &Path,
         results_file: Option<Inode>,
         in_shard: impl Fn(&Path) -> bool,
         threads: &Threads,
     ) {
-        let found = folder::find_kernels(folder, results_file, self.limits, threads);
-        let in_shard = |file: &Path| in_shard(file.strip_prefix(folder).unwrap_or(file));
+        let found = directory::find_kernels(dir, results_file, self.limits, threads);
+        let in_shard = |file: &Path| in_shard(file.strip_prefix(dir).unwrap_or(file));
         let has_no_kernel = found.kernels.is_empty();
         let kernels = found.kernels.into_iter().filter(|kernel| in_shard(kernel));
         self.sources.extend(kernels.map(|path| KernelSource::from_path(path, None)));

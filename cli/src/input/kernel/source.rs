@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) enum KernelSource {
     /// The running kernel.
     Running,
-    /// A file. If it is BTF of a module, `base` is the kernel of the module; by default, `vmlinux` in the same folder.
+    /// A file. If it is BTF of a module, `base` is the kernel of the module; by default, `vmlinux` in the same directory.
     File { path: PathBuf, base: Option<PathBuf> },
     /// A tar archive of any number of kernels.
     Archive(PathBuf),

@@ -1,8 +1,8 @@
 //! The fast path: one pass that accepts the type sections that compilers write.
 //!
-//! This pass is most of the cost of parsing a kernel's BTF. It reports no errors. If the pass does not
-//! accept a BTF, [`scan`](super::scan) and [`validate`](super::validate) read the BTF again. They accept kinds that the layout
-//! section describes, and report the first error.
+//! This pass takes most of the time of parsing a kernel's BTF. The pass reports no errors. If it does not accept a BTF,
+//! [`scan`](super::scan) and [`validate`](super::validate) read the BTF again. They report the first error, and also accept unknown
+//! kinds whose record size is in the BTF's layout section.
 
 use super::{
     btf::Btf,
@@ -22,8 +22,10 @@ use core::{cell::Cell, hint::black_box, ops::ControlFlow};
 /// Bytes of `struct btf_type`, with which every record begins.
 const COMMON_BYTES: usize = 12;
 
-/// Fewer bytes than a record of a kernel's BTF has on average (23 to 26). Buffers for records of this size are nearly full after the
-/// pass, and are not shrunk. An allocator can then reuse their memory for the next BTF, without a page fault for each page.
+/// The record size by which the buffers are sized: a little less than the average of a kernel's BTF (23 to 26 bytes).
+///
+/// After the pass, such buffers are nearly full and need not be shrunk. An allocator can then reuse their memory for the next BTF,
+/// without a page fault for each page.
 const TYPICAL_BYTES: usize = 20;
 
 // The pass compares raw kinds: the conversion to `Kind` costs as much as the validation of an element.
@@ -36,7 +38,7 @@ const FUNC_PROTO: u8 = Kind::FuncProto.raw();
 const DATASEC: u8 = Kind::Datasec.raw();
 const ENUM64: u8 = Kind::Enum64.raw();
 
-/// The sizes and references of a kind's records. Eight bytes, so that a kind's shape needs no multiplication to find.
+/// The sizes and references of a kind's records. The struct has eight bytes, so that indexing the table needs no multiplication.
 #[derive(Clone, Copy)]
 struct RecordShape {
     /// Bytes of a record without elements, or 0 for an unknown kind.
@@ -50,7 +52,8 @@ struct RecordShape {
 /// The shape of each kind's records, by the last byte of the info word: the kind and the kflag.
 static RECORD_SHAPES: [RecordShape; 256] = {
     let mut shapes = [RecordShape { fixed_bytes: 0, element_bytes: 0, id_mask: 0 }; 256];
-    let (mut raw, mut at) = (0, 0usize);
+    let (mut raw, mut index) = (0, 0usize);
+    // The kflag is the highest bit, so all smaller bytes are kinds.
     while raw < KFLAG {
         let kind = Kind::from_raw(raw);
         if let Some(layout) = kind.layout() {
@@ -61,10 +64,10 @@ static RECORD_SHAPES: [RecordShape; 256] = {
             let shape = RecordShape { fixed_bytes, element_bytes, id_mask };
             #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
             {
-                (shapes[at], shapes[at | 0x80]) = (shape, shape);
+                (shapes[index], shapes[index | 0x80]) = (shape, shape);
             }
         }
-        (raw, at) = (raw.wrapping_add(1), at.wrapping_add(1));
+        (raw, index) = (raw.wrapping_add(1), index.wrapping_add(1));
     }
     shapes
 };
@@ -88,7 +91,7 @@ pub(super) fn find_records(
     bounds: Bounds<'_>,
     validation: Validation,
 ) -> Result<Option<RecordTable>, BtfError> {
-    // Four instances of the function keep the tests of byte order and validation out of the loop.
+    // Each byte order and validation has its own instance of the function, so that the loop does not test them.
     let validate_elements = validation != Validation::CommonWords;
     let scan_records = match (endian, validate_elements) {
         (Endian::Little, false) => scan_records::<false, false>,
@@ -198,7 +201,7 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
     None
 }
 
-/// Returns the byte order. As a constant of each instance, it needs no test and no register.
+/// Returns the byte order as a constant, so that the loop needs no test and no register for it.
 const fn byte_order<const IS_BIG_ENDIAN: bool>() -> Endian {
     if IS_BIG_ENDIAN { Endian::Big } else { Endian::Little }
 }
@@ -266,8 +269,9 @@ fn have_prototypes(types: &[u8], endian: Endian, bounds: Bounds<'_>, table: &Rec
     flow.is_continue()
 }
 
-/// The number of records from which the memory for the table is reserved before it is allocated. The table of a kernel's BTF is smaller
-/// (about 3 MiB), and the reservation would cost a tenth of its parse.
+/// The number of records above which a fallible reservation precedes the allocation of the table.
+///
+/// The table of a kernel's BTF is smaller (about 3 MiB). The reservation would take a tenth of the time of parsing it.
 const CHECKED_RECORDS: usize = 1 << 22;
 
 /// Buffers for the [`RecordTable`] of a BTF.
@@ -285,7 +289,7 @@ impl TableBuffers {
         let blocks = (max_records / BLOCK_RECORDS).saturating_add(1);
         let records = blocks.saturating_mul(BLOCK_RECORDS);
         if records > CHECKED_RECORDS {
-            // A failed reservation is an error, a failed `vec!` would end the process.
+            // A failed reservation is an error. A failed `vec!` would end the process.
             let (mut block_offsets, mut low16, mut kinds) =
                 (Vec::<u32>::new(), Vec::<u16>::new(), Vec::<u8>::new());
             let reserved = block_offsets

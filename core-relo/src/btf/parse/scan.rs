@@ -1,6 +1,6 @@
-//! The scan that accepts every valid record table, and reports what is wrong with an invalid one.
+//! The complete scan of the type section, which finds the records and reports the first record that is out of bounds.
 //!
-//! It reads the BTFs that [`super::fast_path`] does not accept: those with kinds that the layout section describes, and those with
+//! The scan reads the BTFs that [`super::fast_path`] does not accept: those with kinds that the layout section describes, and those with
 //! blocks of records longer than [`BLOCK_SPAN`](super::table::BLOCK_SPAN).
 
 use super::{
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_needs_the_whole_of_its_record() {
+    fn a_truncated_record_of_any_kind_is_an_error() {
         let fixed = [(Kind::Int, 1), (Kind::Var, 1), (Kind::DeclTag, 1), (Kind::Array, 3)];
         let each = [
             (Kind::Struct, 3),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_in_proportion_to_the_data() {
+    fn the_tables_memory_is_proportional_to_the_data() {
         in_both_orders(|mut b| {
             for _ in 0..1025 {
                 b.pointer(TypeId::VOID);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_in_errors_go_on_where_the_base_ends() {
+    fn ids_in_errors_continue_after_the_base() {
         in_both_orders(|mut b| {
             b.int("int", 4, 0);
             let base = Btf::parse(b.finish()).unwrap();

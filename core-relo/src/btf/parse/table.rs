@@ -24,7 +24,8 @@ pub(crate) struct RecordTable {
 pub(crate) enum Offsets {
     /// The offset of every [`BLOCK_RECORDS`]th record, and the low 16 bits of each offset.
     ///
-    /// Half the memory of [`Wide`](Self::Wide). Every block spans at most [`BLOCK_SPAN`] bytes, as in all BTF of compilers.
+    /// Takes half the memory of [`Wide`](Self::Wide). Every block spans at most [`BLOCK_SPAN`] bytes. All BTF that compilers write has
+    /// such blocks.
     Compact {
         /// Bytes from the first record of each block to the end of the section.
         blocks: Vec<u32>,
@@ -35,7 +36,7 @@ pub(crate) enum Offsets {
     Wide(Vec<u32>),
 }
 
-/// The longest block, in bytes, in which 16 bits distinguish the offsets of all records.
+/// The maximum length of a block, in bytes. Within this length, the low 16 bits of the offsets distinguish all records.
 pub(super) const BLOCK_SPAN: usize = 0xffff;
 
 impl Default for Offsets {
@@ -54,7 +55,8 @@ impl RecordTable {
     /// Returns the offset of a record in a type section of `section_len` bytes.
     #[inline]
     pub(crate) fn offset(&self, own_index: usize, section_len: usize) -> Option<usize> {
-        let from_end = self.offsets.block(own_index / BLOCK_RECORDS).to_end(own_index % BLOCK_RECORDS)?;
+        let from_end =
+            self.offsets.block(own_index / BLOCK_RECORDS).bytes_to_end(own_index % BLOCK_RECORDS)?;
         Some(section_len.wrapping_sub(from_end))
     }
 
@@ -69,7 +71,7 @@ impl RecordTable {
         self.kinds.get(own_index).map(|kind| Kind::from_raw(kind & !KFLAG))
     }
 
-    /// Calls `found` with the own index and the bytes of each record of some kinds, in order, until it breaks.
+    /// Calls `found` with the own index and the bytes of each record of some kinds, in order, until `found` returns `Break`.
     ///
     /// `types` is the type section. The bytes reach from the start of the record to the end of the section.
     #[inline]
@@ -87,13 +89,13 @@ impl RecordTable {
             let start = index.wrapping_mul(BLOCK_RECORDS);
             let block_offsets = self.offsets.block(index);
             while matches != 0 {
-                let within = to_usize(matches.trailing_zeros());
+                let index_in_block = to_usize(matches.trailing_zeros());
                 matches &= matches.wrapping_sub(1);
-                let from_end = block_offsets.to_end(within);
+                let from_end = block_offsets.bytes_to_end(index_in_block);
                 if let Some(record) =
                     from_end.and_then(|from_end| types.get(types.len().wrapping_sub(from_end)..))
                 {
-                    found(start.wrapping_add(within), record)?;
+                    found(start.wrapping_add(index_in_block), record)?;
                 }
             }
         }
@@ -108,7 +110,7 @@ enum BlockOffsets<'t> {
 }
 
 impl Offsets {
-    /// Returns the offsets of the records of a block, which are none if there is no such block.
+    /// Returns the offsets of the records of a block. A block that does not exist has no offsets.
     #[inline]
     fn block(&self, index: usize) -> BlockOffsets<'_> {
         let first = index.wrapping_mul(BLOCK_RECORDS);
@@ -125,13 +127,13 @@ impl Offsets {
 impl BlockOffsets<'_> {
     /// Returns the bytes from a record of the block to the end of the section.
     #[inline]
-    fn to_end(&self, within: usize) -> Option<usize> {
+    fn bytes_to_end(&self, index_in_block: usize) -> Option<usize> {
         match self {
             Self::Compact { start, low16 } => {
-                let from_start = low_u16(*start).wrapping_sub(*low16.get(within)?);
+                let from_start = low_u16(*start).wrapping_sub(*low16.get(index_in_block)?);
                 Some(start.wrapping_sub(usize::from(from_start)))
             }
-            Self::Wide(offsets) => offsets.get(within).map(|from_end| to_usize(*from_end)),
+            Self::Wide(offsets) => offsets.get(index_in_block).map(|from_end| to_usize(*from_end)),
         }
     }
 }

@@ -38,8 +38,8 @@ use alloc::vec::Vec;
 pub struct ModuleFilter<'n, 'b> {
     base: &'b Btf<'b>,
     names: Vec<&'n [u8]>,
-    /// The bytes of BTFs that may still be accepted without a search. Parsing so few bytes costs less than finding the names in the
-    /// kernel's strings.
+    /// The number of bytes of BTFs that the filter still accepts without a search. Parsing so few bytes takes less time than finding the
+    /// names in the kernel's strings.
     unfiltered_bytes: usize,
     offsets: NameOffsets,
 }
@@ -76,8 +76,8 @@ impl<'n, 'b> ModuleFilter<'n, 'b> {
     /// The filter accepts a damaged BTF, so that parsing reports the damage. It also accepts the first BTFs without a search, up to
     /// some hundred kilobytes in total.
     pub fn may_contain(&mut self, split: &[u8]) -> bool {
-        if let Some(left) = self.unfiltered_bytes.checked_sub(split.len()) {
-            self.unfiltered_bytes = left;
+        if let Some(remaining) = self.unfiltered_bytes.checked_sub(split.len()) {
+            self.unfiltered_bytes = remaining;
             return true;
         }
         self.unfiltered_bytes = 0;
@@ -127,23 +127,30 @@ type Block = [u8; BLOCK];
 /// Returns the offsets of `name` and of its flavours in a string section. An offset may lie inside a longer string that ends with
 /// the name, because BTF may refer to the end of a string.
 fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item = usize> + 's {
-    let probe =
-        |at: usize| (strings.get(at..).unwrap_or_default(), name.get(at).copied().unwrap_or_default());
-    let (last, middle) = (name.len().saturating_sub(1), name.len() / 2);
-    let [(a, first), (b, second), (c, third)] = [probe(0), probe(middle), probe(last)];
-    let [a, b, c] = [a, b, c].map(|bytes| bytes.as_chunks::<BLOCK>().0);
-    let compared = a.len().min(b.len()).min(c.len()).saturating_mul(BLOCK);
+    // The first, middle and last byte of the name are compared in blocks, with vector instructions. Only the offsets of blocks in which
+    // all three match somewhere are compared with the whole name. The byte at index `i` of the name is compared with the strings from
+    // `i` on, so that a match has the same index in all three slices.
+    let byte_and_strings = |index: usize| {
+        (name.get(index).copied().unwrap_or_default(), strings.get(index..).unwrap_or_default())
+    };
+    let (middle, last) = (name.len() / 2, name.len().saturating_sub(1));
+    let compared = [0, middle, last].map(byte_and_strings);
+    let bytes = compared.map(|(byte, _)| byte);
+    let blocks = compared.map(|(_, strings)| strings.as_chunks::<BLOCK>().0);
+    let [first, second, third] = blocks.map(<[Block]>::len);
+    let block_count = first.min(second).min(third);
     let mut next = 0usize;
-    let likely = core::iter::from_fn(move || {
-        let rest = [a, b, c].map(|blocks| blocks.get(next..).unwrap_or_default());
-        let block = next.checked_add(likely_block(rest, [first, second, third])?)?;
+    let likely_blocks = core::iter::from_fn(move || {
+        let rest = blocks.map(|blocks| blocks.get(next..).unwrap_or_default());
+        let block = next.checked_add(likely_block(rest, bytes)?)?;
         next = block.saturating_add(1);
         Some(block.saturating_mul(BLOCK))
     });
-    let within = likely.flat_map(|at| at..at.saturating_add(BLOCK));
-    within.chain(compared..strings.len()).filter(move |at| {
+    let likely_offsets = likely_blocks.flat_map(|start| start..start.saturating_add(BLOCK));
+    let rest = block_count.saturating_mul(BLOCK)..strings.len();
+    likely_offsets.chain(rest).filter(move |at| {
         let rest = strings.get(*at..).unwrap_or_default();
-        rest.first() == Some(&first)
+        rest.first() == bytes.first()
             && rest.strip_prefix(name).is_some_and(|after| matches!(after, [0, ..] | [b'_', b'_', b'_', ..]))
     })
 }

@@ -1,4 +1,4 @@
-//! Types that are sorted by name: types without a name first, then the bytes of the names, then ids.
+//! Binary search in types that are sorted by name: types without a name first, then by the bytes of the names, then by id.
 //!
 //! The BTF of kernels and modules is sorted from Linux 7.0 on (`resolve_btfids`). The kernel and libbpf use the same order
 //! (`btf_check_sorted`). A search finds the type with the lowest id of a name and kind.
@@ -15,7 +15,7 @@ use crate::{
 };
 use core::{cmp::Ordering, iter, mem, ops::Range};
 
-/// Types in the order of their names, for bisection.
+/// Types in the order of their names, for binary search.
 #[derive(Clone, Copy)]
 pub(super) struct Sorted<'b, N> {
     pub(super) btf: &'b Btf<'b>,
@@ -44,14 +44,14 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
 
     /// Returns the types of this essential name, in order of id. The name is not empty.
     ///
-    /// Returns `None` if the search would read more bytes of names than `budget`. A name that begins like a flavour may be
-    /// none (`a___b___c` is no flavour of `a`), and hostile BTF may contain many of them.
+    /// Returns `None` if the search would read more bytes of names than `budget`. Not every name that begins with the essential name and
+    /// `___` is a flavour of it (`a___b___c` is a flavour of `a___b`, not of `a`). Hostile BTF can contain many such names.
     pub(super) fn flavours(
         self,
         essential: &[u8],
         budget: Option<usize>,
     ) -> Option<impl Iterator<Item = Type<'b>>> {
-        let start = self.first_not_below(essential, SEPARATOR);
+        let start = self.lower_bound(essential, SEPARATOR);
         let mut left = match budget {
             Some(budget) => Some(budget.checked_sub(essential.len())?),
             None => None,
@@ -64,31 +64,31 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
             }
             end = end.saturating_add(1);
         }
-        // A flavour is not its own essential name.
-        let is_whole = Name::new(essential).essential().as_bytes() == essential;
-        let same = is_whole.then(|| self.named(essential)).into_iter().flatten();
+        // If `essential` is itself a flavour, types of exactly this name have a shorter essential name.
+        let is_essential = Name::new(essential).essential().as_bytes() == essential;
+        let same = is_essential.then(|| self.named(essential)).into_iter().flatten();
         let flavoured = (start..end).filter_map(move |position| self.ty(position));
         let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
         let same = same.filter_map(move |position| self.ty(position));
         Some(same.filter(move |ty| self.strings.equals(ty.name_offset(), essential)).chain(flavoured))
     }
 
-    /// Returns the positions of the types of exactly this name, or of any types if the names are not sorted.
+    /// Returns the positions of the types of exactly this name. If the names are not sorted, the positions can be those of other types.
     fn named(self, name: &[u8]) -> Range<usize> {
-        let start = self.first_not_below(name, b"");
-        // The end is found by bisection, too: many types may share one long name.
+        let start = self.lower_bound(name, b"");
+        // A binary search finds the end too, because many types may share one long name.
         let is_other = |position| !self.after(position, name).is_some_and(is_empty);
         start..first_where(start..self.names.positions().end, is_other)
     }
 
-    /// Returns the position of the first name that is not less than `begin` followed by `end`.
-    fn first_not_below(&self, begin: &[u8], end: &[u8]) -> usize {
-        first_where(self.names.positions(), |position| !is_below(self.tail(position), begin, end))
+    /// Returns the position of the first name that is not less than `start` followed by `end`.
+    fn lower_bound(&self, start: &[u8], end: &[u8]) -> usize {
+        first_where(self.names.positions(), |position| !is_less(self.tail(position), start, end))
     }
 
-    /// Returns the rest of a name after its prefix `begin`.
-    fn after(&self, position: usize, begin: &[u8]) -> Option<&'b [u8]> {
-        self.tail(position).strip_prefix(begin)
+    /// Returns the bytes of a name after a prefix, if the name has the prefix.
+    fn after(&self, position: usize, prefix: &[u8]) -> Option<&'b [u8]> {
+        self.tail(position).strip_prefix(prefix)
     }
 
     /// Returns a name, its NUL, and the bytes after it.
@@ -128,11 +128,11 @@ impl SortedNames for NameOrder {
     }
 }
 
-/// Names that are compared first. In BTF that is not sorted the first three are rarely in order.
+/// The number of names that are compared first. In BTF that is not sorted, the first three names are rarely in order.
 const FIRST_SAMPLES: usize = 32;
-/// Samples among types with a name, and among types without.
+/// The number of samples among types with a name, and among types without a name.
 const SAMPLES: usize = 256;
-/// Adjacent names that are compared where types may have been added to sorted types.
+/// The number of adjacent names that are compared at each place where a tool may have added types to sorted types.
 const RUN_LENGTH: usize = 32;
 
 impl NameOrder {
@@ -140,7 +140,7 @@ impl NameOrder {
     pub(super) fn sample(btf: &Btf<'_>) -> Option<Self> {
         let end = btf.table.len();
         let all = Sorted::new(btf, Self { first_named: 0, end });
-        if !all.are_ascending(evenly(0..end, FIRST_SAMPLES)) {
+        if !all.are_ascending(evenly_spaced(0..end, FIRST_SAMPLES)) {
             return None;
         }
         let first_named = first_where(0..end, |own_index| !is_empty(all.tail(own_index)));
@@ -151,8 +151,8 @@ impl NameOrder {
             end.saturating_sub(RUN_LENGTH),
         ];
         // The last type before the first named type has no name. If the types ascend, those before it have none either.
-        let is_sorted = all.are_ascending(evenly(0..first_named, SAMPLES))
-            && all.are_ascending(evenly(first_named..end, SAMPLES))
+        let is_sorted = all.are_ascending(evenly_spaced(0..first_named, SAMPLES))
+            && all.are_ascending(evenly_spaced(first_named..end, SAMPLES))
             && runs.into_iter().all(|from| all.are_ascending(from..from.saturating_add(RUN_LENGTH).min(end)));
         is_sorted.then_some(Self { first_named, end })
     }
@@ -160,14 +160,14 @@ impl NameOrder {
 
 /// Returns whether all of these names are in order. Names with a long common prefix count as out of order.
 pub(super) fn are_in_order(strings: Strings<'_>, mut names: impl Iterator<Item = StrOffset>) -> bool {
-    let mut last = StrOffset(0);
-    names.all(|at| {
-        let one = mem::replace(&mut last, at);
-        one == at || is_in_order(tail(strings, one), tail(strings, at))
+    let mut previous = StrOffset(0);
+    names.all(|name| {
+        let before = mem::replace(&mut previous, name);
+        before == name || is_in_order(tail(strings, before), tail(strings, name))
     })
 }
 
-/// Returns a name, its NUL, and the bytes after it; an empty name if the offset lies outside the strings.
+/// Returns a name, its NUL, and the bytes after it. Returns an empty name if the offset lies outside the strings.
 #[inline]
 fn tail(strings: Strings<'_>, at: StrOffset) -> &[u8] {
     let own = at.0.checked_sub(strings.start).and_then(|own| strings.own.get(StrOffset(own).index()..));
@@ -178,23 +178,24 @@ fn tail(strings: Strings<'_>, at: StrOffset) -> &[u8] {
 }
 
 /// Returns evenly spaced positions of a range, and the last.
-fn evenly(positions: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
+fn evenly_spaced(positions: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
     let step = positions.len().div_ceil(count.max(1)).max(1);
     let last = positions.clone().last();
     positions.step_by(step).chain(last)
 }
 
-/// Returns the first position of a range for which the predicate is true, by bisection, or the end of the range.
-fn first_where(mut among: Range<usize>, predicate: impl Fn(usize) -> bool) -> usize {
-    while among.start < among.end {
-        let middle = among.start.midpoint(among.end);
+/// Returns the first position of a range for which the predicate is true, by binary search. Returns the end of the range if there is
+/// none.
+fn first_where(mut range: Range<usize>, predicate: impl Fn(usize) -> bool) -> usize {
+    while range.start < range.end {
+        let middle = range.start.midpoint(range.end);
         if predicate(middle) {
-            among.end = middle;
+            range.end = middle;
         } else {
-            among.start = middle.saturating_add(1);
+            range.start = middle.saturating_add(1);
         }
     }
-    among.start
+    range.start
 }
 
 /// Returns whether the string at the start of `tail` is empty.
@@ -203,12 +204,12 @@ fn is_empty(tail: &[u8]) -> bool {
     matches!(tail, [0, ..])
 }
 
-/// Returns whether the string at the start of `tail` is less than `begin` followed by `end`.
+/// Returns whether the string at the start of `tail` is less than `start` followed by `end`.
 #[inline]
-fn is_below(tail: &[u8], begin: &[u8], end: &[u8]) -> bool {
+fn is_less(tail: &[u8], start: &[u8], end: &[u8]) -> bool {
     // Where the string is shorter, its NUL is less than any byte of a name.
-    let Some((head, rest)) = tail.split_at_checked(begin.len()) else { return tail < begin };
-    match head.cmp(begin) {
+    let Some((head, rest)) = tail.split_at_checked(start.len()) else { return tail < start };
+    match head.cmp(start) {
         Ordering::Less => true,
         Ordering::Greater => false,
         Ordering::Equal => rest.get(..end.len()).unwrap_or(rest) < end,
@@ -217,19 +218,19 @@ fn is_below(tail: &[u8], begin: &[u8], end: &[u8]) -> bool {
 
 /// Returns whether the strings at the start of two slices are in order, and differ within [`limits::SORTED_NAME`] bytes.
 #[inline]
-fn is_in_order(one: &[u8], other: &[u8]) -> bool {
-    // Bytes after the NULs of equal strings may differ. They matter only if they are out of order, which the exact comparison
-    // decides.
-    let mut eights = iter::zip(one.as_chunks().0, other.as_chunks().0).take(limits::SORTED_NAME / 8);
-    let differ = eights.find(|(one, other): &(&[u8; 8], _)| one != other);
-    differ.is_some_and(|(one, other)| one < other) || is_exactly_in_order(one, other)
+fn is_in_order(left: &[u8], right: &[u8]) -> bool {
+    // The fast comparison of eight bytes at a time includes the bytes after the NULs of equal strings. If these are in order, the result
+    // is right in any case: equal strings are in order. Otherwise the exact comparison decides.
+    let mut chunks = iter::zip(left.as_chunks().0, right.as_chunks().0).take(limits::SORTED_NAME / 8);
+    let difference = chunks.find(|(left, right): &(&[u8; 8], _)| left != right);
+    difference.is_some_and(|(left, right)| left < right) || is_exactly_in_order(left, right)
 }
 
-/// As [`is_in_order`], byte by byte.
+/// Returns whether two strings are in order, as [`is_in_order`]. Compares byte by byte and stops at the NUL.
 #[cold]
-fn is_exactly_in_order(one: &[u8], other: &[u8]) -> bool {
-    let mut pairs = iter::zip(one, other).take(limits::SORTED_NAME);
-    pairs.find(|(one, other)| one != other || **one == 0).is_some_and(|(one, other)| one <= other)
+fn is_exactly_in_order(left: &[u8], right: &[u8]) -> bool {
+    let mut pairs = iter::zip(left, right).take(limits::SORTED_NAME);
+    pairs.find(|(left, right)| left != right || **left == 0).is_some_and(|(left, right)| left <= right)
 }
 
 #[cfg(test)]
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn in_sorted_types_all_are_found() {
+    fn all_sorted_types_are_found() {
         for unnamed in [0, 1, 2, 40] {
             for count in 0..=NAMES.len() {
                 for_each_btf(unnamed, &NAMES[..count], |btf| {
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn one_out_of_order_anywhere_is_noticed() {
+    fn a_name_out_of_order_at_any_position_is_detected() {
         for at in 0..NAMES.len() {
             for other in at + 1..NAMES.len() {
                 let mut names = NAMES;
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_types_each_is_compared_with_the_next() {
+    fn every_name_of_many_types_is_compared_with_the_next() {
         let names = numbered(700);
         let names: Vec<_> = names.iter().map(String::as_bytes).collect();
         for_each_btf(50, &names, |btf| assert_finds_all(&btf));
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn types_added_to_sorted_ones_are_noticed_by_samples() {
+    fn samples_detect_types_that_were_added_to_sorted_types() {
         let mut names = numbered(20_000);
         let sampled = |names: &[String]| {
             let names = names.iter().map(String::as_bytes);
@@ -415,7 +416,7 @@ mod tests {
     /// BTF is not trusted.
     #[test]
     fn trust_is_not_inherited() {
-        // Only samples are looked at, and not this one.
+        // This name is not among the samples.
         let names = |n: u32| if n == 1501 { String::from("astray") } else { format!("s{n:05}") };
         let build = |mut b: Builder| {
             (0..4000).for_each(|n| {

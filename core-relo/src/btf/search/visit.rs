@@ -13,7 +13,7 @@ use core::ops::ControlFlow;
 const BATCH: usize = 64;
 
 impl Btf<'_> {
-    /// Calls `found` with the own types of some kinds, in order of id, until it breaks.
+    /// Calls `found` with the own types of some kinds, in order of id, until `found` returns `Break`.
     #[inline]
     pub(crate) fn visit<'b, B>(
         &'b self,

@@ -18,20 +18,20 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Formatter, Result as FmtResult};
 use hashbrown::HashMap;
 
-/// The most members with a similar name that are collected. The nearest of them are reported.
+/// The maximum number of collected members with a similar name. Explanations report the nearest of them.
 const SIMILAR_MEMBERS: usize = 64;
-/// The levels of nested composites that are searched, anonymous composites included.
+/// The number of levels of nested composites in a search, anonymous composites included.
 const DEPTH: u32 = 4;
-/// The steps for adding a member to a list.
+/// The number of steps for adding a member to a list.
 const ADD_STEPS: u32 = 8;
 
-/// A search in composites. The members of each composite are listed once for all missing names.
+/// A search for members of composites. The members of each composite are listed once for all missing names.
 #[derive(Debug, Default)]
 pub(super) struct MemberSearch<'b> {
     /// The members of each composite, by the index of the BTF and the type id.
     lists: HashMap<(usize, TypeId), Vec<ListedMember<'b>>>,
     /// The number of members in all lists.
-    listed: usize,
+    listed_count: usize,
 }
 
 /// A member of a composite, or a member of a nested composite.
@@ -40,8 +40,8 @@ struct ListedMember<'b> {
     btf: &'b Btf<'b>,
     member: Member<'b>,
     /// The offset in bits from the start of the outermost composite.
-    bits: u32,
-    /// The index in the list of the member that contains this one.
+    bit_offset: u32,
+    /// The index in the list of the member that contains this member.
     parent: Option<usize>,
     /// The name for comparison, if the member is direct and its name is not too long.
     bare_name: Option<BareName<'b>>,
@@ -53,12 +53,12 @@ impl<'b> MemberSearch<'b> {
     /// Finds direct members of the composite `ty` whose names are similar to `wanted`, then nested members named `wanted`.
     pub(super) fn find_similar(
         &mut self,
-        (source, btf): (usize, &'b Btf<'b>),
+        (btf_index, btf): (usize, &'b Btf<'b>),
         ty: TypeId,
         wanted: Name<'b>,
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
-        let list = self.list((source, btf), ty, steps)?;
+        let list = self.list((btf_index, btf), ty, steps)?;
         steps.take(to_u32(list.len()))?;
         let pattern = NamePattern::new(wanted.as_bytes());
         let (mut similar, mut nested) = (Vec::new(), Vec::new());
@@ -84,13 +84,13 @@ impl<'b> MemberSearch<'b> {
     /// declaration of a flavour.
     pub(super) fn find_sharing_words(
         &mut self,
-        (source, btf): (usize, &'b Btf<'b>),
+        (btf_index, btf): (usize, &'b Btf<'b>),
         ty: TypeId,
         wanted: Name<'b>,
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let Some(words) = WordPattern::new(wanted.as_bytes()) else { return Ok(Vec::new()) };
-        let list = self.list((source, btf), ty, steps)?;
+        let list = self.list((btf_index, btf), ty, steps)?;
         let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
         steps.take(to_u32(names.len().saturating_mul(words.len())))?;
         let nearest = words.find_similar(&names).into_iter().take(RESULTS_PER_SORT);
@@ -101,21 +101,21 @@ impl<'b> MemberSearch<'b> {
     /// Returns the list of a composite's members, from an earlier search or a new one.
     fn list(
         &mut self,
-        (source, btf): (usize, &'b Btf<'b>),
+        (btf_index, btf): (usize, &'b Btf<'b>),
         ty: TypeId,
         steps: &mut StepBudget,
     ) -> Result<&[ListedMember<'b>], OutOfSteps> {
-        let key = (source, ty);
+        let key = (btf_index, ty);
         if !self.lists.contains_key(&key) {
             let mut list = Vec::new();
             if let Some(root) = btf.ty(ty) {
                 add_members(&mut list, root, (None, 0), (true, DEPTH), steps)?;
             }
-            if self.listed.saturating_add(list.len()) > limits::NEAR_MEMBERS {
+            if self.listed_count.saturating_add(list.len()) > limits::NEAR_MEMBERS {
                 self.lists.clear();
-                self.listed = 0;
+                self.listed_count = 0;
             }
-            self.listed = self.listed.saturating_add(list.len());
+            self.listed_count = self.listed_count.saturating_add(list.len());
             self.lists.insert(key, list);
         }
         Ok(self.lists.entry(key).or_default())
@@ -139,7 +139,7 @@ fn add_members<'b>(
             ty.btf().strip_counting(member.ty, &mut hops).ok().filter(|inner| inner.kind().is_composite());
         steps.take(ADD_STEPS.saturating_add(hops))?;
         steps.take_name(member.name)?;
-        let bits = base_bits.wrapping_add(member.bit_offset.0);
+        let bit_offset = base_bits.wrapping_add(member.bit_offset.0);
         let is_anonymous = member.name.is_empty();
         let is_named_direct = is_direct && !is_anonymous;
         let bare_name = if is_named_direct { BareName::new(member.name.as_bytes()) } else { None };
@@ -147,23 +147,23 @@ fn add_members<'b>(
         list.push(ListedMember {
             btf: ty.btf(),
             member,
-            bits,
+            bit_offset,
             parent,
             bare_name,
             is_direct: is_named_direct,
         });
         if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
-            add_members(list, inner, (Some(index), bits), (is_direct && is_anonymous, depth), steps)?;
+            add_members(list, inner, (Some(index), bit_offset), (is_direct && is_anonymous, depth), steps)?;
         }
     }
     Ok(())
 }
 
 fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<'_>, TypeId)) -> NearMatch {
-    let (name, bits) = (listed.member.name.shortened(), listed.member.bitfield_bits);
+    let (name, width) = (listed.member.name.shortened(), listed.member.bitfield_bits);
     let ty = text(CType::new(listed.btf, listed.member.ty));
-    let bitfield = if bits > 0 { format!(":{bits}") } else { String::new() };
-    let detail = text(format_args!("{ty}{bitfield}, offset {}", listed.bits / 8));
+    let bitfield = if width > 0 { format!(":{width}") } else { String::new() };
+    let detail = text(format_args!("{ty}{bitfield}, offset {}", listed.bit_offset / 8));
     // The declarators of arrays and functions are not simply `type name`. Anonymous types and truncated texts cannot be declared.
     let is_declarable = listed.is_direct && !ty.contains(['[', '(', '{', '…']);
     let declaration = is_declarable.then(|| {

@@ -19,7 +19,7 @@ use crate::{
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A search in the main BTF. One pass serves all missing names of a plan.
+/// A search in the vmlinux BTF. One pass serves all missing names of a plan.
 #[derive(Debug, Default)]
 pub(super) struct NamesakeSearch<'b> {
     members: ResultsByName<'b, Namesake>,
@@ -31,8 +31,8 @@ type Namesake = (TypeId, u32);
 
 /// The steps for preparing and comparing a name.
 const COMPARE_STEPS: u32 = 4;
-/// The most types that are stored for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one for the composite of a
-/// module that lacks the name.
+/// The maximum number of types that are stored for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one
+/// for the composite of a module that lacks the name.
 const TYPES_PER_NAME: usize = RESULTS_PER_SORT.saturating_add(2);
 
 impl<'b> NamesakeSearch<'b> {
@@ -46,7 +46,7 @@ impl<'b> NamesakeSearch<'b> {
         name: Name<'b>,
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
-        let btf = &*plan.target().main().btf;
+        let btf = &*plan.target().vmlinux().btf;
         let namesakes = self.members.get_or_search(
             name,
             || missing_names(plan),
@@ -81,7 +81,7 @@ impl<'b> NamesakeSearch<'b> {
         name: Name<'b>,
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
-        let (btf, name) = (&*plan.target().main().btf, name.essential());
+        let (btf, name) = (&*plan.target().vmlinux().btf, name.essential());
         let namesakes = self.enumerators.get_or_search(
             name,
             || missing_names(plan),

@@ -19,7 +19,7 @@ use crate::{
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A search in the main BTF. One pass serves all missing types of a plan.
+/// A search in the vmlinux BTF. One pass serves all missing types of a plan.
 #[derive(Debug, Default)]
 pub(super) struct TypeSearch<'b> {
     /// The first types of each missing type's essential name.
@@ -37,7 +37,7 @@ impl<'b> TypeSearch<'b> {
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let Some(root) = plan.relocs().btf().ty(root) else { return Ok(Vec::new()) };
-        let (wanted, btf) = (root.name().essential(), &*plan.target().main().btf);
+        let (wanted, btf) = (root.name().essential(), &*plan.target().vmlinux().btf);
         let missing_names = || {
             let missing = plan.iter().filter(is_missing).map(|planned| planned.record().relo.root);
             missing.filter_map(|id| plan.relocs().btf().ty(id)).map(|ty| ty.name().essential())

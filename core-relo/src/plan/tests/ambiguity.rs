@@ -89,7 +89,7 @@ fn modules_are_searched_only_if_the_main_btf_has_no_candidate() {
         assert_eq!(got[0].patched(), (8, Some(load(4, 8))));
         assert!(
             got[1].is_poison(),
-            "the module is not searched, although the candidate in the main BTF does not match"
+            "the module is not searched, although the candidate in the vmlinux BTF does not match"
         );
     });
 }

@@ -91,15 +91,15 @@ impl Fixture {
         let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
         let relocs = Relocs::collect(&btf, &ext, &sections).unwrap();
         let target = self.target.finish();
-        let main =
+        let vmlinux =
             if self.is_unvalidated { Btf::parse_unvalidated(target, None) } else { Btf::parse(target) };
-        let main = Arc::new(main.unwrap());
+        let vmlinux = Arc::new(vmlinux.unwrap());
         let split = |(n, bytes): (usize, &Vec<u8>)| {
-            let btf = Btf::parse_split(bytes.clone(), Arc::clone(&main)).unwrap();
+            let btf = Btf::parse_split(bytes.clone(), Arc::clone(&vmlinux)).unwrap();
             (alloc::format!("module{n}"), Arc::new(btf))
         };
         let modules: Vec<_> = self.modules.iter().enumerate().map(split).collect();
-        let target = Target::new("vmlinux", main).with_modules(modules);
+        let target = Target::new("vmlinux", vmlinux).with_modules(modules);
         let plan = Plan::with_options(&relocs, &target, self.options, |_| true);
         assert_eq!(relocs.endian(), endian);
         check_patched(&plan);

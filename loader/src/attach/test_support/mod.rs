@@ -203,14 +203,14 @@ pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     if let Some(own) = std::env::var_os(OWN) {
         return Some(own.into());
     }
-    let folder = std::env::temp_dir().join(format!("core-relo-bpffs-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
+    let dir = std::env::temp_dir().join(format!("core-relo-bpffs-{}", std::process::id()));
+    std::fs::create_dir(&dir).unwrap();
     let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3" --nocapture"#;
     let mut command = Command::new("unshare");
     command.args(["-m", "--propagation", "private", "sh", "-c", script, "sh"]);
-    command.arg(&folder).arg(std::env::current_exe().unwrap()).arg(test).env(OWN, &folder);
+    command.arg(&dir).arg(std::env::current_exe().unwrap()).arg(test).env(OWN, &dir);
     let output = command.output();
-    std::fs::remove_dir(&folder).unwrap();
+    std::fs::remove_dir(&dir).unwrap();
     match output {
         Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
         Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),

@@ -17,7 +17,10 @@ attr! {
 
 /// A program and its attach target (`BPF_PROG_ATTACH`).
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+#[cfg_attr(
+    feature = "sys",
+    expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")
+)]
 pub struct ProgAttach<'a> {
     /// The program.
     pub prog: Option<BorrowedFd<'a>>,

@@ -19,7 +19,7 @@ attr! {
 
 /// The attach target of a link.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::exhaustive_enums, reason = "the kernel has these two")]
+#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "the kernel has these two"))]
 pub enum LinkTarget<'a> {
     /// The target that the program was loaded for.
     #[default]
@@ -99,7 +99,7 @@ pub enum LinkExtra<'a> {
 
 /// The parameters of a new link (`BPF_LINK_CREATE`).
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
+#[cfg_attr(feature = "sys", expect(clippy::exhaustive_structs, reason = "filled by callers"))]
 pub struct LinkCreate<'a> {
     /// The program, or a struct_ops map.
     pub prog: BorrowedFd<'a>,

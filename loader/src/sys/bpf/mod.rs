@@ -32,7 +32,7 @@ pub use map::{
     Batch, MapCreate, MapFd, MapShape, map_create, map_delete, map_delete_batch, map_freeze, map_lookup,
     map_lookup_and_delete, map_lookup_batch, map_next_key, map_update, map_update_batch,
 };
-pub use pin::{make_pin_folder, obj_get, obj_pin, rename_pin, token_create};
+pub use pin::{make_pin_dir, obj_get, obj_pin, rename_pin, token_create};
 pub use prog::{
     ProgLoad, StreamId, TestRun, TestRunResult, prog_assoc_struct_ops, prog_bind_map, prog_load,
     prog_stream_read, prog_test_run,

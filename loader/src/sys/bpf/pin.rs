@@ -30,8 +30,8 @@ pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     call_done(Cmd::ObjPin, &mut { attr })
 }
 
-/// Creates a folder for pins that only its owner can use. Returns `false` if the folder exists.
-pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
+/// Creates a directory for pins that only its owner can use. Returns `false` if the directory exists.
+pub fn make_pin_dir(path: &Path) -> Result<bool, Errno> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -63,7 +63,7 @@ pub fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::ObjGet, &mut { attr })
 }
 
-/// Creates a BPF token from the root folder of a bpffs that is mounted with `delegate_…` options.
+/// Creates a BPF token from the root directory of a bpffs that is mounted with `delegate_…` options.
 pub fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: fd(bpffs.as_fd()) })
 }

@@ -163,7 +163,10 @@ pub fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errn
 
 /// A test run of a program (`BPF_PROG_TEST_RUN`).
 #[derive(Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+#[cfg_attr(
+    feature = "sys",
+    expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")
+)]
 pub struct TestRun<'a> {
     /// The packet, or other input data of the program type.
     pub data_in: &'a [u8],
@@ -242,7 +245,7 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
 
 /// An output stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "there are two")]
+#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "there are two"))]
 pub enum StreamId {
     /// The output of the program (`BPF_STREAM_STDOUT`).
     Stdout,

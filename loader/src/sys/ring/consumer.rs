@@ -1,5 +1,5 @@
-//! A ring that BPF programs write and a process reads.
-#![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
+//! A ring buffer (`BPF_MAP_TYPE_RINGBUF`), which BPF programs write and a process reads.
+#![expect(unsafe_code, reason = "records are slices of memory that the kernel writes")]
 
 use super::shared::{
     BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, RingSize, mapping_size,
@@ -21,11 +21,12 @@ use std::os::fd::BorrowedFd;
 pub(crate) struct KernelRing {
     /// One page with the reader's position, which this process writes.
     reader: Mapping,
-    /// A page with the writer's position, then the data twice, so that no record is cut by the end.
+    /// A page with the writer's position, then the data. The data is mapped twice in a row, so that a record that wraps around is one
+    /// slice.
     writer: Mapping,
     size: RingSize,
-    /// The reader's position after the record that is lent out.
-    lent: Option<usize>,
+    /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
+    end_position: Option<usize>,
     _claim: Claim,
 }
 
@@ -37,7 +38,7 @@ impl KernelRing {
             reader: Mapping::new(map, 0, page_size(), Access::Write)?,
             writer: Mapping::new(map, page_size(), mapping_size(size.bytes())?, Access::Read)?,
             size,
-            lent: None,
+            end_position: None,
             _claim: claim,
         })
     }
@@ -57,18 +58,18 @@ impl KernelRing {
         Ok((consumer, self.writer.load_acquire(0).ok_or(PAGES_ARE_MAPPED)?))
     }
 
-    /// Returns the record that is lent out to the kernel, which may overwrite it from then on.
+    /// Releases the record that `next` returned last. The kernel may overwrite the record from then on.
     pub(crate) fn release(&mut self) -> Result<(), RingFault> {
-        match self.lent.take() {
+        match self.end_position.take() {
             Some(position) => self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED),
             None => Ok(()),
         }
     }
 
-    /// Releases the last record and lends out the next one, if it is complete.
+    /// Releases the last record and returns the next record, if it is complete.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RingFault> {
         self.release()?;
-        let Some((at, len)) = self.find()? else { return Ok(None) };
+        let Some((at, len)) = self.find_next()? else { return Ok(None) };
         // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel does not write
         // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`).
         // `release` needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
@@ -78,7 +79,7 @@ impl KernelRing {
     }
 
     /// Finds the offset and length of the next complete record's data. Skips discarded records.
-    fn find(&mut self) -> Result<Option<(usize, usize)>, RingFault> {
+    fn find_next(&mut self) -> Result<Option<(usize, usize)>, RingFault> {
         loop {
             let mut record = self.peek()?;
             if record.is_none() {
@@ -88,7 +89,7 @@ impl KernelRing {
                 record = self.peek()?;
             }
             let Some(record) = record else { return Ok(None) };
-            self.lent = Some(record.end);
+            self.end_position = Some(record.end);
             if !record.is_discarded {
                 return Ok(Some((record.data, record.len)));
             }
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_given_once() {
+    fn a_record_is_returned_once() {
         let (mut ring, memory) = ring(u32::MAX - 1);
         put(&memory, 16, 0, 5);
         memory.write(page_size() * 2 + HEADER, b"hello").unwrap();
@@ -172,7 +173,7 @@ mod tests {
         put(&memory, 24, 16, BUSY);
         assert_eq!(ring.next(), Ok(None));
         put(&memory, 24, 16, 0);
-        assert_eq!(ring.next(), Ok(Some(&[][..])), "an empty record is one");
+        assert_eq!(ring.next(), Ok(Some(&[][..])), "an empty record is a record");
         assert_eq!(ring.next(), Ok(None));
         assert_eq!(ring.available(), 0);
     }

@@ -1,4 +1,4 @@
-//! Rings of records that the kernel and a process share. Each function lends out only memory that the other side does not write.
+//! Rings of records that the kernel and a process share. Each function returns only memory that the other side does not write.
 
 mod consumer;
 mod perf;

@@ -1,5 +1,5 @@
 //! The ring of one CPU in a perf event array.
-#![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
+#![expect(unsafe_code, reason = "records are slices of memory that the kernel writes")]
 
 use super::shared::{PAGES_ARE_MAPPED, RingFault, RingSize};
 use crate::{
@@ -26,7 +26,8 @@ pub(crate) enum PerfRecord<'r> {
 pub(crate) const PERF_OPEN: &str = "open a perf event";
 pub(crate) const PERF_MAP: &str = "map its memory";
 
-/// The offsets of the writer's and the reader's position in the first page (`struct perf_event_mmap_page`).
+/// The offsets of `data_head`, the writer's position, and `data_tail`, the reader's position, in the first page
+/// (`struct perf_event_mmap_page`).
 const HEAD: usize = 1024 + LOW_WORD;
 const TAIL: usize = 1032 + LOW_WORD;
 
@@ -42,14 +43,14 @@ pub(crate) struct PerfRing {
     memory: Mapping,
     size: RingSize,
     event: OwnedFd,
-    /// The reader's position after the record that is lent out.
-    lent: Option<usize>,
+    /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
+    end_position: Option<usize>,
     /// The last record that wrapped around the ring's end, in one piece.
     joined: Vec<u8>,
 }
 
 impl PerfRing {
-    /// Opens a ring of `pages` pages, a power of two. It gets samples when it is in a map. An error comes with the failed action.
+    /// Opens a ring of `pages` pages, a power of two. The ring gets samples once it is in a map. An error comes with the failed action.
     pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, (&'static str, Errno)> {
         let too_many = (PERF_MAP, Errno(libc::EINVAL));
         let size = pages.checked_mul(page_size()).and_then(RingSize::new).ok_or(too_many)?;
@@ -57,18 +58,18 @@ impl PerfRing {
         let event = bpf_output(cpu, wakeup).map_err(|errno| (PERF_OPEN, errno))?;
         // With a writable mapping, the kernel does not overwrite records that are not read yet.
         let memory = Mapping::new(event.as_fd(), 0, len, Access::Write).map_err(|errno| (PERF_MAP, errno))?;
-        Ok(Self { memory, size, event, lent: None, joined: Vec::new() })
+        Ok(Self { memory, size, event, end_position: None, joined: Vec::new() })
     }
 
-    /// Returns the record that is lent out to the kernel, which may overwrite it from then on.
+    /// Releases the record that `next` returned last. The kernel may overwrite the record from then on.
     pub(crate) fn release(&mut self) -> Result<(), RingFault> {
-        match self.lent.take() {
+        match self.end_position.take() {
             Some(position) => self.memory.store_release(TAIL, position).ok_or(PAGES_ARE_MAPPED),
             None => Ok(()),
         }
     }
 
-    /// Releases the last record and lends out the next one. After an error, the records written so far are skipped.
+    /// Releases the last record and returns the next record. After an error, the records written so far are skipped.
     pub(crate) fn next(&mut self) -> Result<Option<PerfRecord<'_>>, RingFault> {
         self.release()?;
         let head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
@@ -79,12 +80,12 @@ impl PerfRing {
         let (kind, len) = match self.header(head, tail) {
             Ok(header) => header,
             Err(fault) => {
-                self.lent = Some(head);
+                self.end_position = Some(head);
                 self.release()?;
                 return Err(fault);
             }
         };
-        self.lent = Some(tail.wrapping_add(len));
+        self.end_position = Some(tail.wrapping_add(len));
         Ok(Some(parse(kind, self.record(tail, len)?)))
     }
 
@@ -112,11 +113,11 @@ impl PerfRing {
     fn record(&mut self, position: usize, len: usize) -> Result<&[u8], RingFault> {
         let from = self.size.mapping_offset(position)?;
         let data = page_size();
-        // The part before the ring's end.
-        let first = self.size.bytes().checked_sub(self.size.offset(position)).ok_or(PAGES_ARE_MAPPED)?;
-        if first < len {
+        // The bytes from the record's start to the ring's end.
+        let until_end = self.size.bytes().checked_sub(self.size.offset(position)).ok_or(PAGES_ARE_MAPPED)?;
+        if until_end < len {
             self.joined.resize(len, 0);
-            let (head, rest) = self.joined.split_at_mut(first);
+            let (head, rest) = self.joined.split_at_mut(until_end);
             self.memory.read(from, head).ok_or(PAGES_ARE_MAPPED)?;
             self.memory.read(data, rest).ok_or(PAGES_ARE_MAPPED)?;
             return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
@@ -140,7 +141,7 @@ fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
     const LOST: u32 = 2;
     const SAMPLE: u32 = 9;
     let e = Endian::native();
-    // A record that ends before its data is not used, as a record of another kind.
+    // A record that is too short for its data is skipped, as a record of another kind.
     let record = match kind {
         SAMPLE => e.u32(body, 0).and_then(|len| body.get(4..)?.get(..to_usize(len))).map(PerfRecord::Sample),
         LOST => e.u64(body, 8).map(PerfRecord::Lost),
@@ -179,7 +180,7 @@ mod tests {
             memory,
             size: RingSize::new(page).unwrap(),
             event: file.into(),
-            lent: None,
+            end_position: None,
             joined: Vec::new(),
         }
     }
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_cannot_be_are_passed_over() {
+    fn invalid_records_are_skipped() {
         let mut ring = ring();
         let page = page_size();
         for (len, tail) in [(0, 0), (4, 16), (32, 32), (12, 48)] {
@@ -201,7 +202,7 @@ mod tests {
             ring.memory.write(HEAD, (tail + 16).as_bytes()).unwrap();
             let fault = RingFault::Length { at: tail, len: usize::from(len), available: 16 };
             assert_eq!(ring.next(), Err(fault));
-            assert_eq!(ring.next(), Ok(None), "and the ring goes on");
+            assert_eq!(ring.next(), Ok(None), "reading continues after the record");
         }
         ring.memory.write(HEAD, (64 + page + 8).as_bytes()).unwrap();
         assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 64, producer: 64 + page + 8 }));

@@ -74,7 +74,7 @@ fn find_in_kernel(
     let full_name = format!("{prefix}{name}");
     let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
     if module.is_none_or(|m| m == "vmlinux") {
-        let ty = kernel.btf.find_main(full_name.as_bytes(), kind);
+        let ty = kernel.btf.find_in_vmlinux(full_name.as_bytes(), kind);
         if let Some(ty) = ty.map_err(|cause| no_types(cause.into()))? {
             return Ok(AttachPlan::kernel_type(ty.id(), None));
         }

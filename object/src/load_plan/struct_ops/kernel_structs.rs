@@ -73,7 +73,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         // A lookup in a module's split BTF also finds the kernel's types.
         let inner = match module {
             None => {
-                let inner = self.kernel.btf.find_main(name.as_bytes(), Kind::Struct);
+                let inner = self.kernel.btf.find_in_vmlinux(name.as_bytes(), Kind::Struct);
                 inner.map_err(|cause| no_types(cause.into()))?
             }
             Some(_) => value.btf().find(name.as_bytes(), Kind::Struct),

@@ -28,11 +28,11 @@ fn an_unknown_section_name_has_no_program_type() {
     );
     assert!(error.contains("SEC(\"xdp\")"), "{error}");
     let set_type = |loader: &mut crate::test_support::Setup<'_, '_>| {
-        loader.program("main").program_type = Some(crate::object::ProgramType::SocketFilter);
+        loader.program_mut("main").program_type = Some(crate::object::ProgramType::SocketFilter);
     };
     assert_eq!(program("trampoline/x").plan_on(kernel(|_| {}), set_type).unwrap().programs.len(), 1);
     let skip =
-        |loader: &mut crate::test_support::Setup<'_, '_>| loader.program("main").autoload = Some(false);
+        |loader: &mut crate::test_support::Setup<'_, '_>| loader.program_mut("main").autoload = Some(false);
     let plan = program("trampoline/x").plan_on(kernel(|_| {}), skip).unwrap();
     assert_eq!(skipped(&plan), [("main", "not selected")]);
 }
@@ -105,11 +105,11 @@ fn programs_maps_and_globals_that_the_object_does_not_have() {
         m.map("table", &[("type", 1)], None);
         line(&m.plan_on(kernel(|_| {}), set).expect_err("refused"))
     };
-    let autoload = error(|loader| loader.program("mian").autoload = Some(false));
+    let autoload = error(|loader| loader.program_mut("mian").autoload = Some(false));
     assert_eq!(autoload, "it has no program `mian`; it has main");
     assert_eq!(error(|loader| loader.select_programs(["mian"])), "it has no program `mian`; it has main");
     assert_eq!(
-        error(|loader| loader.map("tabel").max_entries = Some(1)),
+        error(|loader| loader.map_mut("tabel").max_entries = Some(1)),
         "it has no map `tabel`; it has table"
     );
 }
@@ -135,7 +135,7 @@ fn control_characters_in_names_are_escaped() {
     let long = "n".repeat(300);
     let mut m = TestObject::new();
     m.program(&long, "?tc", &returns(0));
-    let plan = m.plan_on(kernel(|_| {}), |loader| loader.program(&long).autoload = Some(true));
+    let plan = m.plan_on(kernel(|_| {}), |loader| loader.program_mut(&long).autoload = Some(true));
     assert_eq!(plan.unwrap().programs.len(), 1);
 }
 

@@ -83,7 +83,7 @@ fn loads_of_configuration_are_poisoned_if_the_map_is_not_created() {
         let m = TestObject::new();
         let int = m.int;
         let object = with_externs(".kconfig", &[("CONFIG_A", int, true)], m);
-        object.plan_on(kernel, |loader| loader.map(".kconfig").autocreate = autocreate).unwrap()
+        object.plan_on(kernel, |loader| loader.map_mut(".kconfig").autocreate = autocreate).unwrap()
     };
     let old = without(kernel_with_config(""), &[Feature::GlobalData]);
     for plan in [plan(kernel_with_config(""), Some(false)), plan(old, None)] {

@@ -87,8 +87,8 @@ fn defined_maps_come_before_data_maps_and_loads_need_their_descriptors() {
 fn references_to_maps_that_are_not_created_are_poisoned() {
     let plan = sample()
         .plan_on(kernel(|_| {}), |loader| {
-            loader.map("two").autocreate = Some(false);
-            loader.map(".bss").autocreate = Some(false);
+            loader.map_mut("two").autocreate = Some(false);
+            loader.map_mut(".bss").autocreate = Some(false);
         })
         .unwrap();
     let code = insns(&plan, "main");
@@ -125,14 +125,14 @@ fn dots_in_the_name_of_a_pinned_map_become_underscores() {
     let plan = m
         .plan_on(kernel(|_| {}), |loader| {
             loader.pin_root = PathBuf::from("/pins");
-            loader.map("plain").pin = Some(Some(PathBuf::from("/elsewhere/p")));
+            loader.map_mut("plain").pin = Some(Some(PathBuf::from("/elsewhere/p")));
         })
         .unwrap();
     assert_eq!(map(&plan, "a.b").pin(), Some(Path::new("/pins/a_b")));
     assert_eq!(map(&plan, "plain").pin(), Some(Path::new("/elsewhere/p")));
     let mut m = TestObject::new();
     m.map("not", &pinned, None);
-    let plan = m.plan_on(kernel(|_| {}), |loader| loader.map("not").pin = Some(None)).unwrap();
+    let plan = m.plan_on(kernel(|_| {}), |loader| loader.map_mut("not").pin = Some(None)).unwrap();
     assert_eq!(map(&plan, "not").pin(), None);
 }
 
@@ -160,7 +160,7 @@ fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
 #[test]
 fn a_resized_section_resizes_its_last_variable() {
     let sized = |name: &'static str, size| {
-        sample().plan_on(kernel(|_| {}), move |loader| loader.map(name).value_size = Some(size)).unwrap()
+        sample().plan_on(kernel(|_| {}), move |loader| loader.map_mut(name).value_size = Some(size)).unwrap()
     };
     let plan = sized(".bss", 48);
     let bss = map(&plan, ".bss");
@@ -214,7 +214,7 @@ fn variables_are_set_before_or_after_a_section_is_resized() {
                 if set_first {
                     set(loader);
                 }
-                loader.map(".bss").value_size = Some(24);
+                loader.map_mut(".bss").value_size = Some(24);
                 if !set_first {
                     set(loader);
                 }
@@ -224,7 +224,7 @@ fn variables_are_set_before_or_after_a_section_is_resized() {
     }
     sample()
         .plan_on(kernel(|_| {}), |loader| {
-            loader.map(".bss").value_size = Some(12);
+            loader.map_mut(".bss").value_size = Some(12);
             let error = loader
                 .set_global("zero", &[1u32, 2].map(|n| Endian::native().u32_bytes(n)).concat())
                 .unwrap_err();
@@ -239,7 +239,7 @@ fn variables_are_set_before_or_after_a_section_is_resized() {
 #[test]
 fn data_of_another_size_than_the_map_is_refused() {
     let error = sample()
-        .plan_on(kernel(|_| {}), |loader| loader.map(".data").data = Some(vec![0; 3]))
+        .plan_on(kernel(|_| {}), |loader| loader.map_mut(".data").data = Some(vec![0; 3]))
         .expect_err("refused");
     assert_eq!(line(&error), "map `.data`: wrong size of the initial data: 3 bytes, expected 8");
 }
@@ -274,7 +274,7 @@ fn arena_variables_are_set_like_others() {
         assert_eq!(loader.global("second"), Ok(vec![5, 6, 7, 8]));
         loader.set_global("second", &[9, 10, 11, 12]).unwrap();
         assert_eq!(loader.global(".addr_space.1/second"), Ok(vec![9, 10, 11, 12]));
-        loader.map("pages").max_entries = Some(20);
+        loader.map_mut("pages").max_entries = Some(20);
     });
     let plan = plan.unwrap();
     let pages = map(&plan, "pages");
@@ -284,7 +284,8 @@ fn arena_variables_are_set_like_others() {
 #[test]
 fn an_arena_with_variables_and_segv_on_fault_is_refused() {
     let map_count = |flags| {
-        let plan = arena(10).plan_on(kernel(|_| {}), |loader| loader.map("pages").map_flags = Some(flags));
+        let plan =
+            arena(10).plan_on(kernel(|_| {}), |loader| loader.map_mut("pages").map_flags = Some(flags));
         plan.map(|plan| plan.maps().len())
     };
     assert_eq!(map_count(1 << 10), Ok(1));

@@ -9,7 +9,7 @@ use crate::{
 fn planned(section: &str, set: impl FnOnce(&mut ProgramSettings)) -> ProgramPlan {
     let mut m = TestObject::new();
     m.program("main", section, &returns(0));
-    m.plan_on(kernel(|_| {}), |loader| set(loader.program("main"))).unwrap().programs()[0].clone()
+    m.plan_on(kernel(|_| {}), |loader| set(loader.program_mut("main"))).unwrap().programs()[0].clone()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn setting_the_type_of_the_section_name_changes_nothing() {
 #[test]
 fn a_program_of_a_struct_ops_table_keeps_its_type() {
     let error = super::struct_ops::with_program(|loader| {
-        loader.program("one").program_type = Some(ProgramType::Xdp);
+        loader.program_mut("one").program_type = Some(ProgramType::Xdp);
     });
     assert_eq!(
         line(&error.expect_err("refused")),

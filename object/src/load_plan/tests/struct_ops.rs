@@ -108,7 +108,7 @@ fn programs_are_replaced_by_name_before_the_load() {
     let set = |m: TestObject, member: &str, program: Option<&str>| {
         let member = member.to_owned();
         m.plan_on(kernel_with_ops(), move |loader| {
-            loader.map("mine").programs.insert(member, program.map(str::to_owned));
+            loader.map_mut("mine").programs.insert(member, program.map(str::to_owned));
         })
     };
     // `one` is no longer in any table.
@@ -118,8 +118,8 @@ fn programs_are_replaced_by_name_before_the_load() {
         "map `mine`: member `second`: its program is also in another table, for another member"
     );
     let plan = object().plan_on(kernel_with_ops(), |loader| {
-        loader.map("mine").programs.insert("second".into(), Some("one".into()));
-        loader.map("mine").programs.insert("first".into(), None);
+        loader.map_mut("mine").programs.insert("second".into(), Some("one".into()));
+        loader.map_mut("mine").programs.insert("first".into(), None);
     });
     let plan = plan.unwrap();
     assert_eq!(slots(&plan.maps()[0]), [(64 + 16, 0)]);
@@ -182,7 +182,7 @@ fn a_pointer_without_a_program_has_to_be_0() {
         let data = m.section(".struct_ops", SectionKind::Data, &bytes);
         m.symbol("mine", object::SymbolKind::Data, data, 0, 32);
         let set = |loader: &mut Setup<'_, '_>| {
-            loader.map("mine").programs.insert("first".into(), None);
+            loader.map_mut("mine").programs.insert("first".into(), None);
         };
         let message =
             format!("map `mine`: member `{member}`: it is a pointer other than 0 without a program");
@@ -242,7 +242,7 @@ fn an_optional_table_and_its_programs_are_loaded_on_request() {
     assert!(!plan.maps()[0].autocreate() && plan.programs().is_empty());
     assert_eq!(skipped(&plan), [("one", "no struct_ops map that is created uses it")]);
     let request =
-        |m: TestObject| m.plan_on(kernel_with_ops(), |loader| loader.map("mine").autocreate = Some(true));
+        |m: TestObject| m.plan_on(kernel_with_ops(), |loader| loader.map_mut("mine").autocreate = Some(true));
     assert!(request(optional()).is_err());
     let plan = request(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
     assert_eq!(programs(&plan), [("one", 5, 1)]);
@@ -260,7 +260,8 @@ fn a_struct_ops_program_without_a_table_is_refused() {
         "program `alone`: no struct_ops map that is created refers to it"
     );
     let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
-    let plan = m.plan_on(kernel_with_ops(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
+    let plan =
+        m.plan_on(kernel_with_ops(), |loader| loader.map_mut("mine").autocreate = Some(false)).unwrap();
     assert!(plan.programs().is_empty());
 }
 

@@ -202,12 +202,12 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
         self.request(Request::Unpin, path.display().to_string(), |k| k.unpin(path))
     }
 
-    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
-        self.inner.make_folder(path)
+    fn make_dir(&self, path: &Path) -> Result<bool, Errno> {
+        self.inner.make_dir(path)
     }
 
-    fn remove_folder(&self, path: &Path) {
-        self.inner.remove_folder(path);
+    fn remove_dir(&self, path: &Path) {
+        self.inner.remove_dir(path);
     }
 }
 

@@ -64,10 +64,10 @@ fn offline_kernel(bytes: &[u8], features: Features) -> TargetKernel {
     kernel
 }
 
-/// Plans a load that pins every map of the object in a folder.
+/// Plans a load that pins every map of the object in a directory.
 fn plan_with_pins(mut loader: Loader<'_, '_>, pins: &Path) -> Result<LoadPlan, LoadError> {
     for map in loader.plan()?.maps().iter().filter(|m| m.role() == MapRole::Defined) {
-        loader.map(map.name()).pin = Some(Some(pins.join(map.name().replace('.', "_"))));
+        loader.map_mut(map.name()).pin = Some(Some(pins.join(map.name().replace('.', "_"))));
     }
     loader.plan()
 }
@@ -80,7 +80,7 @@ fn fail_each_request<K: Kernel>(
     mut after: impl FnMut(&str, &FaultInjector<'_, K>),
 ) {
     let recorder = FaultInjector::new(kernel(), |_, _| None);
-    let loaded = load::load(plan, &recorder).unwrap_or_else(|e| panic!("{name}, no faults: {e}"));
+    let loaded = load::execute(plan, &recorder).unwrap_or_else(|e| panic!("{name}, no faults: {e}"));
     drop(loaded);
     after(name, &recorder);
     let requests = recorder.requests();
@@ -93,7 +93,7 @@ fn fail_each_request<K: Kernel>(
             });
             let place =
                 format!("{name}, {request:?} {nth} failed{}", if every_time { " from then on" } else { "" });
-            match load::load(plan, &injector) {
+            match load::execute(plan, &injector) {
                 // The running kernel may accept or refuse an object without BTF.
                 _ if *request == Request::BtfLoad && !plan.btf_is_mandatory() => {}
                 Ok(_loaded) => assert!(is_survived(*request, every_time, detail), "{place}: loaded"),
@@ -180,7 +180,7 @@ fn a_failed_load_leaves_nothing_in_the_running_kernel() {
         let bytes = object(name);
         let parsed = Object::parse(&bytes).unwrap();
         let plan = plan_with_pins(Loader::new(&parsed).name(name), bpffs.path());
-        let plan = match plan.and_then(|plan| load::load(&plan, &RunningKernel).map(|_loaded| plan)) {
+        let plan = match plan.and_then(|plan| load::execute(&plan, &RunningKernel).map(|_loaded| plan)) {
             Ok(plan) => plan,
             // Other tests report what this kernel does not support.
             Err(e) => {

@@ -9,8 +9,8 @@ fn load(name: &str, pins: &Path, entries: u32) -> Result<core_relo_loader::load:
     let bytes = object(name);
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name(name);
-    loader.settings().pin_root = pins.to_path_buf();
-    loader.map("core_relo_live").max_entries = Some(entries);
+    loader.settings_mut().pin_root = pins.to_path_buf();
+    loader.map_mut("core_relo_live").max_entries = Some(entries);
     loader.load()
 }
 
@@ -53,32 +53,32 @@ fn a_pinned_program_is_not_taken_for_a_map() {
 }
 
 #[test]
-fn a_pin_outside_a_bpffs_or_in_a_missing_folder_is_refused() {
-    let Some(_live) = live("faults::a_pin_outside_a_bpffs_or_in_a_missing_folder_is_refused", &[]) else {
+fn a_pin_outside_a_bpffs_or_in_a_missing_directory_is_refused() {
+    let Some(_live) = live("faults::a_pin_outside_a_bpffs_or_in_a_missing_directory_is_refused", &[]) else {
         return;
     };
-    let folder = env::temp_dir().join(format!("core-relo-no-bpffs-{}", process::id()));
-    fs::create_dir(&folder).unwrap();
-    expect_error(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-    fs::remove_dir(&folder).unwrap();
-    expect_error(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
-    assert!(!folder.exists(), "the folder was created for the pin and not removed");
-    expect_error(&folder.join("deeper"), 1, &["ENOENT", "do its folders exist", "mount -t bpf"]);
+    let dir = env::temp_dir().join(format!("core-relo-no-bpffs-{}", process::id()));
+    fs::create_dir(&dir).unwrap();
+    expect_error(&dir, 1, &["below a mounted bpffs", "mount -t bpf"]);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    fs::remove_dir(&dir).unwrap();
+    expect_error(&dir, 1, &["below a mounted bpffs", "mount -t bpf"]);
+    assert!(!dir.exists(), "the directory was created for the pin and not removed");
+    expect_error(&dir.join("deeper"), 1, &["ENOENT", "do its directories exist", "mount -t bpf"]);
 }
 
 #[test]
-fn the_last_folder_of_a_pin_is_created_and_removed_with_the_pin() {
-    let Some(_live) = live("faults::the_last_folder_of_a_pin_is_created_and_removed_with_the_pin", &[])
+fn the_last_directory_of_a_pin_is_created_and_removed_with_the_pin() {
+    let Some(_live) = live("faults::the_last_directory_of_a_pin_is_created_and_removed_with_the_pin", &[])
     else {
         return;
     };
     let bpffs = Bpffs::new();
-    let folder = bpffs.path().join("app");
-    let mut loaded = load("pinned", &folder, 1).unwrap();
-    assert!(folder.join("core_relo_live").exists());
+    let dir = bpffs.path().join("app");
+    let mut loaded = load("pinned", &dir, 1).unwrap();
+    assert!(dir.join("core_relo_live").exists());
     loaded.unpin_maps();
-    assert!(!folder.exists());
+    assert!(!dir.exists());
 }
 
 #[test]

@@ -45,11 +45,11 @@ fn load_interleaved(
     let kernel = FaultInjector::new(fake, |_, _| {
         let nth = count.replace(count.get() + 1);
         if nth == at {
-            *other.borrow_mut() = Some(load::load(plan, &fake).unwrap());
+            *other.borrow_mut() = Some(load::execute(plan, &fake).unwrap());
         }
         (refused == Some(nth)).then(|| errno(E::IO))
     });
-    let loaded = load::load(plan, &kernel);
+    let loaded = load::execute(plan, &kernel);
     drop(kernel);
     (loaded, other.into_inner())
 }
@@ -82,7 +82,7 @@ fn a_load_that_fails_removes_no_pin_that_another_load_uses() {
         let plan = plan(name);
         let fake = FakeKernel::new();
         let recorder = FaultInjector::new(&fake, |_, _| None);
-        drop(load::load(&plan, &recorder).unwrap());
+        drop(load::execute(&plan, &recorder).unwrap());
         let requests = recorder.requests().len();
         for at in 0..requests {
             for refused in at..requests {
@@ -101,7 +101,7 @@ fn a_pin_race_that_is_always_lost_is_an_error_after_some_attempts() {
     // The path looks free, but the rename of the pin fails.
     let racing =
         FaultInjector::new(&fake, |request, _| (request == Request::RenamePin).then(|| errno(E::EXIST)));
-    let error = load::load(&plan, &racing).unwrap_err();
+    let error = load::execute(&plan, &racing).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { attempts: load::PIN_ATTEMPTS, .. }), "{error}");
     assert_eq!(error.errno(), Some(errno(E::EXIST)));
     assert_eq!(racing.details(Request::RenamePin).len(), 5);
@@ -122,7 +122,7 @@ fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
     assert!(plan.maps().iter().filter(|m| m.pin().is_some()).count() > 1);
     // The first pin gets its name. Another process has the name of the second pin for a moment.
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
-    let loaded = load::load(&plan, &FaultInjector::new(&fake, once)).unwrap();
+    let loaded = load::execute(&plan, &FaultInjector::new(&fake, once)).unwrap();
     expect_pinned_maps("second attempt", &fake, &loaded);
     let reused: Vec<_> = loaded.maps().iter().filter(|m| m.is_reused()).map(|m| m.name()).collect();
     assert_eq!(reused, [""; 0]);
@@ -134,7 +134,7 @@ fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
     assert_eq!((remaining.pins.len(), &remaining.pins), (1, &pins));
     // A pin that another process replaced is not adopted.
     fake.pins.borrow_mut().values_mut().for_each(|info| info.id += 1000);
-    let mut loaded = load::load_unpinned(&plan, &&fake).unwrap();
+    let mut loaded = load::execute_unpinned(&plan, &&fake).unwrap();
     loaded.adopt_pins(remaining, &&fake);
     assert_eq!(loaded.maps().iter().filter(|m| m.is_reused()).count(), 1);
 }
@@ -143,20 +143,20 @@ fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
 fn unpinning_removes_pins_of_an_earlier_attempt() {
     let Some(_live) = live("faults::unpinning_removes_pins_of_an_earlier_attempt", &[]) else { return };
     let bpffs = Bpffs::new();
-    let folder = bpffs.path().join("folder");
+    let dir = bpffs.path().join("directory");
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
     for (n, map) in loader.plan().unwrap().maps().iter().enumerate() {
-        loader.map(map.name()).pin = Some(Some(folder.join(format!("map_{n}"))));
+        loader.map_mut(map.name()).pin = Some(Some(dir.join(format!("map_{n}"))));
     }
     let plan = loader.plan().unwrap();
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
-    let mut loaded = load::load(&plan, &FaultInjector::new(RunningKernel, once)).unwrap();
+    let mut loaded = load::execute(&plan, &FaultInjector::new(RunningKernel, once)).unwrap();
     assert!(loaded.maps().iter().all(|m| !m.is_reused()));
-    assert!(std::fs::read_dir(&folder).unwrap().count() > 1);
+    assert!(std::fs::read_dir(&dir).unwrap().count() > 1);
     loaded.unpin_maps();
-    assert!(!folder.exists());
+    assert!(!dir.exists());
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn pins_are_the_last_step_of_a_load() {
     for name in OBJECTS {
         let plan = plan(name);
         let kernel = FaultInjector::new(&fake, |_, _| None);
-        let mut loaded = load::load_unpinned(&plan, &kernel).unwrap();
+        let mut loaded = load::execute_unpinned(&plan, &kernel).unwrap();
         assert!(kernel.details(Request::Pin).is_empty(), "{name}");
         assert!(loaded.maps().iter().all(|m| m.pin_path().is_none()), "{name}");
         loaded.pin_maps(&kernel).unwrap();
@@ -192,20 +192,24 @@ fn only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel() {
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
-    loader.settings().pin_root = bpffs.path().join("folder");
+    loader.settings_mut().pin_root = bpffs.path().join("directory");
     let plan = loader.plan().unwrap();
-    let mut slow = loader.load_unpinned(&plan, &RunningKernel).unwrap();
+    let mut slow = loader.execute_unpinned(&plan, &RunningKernel).unwrap();
     let mut quick = loader.load().unwrap();
     let error = slow.pin_maps(&RunningKernel).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { .. }), "{error}");
-    let path = bpffs.path().join("folder/core_relo_live");
+    let path = bpffs.path().join("directory/core_relo_live");
     let id_of =
         |loaded: &Loaded| sys::map_info(&loaded.map("core_relo_live").unwrap().fd().unwrap()).unwrap().id;
     let pinned_id = || sys::map_info(&sys::obj_get(&path, 0).unwrap()).unwrap().id;
     assert_eq!(pinned_id(), id_of(&quick));
     assert_ne!(pinned_id(), id_of(&slow));
     slow.unpin_maps();
-    assert_eq!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count(), 1, "no private name is left");
+    assert_eq!(
+        std::fs::read_dir(bpffs.path().join("directory")).unwrap().count(),
+        1,
+        "no private name is left"
+    );
     // A pin that now refers to another map is not removed.
     std::fs::remove_file(&path).unwrap();
     slow.pin_maps(&RunningKernel).unwrap();

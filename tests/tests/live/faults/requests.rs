@@ -46,7 +46,7 @@ fn a_program_interrupted_by_a_signal_is_loaded_again() {
         })
     };
     let three = times(3);
-    drop(load::load(&plan, &three).unwrap());
+    drop(load::execute(&plan, &three).unwrap());
     assert_eq!(
         three.details(Request::ProgLoad),
         ["log 0"; 4],
@@ -54,7 +54,7 @@ fn a_program_interrupted_by_a_signal_is_loaded_again() {
     );
     // Five attempts as in libbpf, then five attempts with a log.
     let always = times(usize::MAX);
-    let error = load::load(&plan, &always).unwrap_err();
+    let error = load::execute(&plan, &always).unwrap_err();
     assert_eq!(error.errno(), Some(errno(E::AGAIN)));
     let expected: Vec<_> = ["log 0"; 5].into_iter().chain(["log 16777215"; 5]).collect();
     assert_eq!(always.details(Request::ProgLoad), expected);
@@ -70,7 +70,7 @@ fn the_log_buffer_grows_until_the_verifier_log_fits() {
         _ => None,
     };
     let refusing = FaultInjector::new(&fake, fault);
-    let error = load::load(&plan, &refusing).unwrap_err();
+    let error = load::execute(&plan, &refusing).unwrap_err();
     let sizes = refusing.details(Request::ProgLoad);
     if sizes.len() < 4 {
         return println!("SKIP: no memory for a log of 1 GiB here");
@@ -85,10 +85,10 @@ fn a_requested_log_is_passed_with_the_first_attempt() {
     let bytes = object("globals");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::for_kernel(&object, offline_kernel(&bytes, Features::newest()));
-    loader.settings().log_level = 2;
+    loader.settings_mut().log_level = 2;
     let plan = loader.plan().unwrap();
     let kernel = FaultInjector::new(&fake, |_, _| None);
-    drop(load::load(&plan, &kernel).unwrap());
+    drop(load::execute(&plan, &kernel).unwrap());
     assert_eq!(kernel.details(Request::ProgLoad)[0], "log 16777215");
 }
 
@@ -99,7 +99,7 @@ fn a_map_whose_types_are_refused_is_created_without_types() {
     let refusing = FaultInjector::new(&fake, |request, nth| {
         (request == Request::MapCreate && nth == 0).then(|| errno(E::INVAL))
     });
-    drop(load::load(&plan, &refusing).unwrap());
+    drop(load::execute(&plan, &refusing).unwrap());
     let created = refusing.details(Request::MapCreate);
     assert_eq!(created[..2], ["core_relo_live with types", "core_relo_live"], "{created:?}");
     fake.pins.borrow_mut().clear();
@@ -109,7 +109,7 @@ fn a_map_whose_types_are_refused_is_created_without_types() {
         (Request::MapCreate, 1) => Some(errno(E::PERM)),
         _ => None,
     });
-    let error = load::load(&plan, &refusing).unwrap_err();
+    let error = load::execute(&plan, &refusing).unwrap_err();
     assert_eq!(error.errno(), Some(errno(E::PERM)));
     let text = error.to_string();
     assert!(
@@ -125,10 +125,10 @@ fn refused_btf_is_omitted_unless_struct_ops_needs_it() {
     let fake = FakeKernel::new();
     let refuse = |request, _| (request == Request::BtfLoad).then(|| errno(E::INVAL));
     let without = FaultInjector::new(&fake, refuse);
-    drop(load::load(&plan("globals"), &without).unwrap());
+    drop(load::execute(&plan("globals"), &without).unwrap());
     assert_eq!(without.details(Request::BtfLoad).len(), 2, "one attempt, and one more with a log");
     assert!(without.details(Request::MapCreate).iter().all(|map| !map.ends_with(" with types")));
-    let error = load::load(&struct_ops_plan(), &FaultInjector::new(&fake, refuse)).unwrap_err();
+    let error = load::execute(&struct_ops_plan(), &FaultInjector::new(&fake, refuse)).unwrap_err();
     assert!(error.to_string().starts_with("struct_ops: BTF, which struct_ops needs"), "{error}");
 }
 
@@ -141,7 +141,7 @@ fn the_memlock_limit_is_raised_only_without_memcg_accounting() {
         // The limit may be high enough, so a failure to raise it does not matter.
         let kernel =
             FaultInjector::new(&fake, |request, _| (request == Request::Memlock).then(|| errno(E::PERM)));
-        drop(load::load(&plan, &kernel).unwrap());
+        drop(load::execute(&plan, &kernel).unwrap());
         assert_eq!(kernel.details(Request::Memlock).len(), times);
     }
 }
@@ -150,20 +150,20 @@ fn the_memlock_limit_is_raised_only_without_memcg_accounting() {
 fn an_existing_pin_is_reused_and_survives_a_failed_load() {
     let fake = FakeKernel::new();
     let plan = plan("pinned");
-    let first = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap();
+    let first = load::execute(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap();
     let pins: Vec<_> = fake.pins.borrow().keys().cloned().collect();
     assert_eq!(pins.len(), 1);
     let refusing =
         FaultInjector::new(&fake, |request, _| (request == Request::ProgLoad).then(|| errno(E::ACCESS)));
-    load::load(&plan, &refusing).unwrap_err();
+    load::execute(&plan, &refusing).unwrap_err();
     assert!(refusing.details(Request::Unpin).is_empty(), "the load did not make the pin");
     assert_eq!(fake.pins.borrow().keys().cloned().collect::<Vec<_>>(), pins);
-    let again = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap();
+    let again = load::execute(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap();
     assert!(!first.map("core_relo_live").unwrap().is_reused());
     assert!(again.map("core_relo_live").unwrap().is_reused());
 
     fake.pins.borrow_mut().values_mut().for_each(|info| info.max_entries = 7);
-    let error = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap_err();
+    let error = load::execute(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap_err();
     assert!(
         matches!(error, LoadError::PinMismatch { field: "max_entries", expected: 1, found: 7, .. }),
         "{error}"
@@ -181,7 +181,7 @@ fn errors_of_requests_contain_help() {
     let fake = FakeKernel::new();
     let text = |name: &str, kind: Request, errno: Errno| {
         let refusing = FaultInjector::new(&fake, |request, _| (request == kind).then_some(errno));
-        let error = load::load(&plan(name), &refusing).unwrap_err().to_string();
+        let error = load::execute(&plan(name), &refusing).unwrap_err().to_string();
         fake.pins.borrow_mut().clear();
         error
     };

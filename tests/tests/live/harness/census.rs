@@ -76,7 +76,7 @@ fn descriptors(all: &mut BTreeSet<String>) {
     for entry in fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let target = target.display().to_string();
-        // Skip the descriptor of this folder.
+        // Skip the descriptor of this directory.
         if !(target.starts_with("/proc/") && target.ends_with("/fd")) {
             all.insert(format!("descriptor {} of {target}", entry.file_name().display()));
         }
@@ -102,9 +102,9 @@ fn name(kind: &str, id: u32) -> String {
     name.map_or(String::new(), |name| format!(" `{name}`"))
 }
 
-/// Adds all pins below a folder.
-fn pins_below(folder: &Path, all: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+/// Adds all pins below a directory.
+fn pins_below(dir: &Path, all: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             pins_below(&path, all);

@@ -31,12 +31,12 @@ impl Cgroup {
         Self { path, home: mount.join(inner) }
     }
 
-    /// Returns the folder of the cgroup.
+    /// Returns the directory of the cgroup.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the folder of the cgroup, as the target of an attach.
+    /// Opens the directory of the cgroup, as the target of an attach.
     pub fn dir(&self) -> File {
         File::open(&self.path).unwrap()
     }
@@ -49,8 +49,8 @@ impl Cgroup {
         result
     }
 
-    fn enter(&self, folder: &Path) {
-        let file = folder.join("cgroup.procs");
+    fn enter(&self, dir: &Path) {
+        let file = dir.join("cgroup.procs");
         fs::write(&file, "0").unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     }
 }

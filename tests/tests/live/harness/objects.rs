@@ -33,12 +33,12 @@ pub fn names() -> Vec<String> {
 fn all() -> Vec<PathBuf> {
     let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
     let mut found: Vec<PathBuf> = Vec::new();
-    for folder in [artifacts::progs(), artifacts::root().join("bpf-progs/prebuilt")] {
+    for dir in [artifacts::progs(), artifacts::root().join("bpf-progs/prebuilt")] {
         let mut by_compiler: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
-        let files = artifacts::files(&folder, ".bpf.o").into_iter();
+        let files = artifacts::files(&dir, ".bpf.o").into_iter();
         for path in files.filter(|path| kernel_crashes::on_running_kernel(path, None).is_none()) {
             let live = path.parent().filter(|live| live.ends_with("live"));
-            let Some(compiler) = live.and_then(|live| live.parent()).filter(|folder| folder.ends_with(order))
+            let Some(compiler) = live.and_then(|live| live.parent()).filter(|dir| dir.ends_with(order))
             else {
                 continue;
             };

@@ -1,10 +1,10 @@
 //! The initial values of variables: the object's, overridden by the settings of a load.
 
-use super::{Global, GlobalError, GlobalKind, find_global, resize_arrays};
+use super::{error::LoadPlanError, settings::Settings};
 use crate::{
+    globals::{Global, GlobalError, GlobalIndex, GlobalKind, find_path, resize_array},
     internal::{InternalError, Invariant as _},
     limits,
-    load_plan::{LoadPlanError, Settings},
     object::Object,
 };
 use core_relo::btf::Kind;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 pub struct InitialValues<'o, 'd> {
     object: &'o Object<'d>,
     /// The variables, collected at the first use.
-    variables: OnceLock<Vec<Global>>,
+    variables: OnceLock<GlobalIndex>,
 }
 
 impl<'o, 'd> InitialValues<'o, 'd> {
@@ -27,19 +27,27 @@ impl<'o, 'd> InitialValues<'o, 'd> {
     /// Returns the variables of data sections and the arena in the symbol table's order, then configuration values, then struct_ops
     /// maps.
     pub fn globals(&self) -> &[Global] {
-        self.variables.get_or_init(|| Global::collect(self.object))
+        self.index().globals()
+    }
+
+    fn index(&self) -> &GlobalIndex {
+        self.variables.get_or_init(|| GlobalIndex::new(Global::collect(self.object)))
     }
 
     /// Finds a variable by name, or a part of a variable by path: `config.ports[2]`.
     ///
     /// If the settings resize a section, the array at the section's end fills the new size.
     pub fn find(&self, settings: &Settings, name: &str) -> Result<Global, LoadPlanError> {
-        let (globals, btf) = (self.globals(), self.object.btf());
-        if settings.maps.values().all(|s| s.value_size.is_none()) {
-            return Ok(find_global(globals, btf, name)?);
-        }
-        let globals = resize_arrays(globals.to_vec(), btf, |section| settings.maps.get(section)?.value_size);
-        Ok(find_global(&globals, btf, name)?)
+        let (index, btf) = (self.index(), self.object.btf());
+        let find_whole = |name: &str| {
+            let Some(mut whole) = index.find_whole(name)?.cloned() else { return Ok(None) };
+            let section_size = settings.maps.get(&*whole.section).and_then(|map| map.value_size);
+            if let (Some(size), Some(last_offset)) = (section_size, index.last_offset(&whole.section)) {
+                resize_array(&mut whole, btf, size, last_offset);
+            }
+            Ok(Some(whole))
+        };
+        Ok(find_path(index.globals(), btf, name, find_whole)?)
     }
 
     /// Sets the initial value of a variable of the object. `value` has the size of the variable.

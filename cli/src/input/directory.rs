@@ -1,4 +1,4 @@
-//! Folders of kernels, modules and objects: every file below them, in the order of the paths.
+//! Directories of kernels, modules and objects: every file below them, in the order of the paths.
 
 use crate::{
     error::{BadInput, escape_path},
@@ -19,45 +19,45 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest depth of nested folders.
+/// The maximum depth of nested directories.
 const DEPTH: u32 = 64;
 
-/// The kernels in a folder.
+/// The kernels in a directory.
 #[derive(Debug, Default)]
-pub(crate) struct FolderKernels {
+pub(crate) struct DirectoryKernels {
     pub(crate) kernels: Vec<PathBuf>,
-    pub(crate) bad: Vec<BadFolder>,
+    pub(crate) bad: Vec<BadDirectory>,
     /// A note about skipped files.
     pub(crate) note: Option<String>,
 }
 
-/// A folder that cannot be read, or that contains no kernel.
+/// A directory that cannot be read, or that contains no kernel.
 #[derive(Debug)]
-pub(crate) struct BadFolder {
+pub(crate) struct BadDirectory {
     pub(crate) path: PathBuf,
     pub(crate) bad: BadInput,
 }
 
-impl BadFolder {
+impl BadDirectory {
     fn new(path: &Path, bad: BadInput) -> Self {
         Self { path: path.to_path_buf(), bad }
     }
 }
 
-/// Finds the kernels below a folder. `excluded` is a file that is no kernel.
+/// Finds the kernels below a directory. `excluded` is a file that is no kernel.
 pub(crate) fn find_kernels(
-    folder: &Path,
+    dir: &Path,
     excluded: Option<Inode>,
     limits: Limits,
     threads: &Threads,
-) -> FolderKernels {
-    let (files, bad) = find_files(folder, excluded);
-    let mut found = FolderKernels { bad, ..FolderKernels::default() };
+) -> DirectoryKernels {
+    let (files, bad) = find_files(dir, excluded);
+    let mut found = DirectoryKernels { bad, ..DirectoryKernels::default() };
     let mut modules = Vec::new();
-    let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(folder, path));
+    let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(dir, path));
     if let Some(first) = others.first() {
-        let (folder, n, first) = (escape_path(folder), others.len(), escape_path(first));
-        log::info!("{folder}: {n} files skipped, which are no kernels by their names ({first}, …)");
+        let (dir, n, first) = (escape_path(dir), others.len(), escape_path(first));
+        log::info!("{dir}: {n} files skipped, which are no kernels by their names ({first}, …)");
     }
     let are_modules = threads.map(&files, |path| is_module(path, limits));
     for (is_module, path) in are_modules.into_iter().zip(files) {
@@ -67,23 +67,23 @@ pub(crate) fn find_kernels(
         let (n, first) = (modules.len(), escape_path(first));
         found.note = Some(format!(
             "{}: {n} BTFs of modules skipped ({first}, …); to add them to their kernel: --btf KERNEL --module PATH",
-            escape_path(folder)
+            escape_path(dir)
         ));
     }
     if found.kernels.is_empty() && found.bad.is_empty() {
-        let bad = BadInput::for_path(folder, "contains no kernel with BTF");
+        let bad = BadInput::for_path(dir, "contains no kernel with BTF");
         let bad = bad.help("expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them");
-        found.bad.push(BadFolder::new(folder, bad));
+        found.bad.push(BadDirectory::new(dir, bad));
     }
     found
 }
 
-/// Returns whether the name of a file below a folder excludes that it is a kernel.
-fn is_other_file(folder: &Path, path: &Path) -> bool {
-    is_other_name(path.strip_prefix(folder).unwrap_or(path))
+/// Returns whether the name of a file below a directory excludes that it is a kernel.
+fn is_other_file(dir: &Path, path: &Path) -> bool {
+    is_other_name(path.strip_prefix(dir).unwrap_or(path))
 }
 
-/// Returns the paths of objects: those that are not folders, and for each folder the objects below it.
+/// Returns the paths of objects: those that are not directories, and for each directory the objects below it.
 pub(crate) fn find_objects(paths: &[PathBuf]) -> Vec<Result<PathBuf, BadInput>> {
     let mut found = Vec::new();
     for path in paths {
@@ -96,9 +96,9 @@ pub(crate) fn find_objects(paths: &[PathBuf]) -> Vec<Result<PathBuf, BadInput>> 
     found
 }
 
-/// Finds the files named `.o` below a folder. Skips those that were compiled for other machines.
-fn find_objects_below(folder: &Path) -> Vec<Result<PathBuf, BadInput>> {
-    let (mut files, bad) = find_files(folder, None);
+/// Finds the files named `.o` below a directory. Skips those that were compiled for other machines.
+fn find_objects_below(dir: &Path) -> Vec<Result<PathBuf, BadInput>> {
+    let (mut files, bad) = find_files(dir, None);
     files.retain(|path| path.extension().is_some_and(|extension| extension == "o"));
     // A file that cannot be opened stays, so that reading the file reports the error.
     let is_foreign = |path: &mut PathBuf| {
@@ -106,24 +106,24 @@ fn find_objects_below(folder: &Path) -> Vec<Result<PathBuf, BadInput>> {
     };
     let foreign: Vec<_> = files.extract_if(.., is_foreign).collect();
     if let Some(first) = foreign.first() {
-        let (folder, n, first) = (escape_path(folder), foreign.len(), escape_path(first));
-        log::info!("{folder}: {n} objects skipped, which are for other machines ({first}, …)");
+        let (dir, n, first) = (escape_path(dir), foreign.len(), escape_path(first));
+        log::info!("{dir}: {n} objects skipped, which are for other machines ({first}, …)");
     }
-    let mut found: Vec<_> = bad.into_iter().map(|folder| Err(folder.bad)).collect();
+    let mut found: Vec<_> = bad.into_iter().map(|dir| Err(dir.bad)).collect();
     found.extend(files.into_iter().map(Ok));
     if found.is_empty() {
-        let bad = BadInput::for_path(folder, "no BPF object in it");
+        let bad = BadInput::for_path(dir, "no BPF object in it");
         found.push(Err(bad.help("expected files named *.o, compiled with `clang --target=bpf`")));
     }
     found
 }
 
-/// Returns every file below a folder, in the order of the paths, and the folders that cannot be read.
+/// Returns every file below a directory, in the order of the paths, and the directories that cannot be read.
 ///
 /// Files without an end are skipped, and so are all names of the file `excluded`.
-pub(crate) fn find_files(folder: &Path, excluded: Option<Inode>) -> (Vec<PathBuf>, Vec<BadFolder>) {
+pub(crate) fn find_files(dir: &Path, excluded: Option<Inode>) -> (Vec<PathBuf>, Vec<BadDirectory>) {
     let (mut files, mut bad) = (Vec::new(), Vec::new());
-    walk(folder, DEPTH, &mut files, &mut bad);
+    walk(dir, DEPTH, &mut files, &mut bad);
     if let Some(excluded) = excluded {
         files.retain(|path| !fs::metadata(path).is_ok_and(|meta| Inode::new(&meta) == excluded));
     }
@@ -133,21 +133,21 @@ pub(crate) fn find_files(folder: &Path, excluded: Option<Inode>) -> (Vec<PathBuf
         let (n, first) = (skipped.len(), escape_path(first));
         log::warn!(
             "{}: {n} devices, pipes, sockets or files without a length skipped ({first}, …)",
-            escape_path(folder)
+            escape_path(dir)
         );
     }
     (files, bad)
 }
 
-/// Follows links to files. Does not follow links to folders, which may form a cycle.
-fn walk(folder: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadFolder>) {
+/// Follows links to files. Does not follow links to directories, which may form a cycle.
+fn walk(dir: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadDirectory>) {
     let Some(remaining_depth) = depth.checked_sub(1) else {
-        let what = format_args!("folders nest deeper than {DEPTH} levels");
-        return bad.push(BadFolder::new(folder, BadInput::for_path(folder, what)));
+        let what = format_args!("directories nest deeper than {DEPTH} levels");
+        return bad.push(BadDirectory::new(dir, BadInput::for_path(dir, what)));
     };
-    let entries = match fs::read_dir(folder) {
+    let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(e) => return bad.push(BadFolder::new(folder, file::unreadable(folder, &e))),
+        Err(e) => return bad.push(BadDirectory::new(dir, file::unreadable(dir, &e))),
     };
     for entry in entries {
         match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
@@ -156,7 +156,7 @@ fn walk(folder: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadFo
                 log::info!("{}: not followed", escape_path(&path));
             }
             Ok((path, _)) => files.push(path),
-            Err(e) => bad.push(BadFolder::new(folder, file::unreadable(folder, &e))),
+            Err(e) => bad.push(BadDirectory::new(dir, file::unreadable(dir, &e))),
         }
     }
 }
@@ -195,7 +195,7 @@ fn has_split_strings(head: &[u8], byte: impl Fn(u64) -> Option<u8>) -> Option<bo
 
 /// Returns the modules among files: those named `.ko`, or if there are none, all files that may be BTF.
 ///
-/// `/lib/modules/…` also has files like `modules.builtin`, which the names exclude. A folder of BTFs has no `.ko`.
+/// `/lib/modules/…` also has files like `modules.builtin`, which the names exclude. A directory of BTFs has no `.ko`.
 pub(crate) fn retain_modules(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
     if files.iter().any(|path| is_module_name(path)) {
         files.retain(|path| is_module_name(path));
