@@ -16,7 +16,6 @@ mod json;
 mod kernel_objects;
 mod output;
 mod process;
-#[cfg_attr(not(test), expect(dead_code, reason = "`check` does not write reports yet"))]
 mod report;
 mod stable_hash;
 mod text;

@@ -155,7 +155,7 @@ impl Command {
     /// Returns the output format of the command.
     pub(crate) fn format(&self) -> Format {
         match self {
-            Self::Check(c) => c.format,
+            Self::Check(c) => c.format.lines(),
             Self::Plan(c) => c.format,
             Self::Explain(c) => c.format,
             Self::Patch(c) => c.format,

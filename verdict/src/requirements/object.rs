@@ -1,7 +1,7 @@
 //! The requirements of an object.
 
 use super::{
-    maps::MapNeed,
+    maps::{MapInput, MapNeed},
     need::{Need, NeedId, NeedTable},
     program::ProgramNeeds,
 };
@@ -64,6 +64,12 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             .map(|program| ProgramNeeds::collect(object, &linker, program, &externs, &records, table))
             .collect();
         Ok(Self { object, linker, maps, externs, programs })
+    }
+
+    /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
+    pub fn set_input(&mut self, map: &str, input: MapInput) {
+        let maps = self.maps.iter_mut().filter(|known| known.name == map);
+        maps.for_each(|known| known.inputs.retain(|missing| *missing != input));
     }
 }
 
