@@ -17,8 +17,8 @@ pub struct Matrix {
     pub wrong_loads: Vec<String>,
     /// `refused` or `needs_input`, but the program loads.
     pub false_refusals: Vec<String>,
-    /// `loads`, but the verifier refuses the program for another reason.
-    pub verifier_refusals: Vec<String>,
+    /// `loads`, but the kernel refuses the program for a cause that no verdict foresees: the verifier, privileges, memory.
+    pub other_refusals: Vec<String>,
     /// Real refusals of a foreseeable cause: all, and those that the verdict foresees.
     refusals: usize,
     foreseen: usize,
@@ -65,7 +65,7 @@ impl Matrix {
             }
             Reality::Refused { cause, message } if prediction.verdict == "loads" => {
                 let list =
-                    if cause.is_foreseeable() { &mut self.wrong_loads } else { &mut self.verifier_refusals };
+                    if cause.is_foreseeable() { &mut self.wrong_loads } else { &mut self.other_refusals };
                 list.push(format!("{program}: loads; the kernel refuses it ({cause}): {message}"));
             }
             _ => {}
@@ -87,7 +87,7 @@ impl Matrix {
         self.unjudged.extend(other.unjudged);
         self.wrong_loads.extend(other.wrong_loads);
         self.false_refusals.extend(other.false_refusals);
-        self.verifier_refusals.extend(other.verifier_refusals);
+        self.other_refusals.extend(other.other_refusals);
         self.refusals += other.refusals;
         self.foreseen += other.foreseen;
         self.unknown += other.unknown;
@@ -122,8 +122,8 @@ impl Matrix {
     /// Returns the counts by which verdicts are judged, in one line.
     pub fn summary(&self) -> String {
         format!(
-            "{} programs: {} wrong `loads`, {} false refusals, {} of {} refusals foreseen ({}), {} unknown ({}), {} refused by \
-             the verifier for other reasons, {} not judged",
+            "{} programs: {} wrong `loads`, {} false refusals, {} of {} refusals foreseen ({}), {} unknown ({}), {} refused for other \
+             reasons, {} not judged",
             self.judged,
             self.wrong_loads.len(),
             self.false_refusals.len(),
@@ -132,7 +132,7 @@ impl Matrix {
             percent(self.foreseen, self.refusals),
             self.unknown,
             percent(self.unknown, self.judged),
-            self.verifier_refusals.len(),
+            self.other_refusals.len(),
             self.unjudged.len(),
         )
     }
@@ -179,7 +179,7 @@ mod tests {
             ("open", prediction("unknown", Some("kfunc")), refused(Cause::Kfunc)),
         ]);
         assert_eq!(found.wrong_loads, ["6.1: a.o: wrong: loads; the kernel refuses it (helper): no"]);
-        assert_eq!(found.verifier_refusals.len(), 1);
+        assert_eq!(found.other_refusals.len(), 1);
         assert_eq!(found.false_refusals, ["6.1: a.o: false: refused map_type; the kernel loads it"]);
         assert_eq!((found.foreseen, found.refusals, found.unknown, found.judged), (2, 4, 1, 7));
         assert!(found.summary().contains("2 of 4 refusals foreseen (50.0 %), 1 unknown (14.3 %)"));

@@ -52,7 +52,7 @@ pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Dur
     for (title, list) in [
         ("wrong `loads`", &total.wrong_loads),
         ("false refusals", &total.false_refusals),
-        ("refused by the verifier for other reasons", &total.verifier_refusals),
+        ("refused for other reasons (verifier, privileges, memory)", &total.other_refusals),
         ("not judged", &total.unjudged),
     ] {
         if !list.is_empty() {
