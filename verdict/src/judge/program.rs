@@ -182,7 +182,8 @@ impl ObjectContext<'_, '_> {
 const fn is_checked_everywhere(feature: InsnFeature) -> bool {
     matches!(
         feature,
-        InsnFeature::Jmp32
+        InsnFeature::FunctionAddress
+            | InsnFeature::Jmp32
             | InsnFeature::Atomics
             | InsnFeature::LoadSignExtended
             | InsnFeature::ByteSwap
