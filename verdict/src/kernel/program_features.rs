@@ -44,6 +44,9 @@ impl ProgramFeature {
 /// A function of kernels with `CONFIG_FUNCTION_ERROR_INJECTION`.
 pub(super) const ERROR_INJECTION: &str = "within_error_injection_list";
 
+/// A function of kernels that have further lists of functions for fmod_ret programs and programs that may sleep (6.2).
+pub(super) const FMOD_RET_SETS: &str = "register_btf_fmodret_id_set";
+
 /// A function of kernels with LSM programs that may sleep (5.11).
 pub(super) const SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
 
@@ -74,6 +77,9 @@ impl KernelFacts<'_> {
                 Answer::from_btf(true, format!("FUNC {ERROR_INJECTION}, and {function} is a system call"))
             }
             Some(_) => Answer::Unknown(format!("whether {function} is in the kernel's error injection list")),
+            None if self.find_any(&[FMOD_RET_SETS]).is_some() => Answer::Unknown(format!(
+                "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
+            )),
             None if self.describes_bpf_functions() => {
                 let text = format!("no FUNC {ERROR_INJECTION}: CONFIG_FUNCTION_ERROR_INJECTION is not set");
                 Answer::from_btf(false, text)

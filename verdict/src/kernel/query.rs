@@ -6,7 +6,7 @@ use super::{
         ALWAYS_COMPILED, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
     mark::Mark,
-    program_features::{self, ERROR_INJECTION, SLEEPABLE_LSM},
+    program_features::{self, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM},
 };
 use core_relo::btf::{Kind, TypeQuery};
 use std::collections::HashSet;
@@ -62,7 +62,9 @@ impl Default for NameQuery {
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }
-        [LIVEPATCH, ERROR_INJECTION, SLEEPABLE_LSM].iter().for_each(|name| query.function(name.as_bytes()));
+        [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM]
+            .iter()
+            .for_each(|name| query.function(name.as_bytes()));
         query.fixed_count = query.types.len();
         query
     }
