@@ -20,3 +20,6 @@ pub mod kernel;
 pub mod limits;
 pub mod reach;
 pub mod requirements;
+mod source_line;
+
+pub use source_line::SourceLine;

@@ -1,7 +1,8 @@
 //! The verdict on a program.
 
 use core_relo_verdict::{
-    judge::{ProgramVerdict, Reason, SourceLine},
+    SourceLine,
+    judge::{ProgramVerdict, Reason},
     kernel::Evidence,
 };
 use serde::Serialize;

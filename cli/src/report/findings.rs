@@ -2,7 +2,8 @@
 
 use super::matrix::ObjectLine;
 use core_relo_verdict::{
-    judge::{Reason, ReasonKind, SourceLine, Verdict},
+    SourceLine,
+    judge::{Reason, ReasonKind, Verdict},
     kernel::Evidence,
 };
 use std::{cmp::Reverse, collections::HashMap};

@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{error::BadInput, json::writer, stable_hash};
 use core_relo::Escaped;
-use core_relo_verdict::judge::{ReasonKind, SourceLine, Verdict};
+use core_relo_verdict::{
+    SourceLine,
+    judge::{ReasonKind, Verdict},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,

@@ -3,7 +3,8 @@
 use super::model::{FleetReport, KernelVersion, Row};
 use crate::error::BadInput;
 use core_relo_verdict::{
-    judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, SourceLine, Verdict},
+    SourceLine,
+    judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     kernel::{Evidence, EvidenceSource},
 };
 

@@ -10,7 +10,8 @@ use super::{
     write_report,
 };
 use core_relo_verdict::{
-    judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, SourceLine, Verdict},
+    SourceLine,
+    judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     kernel::{Evidence, EvidenceSource},
 };
 use insta::assert_snapshot;

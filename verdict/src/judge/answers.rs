@@ -61,6 +61,18 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         self.answers.get(id.index())
     }
 
+    /// Returns what is wrong with a requirement that the kernel does not meet.
+    fn refusal(&self, need: &Need) -> String {
+        match need {
+            Need::Helper { number, program_type: Some(program_type), .. }
+                if self.facts.helper(*number).is_present() =>
+            {
+                format!("programs of type {program_type} may not call {}", need.text())
+            }
+            _ => format!("the kernel lacks {}", need.text()),
+        }
+    }
+
     /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
     pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
         matches!(self.need(id), Some(Need::Kconfig(name)) if name.starts_with("LINUX_"))
@@ -71,9 +83,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         let (need, answer) = (self.table.get(id)?, self.get(id)?);
         let (verdict, text, evidence) = match answer {
             Answer::Present(_) => return None,
-            Answer::Absent(evidence) => {
-                (Verdict::Refused, format!("the kernel lacks {}", need.text()), Some(evidence.clone()))
-            }
+            Answer::Absent(evidence) => (Verdict::Refused, self.refusal(need), Some(evidence.clone())),
             Answer::Unknown(question) => {
                 (Verdict::Unknown, format!("{} may be missing: {question}", need.text()), None)
             }

@@ -1,6 +1,7 @@
 //! Constructors of verdicts, for callers that get them from elsewhere, such as tests of reports.
 
-use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, SourceLine, Verdict};
+use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
+use crate::SourceLine;
 use crate::kernel::Evidence;
 
 impl ObjectVerdict {

@@ -74,8 +74,8 @@ fn encode(ty: ConfigType, text: &str, size: usize, endian: Endian) -> Option<Vec
             let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'))?;
             return Some(text.bytes().take(size.saturating_sub(1)).collect());
         }
-        (ConfigType::Bool, "y") | (ConfigType::Tristate, "m") => 1,
-        (ConfigType::Bool | ConfigType::Tristate, "n") => 0,
+        (ConfigType::Bool, "y" | "1") | (ConfigType::Tristate, "m") => 1,
+        (ConfigType::Bool, "0") | (ConfigType::Bool | ConfigType::Tristate, "n") => 0,
         (ConfigType::Tristate, "y") => 2,
         (ConfigType::Char { .. }, "y" | "m" | "n") => u64::from(*text.as_bytes().first()?),
         (ConfigType::Int { .. } | ConfigType::Char { .. }, _) => parse_number(text)?,
@@ -115,6 +115,7 @@ mod tests {
         assert_eq!(encode(int, "0x102", 4, Endian::Big), Some(vec![0, 0, 1, 2]));
         assert_eq!(encode(int, "-1", 2, Endian::Little), Some(vec![0xff, 0xff]));
         assert_eq!(encode(ConfigType::Bool, "y", 1, Endian::Little), Some(vec![1]));
+        assert_eq!(encode(ConfigType::Bool, "0", 1, Endian::Little), Some(vec![0]), "LINUX_HAS_BPF_COOKIE");
         assert_eq!(encode(ConfigType::Tristate, "y", 4, Endian::Little), Some(vec![2, 0, 0, 0]));
         assert_eq!(encode(ConfigType::Text, "\"abc\"", 3, Endian::Little), Some(b"ab".to_vec()));
         assert_eq!(encode(ConfigType::Bool, "250", 1, Endian::Little), None);

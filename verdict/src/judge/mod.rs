@@ -10,5 +10,5 @@ mod object;
 mod program;
 
 pub use answers::KernelAnswers;
-pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, SourceLine, Verdict};
+pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
 pub use object::judge;

@@ -1,6 +1,6 @@
 //! The verdict on an object, its programs, and the reasons.
 
-use crate::kernel::Evidence;
+use crate::{kernel::Evidence, source_line::SourceLine};
 use core::fmt;
 
 /// The verdict on a program or an object. A later variant is worse.
@@ -108,7 +108,7 @@ pub enum ReasonKind {
     Kconfig,
     /// An instruction that only newer kernels know.
     Instruction,
-    /// The object: linking fails, or its license, byte order or section names do not fit.
+    /// The object: linking fails.
     Object,
     /// The analysis stopped at its budget.
     Budget,
@@ -135,18 +135,4 @@ impl ReasonKind {
             Self::Budget => "budget",
         }
     }
-}
-
-/// A position in the C source.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "the position's format is fixed")]
-pub struct SourceLine {
-    /// The file, as the compiler was given it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1; 0 if unknown.
-    pub column: u32,
-    /// The text of the line.
-    pub text: String,
 }

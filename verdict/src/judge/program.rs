@@ -9,7 +9,8 @@ use super::{
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, InsnFeature},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{AttachNeed, Need, ObjectNeeds, ProgramNeeds, source_line},
+    requirements::{AttachNeed, Need, ObjectNeeds, ProgramNeeds},
+    source_line::source_line,
 };
 use core_relo::{
     Plan,

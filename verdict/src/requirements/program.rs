@@ -6,7 +6,7 @@ use super::{
     need::{NeedId, NeedTable},
     object::ExternNeed,
 };
-use core_relo::{Name, btf::Btf, insn::Insn};
+use core_relo::{Name, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{LinkError, LinkedProgram, ProgramLinker, RefTarget},
@@ -123,28 +123,4 @@ fn place_records(
 /// Returns the position of an instruction in memory.
 pub(crate) fn usize_of(insn: u32) -> usize {
     core_relo::InsnIndex(insn).index()
-}
-
-/// The source line of an instruction in a linked program.
-pub(crate) fn source_line(
-    btf: &Btf<'_>,
-    code: &LinkedProgram,
-    insn: u32,
-) -> Option<crate::judge::SourceLine> {
-    let function = code.functions.iter().rev().find(|copy| copy.start <= insn)?;
-    let after = code.line_info.partition_point(|[start, ..]| *start <= insn);
-    let [start, file, text, position] = code.line_info.get(after.checked_sub(1)?)?;
-    if *start < function.start {
-        return None;
-    }
-    let string = |offset: &u32| {
-        let name = btf.name(core_relo::StrOffset(*offset))?;
-        Some(core_relo::explain::text(name.shortened()))
-    };
-    Some(crate::judge::SourceLine {
-        file: string(file)?,
-        line: position >> 10,
-        column: position & 0x3ff,
-        text: string(text)?.trim().to_owned(),
-    })
 }

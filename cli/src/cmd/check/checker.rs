@@ -83,13 +83,13 @@ impl<'c> Checker<'c> {
         let same_order = objects.iter().zip(&byte_order_checks).filter(|(_, check)| check.is_ok());
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, kernel);
-        let with_modules = kernel.with_needed_modules(plans.iter());
+        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
+        let with_modules = self.add_modules(kernel, &plans, &inputs);
         let plans = match &with_modules {
             Some(kernel) => self.plan(&same_order, kernel),
             None => plans,
         };
         let target = &with_modules.as_ref().unwrap_or(kernel).target;
-        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
         let facts = KernelFacts::new(target, &self.checked.names, &inputs);
         let answers = KernelAnswers::new(&self.checked.needs, facts);
         let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
@@ -102,6 +102,19 @@ impl<'c> Checker<'c> {
             Err(bad) => Some(ObjectReport::Mismatch(bad)),
         });
         KernelReport(reports.collect())
+    }
+
+    /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
+    fn add_modules(&self, kernel: &Kernel, plans: &[Plan<'_>], inputs: &KernelInputs) -> Option<Kernel> {
+        if !kernel.can_add_modules() {
+            return None;
+        }
+        let facts = KernelFacts::new(&kernel.target, &self.checked.names, inputs);
+        let names: Vec<_> = facts.names_for_modules().collect();
+        if names.is_empty() {
+            return kernel.with_needed_modules(plans.iter());
+        }
+        kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
     }
 
     /// Plans objects that have the byte order of the kernel.

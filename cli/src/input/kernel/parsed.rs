@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use core_relo::{
-    Endian, Plan, Target,
+    Endian, Name, Plan, Target,
     btf::{Btf, ModuleFilter},
 };
 use core_relo_loader::{
@@ -106,17 +106,28 @@ impl Kernel {
         Ok(self)
     }
 
+    /// Returns whether this is the running kernel, without its modules.
+    pub(crate) const fn can_add_modules(&self) -> bool {
+        self.can_add_modules
+    }
+
     /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks. Returns `None` if the
     /// plans need no modules, or if the kernel has none.
     pub(crate) fn with_needed_modules<'p>(
         &self,
         plans: impl Iterator<Item = &'p Plan<'p>> + Clone,
     ) -> Option<Self> {
-        if !self.can_add_modules || !plans.clone().any(Plan::needs_modules) {
+        let needs_modules = plans.clone().any(Plan::needs_modules);
+        needs_modules.then(|| self.with_modules_for(plans.flat_map(Plan::names_for_modules)))?
+    }
+
+    /// Returns the running kernel with the modules that may have types of these names. Returns `None` if the kernel has no modules.
+    pub(crate) fn with_modules_for<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
+        if !self.can_add_modules {
             return None;
         }
         let base = Arc::clone(&self.target.vmlinux().btf);
-        let mut module_filter = ModuleFilter::new(&base, plans.flat_map(Plan::names_for_modules));
+        let mut module_filter = ModuleFilter::new(&base, names);
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()
