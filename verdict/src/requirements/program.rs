@@ -137,14 +137,13 @@ pub(crate) fn source_line(
     if *start < function.start {
         return None;
     }
-    let string = |offset: &u32| {
-        let name = btf.name(core_relo::StrOffset(*offset))?;
-        Some(core_relo::explain::text(name.shortened()))
-    };
+    let name = |offset: &u32| btf.name(core_relo::StrOffset(*offset));
+    let escaped = |name: Name<'_>| core_relo::explain::text(name.shortened());
     Some(crate::judge::SourceLine {
-        file: string(file)?,
+        file: escaped(name(file)?),
         line: position >> 10,
         column: position & 0x3ff,
-        text: string(text)?.trim().to_owned(),
+        // Escapes would hide the white space.
+        text: escaped(Name::new(name(text)?.as_bytes().trim_ascii())),
     })
 }
