@@ -35,13 +35,16 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// Returns a kernel whose `struct guard` has only these members. `has_enums` adds the kernel's enums that the verdict on `guard` needs.
+/// Returns a kernel whose `struct guard` has only these members. `has_enums` adds the parts of a kernel that tell of program types and
+/// instructions.
 fn guard_kernel(members: &[&str], has_enums: bool) -> Vec<u8> {
     let mut b = Builder::new(Endian::Little);
     let long = b.int("unsigned long", 8, 0);
     let members: Vec<_> = (0..).step_by(64).zip(members).map(|(bit, name)| (*name, long, bit)).collect();
     b.structure("guard", 8 * u32::try_from(members.len()).unwrap(), &members);
     if has_enums {
+        // The members tell the program types that are compiled.
+        b.structure("bpf_ctx_convert", 8, &[("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", long, 0)]);
         b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_RAW_TRACEPOINT", 17)]);
         // This helper came with the 32-bit jumps.
         b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_spin_lock", 93)]);
@@ -79,7 +82,7 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
             "verdict": "refused",
             "text": "struct task_struct.__state: vmlinux [1]: no member `__state`",
             "source": {
-                "file": "./exec.bpf.c",
+                "file": "./demo/exec.bpf.c",
                 "line": 70,
                 "column": 23,
                 "text": "event->state = task->__state;",
@@ -171,7 +174,7 @@ fn missing_parts_of_a_kernel_are_reasons_with_evidence() {
             "map arena: the kernel lacks map type BPF_MAP_TYPE_ARENA",
             "enum bpf_map_type has no BPF_MAP_TYPE_ARENA: it ends with BPF_MAP_TYPE_USER_RINGBUF",
         ),
-        ("live/callbacks.bpf.o", "linux-5.10.btf", "helper", "helper bpf_loop", "bpf_func_id"),
+        ("live/callbacks.bpf.o", "linux-5.10.btf", "helper", "the kernel lacks helper bpf_for_each_map_elem", "enum bpf_func_id has no BPF_FUNC_for_each_map_elem: it ends with BPF_FUNC_redirect_peer"),
     ] {
         let (exit, line) = line(object, kernel);
         assert_eq!((exit, &line["verdict"]), (1, &json!("refused")), "{line}");

@@ -92,7 +92,7 @@ fn archives_are_checked_member_by_member() {
     for name in ["a.tar", "b.tar.gz", "c.tar.xz", "d.tar.zst"] {
         assert!(run.err.contains(&format!("core-relo: kernels/{name}")), "{name}: {}", run.err);
     }
-    assert!(run.out.contains("loads     exec.bpf.o  kernels/a.tar//6.1.btf"), "{}", run.out);
+    assert!(run.out.contains("loads    exec.bpf.o  kernels/a.tar//6.1.btf"), "{}", run.out);
     assert!(run.out.lines().any(|line| line.contains("kernels/e.btf")));
 }
 
