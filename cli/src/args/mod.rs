@@ -8,6 +8,7 @@ pub(crate) mod kernel_objects;
 pub(crate) mod load;
 pub(crate) mod relocate;
 pub(crate) mod shard;
+pub(crate) mod vm;
 
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
@@ -22,6 +23,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
+use vm::VmArgs;
 
 const STYLES: styling::Styles = styling::Styles::styled()
     .header(styling::AnsiColor::Green.on_default().bold())
@@ -91,6 +93,9 @@ pub(crate) enum Command {
     /// Load one program and run it on your data (BPF_PROG_TEST_RUN)
     #[command(after_help = load::RUN_HELP)]
     Run(RunArgs),
+    /// Load objects on other kernels, in QEMU: which programs load, and why others do not
+    #[command(after_help = vm::VM_HELP)]
+    Vm(VmArgs),
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
     #[command(after_help = "Example:\n  core-relo inspect prog.bpf.o")]
     Inspect(InspectArgs),
@@ -150,12 +155,13 @@ impl Command {
     /// Returns the output format of the command.
     pub(crate) fn format(&self) -> Format {
         match self {
-            Self::Check(c) => c.format,
+            Self::Check(c) => c.format.lines(),
             Self::Plan(c) => c.format,
             Self::Explain(c) => c.format,
             Self::Patch(c) => c.format,
             Self::Load(c) => c.format,
             Self::Run(c) => c.format,
+            Self::Vm(c) => c.format,
             Self::Inspect(c) => c.format,
             Self::Btf(BtfCommand::Dump(c)) => match c.format {
                 BtfDumpFormat::Raw => Format::Text,

@@ -19,3 +19,4 @@ pub(crate) mod plan;
 mod plans;
 pub(crate) mod prog;
 pub(crate) mod run;
+pub(crate) mod vm;

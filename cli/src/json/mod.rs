@@ -9,4 +9,5 @@ mod record;
 pub(crate) mod value;
 pub(crate) mod verdict;
 mod verifier_log;
+pub(crate) mod vm;
 pub(crate) mod writer;

@@ -31,7 +31,6 @@ use matrix::Matrix;
 use std::io::{self, Write};
 
 pub(crate) use model::FleetReport;
-#[cfg_attr(not(test), expect(unused_imports, reason = "`check` does not build reports yet"))]
 pub(crate) use {model::Row, text::summary_lines};
 
 /// The format of a report.

@@ -33,6 +33,9 @@ impl NeedTable {
                 | Need::MapType(_)
                 | Need::ProgramType(_)
                 | Need::AttachType(_)
+                | Need::Feature(_)
+                | Need::SleepableLsm
+                | Need::ErrorInjection(_)
                 | Need::Instruction(_)
                 | Need::Kconfig(_) => {}
             }
@@ -98,6 +101,9 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
         }
+        Need::Feature(feature) => facts.program_feature(*feature),
+        Need::SleepableLsm => facts.sleepable_lsm(),
+        Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::Kconfig(name) => match facts.kconfig(name) {
@@ -114,9 +120,9 @@ const fn kind(need: &Need) -> ReasonKind {
         Need::Kfunc(_) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,
-        Need::ProgramType(_) => ReasonKind::ProgramType,
+        Need::ProgramType(_) | Need::Feature(_) => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } => ReasonKind::AttachTarget,
+        Need::AttachTarget { .. } | Need::SleepableLsm | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,

@@ -6,6 +6,7 @@ use super::{
         ALWAYS_COMPILED, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
     mark::Mark,
+    program_features::{self, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM},
 };
 use core_relo::btf::{Kind, TypeQuery};
 use std::collections::HashSet;
@@ -41,7 +42,7 @@ impl Default for NameQuery {
     /// Creates the query of the names that every kernel is asked for.
     fn default() -> Self {
         let mut query = Self { types: TypeQuery::new(), symbols: HashSet::new(), fixed_count: 0 };
-        for mark in changes::all_marks() {
+        for mark in changes::all_marks().chain(program_features::all_marks()) {
             match mark {
                 Mark::Function(name) => query.function(name.as_bytes()),
                 Mark::Member(name, _) => query.structure(name.as_bytes()),
@@ -61,7 +62,9 @@ impl Default for NameQuery {
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }
-        query.function(LIVEPATCH.as_bytes());
+        [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM]
+            .iter()
+            .for_each(|name| query.function(name.as_bytes()));
         query.fixed_count = query.types.len();
         query
     }

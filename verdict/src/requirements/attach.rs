@@ -1,6 +1,7 @@
 //! The program type, attach type and attach target of a program.
 
 use super::need::{Need, NeedId, NeedTable};
+use crate::kernel::ProgramFeature;
 use core_relo_object::object::{AttachType, Program, ProgramType, SecDef};
 
 /// The requirements that follow from a program's section name.
@@ -62,6 +63,12 @@ impl AttachNeed {
         if let Some(attach_type) = def.attach_type.filter(|_| checks_attach_type(def)) {
             needs.push(table.add(Need::AttachType(attach_type)));
         }
+        if def.flags.has_xdp_frags() {
+            needs.push(table.add(Need::Feature(ProgramFeature::XdpFrags)));
+        }
+        if def.flags.is_sleepable() && def.program_type == ProgramType::Kprobe {
+            needs.push(table.add(Need::Feature(ProgramFeature::SleepableUprobe)));
+        }
         if def.flags.needs_attach_btf() {
             if def.program_type == ProgramType::Ext {
                 return Self::OtherProgram;
@@ -82,6 +89,19 @@ impl AttachNeed {
                 _ => TargetKind::Function,
             };
             needs.push(table.add(Need::AttachTarget { kind, module, name: name.into() }));
+            let is_security_hook = name.starts_with("security_");
+            match (kind, def.attach_type) {
+                (TargetKind::Lsm, _) if def.flags.is_sleepable() => needs.push(table.add(Need::SleepableLsm)),
+                (TargetKind::Function, Some(AttachType::ModifyReturn)) if !is_security_hook => {
+                    needs.push(table.add(Need::ErrorInjection(name.into())));
+                }
+                (TargetKind::Function, Some(AttachType::TraceFentry | AttachType::TraceFexit))
+                    if def.flags.is_sleepable() =>
+                {
+                    needs.push(table.add(Need::ErrorInjection(name.into())));
+                }
+                _ => {}
+            }
         }
         Self::Needs(needs)
     }
@@ -98,7 +118,6 @@ fn checks_attach_type(def: &SecDef) -> bool {
             | P::CgroupSkb
             | P::CgroupSockopt
             | P::SkLookup
-            | P::SkReuseport
             | P::Netfilter
             | P::Tracing
             | P::Lsm

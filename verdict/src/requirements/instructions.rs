@@ -5,6 +5,9 @@ use crate::kernel::InsnFeature;
 use core_relo::insn::{Class, Insn, POISON_IMM};
 use core_relo_object::object::SecDef;
 
+/// `BPF_PSEUDO_FUNC`: the source register of a 64-bit load of a function's address.
+const PSEUDO_FUNC: u8 = 4;
+
 /// The opcode of a call.
 const CALL: u8 = 0x85;
 
@@ -35,6 +38,7 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const LOAD_ACQUIRE: i32 = 0x100;
     const STORE_RELEASE: i32 = 0x110;
     match insn.class() {
+        Class::Ld if insn.is_ld_imm64() && insn.src == PSEUDO_FUNC => Some(InsnFeature::FunctionAddress),
         Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
         Class::Stx if insn.code & MODE == ATOMIC => match insn.imm {
             ADD => None,

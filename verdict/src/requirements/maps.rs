@@ -1,6 +1,7 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::need::{Need, NeedId, NeedTable};
+use crate::kernel::ProgramFeature;
 use core_relo::Name;
 use core_relo_object::{
     link::{MapEntry, MapSource},
@@ -68,6 +69,9 @@ impl MapNeed {
                     return None;
                 }
                 let mut needs = vec![table.add(Need::MapType(MapType::StructOps.number()))];
+                if let DataKind::StructOps { link: true, .. } = map.section.kind {
+                    needs.push(table.add(Need::Feature(ProgramFeature::StructOpsLink)));
+                }
                 needs.extend(struct_ops.map(|name| table.add(Need::StructOps(name.into()))));
                 (needs, Vec::new())
             }

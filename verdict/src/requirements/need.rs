@@ -1,7 +1,7 @@
 //! A requirement, and the table of all distinct requirements.
 
 use super::attach::TargetKind;
-use crate::kernel::InsnFeature;
+use crate::kernel::{InsnFeature, ProgramFeature};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::collections::HashMap;
 
@@ -39,6 +39,12 @@ pub enum Need {
         /// The name without a prefix such as `bpf_lsm_`.
         name: Box<str>,
     },
+    /// A property of the program or map.
+    Feature(ProgramFeature),
+    /// LSM programs that may sleep.
+    SleepableLsm,
+    /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit programs that may sleep.
+    ErrorInjection(Box<str>),
     /// A kind of struct_ops, by the name of its struct.
     StructOps(Box<[u8]>),
     /// Instructions that only newer kernels know.
@@ -70,6 +76,11 @@ impl Need {
                 let module =
                     module.as_deref().map(|module| format!(" in module {}", name(module.as_bytes())));
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
+            }
+            Self::Feature(feature) => feature.name().to_owned(),
+            Self::SleepableLsm => "LSM programs that may sleep".to_owned(),
+            Self::ErrorInjection(function) => {
+                format!("function `{}` in the error injection list", name(function.as_bytes()))
             }
             Self::StructOps(table) => format!("struct_ops {}", name(table)),
             Self::Instruction(feature) => feature.name().to_owned(),

@@ -1,7 +1,7 @@
 //! The requirements of an object.
 
 use super::{
-    maps::MapNeed,
+    maps::{MapInput, MapNeed},
     need::{Need, NeedId, NeedTable},
     program::ProgramNeeds,
 };
@@ -58,12 +58,21 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         });
         let maps = maps.collect();
         let records = records_by_function(object, relocs);
+        let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let programs = programs
-            .map(|program| ProgramNeeds::collect(object, &linker, program, &externs, &records, table))
+            .map(|program| {
+                ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
+            })
             .collect();
         Ok(Self { object, linker, maps, externs, programs })
+    }
+
+    /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
+    pub fn set_input(&mut self, map: &str, input: MapInput) {
+        let maps = self.maps.iter_mut().filter(|known| known.name == map);
+        maps.for_each(|known| known.inputs.retain(|missing| *missing != input));
     }
 }
 

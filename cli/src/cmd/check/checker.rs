@@ -1,7 +1,7 @@
 //! The check of all objects on one kernel.
 
 use super::{
-    kernel_output::{KernelOutput, OutputFormats},
+    kernel_output::{KernelOutput, OutputOptions},
     objects::{CheckedObject, CheckedObjects, ObjectsByOrder},
     report::{KernelReport, ObjectReport, reason_lines},
     report_cache::ReportCache,
@@ -26,7 +26,7 @@ pub(super) struct Checker<'c> {
     checked: &'c CheckedObjects<'c>,
     inputs: KernelInputs,
     threads: &'c Threads,
-    formats: OutputFormats,
+    options: OutputOptions,
     cache: ReportCache<KernelReport>,
 }
 
@@ -35,10 +35,10 @@ impl<'c> Checker<'c> {
         checked: &'c CheckedObjects<'c>,
         inputs: KernelInputs,
         threads: &'c Threads,
-        formats: OutputFormats,
+        options: OutputOptions,
     ) -> Self {
         let objects = ObjectsByOrder::new(&checked.objects);
-        Self { objects, checked, inputs, threads, formats, cache: ReportCache::new() }
+        Self { objects, checked, inputs, threads, options, cache: ReportCache::new() }
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel.
@@ -50,9 +50,9 @@ impl<'c> Checker<'c> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 let objects = self.objects.all.iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, self.formats)
+                KernelOutput::new((&name, id), &report, objects, self.options)
             }
-            Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.formats),
+            Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
     }
 
@@ -125,8 +125,8 @@ impl<'c> Checker<'c> {
         let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
-        let unresolved = if self.formats.json { unresolved.collect() } else { Vec::new() };
-        let reasons = if self.formats.text { reason_lines(&verdict) } else { Vec::new() };
+        let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
+        let reasons = if self.options.text { reason_lines(&verdict) } else { Vec::new() };
         ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }
@@ -196,13 +196,13 @@ mod tests {
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
-        let result = with_checked_objects(&mut console, &files, &threads, |_, objects| {
+        let result = with_checked_objects(&mut console, &files, &[], &threads, |_, objects| {
             let checker = || {
                 Checker::new(
                     objects,
                     KernelInputs::default(),
                     &threads,
-                    OutputFormats { json: true, text: false },
+                    OutputOptions { json: true, text: false, report: false, strict: false },
                 )
             };
             let lines = |checker: &Checker<'_>| {

@@ -2,7 +2,7 @@
 
 use super::kernel_output::bad_object_line;
 use crate::{
-    args::format::Format,
+    args::{format::Format, load::Assignment},
     console::Console,
     error::BadInput,
     input::{
@@ -16,7 +16,7 @@ use core_relo::{Endian, Relocs, plan::Objects};
 use core_relo_loader::{link::LinkError, object::Object};
 use core_relo_verdict::{
     kernel::NameQuery,
-    requirements::{NeedTable, ObjectNeeds},
+    requirements::{MapInput, NeedTable, ObjectNeeds},
 };
 use std::{
     io,
@@ -68,6 +68,7 @@ pub(super) fn read_objects(
 pub(super) fn with_checked_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
+    max_entries: &[Assignment],
     threads: &Threads,
     use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -84,7 +85,10 @@ pub(super) fn with_checked_objects(
         match relocs {
             Ok(relocs) => {
                 let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-                let needs = ObjectNeeds::collect(object, &relocs, &mut table);
+                let mut needs = ObjectNeeds::collect(object, &relocs, &mut table);
+                if let Ok(needs) = &mut needs {
+                    max_entries.iter().for_each(|map| needs.set_input(&map.name, MapInput::MaxEntries));
+                }
                 objects.push(CheckedObject { file, object, relocs, records, needs });
             }
             Err(bad) => report_bad_object(console, &bad)?,
