@@ -51,7 +51,7 @@ fn expect(run: &Run, name: &str, text: &str) {
     assert_eq!(run.err.lines().count(), 1, "{name}: {}", run.err);
     assert!(run.err.starts_with("core-relo: ") && run.err.contains(name), "{name}: {}", run.err);
     assert!(run.err.contains(text), "{name}: {}", run.err);
-    assert!(run.out.starts_with("ok ") && run.out.lines().count() == 1, "the good file: {}", run.out);
+    assert!(run.out.starts_with("loads ") && run.out.lines().count() == 1, "the good file: {}", run.out);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn check_lines_match_the_schema() {
     let lines = run.lines();
     lines.iter().for_each(|line| schema.check("check", line));
     let verdicts: Vec<_> = lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect();
-    assert_eq!(verdicts, ["bad_input", "poisoned", "ok", "bad_input"]);
+    assert_eq!(verdicts, ["bad_input", "refused", "loads", "bad_input"]);
     let bad = &lines[1]["relocations"][0];
     assert_eq!(
         keys(bad),

@@ -37,3 +37,6 @@ pub const LIVENESS_PASSES: u32 = 8;
 
 /// The passes of the search for postdominators. Reducible code takes two or three.
 pub const POSTDOMINATOR_PASSES: u32 = 16;
+
+/// The reasons that concern every program of an object, such as a missing map type, in the verdicts on all its programs together.
+pub const REPEATED_REASONS: usize = 1 << 16;

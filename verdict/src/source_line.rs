@@ -1,6 +1,6 @@
 //! Positions in the C source.
 
-use core_relo::{StrOffset, btf::Btf, explain};
+use core_relo::{Name, StrOffset, btf::Btf, explain::text};
 use core_relo_object::link::LinkedProgram;
 
 /// A position in the C source.
@@ -19,20 +19,20 @@ pub struct SourceLine {
 
 /// Returns the source line of an instruction in a linked program.
 pub(crate) fn source_line(btf: &Btf<'_>, code: &LinkedProgram, insn: u32) -> Option<SourceLine> {
-    let function = code.functions.iter().rev().find(|copy| copy.start <= insn)?;
+    let copies = code.functions.partition_point(|copy| copy.start <= insn);
+    let function = code.functions.get(copies.checked_sub(1)?)?;
     let after = code.line_info.partition_point(|[start, ..]| *start <= insn);
-    let [start, file, text, position] = code.line_info.get(after.checked_sub(1)?)?;
+    let [start, file, line, position] = code.line_info.get(after.checked_sub(1)?)?;
     if *start < function.start {
         return None;
     }
-    let string = |offset: &u32| {
-        let name = btf.name(StrOffset(*offset))?;
-        Some(explain::text(name.shortened()))
-    };
+    let name = |offset: &u32| btf.name(StrOffset(*offset));
+    let escaped = |name: Name<'_>| text(name.shortened());
     Some(SourceLine {
-        file: string(file)?,
+        file: escaped(name(file)?),
         line: position >> 10,
         column: position & 0x3ff,
-        text: string(text)?.trim().to_owned(),
+        // Escapes would hide the white space.
+        text: escaped(Name::new(name(line)?.as_bytes().trim_ascii())),
     })
 }

@@ -61,12 +61,16 @@ fn archives_are_checked_member_by_member() {
     fleet.write("kernels/e.btf", kernel(3));
     let mut expected = Vec::new();
     for archive in ["a.tar", "b.tar.gz", "c.tar.xz", "d.tar.zst"] {
-        let members =
-            [("6.1.btf", "ok"), (&long, "poisoned"), ("broken", "bad_input"), ("twice/vmlinux.btf.gz", "ok")];
+        let members = [
+            ("6.1.btf", "loads"),
+            (&long, "refused"),
+            ("broken", "bad_input"),
+            ("twice/vmlinux.btf.gz", "loads"),
+        ];
         let line = |(member, verdict)| (format!("kernels/{archive}//{member}"), String::from(verdict));
         expected.extend(members.map(line));
     }
-    expected.push(("kernels/e.btf".into(), "poisoned".into()));
+    expected.push(("kernels/e.btf".into(), "refused".into()));
     let target = |line: &serde_json::Value| {
         let name = if line["target"].is_null() { &line["error"]["file"] } else { &line["target"] };
         name.as_str().unwrap().to_owned()
@@ -88,7 +92,7 @@ fn archives_are_checked_member_by_member() {
     for name in ["a.tar", "b.tar.gz", "c.tar.xz", "d.tar.zst"] {
         assert!(run.err.contains(&format!("core-relo: kernels/{name}")), "{name}: {}", run.err);
     }
-    assert!(run.out.contains("ok        exec.bpf.o  kernels/a.tar//6.1.btf"), "{}", run.out);
+    assert!(run.out.contains("loads    exec.bpf.o  kernels/a.tar//6.1.btf"), "{}", run.out);
     assert!(run.out.lines().any(|line| line.contains("kernels/e.btf")));
 }
 
@@ -201,7 +205,7 @@ fn concatenated_streams_are_one_file() {
     expected.sort();
     let (exit, mut found) = fleet.verdicts(&[]);
     found.sort();
-    assert_eq!(found, expected.into_iter().map(|name| (name, "ok".to_owned())).collect::<Vec<_>>());
+    assert_eq!(found, expected.into_iter().map(|name| (name, "loads".to_owned())).collect::<Vec<_>>());
     assert_eq!(exit, 0);
     // pzstd writes a skippable frame with the length before each frame.
     let frames = |bytes: &[u8]| {

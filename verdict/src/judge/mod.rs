@@ -8,6 +8,7 @@ mod maps;
 mod model;
 mod object;
 mod program;
+mod reasons;
 
 pub use answers::KernelAnswers;
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};

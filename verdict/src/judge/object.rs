@@ -6,6 +6,7 @@ use super::{
     maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
+    reasons::{distinct, limit_reasons},
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
@@ -16,7 +17,8 @@ use core_relo_object::object::{Object, Program};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
-    let reasons = object_reasons(needs, answers);
+    let mut reasons = distinct(object_reasons(needs, answers));
+    limit_reasons(&mut reasons, needs.programs.len());
     let frozen = FrozenData::new(needs, &answers.facts);
     let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
     let programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();

@@ -5,6 +5,7 @@ use super::{
     code,
     data::FrozenData,
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
+    reasons::distinct,
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, InsnFeature},
@@ -44,19 +45,12 @@ impl ObjectContext<'_, '_> {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
             Ok(linked) => self.add_code_reasons(program, linked, &mut reasons),
         }
-        // Equal reasons of several instructions are one reason, at the first instruction.
-        reasons.sort_by(|a, b| b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind)));
-        let mut distinct: Vec<Reason> = Vec::new();
-        for reason in reasons {
-            if !distinct.iter().any(|known| known.kind == reason.kind && known.text == reason.text) {
-                distinct.push(reason);
-            }
-        }
+        let reasons = distinct(reasons);
         ProgramVerdict {
             name: program.name.clone(),
             autoload: program.autoload,
-            verdict: distinct.first().map_or(Verdict::Loads, |worst| worst.verdict),
-            reasons: distinct,
+            verdict: reasons.first().map_or(Verdict::Loads, |worst| worst.verdict),
+            reasons,
         }
     }
 
@@ -159,7 +153,9 @@ impl ObjectContext<'_, '_> {
     /// Returns the question behind a value that nothing tells.
     fn unknown_value(&self, linked: &LinkedProgram, insn: u32) -> String {
         use core_relo_object::link::RefTarget;
-        let target = linked.refs.iter().find(|(load, _)| *load == insn).map(|(_, target)| target);
+        // The references are in the order of their instructions.
+        let reference = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok();
+        let target = reference.and_then(|at| linked.refs.get(at)).map(|(_, target)| target);
         let need = match target {
             Some(RefTarget::Extern(index)) => self.needs.externs.get(index.0),
             _ => None,

@@ -58,10 +58,13 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         });
         let maps = maps.collect();
         let records = records_by_function(object, relocs);
+        let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let programs = programs
-            .map(|program| ProgramNeeds::collect(object, &linker, program, &externs, &records, table))
+            .map(|program| {
+                ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
+            })
             .collect();
         Ok(Self { object, linker, maps, externs, programs })
     }

@@ -44,18 +44,17 @@ pub struct Site {
 }
 
 impl ProgramNeeds {
-    /// Collects the requirements of a program. `records` are the instructions of all CO-RE records: the function, and the
-    /// instruction in the section.
+    /// Collects the requirements of a program. `sections` is the code of the object's code sections. `records` are the instructions of
+    /// all CO-RE records: the function, and the instruction in the section.
     pub(super) fn collect(
-        object: &Object<'_>,
+        (object, sections): (&Object<'_>, &[&[u8]]),
         linker: &ProgramLinker<'_, '_>,
         (index, program): (ProgramIndex, &Program<'_>),
         externs: &[ExternNeed],
         records: &[(ProgramIndex, u32, usize)],
         table: &mut NeedTable,
     ) -> Self {
-        let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
-        let code = linker.link(&sections, index, true);
+        let code = linker.link(sections, index, true);
         let mut needs = Self {
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
