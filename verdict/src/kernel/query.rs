@@ -62,9 +62,9 @@ impl Default for NameQuery {
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }
-        [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM]
-            .iter()
-            .for_each(|name| query.function(name.as_bytes()));
+        for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM] {
+            query.function(name.as_bytes());
+        }
         query.fixed_count = query.types.len();
         query
     }
