@@ -177,7 +177,7 @@ fn every_bad_file_is_named_and_the_rest_is_checked() {
     for (line, (name, what)) in errors.lines().zip(bad) {
         assert!(line.starts_with(&format!("core-relo: kernels/{name}: ")) && line.contains(what), "{line}");
     }
-    let checked: Vec<_> = run.out.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    let checked: Vec<_> = run.rows().iter().filter_map(|row| row.split_whitespace().nth(2)).collect();
     let good =
         ["a-good.btf", "i-bomb.tar.gz//good.btf", "m-duplicate.btf", "n-duplicate.btf", "o-longer.btf"];
     assert_eq!(checked, good.map(|name| format!("kernels/{name}")));
@@ -315,7 +315,7 @@ fn modules_in_a_directory_are_skipped() {
     fleet.write("kernels/module", split);
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
     assert!(run.err.contains("note: kernels: 1 BTFs of modules skipped (kernels/module, …)"), "{}", run.err);
-    assert_eq!(run.out.lines().filter(|line| line.contains("kernels/")).count(), 3, "{}", run.out);
+    assert_eq!(run.rows().iter().filter(|row| row.contains("kernels/")).count(), 3, "{}", run.out);
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn compressed_modules_in_a_directory_are_skipped_unread() {
     fleet.write("kernels/veth.ko.xz", "not looked at");
     fleet.write("kernels/loop.ko.zst", "nor this");
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
-    let checked = run.out.lines().filter(|line| line.contains("kernels/")).count();
+    let checked = run.rows().iter().filter(|row| row.contains("kernels/")).count();
     assert_eq!((run.err.lines().count(), checked), (1, 1), "{}", run.err);
     assert!(
         run.err.contains("note: kernels: 2 BTFs of modules skipped (kernels/loop.ko.zst, …)"),
