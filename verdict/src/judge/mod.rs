@@ -8,6 +8,8 @@ mod maps;
 mod model;
 mod object;
 mod program;
+#[cfg(test)]
+mod tests;
 
 pub use answers::KernelAnswers;
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, SourceLine, Verdict};

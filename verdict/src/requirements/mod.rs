@@ -12,4 +12,4 @@ pub use maps::{MapInput, MapNeed};
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ExternNeed, ObjectNeeds};
 pub use program::{ProgramNeeds, Site};
-pub(crate) use program::{source_line, usize_of};
+pub(crate) use program::{function_addresses, source_line, usize_of};
