@@ -18,4 +18,5 @@ pub(crate) mod patch;
 pub(crate) mod plan;
 mod plans;
 pub(crate) mod prog;
+pub(crate) mod requires;
 pub(crate) mod run;

@@ -2,6 +2,7 @@
 
 use crate::describe;
 use core_relo::plan::PlannedReloc;
+use core_relo_verdict::judge;
 use serde::Serialize;
 
 /// The place and the kind of a relocation record.
@@ -27,12 +28,12 @@ impl RecordKeys {
     }
 }
 
-/// The source line of a relocation.
+/// A source line.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SourceLine {
     pub(crate) file: String,
     pub(crate) line: u32,
-    column: u32,
+    pub(crate) column: u32,
     text: String,
 }
 
@@ -41,5 +42,12 @@ impl SourceLine {
         let s = planned.source_line()?;
         let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
         Some(Self { file, line: s.line, column: s.column, text })
+    }
+}
+
+impl From<judge::SourceLine> for SourceLine {
+    fn from(line: judge::SourceLine) -> Self {
+        let judge::SourceLine { file, line, column, text } = line;
+        Self { file, line, column, text }
     }
 }

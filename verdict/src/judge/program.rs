@@ -43,12 +43,14 @@ impl ObjectContext<'_, '_> {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
             Ok(linked) => self.add_code_reasons(program, linked, &mut reasons),
         }
-        // Equal reasons of several instructions are one reason, at the first instruction.
+        // Equal reasons are one reason, at the first instruction that has a source line.
         reasons.sort_by(|a, b| b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind)));
         let mut distinct: Vec<Reason> = Vec::new();
         for reason in reasons {
-            if !distinct.iter().any(|known| known.kind == reason.kind && known.text == reason.text) {
-                distinct.push(reason);
+            let is_equal = |known: &&mut Reason| known.kind == reason.kind && known.text == reason.text;
+            match distinct.iter_mut().find(is_equal) {
+                Some(known) => known.source = known.source.take().or(reason.source),
+                None => distinct.push(reason),
             }
         }
         ProgramVerdict {

@@ -148,16 +148,21 @@ fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
         let verdict = judge_object(calling_kfunc(name, is_weak));
         assert_eq!(worst(&verdict).0, expected, "{name} {is_weak}: {verdict:?}");
     }
-    // A call without a test.
-    let mut m = TestObject::new();
-    let main = m.program("main", "tc", &[call(-1), exit()]);
-    let func = m.func_type("no_such_kfunc", 2);
-    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined("no_such_kfunc", true);
-    m.refer(main, 0, symbol, true);
-    let verdict = judge_object(m);
-    let text = "the kernel lacks kfunc no_such_kfunc";
-    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+    // Calls without a test. The source line is that of the call, also if the extern alone refuses the object.
+    for is_weak in [false, true] {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[call(-1), exit()]);
+        let func = m.func_type("no_such_kfunc", 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("no_such_kfunc", is_weak);
+        m.refer(main, 0, symbol, true);
+        m.line_info("tc", &[(0, 5)]);
+        let verdict = judge_object(m);
+        let text = "the kernel lacks kfunc no_such_kfunc";
+        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+        let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
+        assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
+    }
 }
 
 #[test]
@@ -286,7 +291,11 @@ fn targets_and_types_that_user_space_sets_are_input() {
         ("own_name", "the section's name implies no program type, which user space must set"),
     ] {
         let verdict = judge_object(program(section, &returns(0)));
-        assert_eq!(worst(&verdict), (Verdict::NeedsInput, Some((ReasonKind::AttachTarget, text))), "{section}");
+        assert_eq!(
+            worst(&verdict),
+            (Verdict::NeedsInput, Some((ReasonKind::AttachTarget, text))),
+            "{section}"
+        );
         assert!(verdict.programs[0].reasons[0].fix.is_some());
     }
 }
@@ -335,6 +344,28 @@ fn a_guard_by_the_version_needs_the_version() {
 }
 
 #[test]
+fn a_guard_by_a_value_of_libbpf_is_known() {
+    let [cookie, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let code = [cookie, high, insn(0x71, 1, 1, 0, 0), insn(0x15, 1, 0, 1, 0), helper(174), zero, exit];
+    let mut m = TestObject::new();
+    let main = m.program("main", "kprobe", &code);
+    let bool = m.types.int("_Bool", 1, Builder::BOOL);
+    let var = m.types.var("LINUX_HAS_BPF_COOKIE", bool, 2);
+    m.types.datasec(".kconfig", 0, &[(var, 0, 1)]);
+    let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
+    m.refer(main, 0, symbol, false);
+    let kernel = |b: &mut Builder| {
+        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_ktime_get_ns", 5)]);
+        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_KPROBE_prog", int, 0)]);
+        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARRAY", 2)]);
+    };
+    assert_eq!(worst(&judge_on(m, kernel, &KernelInputs::default())), (Verdict::Loads, None));
+}
+
+#[test]
 fn missing_configuration_values_refuse_unless_they_are_weak() {
     let judge_config = |is_weak, kconfig: Option<&str>| {
         let mut m = program("tc", &returns(0));
@@ -350,6 +381,31 @@ fn missing_configuration_values_refuse_unless_they_are_weak() {
     assert_eq!(judge_config(true, Some("CONFIG_A=y\n")), Verdict::Loads);
     assert_eq!(judge_config(false, None), Verdict::Unknown);
     assert_eq!(judge_config(true, None), Verdict::Loads);
+}
+
+#[test]
+fn configuration_values_are_those_of_libbpf() {
+    // if CONFIG_NET == TRI_MODULE, call a missing helper.
+    let judge_net = |kconfig: &str| {
+        let [value, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let code = [value, high, insn(0x61, 1, 1, 0, 0), insn(0x55, 1, 0, 1, 2), helper(LOOP), zero, exit];
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &code);
+        let tristate = m.types.enumeration("libbpf_tristate", 4, false, &[("TRI_NO", 0), ("TRI_YES", 1)]);
+        let var = m.types.var("CONFIG_NET", tristate, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined("CONFIG_NET", true);
+        m.refer(main, 0, symbol, false);
+        judge_on(m, add_kernel, &KernelInputs { kconfig: Some(kconfig.into()), ..KernelInputs::default() })
+    };
+    assert_eq!(worst(&judge_net("CONFIG_NET=y\n")), (Verdict::Loads, None));
+    let text = "the kernel lacks helper bpf_loop";
+    assert_eq!(worst(&judge_net("CONFIG_NET=m\n")), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+    let unfit = judge_net("CONFIG_NET=250\n");
+    let text = "configuration value CONFIG_NET: its value is a number, but its type is not an integer";
+    assert_eq!(worst(&unfit).0, Verdict::Refused);
+    assert!(unfit.programs[0].reasons.iter().any(|reason| reason.text == text), "{unfit:?}");
 }
 
 #[test]
@@ -380,7 +436,8 @@ fn the_verdict_on_an_object_is_the_worst_of_its_default_programs() {
         judge_object(m)
     };
     let verdict = object("?fentry/no_such_function", "?freplace/f");
-    let verdicts: Vec<_> = verdict.programs.iter().map(|program| (program.autoload, program.verdict)).collect();
+    let verdicts: Vec<_> =
+        verdict.programs.iter().map(|program| (program.autoload, program.verdict)).collect();
     let expected = [(true, Verdict::Loads), (false, Verdict::Refused), (false, Verdict::NeedsInput)];
     assert_eq!((verdict.verdict, &verdicts[..]), (Verdict::Loads, &expected[..]));
     assert_eq!(object("?fentry/no_such_function", "freplace/f").verdict, Verdict::NeedsInput);
@@ -391,5 +448,8 @@ fn the_verdict_on_an_object_is_the_worst_of_its_default_programs() {
 fn a_program_that_cannot_be_linked_is_refused() {
     // The call leads behind the last function.
     let verdict = judge_object(program("tc", &[call(100), exit()]));
-    assert_eq!((verdict.verdict, verdict.programs[0].reasons[0].kind), (Verdict::Refused, ReasonKind::Object));
+    assert_eq!(
+        (verdict.verdict, verdict.programs[0].reasons[0].kind),
+        (Verdict::Refused, ReasonKind::Object)
+    );
 }
