@@ -1,5 +1,4 @@
 //! Verdicts on small objects and synthetic kernels.
-#![expect(clippy::indexing_slicing, reason = "test code may panic")]
 
 use super::*;
 use crate::{
