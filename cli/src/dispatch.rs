@@ -27,6 +27,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Explain(c) => cmd::explain::run(&mut console, c),
         Command::Patch(c) => cmd::patch::run(&mut console, c),
         Command::Inspect(c) => cmd::inspect::run(&mut console, c),
+        Command::Requires(c) => cmd::requires::run(&mut console, c),
         Command::Load(c) => cmd::load::run(&mut console, c),
         Command::Run(c) => cmd::run::run(&mut console, c),
         Command::Vm(c) => cmd::vm::run(&mut console, c),

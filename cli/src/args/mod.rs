@@ -7,6 +7,7 @@ pub(crate) mod gen_object;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
 pub(crate) mod relocate;
+pub(crate) mod requires;
 pub(crate) mod shard;
 pub(crate) mod vm;
 
@@ -18,6 +19,7 @@ use gen_object::GenCommand;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
+use requires::RequiresArgs;
 use std::{
     env,
     ffi::OsString,
@@ -99,6 +101,9 @@ pub(crate) enum Command {
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
     #[command(after_help = "Example:\n  core-relo inspect prog.bpf.o")]
     Inspect(InspectArgs),
+    /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
+    #[command(after_help = requires::REQUIRES_HELP)]
+    Requires(RequiresArgs),
     /// Print BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
@@ -163,6 +168,7 @@ impl Command {
             Self::Run(c) => c.format,
             Self::Vm(c) => c.format,
             Self::Inspect(c) => c.format,
+            Self::Requires(c) => c.format,
             Self::Btf(BtfCommand::Dump(c)) => match c.format {
                 BtfDumpFormat::Raw => Format::Text,
                 BtfDumpFormat::Json => Format::Json,

@@ -4,7 +4,7 @@ use super::{answers::KernelAnswers, data::FrozenData};
 use crate::{
     kernel::Answer,
     reach::{Function, LoadedValue},
-    requirements::{Need, ObjectNeeds, ProgramNeeds, usize_of},
+    requirements::{Need, ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
 use core_relo::{
     Plan,
@@ -15,9 +15,6 @@ use core_relo_object::{
     link::{ExternBinding, LinkedProgram, RefTarget},
     object::{Linkage, Program},
 };
-
-/// `BPF_PSEUDO_FUNC`: the source register of a 64-bit load of a function's address.
-const PSEUDO_FUNC: u8 = 4;
 
 /// Returns the instructions of a program after relocation.
 pub(super) fn relocated(code: &LinkedProgram, needs: &ProgramNeeds, plan: &Plan<'_>) -> Vec<Insn> {
@@ -71,13 +68,8 @@ pub(super) fn loads<'f>(
             _ => LoadedValue::Pointer,
         })
     };
-    let function = |(insn, load): (u32, &Insn)| {
-        let start = i64::from(insn).checked_add(1)?.checked_add(load.imm.into())?;
-        Some((insn, LoadedValue::Function(u32::try_from(start).ok()?)))
-    };
-    let functions =
-        (0u32..).zip(&code.insns).filter(|(_, load)| load.is_ld_imm64() && load.src == PSEUDO_FUNC);
-    let mut loads: Vec<_> = functions.filter_map(function).collect();
+    let functions = function_addresses(code).map(|(insn, start)| (insn, LoadedValue::Function(start)));
+    let mut loads: Vec<_> = functions.collect();
     loads.extend(code.refs.iter().filter_map(|(insn, target)| Some((*insn, value(*insn, target)?))));
     loads.sort_by_key(|(insn, _)| *insn);
     loads

@@ -1,16 +1,21 @@
 //! The data that never changes after a load: `.rodata`, and the configuration values in `.kconfig`.
 
+use super::model::{Reason, ReasonKind, Verdict};
 use crate::{
-    kernel::{KconfigAnswer, KernelFacts},
+    kernel::{Evidence, KconfigAnswer, KernelFacts},
     requirements::ObjectNeeds,
 };
 use core::ops::Range;
-use core_relo::Endian;
+use core_relo::{Endian, Name, explain::text};
 use core_relo_object::{
     MapIndex,
-    link::{ConfigSlot, ConfigType, ExternBinding, MapSource},
+    link::{ConfigSlot, ExternBinding, MapSource},
+    load_plan::{ConfigValueError, write_config_value},
     object::DataKind,
 };
+
+/// The bytes of configuration values that are looked up. Real objects have some hundreds.
+const KCONFIG_BYTES: usize = 1 << 20;
 
 /// The data of an object's frozen maps on one kernel.
 #[derive(Debug)]
@@ -21,6 +26,8 @@ pub(super) struct FrozenData<'o> {
     kconfig: Vec<u8>,
     /// The values in `kconfig` that nothing tells, in bytes.
     unknown: Vec<Range<usize>>,
+    /// The reasons of values that do not fit their types.
+    refused: Vec<Reason>,
 }
 
 impl<'o> FrozenData<'o> {
@@ -30,32 +37,49 @@ impl<'o> FrozenData<'o> {
             _ => None,
         };
         let maps = needs.linker.maps().iter().map(|entry| data(entry.source)).collect();
-        let mut frozen =
-            Self { maps, kconfig_map: needs.linker.kconfig_map(), kconfig: Vec::new(), unknown: Vec::new() };
+        let mut frozen = Self {
+            maps,
+            kconfig_map: needs.linker.kconfig_map(),
+            kconfig: Vec::new(),
+            unknown: Vec::new(),
+            refused: Vec::new(),
+        };
         for entry in needs.linker.externs() {
             let ExternBinding::Config(slot) = entry.binding else { continue };
             let name = String::from_utf8_lossy(entry.name);
-            frozen.add_value(slot, facts.kconfig(&name), needs.object.endian());
+            frozen.add_value(&name, slot, facts.kconfig(&name), needs.object.endian());
         }
         frozen
     }
 
-    fn add_value(&mut self, slot: ConfigSlot, answer: KconfigAnswer, endian: Endian) {
-        let (start, size) = (index(slot.offset), index(slot.size));
-        let Some(end) = start.checked_add(size) else { return };
-        if self.kconfig.len() < end {
-            self.kconfig.resize(end, 0);
+    fn add_value(&mut self, name: &str, slot: ConfigSlot, answer: KconfigAnswer, endian: Endian) {
+        let start = index(slot.offset);
+        let Some(end) = start.checked_add(index(slot.size)) else { return };
+        let range = start..end;
+        // The values of a hostile object stay unknown.
+        if range.end > KCONFIG_BYTES {
+            return self.unknown.push(range);
         }
-        let bytes = match answer {
+        if self.kconfig.len() < range.end {
+            self.kconfig.resize(range.end, 0);
+        }
+        match answer {
             // A value that is not set is 0 for a weak extern. A strong extern is a reason of its own.
-            KconfigAnswer::NotSet(_) => Some(Vec::new()),
-            KconfigAnswer::Value(text, _) => encode(slot.ty, &text, size, endian),
-            KconfigAnswer::Unknown(_) => None,
-        };
-        match (bytes, self.kconfig.get_mut(start..end)) {
-            (Some(bytes), Some(place)) => place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from),
-            _ => self.unknown.push(start..end),
+            KconfigAnswer::NotSet(_) => {}
+            KconfigAnswer::Unknown(_) => self.unknown.push(range),
+            KconfigAnswer::Value(text, evidence) => {
+                let written = write_config_value(&mut self.kconfig, name.as_bytes(), slot, &text, endian);
+                if let Err(error) = written {
+                    self.refused.push(refused_value(name, &error, evidence));
+                    self.unknown.push(range);
+                }
+            }
         }
+    }
+
+    /// Returns the reasons of configuration values that do not fit their types.
+    pub(super) fn refused_values(&self) -> &[Reason] {
+        &self.refused
     }
 
     /// Returns the frozen data of a map, and the parts of it that are not known.
@@ -67,57 +91,13 @@ impl<'o> FrozenData<'o> {
     }
 }
 
-/// Encodes a configuration value as libbpf does (`set_kcfg_value_*`). Returns `None` for a value that does not fit its type.
-fn encode(ty: ConfigType, text: &str, size: usize, endian: Endian) -> Option<Vec<u8>> {
-    let number = match (ty, text) {
-        (ConfigType::Text, _) => {
-            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'))?;
-            return Some(text.bytes().take(size.saturating_sub(1)).collect());
-        }
-        (ConfigType::Bool, "y" | "1") | (ConfigType::Tristate, "m") => 1,
-        (ConfigType::Bool, "0") | (ConfigType::Bool | ConfigType::Tristate, "n") => 0,
-        (ConfigType::Tristate, "y") => 2,
-        (ConfigType::Char { .. }, "y" | "m" | "n") => u64::from(*text.as_bytes().first()?),
-        (ConfigType::Int { .. } | ConfigType::Char { .. }, _) => parse_number(text)?,
-        _ => return None,
-    };
-    let little = (0..size).scan(number, |rest, _| {
-        let byte = u8::try_from(*rest & 0xff).ok()?;
-        *rest >>= 8;
-        Some(byte)
-    });
-    let mut bytes: Vec<u8> = little.collect();
-    if endian == Endian::Big {
-        bytes.reverse();
-    }
-    Some(bytes)
-}
-
-fn parse_number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(i64::cast_unsigned)),
-    }
+/// Returns the reason of a value that does not fit its type. libbpf refuses the object, also if the extern is weak.
+fn refused_value(name: &str, error: &ConfigValueError, evidence: Evidence) -> Reason {
+    let shown = text(Name::new(name.as_bytes()).shortened());
+    Reason::new(ReasonKind::Kconfig, Verdict::Refused, format!("configuration value {shown}: {error}"))
+        .with_evidence(evidence)
 }
 
 fn index(bytes: u32) -> usize {
     core_relo::ByteSize(bytes).index()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn configuration_values_are_encoded_as_by_libbpf() {
-        let int = ConfigType::Int { signed: false };
-        assert_eq!(encode(int, "250", 4, Endian::Little), Some(vec![250, 0, 0, 0]));
-        assert_eq!(encode(int, "0x102", 4, Endian::Big), Some(vec![0, 0, 1, 2]));
-        assert_eq!(encode(int, "-1", 2, Endian::Little), Some(vec![0xff, 0xff]));
-        assert_eq!(encode(ConfigType::Bool, "y", 1, Endian::Little), Some(vec![1]));
-        assert_eq!(encode(ConfigType::Bool, "0", 1, Endian::Little), Some(vec![0]), "LINUX_HAS_BPF_COOKIE");
-        assert_eq!(encode(ConfigType::Tristate, "y", 4, Endian::Little), Some(vec![2, 0, 0, 0]));
-        assert_eq!(encode(ConfigType::Text, "\"abc\"", 3, Endian::Little), Some(b"ab".to_vec()));
-        assert_eq!(encode(ConfigType::Bool, "250", 1, Endian::Little), None);
-    }
 }

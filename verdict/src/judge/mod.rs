@@ -9,6 +9,8 @@ mod model;
 mod object;
 mod program;
 mod reasons;
+#[cfg(test)]
+mod tests;
 
 pub use answers::KernelAnswers;
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};

@@ -17,9 +17,11 @@ use core_relo_object::object::{Object, Program};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
-    let mut reasons = distinct(object_reasons(needs, answers));
-    limit_reasons(&mut reasons, needs.programs.len());
     let frozen = FrozenData::new(needs, &answers.facts);
+    let mut reasons = object_reasons(needs, answers);
+    reasons.extend_from_slice(frozen.refused_values());
+    let mut reasons = distinct(reasons);
+    limit_reasons(&mut reasons, needs.programs.len());
     let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
     let programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);

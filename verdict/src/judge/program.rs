@@ -174,8 +174,8 @@ impl ObjectContext<'_, '_> {
     }
 }
 
-/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes and
-/// modes (kernel: `resolve_pseudo_ldimm64`).
+/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
+/// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
 const fn is_checked_everywhere(feature: InsnFeature) -> bool {
     matches!(
         feature,

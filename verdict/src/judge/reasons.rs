@@ -4,9 +4,14 @@ use super::model::Reason;
 use crate::limits::REPEATED_REASONS;
 use std::collections::HashSet;
 
-/// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first instruction.
+/// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first instruction that has a source
+/// line.
 pub(super) fn distinct(mut reasons: Vec<Reason>) -> Vec<Reason> {
-    reasons.sort_by(|a, b| b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind)));
+    // The first of equal reasons stays, so one with a source line comes first.
+    reasons.sort_by(|a, b| {
+        let by_rank = b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind));
+        by_rank.then(a.source.is_none().cmp(&b.source.is_none()))
+    });
     let mut known = HashSet::new();
     let is_new: Vec<_> = reasons.iter().map(|reason| known.insert((reason.kind, &reason.text))).collect();
     reasons.into_iter().zip(is_new).filter(|(_, is_new)| *is_new).map(|(reason, _)| reason).collect()

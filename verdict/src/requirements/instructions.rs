@@ -11,8 +11,20 @@ const PSEUDO_FUNC: u8 = 4;
 /// The opcode of a call.
 const CALL: u8 = 0x85;
 
-/// Returns the requirement of an instruction, if older kernels do not know it.
-pub(super) fn need_of(insn: Insn, def: Option<&SecDef>) -> Option<Need> {
+/// Returns the requirements of an instruction, if older kernels do not know it.
+pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>) -> [Option<Need>; 2] {
+    let need = need_of(insn, def);
+    // Kernels before all other atomic instructions refuse these two in dead code, too.
+    let is_atomic = need == Some(Need::Instruction(InsnFeature::LoadAcquireStoreRelease));
+    [need, is_atomic.then_some(Need::Instruction(InsnFeature::Atomics))]
+}
+
+/// Returns whether an instruction loads the address of a function of the program.
+pub(super) const fn is_function_address(insn: Insn) -> bool {
+    insn.is_ld_imm64() && insn.src == PSEUDO_FUNC
+}
+
+fn need_of(insn: Insn, def: Option<&SecDef>) -> Option<Need> {
     if insn.code == CALL && insn.src == 0 {
         let number = insn.imm.cast_unsigned();
         // libbpf replaces bpf_probe_read_kernel and the like on kernels that lack them (bpf_object__sanitize_prog).
@@ -38,7 +50,7 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const LOAD_ACQUIRE: i32 = 0x100;
     const STORE_RELEASE: i32 = 0x110;
     match insn.class() {
-        Class::Ld if insn.is_ld_imm64() && insn.src == PSEUDO_FUNC => Some(InsnFeature::FunctionAddress),
+        Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
         Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
         Class::Stx if insn.code & MODE == ATOMIC => match insn.imm {
             ADD => None,
@@ -89,10 +101,13 @@ mod tests {
             (insn(0xe5, 0, 5, 0), InsnFeature::MayGoto),
             (insn(0xdb, 1, 0, 0x01), InsnFeature::Atomics),
             (insn(0xdb, 1, 0, 0x100), InsnFeature::LoadAcquireStoreRelease),
+            (insn(0x18, 4, 0, 7), InsnFeature::FunctionAddress),
         ];
         for (insn, feature) in features {
             assert_eq!(need_of(insn, None), Some(Need::Instruction(feature)), "{insn:?}");
         }
+        let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None);
+        assert_eq!(atomics, Some(Need::Instruction(InsnFeature::Atomics)), "store-release");
         // xadd, mov, byte swap to an order, division, ja, exit.
         for code in [0xdb, 0xbf, 0xdc, 0x3f, 0x05, 0x95] {
             assert_eq!(need_of(insn(code, 1, 0, 0), None), None, "{code:#x}");

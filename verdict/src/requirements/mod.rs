@@ -11,5 +11,6 @@ pub use attach::{AttachNeed, TargetKind};
 pub use maps::{MapInput, MapNeed};
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ExternNeed, ObjectNeeds};
+pub(crate) use program::function_addresses;
 pub(crate) use program::usize_of;
 pub use program::{ProgramNeeds, Site};

@@ -39,10 +39,10 @@ pub struct ExternNeed {
 }
 
 impl<'o, 'd> ObjectNeeds<'o, 'd> {
-    /// Collects the requirements of an object. Fails if libbpf would not open the object.
-    pub fn collect(
+    /// Collects the requirements of an object. An object without BTF has no `relocs`. Fails if libbpf would not open the object.
+    pub fn collect<'r>(
         object: &'o Object<'d>,
-        relocs: &Relocs<'_>,
+        relocs: impl Into<Option<&'r Relocs<'r>>>,
         table: &mut NeedTable,
     ) -> Result<Self, LinkError> {
         let linker = ProgramLinker::collect(object)?;
@@ -57,7 +57,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             MapNeed::new(entry, name, table)
         });
         let maps = maps.collect();
-        let records = records_by_function(object, relocs);
+        let records = relocs.into().map_or_else(Vec::new, |relocs| records_by_function(object, relocs));
         let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);

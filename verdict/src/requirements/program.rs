@@ -2,11 +2,13 @@
 
 use super::{
     attach::AttachNeed,
-    instructions,
-    need::{NeedId, NeedTable},
+    instructions::{self, is_function_address},
+    need::{Need, NeedId, NeedTable},
     object::ExternNeed,
 };
-use core_relo::{Name, insn::Insn};
+use crate::{SourceLine, kernel::InsnFeature, source_line::source_line};
+use alloc::collections::BTreeSet;
+use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{LinkError, LinkedProgram, ProgramLinker, RefTarget},
@@ -69,6 +71,18 @@ impl ProgramNeeds {
         needs.records = place_records(object, code, records);
         needs
     }
+
+    /// Returns the source line of an instruction in the linked program. `btf` is the object's BTF.
+    pub fn source_line(&self, btf: &Btf<'_>, insn: u32) -> Option<SourceLine> {
+        source_line(btf, self.code.as_ref().ok()?, insn)
+    }
+
+    /// Returns the number of functions in the linked program whose address an instruction loads.
+    pub fn callback_count(&self) -> usize {
+        let Ok(code) = &self.code else { return 0 };
+        let starts: BTreeSet<_> = function_addresses(code).map(|(_, start)| start).collect();
+        starts.len()
+    }
 }
 
 /// Returns the requirements of a program's instructions.
@@ -86,14 +100,16 @@ fn collect_sites(
         if was_second_half {
             continue;
         }
-        sites.extend(instructions::need_of(*decoded, def).map(|need| Site { insn, need: table.add(need) }));
+        let needs = instructions::needs_of(*decoded, def);
+        sites.extend(needs.into_iter().flatten().map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
         let RefTarget::Extern(ExternIndex(index)) = target else { continue };
         let is_call = code.insns.get(usize_of(*insn)).is_some_and(|insn| !Insn::is_ld_imm64(*insn));
         // The address of a missing weak extern is 0, which is no error. A call of the extern is one.
         if let (Some(need), true) = (externs.get(*index), is_call) {
-            sites.push(Site { insn: *insn, need: need.id });
+            let kfunc_call = table.add(Need::Instruction(InsnFeature::KfuncCall));
+            sites.extend([need.id, kfunc_call].map(|need| Site { insn: *insn, need }));
         }
     }
     sites.sort_unstable_by_key(|site| site.insn);
@@ -117,6 +133,15 @@ fn place_records(
     }
     placed.sort_unstable();
     placed
+}
+
+/// Returns the 64-bit loads of functions' addresses, with the first instruction of each function.
+pub(crate) fn function_addresses(code: &LinkedProgram) -> impl Iterator<Item = (u32, u32)> {
+    let loads = (0u32..).zip(&code.insns).filter(|(_, load)| is_function_address(**load));
+    loads.filter_map(|(insn, load)| {
+        let start = i64::from(insn).checked_add(1)?.checked_add(load.imm.into())?;
+        Some((insn, u32::try_from(start).ok()?))
+    })
 }
 
 /// Returns the position of an instruction in memory.
