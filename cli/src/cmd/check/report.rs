@@ -77,7 +77,8 @@ pub(super) fn reason_lines(verdict: &ObjectVerdict) -> Vec<Line> {
                 continue;
             }
             let fix = reason.fix.as_ref().map_or_else(String::new, |fix| format!("; fix: {fix}"));
-            let rest = format!("{}: {}{fix}", program.name, reason.text);
+            let optional = if program.autoload { "" } else { " (not in the default load)" };
+            let rest = format!("{}{optional}: {}{fix}", program.name, reason.text);
             lines.push(Line::new().styled(DIM, position.unwrap_or_default()).text(rest));
         }
     }
