@@ -4,7 +4,7 @@
 //! cargo run -p core-relo-cli --example cut_btf -- KERNEL.btf OUT.btf task_struct linux_binprm …
 //! ```
 //!
-//! The structs named keep every member where it is. Other structs keep their name and size, those behind pointers only
+//! The named structs keep every member where it is, the named enums every value. Other structs keep their name and size, those behind pointers only
 //! their name.
 
 use core_relo::{
@@ -52,7 +52,7 @@ struct Cut<'b> {
 impl<'b> Cut<'b> {
     fn is_named(&self, ty: Type<'_>) -> bool {
         let name = ty.name().to_string();
-        matches!(ty.kind(), Kind::Struct | Kind::Enum) && self.names.contains(&name)
+        matches!(ty.kind(), Kind::Struct | Kind::Enum | Kind::Typedef) && self.names.contains(&name)
     }
 
     fn id(&mut self, ty: Type<'_>, share: Share) -> TypeId {

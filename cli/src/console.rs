@@ -21,6 +21,8 @@ pub(crate) enum ExitStatus {
     Incompatible,
     /// 2: a result is missing, because of bad input, wrong usage, a lack of permissions, or an output that cannot be written.
     Error,
+    /// The exit status of the user's command in a guest, if it is not 0.
+    Command(u8),
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -29,6 +31,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Success => Self::SUCCESS,
             ExitStatus::Incompatible => Self::from(1),
             ExitStatus::Error => Self::from(2),
+            ExitStatus::Command(code) => Self::from(code),
         }
     }
 }

@@ -4,6 +4,7 @@ use core_relo::{
     Endian, Name,
     plan::{Decision, PlannedReloc, RelocError, Summary, Warning},
 };
+use core_relo_verdict::judge::Verdict;
 
 /// Returns the word for a planned relocation's decision, in text and in the JSON key `outcome`.
 pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {
@@ -72,12 +73,11 @@ pub(crate) fn summary(summary: Summary) -> String {
     if parts.is_empty() { "no CO-RE relocations".to_owned() } else { parts.join(", ") }
 }
 
-/// Returns the verdict on an object: the worst outcome of its relocations.
-pub(crate) fn verdict(summary: Summary) -> &'static str {
-    match summary {
-        s if s.failed > 0 => "failed",
-        s if s.poisoned > 0 => "poisoned",
-        _ => "ok",
+/// Returns the words for a verdict in text.
+pub(crate) const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NeedsInput => "needs input",
+        _ => verdict.word(),
     }
 }
 

@@ -16,6 +16,7 @@ mod json;
 mod kernel_objects;
 mod output;
 mod process;
+mod report;
 mod stable_hash;
 mod text;
 
@@ -26,6 +27,8 @@ use std::process::ExitCode;
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
+    // In a guest of `vm`, this process may be the first one.
+    core_relo_vm::run_as_init();
     diagnostics::init_panic_hook();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     diagnostics::init_log(args.verbose);

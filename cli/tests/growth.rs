@@ -138,6 +138,8 @@ fn instructions(program: &Path, form: Form, words: &[OsString], dir: &Path) -> R
     let is_answered = match run.status.code() {
         Some(0) => true,
         Some(1) => form.command.may_be_unresolved(),
+        // Bad input has the same status and a message.
+        Some(2) => form.command.may_be_unknown() && run.stderr.is_empty(),
         _ => false,
     };
     if !is_answered {

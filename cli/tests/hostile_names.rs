@@ -115,6 +115,8 @@ fn each_string_of_an_object_is_escaped_wherever_it_is_printed() {
             check_text(&[&["explain", path], &kernel[..]].concat());
             check_text(&["btf", "dump", path]);
             check_json(&["inspect", path]);
+            check_text(&["requires", path]);
+            check_json(&["requires", path]);
             check_json(&["btf", "dump", path]);
             check_json(&[&["load", "--dry-run", path], &kernel[..]].concat());
             check_json(&[&["check", path], &kernel[..]].concat());
@@ -151,6 +153,7 @@ fn paths_and_arguments_are_escaped() {
     let evil = hostile(30);
     for args in [
         &["inspect", object][..],
+        &["requires", object],
         &["check", object, "--btf", kernels],
         &["check", object, "--btf", kernels, "--resume", text(&results)],
         &["plan", object, "--btf", kernels],
@@ -190,8 +193,8 @@ fn names_of_an_object_are_escaped_by_every_command_that_shows_them() {
         let with_kernel = |args: &[&str]| check_text(&[args, &[path], &kernel[..]].concat());
         let planned = with_kernel(&["load", "--dry-run"]);
         assert!(object.contains("core") || planned.contains("\\u{7}"), "{planned}");
-        for command in ["plan", "explain", "check", "inspect"] {
-            if command == "inspect" {
+        for command in ["plan", "explain", "check", "inspect", "requires"] {
+            if matches!(command, "inspect" | "requires") {
                 without_kernel(&[command])
             } else {
                 with_kernel(&[command])

@@ -75,7 +75,7 @@ fn check_lines_match_the_schema() {
     let lines = run.lines();
     lines.iter().for_each(|line| schema.check("check", line));
     let verdicts: Vec<_> = lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect();
-    assert_eq!(verdicts, ["bad_input", "poisoned", "ok", "bad_input"]);
+    assert_eq!(verdicts, ["bad_input", "refused", "loads", "bad_input"]);
     let bad = &lines[1]["relocations"][0];
     assert_eq!(
         keys(bad),
@@ -99,6 +99,31 @@ fn inspect_lines_match_the_schema() {
         assert_eq!(lines.len(), 1);
         lines.iter().for_each(|line| schema.check("inspect", line));
     }
+}
+
+#[test]
+fn requires_lines_match_the_schema() {
+    let schema = schema();
+    let objects = ["kernel/config", "live/kfunc", "live/struct_ops", "fields/guard", "live/freplace"];
+    let objects = objects.map(|name| format!("{name}.bpf.o"));
+    let args = ["requires", "--format", "json"].into_iter().chain(objects.iter().map(|name| &**name));
+    let lines = run_in(&prebuilt(""), args).lines();
+    assert_eq!(lines.len(), objects.len());
+    for line in &lines {
+        schema.check("requires", line);
+        line["programs"].as_array().unwrap().iter().for_each(|p| schema.check("program of requires", p));
+    }
+    let kfuncs = &lines[1]["programs"][0]["kfuncs"];
+    assert_eq!(keys(&kfuncs[0]), ["name", "count", "insn", "source"]);
+    assert_eq!(kfuncs[0]["source"]["text"], "struct task_struct *task = bpf_task_from_pid(only_pid);");
+    assert_eq!(
+        keys(&lines[2]["maps"][0]),
+        ["name", "map_type", "inner_map_type", "struct_ops", "needs_input"]
+    );
+    let checks = lines[3]["programs"][0]["checks"].as_array().unwrap();
+    let accesses: Vec<_> = checks.iter().map(|check| check["access"].as_str().unwrap()).collect();
+    assert_eq!(accesses, ["struct guard.__state", "struct guard___old.state"]);
+    assert_eq!(lines[4]["programs"][0]["needs_input"], "attach_target");
 }
 
 #[test]
@@ -150,7 +175,7 @@ fn gen_object_lines_match_the_schema() {
 #[test]
 fn bad_input_lines_match_the_schema() {
     let schema = schema();
-    for command in ["plan", "explain", "inspect"] {
+    for command in ["plan", "explain", "inspect", "requires"] {
         let run = run([command, "nosuch.o", "--format", "json"]);
         assert_eq!((run.exit, run.err.lines().count()), (2, 1));
         run.lines().iter().for_each(|line| schema.check("Bad input", line));

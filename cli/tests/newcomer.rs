@@ -93,8 +93,9 @@ fn objects_and_kernels_come_from_standard_input() {
     let dir = dir();
     let object = fs::read(dir.path().join("exec.bpf.o")).unwrap();
     let kernel = fs::read(dir.path().join("linux-6.1.btf")).unwrap();
-    for command in ["check", "plan", "explain", "inspect"] {
-        let kernels: &[&str] = if command == "inspect" { &[] } else { &["--btf", "linux-6.1.btf"] };
+    for command in ["check", "plan", "explain", "inspect", "requires"] {
+        let kernels: &[&str] =
+            if matches!(command, "inspect" | "requires") { &[] } else { &["--btf", "linux-6.1.btf"] };
         let named = run_in(dir.path(), [&[command, "exec.bpf.o"], kernels].concat());
         for stdin in ["-", "/dev/stdin", "/dev/fd/0"] {
             let args = [&[command, stdin], kernels].concat();
@@ -214,6 +215,7 @@ fn a_reader_that_stops_early_is_no_error() {
         (&["plan", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json"], 1),
         (&["explain", "exec.bpf.o", "--btf", "linux-5.10.btf"], 1),
         (&["inspect", "exec.bpf.o"], 0),
+        (&["requires", "exec.bpf.o"], 0),
         (&["btf", "dump", "linux-6.1.btf"], 0),
         (&["patch", "exec.bpf.o", "--btf", "linux-6.1.btf", "-o", "-"], 0),
         (&["patch", "exec.bpf.o", "--btf", "linux-6.1.btf", "-o", "/dev/stdout"], 0),

@@ -71,6 +71,26 @@ fn inspect_functions_of_any_section() {
 }
 
 #[test]
+fn requires() {
+    assert_snapshot!(run(["requires", "exec.bpf.o"]).whole());
+}
+
+#[test]
+fn requires_of_several_objects() {
+    let dir = prebuilt("live");
+    let objects =
+        ["kfunc", "callbacks", "freplace", "map_in_map", "struct_ops"].map(|name| format!("{name}.bpf.o"));
+    let args = ["requires".to_owned()].into_iter().chain(objects);
+    assert_snapshot!(run_in(&dir, args).whole());
+}
+
+#[test]
+fn requires_of_externs_and_optional_programs() {
+    let dir = prebuilt("kernel");
+    assert_snapshot!(run_in(&dir, ["requires", "config.bpf.o", "nosuch.o"]).whole());
+}
+
+#[test]
 fn ambiguous_candidates() {
     let dir = prebuilt("ambiguous");
     let args = ["explain", "duplicates.bpf.o", "--btf", "duplicates.apart.o"];
@@ -112,7 +132,7 @@ fn demo_needs_nothing() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    let commands = "check,plan,explain,patch,inspect,btf dump,btf list,btf show,prog,prog list,prog show,prog dump,\
+    let commands = "check,plan,explain,patch,inspect,requires,btf dump,btf list,btf show,prog,prog list,prog show,prog dump,\
                     map,map list,map show,map dump,link,link list,link show,gen,gen object";
     for command in commands.split(',') {
         let help = run(command.split(' ').chain(["--help"]));

@@ -78,7 +78,7 @@ pub use data::Data;
 pub use endian::Endian;
 pub use escape::{Escaped, EscapedLines, Text};
 pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
-pub use name::Name;
+pub use name::{Name, ShortName};
 pub use plan::Plan;
 pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError, SourceLine};
 pub use target::{Target, TargetBtf};

@@ -253,6 +253,19 @@ impl TestObject {
         self.ext.group(ExtPart::LineInfo, name, 16, &bytes);
     }
 
+    /// Adds CO-RE records: index of the instruction in the section, root type, access string, number of the kind.
+    pub fn core_relo(&mut self, section: &str, records: &[(u32, TypeId, &str, u32)]) {
+        let name = self.types.string(section);
+        let mut bytes = Vec::new();
+        for (insn, root, access, kind) in records {
+            let access = self.types.string(access);
+            for word in [insn * 8, root.0, access.0, *kind] {
+                Endian::native().put_u32(&mut bytes, word);
+            }
+        }
+        self.ext.group(ExtPart::CoreRelo, name, 16, &bytes);
+    }
+
     /// Adds the type of `int f(void)`.
     pub fn func_type(&mut self, name: &str, linkage: u8) -> TypeId {
         let proto = self.types.func_proto(self.int, &[]);

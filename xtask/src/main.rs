@@ -18,6 +18,7 @@ mod progs;
 mod system;
 mod test;
 mod tidy;
+mod verdicts;
 mod vm;
 
 use std::process::ExitCode;
@@ -53,7 +54,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "vm",
-        args: "[--kernel 5.10|6.1|6.12|7.x|all|PATH]... [--list] [-- TEST-ARGS]",
+        args: "[--kernel 5.10|6.1|6.12|7.x|all|PATH]... [--list] [--verdicts [--objects DIR]] [-- TEST-ARGS]",
         about: "run the live tests on distribution kernels in QEMU (see cargo xtask vm --help)",
         run: vm::run,
     },

@@ -9,7 +9,14 @@ use crate::install;
 use crate::system::{Failure, Outcome, cargo, check, files_below, is_installed, output, read, root};
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 4] = ["core-relo", "core-relo-object", "core-relo-loader", "core-relo-cli"];
+const PACKAGES: [&str; 6] = [
+    "core-relo",
+    "core-relo-object",
+    "core-relo-verdict",
+    "core-relo-loader",
+    "core-relo-vm",
+    "core-relo-cli",
+];
 
 /// The directories of the libraries.
 const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];

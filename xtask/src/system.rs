@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use core_relo_vm::VmError;
+
 /// The reason why a task did not succeed.
 #[derive(Debug, Clone)]
 pub enum Failure {
@@ -29,6 +31,12 @@ impl fmt::Display for Failure {
 impl From<String> for Failure {
     fn from(what: String) -> Self {
         Self::Failed(what)
+    }
+}
+
+impl From<VmError> for Failure {
+    fn from(error: VmError) -> Self {
+        Self::CannotRun(error.to_string())
     }
 }
 

@@ -72,8 +72,9 @@ impl Series {
         let mut shortest: Option<Point> = None;
         for _ in 0..RUNS {
             let cost = child::cost(program, &args)?;
-            // Exit status 1 is a valid result: a relocation does not resolve on the kernel.
-            if !matches!(cost.exit, Some(0 | 1)) {
+            // A refusal (1) and an unknown verdict (2 without a message) are results, too.
+            let is_result = matches!(cost.exit, Some(0 | 1)) || (cost.exit == Some(2) && cost.error.is_empty());
+            if !is_result {
                 self.error =
                     Some(format!("{n} elements fail: {}", cost.error.lines().next().unwrap_or_default()));
                 return Ok(());

@@ -7,7 +7,9 @@ pub(crate) mod gen_object;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
 pub(crate) mod relocate;
+pub(crate) mod requires;
 pub(crate) mod shard;
+pub(crate) mod vm;
 
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
@@ -17,11 +19,13 @@ use gen_object::GenCommand;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
+use requires::RequiresArgs;
 use std::{
     env,
     ffi::OsString,
     path::{Path, PathBuf},
 };
+use vm::VmArgs;
 
 const STYLES: styling::Styles = styling::Styles::styled()
     .header(styling::AnsiColor::Green.on_default().bold())
@@ -91,9 +95,15 @@ pub(crate) enum Command {
     /// Load one program and run it on your data (BPF_PROG_TEST_RUN)
     #[command(after_help = load::RUN_HELP)]
     Run(RunArgs),
+    /// Load objects on other kernels, in QEMU: which programs load, and why others do not
+    #[command(after_help = vm::VM_HELP)]
+    Vm(VmArgs),
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
     #[command(after_help = "Example:\n  core-relo inspect prog.bpf.o")]
     Inspect(InspectArgs),
+    /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
+    #[command(after_help = requires::REQUIRES_HELP)]
+    Requires(RequiresArgs),
     /// Print BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
@@ -150,13 +160,15 @@ impl Command {
     /// Returns the output format of the command.
     pub(crate) fn format(&self) -> Format {
         match self {
-            Self::Check(c) => c.format,
+            Self::Check(c) => c.format.lines(),
             Self::Plan(c) => c.format,
             Self::Explain(c) => c.format,
             Self::Patch(c) => c.format,
             Self::Load(c) => c.format,
             Self::Run(c) => c.format,
+            Self::Vm(c) => c.format,
             Self::Inspect(c) => c.format,
+            Self::Requires(c) => c.format,
             Self::Btf(BtfCommand::Dump(c)) => match c.format {
                 BtfDumpFormat::Raw => Format::Text,
                 BtfDumpFormat::Json => Format::Json,

@@ -1,7 +1,13 @@
 //! The arguments of the commands that relocate: `check`, `plan`, `explain`, `patch`.
 
-use crate::args::{byte_count, format::Format, shard::Shard};
+use crate::args::{
+    byte_count,
+    format::{CheckFormat, Format},
+    load::Assignment,
+    shard::Shard,
+};
 use clap::{Args, ValueHint};
+use core_relo_verdict::kernel::KernelVersion;
 use std::{path::PathBuf, str::FromStr};
 
 pub(super) const CHECK_HELP: &str = "Examples:
@@ -11,8 +17,12 @@ pub(super) const CHECK_HELP: &str = "Examples:
   clang --target=bpf -g -O2 -c prog.bpf.c -o - | core-relo check -
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
+  core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
 
-`check` covers only relocations. `core-relo load --dry-run --btf PATH` also looks up attach targets and externs.";
+Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:
+--max-entries MAP=N) and `unknown` (no evidence answers a question about the kernel). The verdict on an object is the worst verdict on
+the programs of its default load. The verifier may still refuse a program for other reasons, such as its complexity.
+Exit status: 0 everything loads, 1 something is refused or needs input, 2 something is unknown or cannot be read.";
 pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
@@ -73,9 +83,27 @@ pub(crate) struct CheckArgs {
     /// to FILE. A FILE that is not from such a run on the same objects is refused and stays as it is
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that of the running kernel]
+    #[arg(long, value_name = "X.Y.Z")]
+    pub(crate) kernel_version: Option<KernelVersion>,
+    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kconfig: Option<PathBuf>,
+    /// Symbols of the kernels: a copy of /proc/kallsyms
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kallsyms: Option<PathBuf>,
+    /// Maps whose max_entries user space sets before the load; may be given several times
+    #[arg(long, value_name = "MAP=N")]
+    pub(crate) max_entries: Vec<Assignment>,
+    /// Exit with 1 instead of 2 if a verdict is unknown
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may be given several times
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
+    pub(crate) report: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: CheckFormat,
 }
 
 #[derive(Debug, Args)]

@@ -18,4 +18,6 @@ pub(crate) mod patch;
 pub(crate) mod plan;
 mod plans;
 pub(crate) mod prog;
+pub(crate) mod requires;
 pub(crate) mod run;
+pub(crate) mod vm;

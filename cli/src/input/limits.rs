@@ -38,3 +38,6 @@ impl Limits {
         max_bytes.map_or_else(Self::default, |bytes| Self { bytes, is_user_set: true })
     }
 }
+
+/// The limit on the bytes of a kernel's configuration or symbols, unpacked. `/proc/kallsyms` of a distribution's kernel has about 15 MiB.
+pub(super) const KERNEL_TEXT_BYTES: u64 = 64 << 20;

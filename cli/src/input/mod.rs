@@ -10,6 +10,7 @@ pub(crate) mod file;
 pub(crate) mod file_id;
 pub(crate) mod file_kind;
 pub(crate) mod kernel;
+pub(crate) mod kernel_text;
 pub(crate) mod limits;
 pub(crate) mod object;
 pub(crate) mod stream;

@@ -6,12 +6,14 @@ use crate::{
     json::{
         error::ErrorJson,
         record::{RecordKeys, SourceLine},
+        verdict::ProgramJson,
     },
 };
 use core_relo::{
     explain::{reason, text},
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
+use core_relo_verdict::judge::ObjectVerdict;
 use serde::{Serialize, Serializer};
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +31,7 @@ pub(crate) struct CheckLine<'a> {
     relocations: &'a [Unresolved],
     error: Option<ErrorJson<'a>>,
     target_id: Option<&'a str>,
+    programs: Vec<ProgramJson<'a>>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -39,15 +42,17 @@ pub(crate) struct TargetKeys<'a> {
 }
 
 impl<'a> CheckLine<'a> {
-    /// Creates the line for an object's plan.
-    pub(crate) fn planned(
+    /// Creates the line for an object that was judged.
+    pub(crate) fn judged(
         object: &'a str,
         target: TargetKeys<'a>,
         summary: Summary,
         relocations: &'a [Unresolved],
+        verdict: &'a ObjectVerdict,
     ) -> Self {
-        let verdict = describe::verdict(summary);
-        Self::new(Some(object), Some(target), summary, verdict, relocations, None)
+        let programs = verdict.programs.iter().map(ProgramJson::new).collect();
+        let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
+        Self { programs, ..line }
     }
 
     /// Creates the line for an object, a kernel, or a pair of both, that cannot be checked.
@@ -81,6 +86,7 @@ impl<'a> CheckLine<'a> {
             relocations,
             error,
             target_id,
+            programs: Vec::new(),
         }
     }
 }

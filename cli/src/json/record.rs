@@ -27,12 +27,12 @@ impl RecordKeys {
     }
 }
 
-/// The source line of a relocation.
+/// A source line.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SourceLine {
     pub(crate) file: String,
     pub(crate) line: u32,
-    column: u32,
+    pub(crate) column: u32,
     text: String,
 }
 
@@ -41,5 +41,12 @@ impl SourceLine {
         let s = planned.source_line()?;
         let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
         Some(Self { file, line: s.line, column: s.column, text })
+    }
+}
+
+impl From<core_relo_verdict::SourceLine> for SourceLine {
+    fn from(line: core_relo_verdict::SourceLine) -> Self {
+        let core_relo_verdict::SourceLine { file, line, column, text } = line;
+        Self { file, line, column, text }
     }
 }

@@ -5,5 +5,6 @@ pub(crate) mod kernel_object;
 pub(crate) mod line;
 pub(crate) mod plan;
 pub(crate) mod printer;
+pub(crate) mod section;
 pub(crate) mod style;
 pub(crate) mod table;

@@ -1,6 +1,7 @@
 //! The styles of text output.
 
 use anstyle::{AnsiColor, Style};
+use core_relo_verdict::judge::Verdict;
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -19,5 +20,14 @@ pub(crate) fn outcome_style(outcome: &str) -> Style {
         "patch" => CHANGE,
         "skip" => DIM,
         _ => GOOD,
+    }
+}
+
+/// Returns the style of a verdict.
+pub(crate) const fn verdict_style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Loads => GOOD,
+        Verdict::Refused => ERROR,
+        Verdict::NeedsInput | Verdict::Unknown => WARNING,
     }
 }

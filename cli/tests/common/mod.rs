@@ -52,6 +52,12 @@ impl Run {
         self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
+    /// Returns the rows of `check`, without the reasons below them and the summary after them.
+    pub(crate) fn rows(&self) -> Vec<&str> {
+        let table = self.out.lines().take_while(|line| !line.is_empty());
+        table.filter(|line| !line.starts_with(' ')).collect()
+    }
+
     /// Returns standard output, exit status and standard error, for a snapshot.
     pub(crate) fn whole(&self) -> String {
         format!("{}----- stderr, exit {}\n{}", self.out, self.exit, self.err)

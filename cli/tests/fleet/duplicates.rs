@@ -122,9 +122,9 @@ fn the_report_of_an_archived_module_is_not_reused_for_a_file() {
     fleet.write("kernels/b.gz", &packed);
     let (exit, verdicts) = fleet.verdicts(&["--jobs", "1"]);
     let expected = [
-        ("kernels/a.tar//1", "poisoned"),
-        ("kernels/a.tar//2", "poisoned"),
-        ("kernels/a.tar//3", "poisoned"),
+        ("kernels/a.tar//1", "refused"),
+        ("kernels/a.tar//2", "refused"),
+        ("kernels/a.tar//3", "refused"),
         // A split BTF needs its kernel.
         ("kernels/b.gz", "bad_input"),
     ];

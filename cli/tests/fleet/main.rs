@@ -99,7 +99,7 @@ fn results_are_in_path_order_for_any_number_of_threads() {
     let text = |jobs| fleet.run(["check", "exec.bpf.o", "--btf", "kernels", "--jobs", jobs]);
     let (one, four) = (text("1"), text("4"));
     assert_eq!(one.out, four.out);
-    assert_eq!(one.out.lines().filter(|line| line.starts_with("ok ")).count(), 30);
+    assert_eq!(one.out.lines().filter(|line| line.starts_with("loads ")).count(), 30);
 }
 
 #[test]

@@ -319,18 +319,49 @@ fn directories_whose_names_print_alike_are_both_reported() {
 
 #[test]
 fn incomplete_results_of_a_kernel_do_not_count() {
-    let fleet = Fleet::with_kernels(1);
+    let fleet = Fleet::new();
+    fleet.write("kernels/6.1.btf", kernel(1));
     let check = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--resume", "results.jsonl"];
     let whole = fleet.run(check);
+    assert_eq!(whole.exit, 1, "{}", whole.err);
     let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
     let lines: Vec<_> = results.split_inclusive('\n').collect();
     assert_eq!(lines.len(), 3, "{results}");
+    let good = "\"verdict\":\"loads\",\"relocations\"";
+    assert!(lines[1].contains(good), "{}", lines[1]);
     // The first object has a bad verdict, and the results of the second object are missing, so the kernel is checked again.
-    for verdict in ["\"poisoned\"", "\"failed\"", "\"bad_input\""] {
-        let worse = lines[1].replace("\"verdict\":\"ok\"", &format!("\"verdict\":{verdict}"));
+    for verdict in ["refused", "needs_input", "unknown", "bad_input"] {
+        let worse = lines[1].replace(good, &format!("\"verdict\":\"{verdict}\",\"relocations\""));
         fleet.write("results.jsonl", [lines[0], &worse].concat());
         let rest = fleet.run(check);
         assert_eq!(rest.exit, whole.exit, "{verdict}: {}", rest.err);
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "{verdict}");
+    }
+}
+
+#[test]
+fn the_exit_status_of_earlier_results_follows_from_their_verdicts() {
+    let fleet = Fleet::new();
+    fleet.write("kernels/6.1.btf", kernel(1));
+    let check = ["check", "exec.bpf.o", "--btf", "kernels", "--resume", "results.jsonl"];
+    assert_eq!(fleet.run(check).exit, 0);
+    let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
+    let good = "\"verdict\":\"loads\",\"relocations\"";
+    for (verdict, exit) in
+        [("loads", 0), ("refused", 1), ("needs_input", 1), ("unknown", 2), ("bad_input", 2)]
+    {
+        let earlier = results.replace(good, &format!("\"verdict\":\"{verdict}\",\"relocations\""));
+        assert!(earlier.contains(verdict), "{earlier}");
+        fleet.write("results.jsonl", &earlier);
+        let again = fleet.run(check);
+        assert_eq!((again.exit, &*again.out), (exit, ""), "{verdict}: {}", again.err);
+    }
+    for old in ["ok", "poisoned", "failed"] {
+        let earlier = results.replace(good, &format!("\"verdict\":\"{old}\",\"relocations\""));
+        fleet.write("results.jsonl", &earlier);
+        let again = fleet.run(check);
+        assert!(again.exit == 2 && again.err.contains("not a line of"), "{old}: {}", again.err);
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), earlier, "{old}");
     }
 }
 

@@ -9,7 +9,7 @@
 //! | `format` | kinds, the info word, and the words of a record that refer to names and types |
 //! | `parse` | header, scans for records, validation, errors, and [`Btf`] |
 //! | `view` | [`Type`] and its elements, modifiers and sizes |
-//! | `search` | types by name: all types, [`NameIndex`], sorted BTF, [`ModuleFilter`] |
+//! | `search` | types by name: all types, [`NameIndex`], [`TypeQuery`], sorted BTF, [`ModuleFilter`] |
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
 //!
@@ -28,7 +28,7 @@ mod write;
 
 pub use format::Kind;
 pub use parse::{Btf, BtfError};
-pub use search::{ModuleFilter, NameIndex};
+pub use search::{ModuleFilter, NameIndex, TypeQuery};
 pub use text::{Aggregate, CType, EnumValue, RawType, Scalar, Value, ValueLocation, ValueText, ValueVisitor};
 pub use view::{
     ArrayInfo, Enumerator, Enumerators, Extent, IntInfo, Member, Members, Param, Params, SecInfo, SecInfos,

@@ -14,22 +14,24 @@ use core_relo::{
 
 /// An extern that the object's BTF describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ExternEntry<'d> {
+#[non_exhaustive]
+pub struct ExternEntry<'d> {
     /// The name, with its flavour.
-    pub(crate) name: &'d [u8],
+    pub name: &'d [u8],
     /// The index of the ELF symbol.
-    pub(crate) symbol: u32,
+    pub symbol: u32,
     /// Whether the extern is weak, and so may be missing in the kernel.
-    pub(crate) is_weak: bool,
+    pub is_weak: bool,
     /// The VAR or FUNC in the object's BTF.
-    pub(crate) btf_id: TypeId,
+    pub btf_id: TypeId,
     /// The entity that the extern binds to.
-    pub(crate) binding: ExternBinding,
+    pub binding: ExternBinding,
 }
 
 /// The entity that an extern binds to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExternBinding {
+#[non_exhaustive]
+pub enum ExternBinding {
     /// A configuration value.
     Config(ConfigSlot),
     /// The address of a kernel symbol, declared without a type.
@@ -42,20 +44,37 @@ pub(crate) enum ExternBinding {
 
 /// The position and type of a configuration value in `.kconfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ConfigSlot {
-    pub(crate) ty: ConfigType,
-    pub(crate) size: u32,
-    pub(crate) align: u32,
-    pub(crate) offset: u32,
+#[non_exhaustive]
+pub struct ConfigSlot {
+    /// The type.
+    pub ty: ConfigType,
+    /// The size in bytes.
+    pub size: u32,
+    /// The alignment in bytes.
+    pub align: u32,
+    /// The offset in bytes.
+    pub offset: u32,
 }
 
 /// The type of a configuration value (libbpf: `enum kcfg_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConfigType {
+#[non_exhaustive]
+pub enum ConfigType {
+    /// `bool`.
     Bool,
+    /// `enum libbpf_tristate`.
     Tristate,
-    Char { signed: bool },
-    Int { signed: bool },
+    /// `char`.
+    Char {
+        /// Whether the type is signed.
+        signed: bool,
+    },
+    /// An integer.
+    Int {
+        /// Whether the type is signed.
+        signed: bool,
+    },
+    /// An array of `char`.
     Text,
 }
 

@@ -18,16 +18,18 @@ pub(crate) const KCONFIG: &[u8] = b".kconfig";
 
 /// A map of an object, defined or implicit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MapEntry<'o, 'd> {
+#[non_exhaustive]
+pub struct MapEntry<'o, 'd> {
     /// The map's name, or the data section's.
-    pub(crate) name: &'o [u8],
+    pub name: &'o [u8],
     /// The part of the object that becomes the map.
-    pub(crate) source: MapSource<'o, 'd>,
+    pub source: MapSource<'o, 'd>,
 }
 
 /// The part of an object that becomes a map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum MapSource<'o, 'd> {
+#[non_exhaustive]
+pub enum MapSource<'o, 'd> {
     /// A map definition.
     Defined(&'o Map<'d>),
     /// A data section.
@@ -40,15 +42,16 @@ pub(crate) enum MapSource<'o, 'd> {
 
 /// A struct_ops map: a variable of a struct_ops section.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StructOps<'o, 'd> {
+#[non_exhaustive]
+pub struct StructOps<'o, 'd> {
     /// The section.
-    pub(crate) section: &'o DataSection<'d>,
+    pub section: &'o DataSection<'d>,
     /// The offset in the section, in bytes.
-    pub(crate) offset: u32,
+    pub offset: u32,
     /// The struct type, without qualifiers and typedefs.
-    pub(crate) ty: TypeId,
+    pub ty: TypeId,
     /// The struct's size in bytes.
-    pub(crate) size: u32,
+    pub size: u32,
 }
 
 /// The maps of an object.

@@ -14,10 +14,13 @@ pub(crate) mod refs;
 mod tests;
 
 pub use error::LinkError;
+pub use externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry};
+pub use maps::{MapEntry, MapSource, StructOps};
+pub use refs::RefTarget;
 
 use crate::{
     elf::text,
-    index::{ProgramIndex, SectionIndex, to_usize},
+    index::{MapIndex, ProgramIndex, SectionIndex, to_usize},
     internal::{InternalError, Invariant as _},
     limits,
     object::{
@@ -30,10 +33,9 @@ use core_relo::{
     insn::{INSN_BYTES, Insn, LD_IMM64},
 };
 use exception::ExceptionCallbacks;
-use externs::ExternEntry;
 use info::InfoTable;
 use maps::MapTable;
-use refs::{RefTable, RefTarget};
+use refs::RefTable;
 use std::collections::HashMap;
 
 /// The source register of a 64-bit load of a function's address (kernel: `BPF_PSEUDO_FUNC`).
@@ -41,7 +43,7 @@ const PSEUDO_FUNC: u8 = 4;
 
 /// A linker of an object's programs, with the tables that all programs share.
 #[derive(Debug)]
-pub(crate) struct ProgramLinker<'o, 'd> {
+pub struct ProgramLinker<'o, 'd> {
     object: &'o Object<'d>,
     pub(crate) externs: Vec<ExternEntry<'d>>,
     pub(crate) maps: MapTable<'o, 'd>,
@@ -53,17 +55,18 @@ pub(crate) struct ProgramLinker<'o, 'd> {
 
 /// A program with its subprograms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LinkedProgram {
+#[non_exhaustive]
+pub struct LinkedProgram {
     /// The instructions.
-    pub(crate) insns: Vec<Insn>,
+    pub insns: Vec<Insn>,
     /// The unresolved references, by instruction.
-    pub(crate) refs: Vec<(u32, RefTarget)>,
+    pub refs: Vec<(u32, RefTarget)>,
     /// The `func_info` records: instruction, type.
-    pub(crate) func_info: Vec<[u32; 2]>,
+    pub func_info: Vec<[u32; 2]>,
     /// The `line_info` records: instruction, file, text, position.
-    pub(crate) line_info: Vec<[u32; 4]>,
+    pub line_info: Vec<[u32; 4]>,
     /// The functions that the instructions are copied from, in order.
-    pub(crate) functions: Vec<FunctionCopy>,
+    pub functions: Vec<FunctionCopy>,
 }
 
 /// A function's copy in a linked program.
@@ -78,7 +81,7 @@ pub struct FunctionCopy {
 
 impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`.
-    pub(crate) fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
+    pub fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
         if let Some(p) = object.programs().iter().find(|p| !p.is_subprogram && p.linkage == Linkage::Static) {
             return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name()) });
         }
@@ -97,7 +100,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     ///
     /// `code` holds the bytes of each code section after CO-RE relocation. `supports_callbacks` tells whether the kernel has
     /// exception callbacks.
-    pub(crate) fn link(
+    pub fn link(
         &self,
         code: &[impl AsRef<[u8]>],
         program: ProgramIndex,
@@ -117,6 +120,21 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         }
         state.copy_records()?;
         Ok(state.out)
+    }
+
+    /// Returns the externs, configuration values first.
+    pub fn externs(&self) -> &[ExternEntry<'d>] {
+        &self.externs
+    }
+
+    /// Returns the maps in libbpf's order.
+    pub fn maps(&self) -> &[MapEntry<'o, 'd>] {
+        &self.maps.entries
+    }
+
+    /// Returns the map of configuration values, if the object has one.
+    pub fn kconfig_map(&self) -> Option<MapIndex> {
+        self.maps.kconfig
     }
 
     fn function(&self, function: ProgramIndex) -> Result<&'o Program<'d>, InternalError> {

@@ -14,18 +14,34 @@ use std::collections::{HashMap, HashSet};
 
 /// The target of an instruction's reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RefTarget {
+#[non_exhaustive]
+pub enum RefTarget {
     /// A map.
     Map(MapIndex),
     /// A position in a map's value: the symbol's offset, to which the instruction's immediate is added.
-    Data { map: MapIndex, offset: u64 },
+    Data {
+        /// The map.
+        map: MapIndex,
+        /// The offset in bytes.
+        offset: u64,
+    },
     /// An extern.
     Extern(ExternIndex),
     /// A function that is called or whose address is loaded: the symbol's section, and its offset in bytes, to which the
     /// instruction's immediate is added.
-    Function { section: SectionIndex, offset: u64 },
+    Function {
+        /// The section.
+        section: SectionIndex,
+        /// The offset in bytes.
+        offset: u64,
+    },
     /// A jump table in `.jumptables`.
-    JumpTable { offset: u64, size: u64 },
+    JumpTable {
+        /// The offset in the section, in bytes.
+        offset: u64,
+        /// The size in bytes.
+        size: u64,
+    },
 }
 
 /// The references of all code sections.

@@ -17,10 +17,11 @@ pub enum Command {
 }
 
 /// The commands for an object with many elements other than types and CO-RE relocations. `patch` stands for all commands that
-/// only relocate, because it does the most work.
-pub(super) const OBJECT: &[Command] = &[Command::Patch, Command::Inspect, Command::DryRun, Command::Link];
+/// only relocate, because it does the most work. `check` also links and analyzes the programs.
+pub(super) const OBJECT: &[Command] =
+    &[Command::Check, Command::Patch, Command::Inspect, Command::DryRun, Command::Link];
 /// The same without linking: the linker refuses the object, as libbpf's does, or stops at too many equal types.
-pub(super) const UNLINKED: &[Command] = &[Command::Patch, Command::Inspect, Command::DryRun];
+pub(super) const UNLINKED: &[Command] = &[Command::Check, Command::Patch, Command::Inspect, Command::DryRun];
 /// The commands that relocate.
 pub(super) const RELOCATING: &[Command] =
     &[Command::Check, Command::Plan, Command::Explain, Command::Patch, Command::DryRun];
@@ -45,6 +46,11 @@ impl Command {
     /// Returns whether the exit status may be 1: a generated input can have relocations that do not resolve.
     pub const fn may_be_unresolved(self) -> bool {
         matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun)
+    }
+
+    /// Returns whether the exit status may be 2 without an error message: a generated kernel can leave a question open.
+    pub const fn may_be_unknown(self) -> bool {
+        matches!(self, Self::Check)
     }
 
     /// Returns whether the JSON output has other parts than the text, so that its work grows in another way.

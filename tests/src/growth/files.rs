@@ -5,7 +5,7 @@ use super::{
     dimension::Dimension,
     input::Files,
     object::{ENDIAN, ObjectBuilder, insn, returns},
-    records::{TASK_OFFSET, small_kernel, task},
+    records::{TASK_OFFSET, add_bpf_types, small_kernel, task},
 };
 use core_relo::btf::Builder;
 
@@ -42,6 +42,7 @@ fn kernels(n: usize) -> Files {
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("task", 16, &[("state", int, 0), ("pid", int, 64)]);
         b.structure(&format!("only{at}"), 4, &[("member", int, 0)]);
+        add_bpf_types(&mut b, int);
         b.finish()
     };
     Files { objects: vec![object(0)], kernels: (0..n).map(kernel).collect() }

@@ -60,7 +60,18 @@ fn kernel() -> Builder {
     let mut b = Builder::new(ENDIAN);
     let int = b.int("int", 4, Builder::SIGNED);
     b.structure("task", 16, &[("state", int, 0), ("flags", int, 32), ("pid", int, 64)]);
+    add_bpf_types(&mut b, int);
     b
+}
+
+/// Adds the types that tell which program types and map types a kernel has, so that `check` decides.
+pub(super) fn add_bpf_types(b: &mut Builder, int: TypeId) {
+    let contexts = [("BPF_PROG_TYPE_SOCKET_FILTER_prog", int, 0), ("BPF_PROG_TYPE_KPROBE_prog", int, 32)];
+    b.structure("bpf_ctx_convert", 8, &contexts);
+    let programs = [("BPF_PROG_TYPE_SOCKET_FILTER", 1), ("BPF_PROG_TYPE_KPROBE", 2)];
+    b.enumeration("bpf_prog_type", 4, false, &programs);
+    let maps = [("BPF_MAP_TYPE_ARRAY", 2), ("BPF_MAP_TYPE_ARRAY_OF_MAPS", 12)];
+    b.enumeration("bpf_map_type", 4, false, &maps);
 }
 
 /// The root types of the records.

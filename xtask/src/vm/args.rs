@@ -16,6 +16,12 @@ pub struct Request {
     pub cpus: u32,
     /// The directory of objects for the guest, or `None` for the committed ones.
     pub progs: Option<PathBuf>,
+    /// Compare verdicts with real loads instead of running the tests.
+    pub verdicts: bool,
+    /// A directory of further objects for `verdicts`.
+    pub objects: Option<PathBuf>,
+    /// Use the stored loads of the last run with `verdicts`.
+    pub reuse: bool,
     /// Arguments for the test binary.
     pub test_args: Vec<String>,
 }
@@ -40,13 +46,18 @@ through the system's package manager, and fetches kernels from Debian's mirror i
   --list             list the kernels, and which of them are fetched already
   --timeout SECONDS  time limit for each kernel (default: 300)
   --cpus N           processors of the machine (default: 1)
-  --progs DIR     the objects for the tests (default: bpf-progs/prebuilt/el)
+  --progs DIR        the objects for the tests (default: bpf-progs/prebuilt/el)
+  --verdicts         load every program of the committed objects on each kernel (default: all four) and on the running one, and
+                     compare with the verdicts of `core-relo check`: prints the confusion matrix, and fails on a wrong `loads`
+  --objects DIR      further objects for --verdicts: DIR/**/*.bpf.o
+  --reuse            with --verdicts: compare with the loads of the last run of each kernel, which boots none of them
   --no-install       do not install QEMU or busybox
   TEST-ARGS          arguments of the test binary: a filter, --list, --exact, --nocapture
 
 examples:
   cargo xtask vm                                      the live tests on the oldest and the newest kernel
   cargo xtask vm --kernel 6.1 -- cgroup               the tests with `cgroup` in their name, on 6.1
+  cargo xtask vm --verdicts --objects objects/        verdicts and real loads, with objects of your own as well
   cargo xtask vm --kernel all -- --list               the tests, as the test binary lists them on each kernel
   cargo xtask vm --kernel /boot/vmlinuz-$(uname -r)   this machine's kernel, with its modules from /lib/modules
 
@@ -67,6 +78,9 @@ impl Request {
             limit: Duration::from_secs(LIMIT),
             cpus: 1,
             progs: None,
+            verdicts: false,
+            objects: None,
+            reuse: false,
             test_args: Vec::new(),
         }
     }
@@ -91,6 +105,9 @@ impl Request {
                 "--timeout" => request.limit = Duration::from_secs(number(flag, &value("seconds")?)?.into()),
                 "--cpus" => request.cpus = number(flag, &value("a number")?)?,
                 "--progs" => request.progs = Some(PathBuf::from(value("a directory")?)),
+                "--verdicts" => request.verdicts = true,
+                "--reuse" => request.reuse = true,
+                "--objects" => request.objects = Some(PathBuf::from(value("a directory")?)),
                 "--list" => request.list = true,
                 "--no-install" => request.may_install = false,
                 _ => {
@@ -102,6 +119,11 @@ impl Request {
         }
         if !kernels.is_empty() {
             request.kernels = kernels;
+        } else if request.verdicts {
+            request.kernels = choices("all");
+        }
+        if (request.objects.is_some() || request.reuse) && !request.verdicts {
+            return Err(Failure::Usage("--objects and --reuse need --verdicts".to_owned()));
         }
         Ok(request)
     }
@@ -141,8 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn verdicts_are_compared_on_all_kernels() {
+        let request = parsed("--verdicts --objects dir").unwrap();
+        assert!(request.verdicts);
+        assert_eq!(request.kernels.len(), SERIES.len());
+        assert_eq!(parsed("--verdicts --kernel 6.1").unwrap().kernels.len(), 1);
+    }
+
+    #[test]
     fn invalid_arguments_are_refused() {
-        for line in ["--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="] {
+        for line in
+            ["--objects dir", "--reuse", "--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="]
+        {
             assert!(matches!(parsed(line), Err(Failure::Usage(_))), "{line}");
         }
     }

@@ -4,7 +4,6 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use super::guest;
 use crate::system::{Failure, Outcome, cargo};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -34,7 +33,7 @@ pub fn live_test() -> Outcome<PathBuf> {
         ))
     })?;
     let data = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if !guest::is_static(&data) {
+    if !core_relo_vm::executable::is_static(&data) {
         return Err(Failure::CannotRun(format!("{}: not a static program", path.display())));
     }
     Ok(path)

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::initramfs::Initramfs;
+use core_relo_vm::{Initramfs, executable::is_static};
+
 use crate::kernels::boot::Bootable;
 use crate::system::{Failure, Outcome, find};
 
@@ -36,7 +37,7 @@ pub fn pack(kernel: &Bootable, test: &Path, progs: &Path, args: &[String]) -> Ou
     if files.copy(progs, OBJECTS)? == 0 {
         return Err(Failure::CannotRun(format!("no objects in {}", progs.display())));
     }
-    files.file("init", script(&modules, args).as_bytes());
+    files.add_file("init", script(&modules, args).as_bytes());
     Ok(files.finish())
 }
 
@@ -50,21 +51,6 @@ pub fn busybox() -> Option<std::path::PathBuf> {
 
 pub fn no_busybox() -> Failure {
     Failure::CannotRun("no static busybox (Debian, Ubuntu: apt-get install busybox-static)".to_owned())
-}
-
-/// Returns whether a file is ELF64 without an interpreter.
-pub fn is_static(data: &[u8]) -> bool {
-    const INTERPRETER: u64 = 3;
-    let number = |at: usize, bytes: usize| {
-        let field = data.get(at..at.checked_add(bytes)?)?;
-        Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-    };
-    let kinds = || {
-        let (table, entry, count) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
-        let at = |index| usize::try_from(table + index * entry).ok();
-        (0..count).map(|index| number(at(index)?, 4)).collect::<Option<Vec<_>>>()
-    };
-    data.starts_with(b"\x7fELF\x02") && kinds().is_some_and(|kinds| !kinds.contains(&INTERPRETER))
 }
 
 /// Returns the script that the kernel runs first (`init`). The first serial port has the kernel's console, the second the tests' output,
@@ -123,17 +109,5 @@ mod tests {
         let text = script(&["00-a.ko".to_owned()], &["it's".to_owned(), "a b".to_owned()]);
         assert!(text.contains("/t/live 'it'\\''s' 'a b'\n"));
         assert!(text.contains("insmod /ko/'00-a.ko' "));
-    }
-
-    #[test]
-    fn dynamic_programs_and_scripts_are_not_static() {
-        let mut elf = vec![0_u8; 0x40 + 56];
-        elf[..5].copy_from_slice(b"\x7fELF\x02");
-        (elf[0x20], elf[0x36], elf[0x38]) = (0x40, 56, 1);
-        elf[0x40] = 1;
-        assert!(is_static(&elf));
-        elf[0x40] = 3;
-        assert!(!is_static(&elf));
-        assert!(!is_static(b"#!/bin/sh\n"));
     }
 }

@@ -3,18 +3,19 @@
 mod args;
 mod build;
 mod guest;
-mod initramfs;
-mod qemu;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use core_relo_vm::{Arch, KernelImage, Machine, RunOutput, accelerator, find_qemu};
 
 use crate::cases;
 use crate::counts::Counts;
 use crate::install;
 use crate::kernels::boot::{self, Bootable, SERIES};
 use crate::system::{Failure, Outcome, root};
+use crate::verdicts;
 
 pub use args::HELP;
 use args::{Choice, Request};
@@ -28,6 +29,10 @@ pub struct Report {
     pub problems: Vec<Failure>,
 }
 
+/// The architecture of the kernels.
+const ARCH: Arch = Arch::X86_64;
+/// The memory of the machine in MiB.
+const MEMORY_MIB: u64 = 1024;
 /// The number of console lines to show after a kernel crash.
 const CONSOLE_LINES: usize = 40;
 
@@ -38,9 +43,12 @@ pub fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     prerequisites(request.may_install)?;
-    let mut report = Report::default();
     let (kernels, missing) = kernels(&request);
-    report.problems = missing;
+    if request.verdicts {
+        missing.iter().for_each(|error| println!("SKIP {error}"));
+        return verdicts::compare(&kernels, request.objects.as_deref(), request.reuse, request.limit);
+    }
+    let mut report = Report { problems: missing, ..Report::default() };
     on_all(&kernels, &request, &mut report);
     println!();
     for skip in &report.skips {
@@ -95,19 +103,14 @@ fn cannot_run(error: &Failure) -> bool {
 
 /// Finds QEMU and busybox, or installs them if `may_install` is set.
 fn prerequisites(may_install: bool) -> Outcome {
-    let complete = || qemu::is_qemu_installed() && guest::busybox().is_some();
+    let complete = || find_qemu(ARCH).is_ok() && guest::busybox().is_some();
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(Failure::CannotRun("the live tests in QEMU need an x86-64 Linux host".to_owned()));
     }
     if !complete() && may_install {
         install::emulator();
     }
-    if !qemu::is_qemu_installed() {
-        return Err(Failure::CannotRun(format!(
-            "no {} (Debian, Ubuntu: apt-get install qemu-system-x86 busybox-static)",
-            qemu::QEMU
-        )));
-    }
+    find_qemu(ARCH)?;
     guest::busybox().map(drop).ok_or_else(guest::no_busybox)
 }
 
@@ -158,13 +161,15 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let archive = guest::pack(kernel, test, &progs, &request.test_args)?;
     let initramfs = dir.join("initramfs");
     std::fs::write(&initramfs, archive).map_err(|error| format!("{}: {error}", initramfs.display()))?;
-    println!("{name}: Linux {} by {}", kernel.release, qemu::accelerator());
-    let machine = qemu::Machine {
-        kernel: &kernel.vmlinux,
+    println!("{name}: Linux {} by {}", kernel.release, accelerator(ARCH));
+    let image = KernelImage::open(&kernel.vmlinux)?;
+    let machine = Machine {
+        kernel: &image,
         initramfs: &initramfs,
         dir: &dir,
-        limit: request.limit,
+        time_limit: request.limit,
         cpus: request.cpus,
+        memory_mib: MEMORY_MIB,
     };
     let (mut last, mut passed) = (String::new(), 0);
     let mut counts = Counts::default();
@@ -180,14 +185,14 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
         }
     };
     let mut ended = machine.run(&mut line)?;
-    if !ended.started() && !ended.timed_out {
+    if !is_started(&ended) && !ended.timed_out {
         // Emulation rarely fails like this, before the tests start.
         show_console(&ended);
         eprintln!("{name}: did not boot; once more");
         ended = machine.run(&mut line)?;
     }
     let _ = std::fs::remove_file(&initramfs);
-    let started = ended.started();
+    let started = is_started(&ended);
     if counts.is_empty() && started && !last.is_empty() {
         // The kernel crashed in a test, so the tests did not print their counts.
         counts = Counts { passed, failed: 1, ignored: 0 };
@@ -207,13 +212,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
 }
 
 /// Checks how a run ended: the tests' exit status, the time limit, or a crash of the kernel.
-fn check_end(
-    kernel: &Bootable,
-    request: &Request,
-    ended: &qemu::RunOutput,
-    last: &str,
-    console: &Path,
-) -> Outcome {
+fn check_end(kernel: &Bootable, request: &Request, ended: &RunOutput, last: &str, console: &Path) -> Outcome {
     let name = &kernel.name;
     let exit =
         ended.notes.lines().find_map(|line| line.trim().strip_prefix(guest::EXITED)?.parse::<i32>().ok());
@@ -233,7 +232,7 @@ fn check_end(
     Err(format!("{name}: {what}").into())
 }
 
-fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::RunOutput, console: &Path) -> Failure {
+fn no_boot(kernel: &Bootable, request: &Request, ended: &RunOutput, console: &Path) -> Failure {
     show_console(ended);
     let after = match ended.timed_out {
         true => format!(" within {} s (--timeout)", request.limit.as_secs()),
@@ -242,13 +241,14 @@ fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::RunOutput, consol
     Failure::CannotRun(format!("{}: did not boot{after}; its console: {}", kernel.name, console.display()))
 }
 
+/// Returns whether the guest started the tests.
+fn is_started(ended: &RunOutput) -> bool {
+    ended.notes.lines().any(|line| line.trim() == guest::STARTED)
+}
+
 /// Prints the kernel's console from the first sign of a crash, or its end.
-fn show_console(ended: &qemu::RunOutput) {
-    const CRASH_MARKS: [&str; 5] = ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
-    let lines: Vec<_> = ended.console.lines().chain(ended.errors.lines()).collect();
-    let wrong = lines.iter().position(|line| CRASH_MARKS.iter().any(|mark| line.contains(mark)));
-    let from = wrong.unwrap_or(lines.len().saturating_sub(CONSOLE_LINES));
-    for line in lines.iter().skip(from).take(CONSOLE_LINES) {
+fn show_console(ended: &RunOutput) {
+    for line in ended.console_end(CONSOLE_LINES).lines() {
         eprintln!("  {line}");
     }
 }

@@ -1,9 +1,9 @@
 //! The check of all objects on one kernel.
 
 use super::{
-    kernel_output::{KernelOutput, OutputFormats},
-    objects::{CheckedObject, ObjectsByOrder},
-    report::{KernelReport, ObjectReport, Reasons},
+    kernel_output::{KernelOutput, OutputOptions},
+    objects::{CheckedObject, CheckedObjects, ObjectsByOrder},
+    report::{KernelReport, ObjectReport, reason_lines},
     report_cache::ReportCache,
 };
 use crate::{
@@ -14,23 +14,31 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
+use core_relo_verdict::{
+    judge::{KernelAnswers, ObjectVerdict, judge},
+    kernel::{KernelFacts, KernelInputs},
+};
 use std::{io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     objects: ObjectsByOrder<'c>,
+    checked: &'c CheckedObjects<'c>,
+    inputs: KernelInputs,
     threads: &'c Threads,
-    formats: OutputFormats,
+    options: OutputOptions,
     cache: ReportCache<KernelReport>,
 }
 
 impl<'c> Checker<'c> {
     pub(super) fn new(
-        objects: &'c [CheckedObject<'c>],
+        checked: &'c CheckedObjects<'c>,
+        inputs: KernelInputs,
         threads: &'c Threads,
-        formats: OutputFormats,
+        options: OutputOptions,
     ) -> Self {
-        Self { objects: ObjectsByOrder::new(objects), threads, formats, cache: ReportCache::new() }
+        let objects = ObjectsByOrder::new(&checked.objects);
+        Self { objects, checked, inputs, threads, options, cache: ReportCache::new() }
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel.
@@ -42,9 +50,9 @@ impl<'c> Checker<'c> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 let objects = self.objects.all.iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, self.formats)
+                KernelOutput::new((&name, id), &report, objects, self.options)
             }
-            Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.formats),
+            Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
     }
 
@@ -75,20 +83,38 @@ impl<'c> Checker<'c> {
         let same_order = objects.iter().zip(&byte_order_checks).filter(|(_, check)| check.is_ok());
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, kernel);
-        let with_modules = kernel.with_needed_modules(plans.iter());
+        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
+        let with_modules = self.add_modules(kernel, &plans, &inputs);
         let plans = match &with_modules {
             Some(kernel) => self.plan(&same_order, kernel),
             None => plans,
         };
+        let target = &with_modules.as_ref().unwrap_or(kernel).target;
+        let facts = KernelFacts::new(target, &self.checked.names, &inputs);
+        let answers = KernelAnswers::new(&self.checked.needs, facts);
         let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
-        let plan_reports =
-            self.threads.map(&objects_with_plans, |(object, plan)| self.object_report(object, plan));
+        let plan_reports = self
+            .threads
+            .map(&objects_with_plans, |(object, plan)| self.object_report(object, plan, &answers));
         let mut plan_reports = plan_reports.into_iter();
         let reports = byte_order_checks.into_iter().filter_map(|check| match check {
             Ok(()) => plan_reports.next(),
             Err(bad) => Some(ObjectReport::Mismatch(bad)),
         });
         KernelReport(reports.collect())
+    }
+
+    /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
+    fn add_modules(&self, kernel: &Kernel, plans: &[Plan<'_>], inputs: &KernelInputs) -> Option<Kernel> {
+        if !kernel.can_add_modules() {
+            return None;
+        }
+        let facts = KernelFacts::new(&kernel.target, &self.checked.names, inputs);
+        let names: Vec<_> = facts.names_for_modules().collect();
+        if names.is_empty() {
+            return kernel.with_needed_modules(plans.iter());
+        }
+        kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
     }
 
     /// Plans objects that have the byte order of the kernel.
@@ -99,21 +125,22 @@ impl<'c> Checker<'c> {
         })
     }
 
-    fn object_report(&self, object: &CheckedObject<'_>, plan: &Plan<'_>) -> ObjectReport {
+    fn object_report(
+        &self,
+        object: &CheckedObject<'_>,
+        plan: &Plan<'_>,
+        answers: &KernelAnswers<'_, '_>,
+    ) -> ObjectReport {
+        let verdict = match &object.needs {
+            Ok(needs) => judge(needs, plan, answers),
+            Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
+        };
         let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
-        let (mut relocations, mut reasons) = (Vec::new(), Reasons::default());
-        for unresolved in unresolved {
-            if self.formats.text {
-                reasons.add(&unresolved);
-            }
-            // Text output prints only the first reasons, so it needs no memory for the others.
-            if self.formats.json {
-                relocations.push(unresolved);
-            }
-        }
-        let reasons = reasons.into_lines().into();
-        ObjectReport::Planned { summary: plan.summary(), unresolved: relocations, reasons }
+        // Text output prints only the reasons of the verdict.
+        let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
+        let reasons = if self.options.text { reason_lines(&verdict) } else { Vec::new() };
+        ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }
 
@@ -182,8 +209,15 @@ mod tests {
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
-        let result = with_checked_objects(&mut console, &files, &threads, |_, objects| {
-            let checker = || Checker::new(objects, &threads, OutputFormats { json: true, text: false });
+        let result = with_checked_objects(&mut console, &files, &[], &threads, |_, objects| {
+            let checker = || {
+                Checker::new(
+                    objects,
+                    KernelInputs::default(),
+                    &threads,
+                    OutputOptions { json: true, text: false, report: false, strict: false },
+                )
+            };
             let lines = |checker: &Checker<'_>| {
                 let mut lines = None;
                 visit_image(&mut |image| {

@@ -6,6 +6,7 @@ mod objects;
 mod ordered;
 mod report;
 mod report_cache;
+mod reports;
 pub(crate) mod results_file;
 pub(crate) mod results_header;
 mod results_reader;
@@ -20,18 +21,21 @@ use crate::{
             selection::{BadSource, Selection},
             source::KernelSource,
         },
+        kernel_text,
         object::ObjectFile,
         stream::Descriptor,
     },
     process::threads::Threads,
 };
 use checker::Checker;
+use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
-use kernel_output::{KernelOutput, OutputFormats};
-use objects::{CheckedObject, read_objects, with_checked_objects};
+use kernel_output::{KernelOutput, OutputOptions};
+use objects::{CheckedObjects, read_objects, with_checked_objects};
+use reports::Reports;
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
-use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
+use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf, sync::Arc};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -44,14 +48,20 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         let bad = BadInput::for_path(path, "is standard input or a pipe, expected a file with --resume");
         return console.report_error(&bad.help("write its content to a file first"));
     }
+    let settings = match CheckSettings::new(args) {
+        Ok(settings) => settings,
+        Err(bad) => return console.report_error(&bad),
+    };
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
     let files = read_objects(console, &args.objects, &threads.objects)?;
-    with_checked_objects(console, &files, &threads.objects, |console, objects| {
+    with_checked_objects(console, &files, &args.max_entries, &threads.objects, |console, objects| {
         let open_results = |path: &PathBuf| {
             ResultsFile::open(
                 path,
-                &ResultsHeader::new(objects.iter().map(|object| (&*object.file.name, object.file.bytes()))),
+                &ResultsHeader::new(
+                    objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
+                ),
             )
         };
         let resumed = match args.resume.as_ref().map(open_results).transpose() {
@@ -67,7 +77,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         // The directories are listed after the results file was created, which may be in one of them.
         let results_file = resumed.as_ref().map(|(results, _)| results.inode());
         let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
-        check_kernels(console, objects, &selection, &threads, resumed)
+        check_kernels(console, objects, &selection, &threads, &settings, resumed)
     })
 }
 
@@ -78,9 +88,31 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_checked_objects(console, files, &threads.objects, |console, objects| {
-        check_kernels(console, objects, selection, &threads, None)
+    with_checked_objects(console, files, &[], &threads.objects, |console, objects| {
+        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), None)
     })
+}
+
+/// What the user says about the kernels, and about the output.
+#[derive(Debug, Default)]
+struct CheckSettings {
+    inputs: KernelInputs,
+    reports: Reports,
+    strict: bool,
+}
+
+impl CheckSettings {
+    fn new(args: &CheckArgs) -> Result<Self, BadInput> {
+        let read = |path: &PathBuf| kernel_text::read(path).map(Arc::from);
+        let inputs = KernelInputs {
+            version: args.kernel_version,
+            kconfig: args.kconfig.as_ref().map(read).transpose()?,
+            kallsyms: args.kallsyms.as_ref().map(read).transpose()?,
+            ..KernelInputs::default()
+        };
+        let reports = Reports::new(args.format.report(), &args.report)?;
+        Ok(Self { inputs, reports, strict: args.strict })
+    }
 }
 
 /// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
@@ -91,9 +123,10 @@ struct CheckThreads {
 
 fn check_kernels(
     console: &mut Console<'_>,
-    objects: &[CheckedObject<'_>],
+    objects: &CheckedObjects<'_>,
     selection: &Selection,
     threads: &CheckThreads,
+    settings: &CheckSettings,
     resumed: Option<(ResultsFile, PreviousResults)>,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
@@ -102,9 +135,11 @@ fn check_kernels(
         None => (None, PreviousResults::default()),
     };
     console.raise_exit(previous.exit);
-    let formats = OutputFormats {
+    let options = OutputOptions {
         json: results.is_some() || console.format == Format::Json,
-        text: console.format == Format::Text,
+        text: console.format == Format::Text && settings.reports.prints_lines(),
+        report: settings.reports.needs_reasons(),
+        strict: settings.strict,
     };
     let is_done = |source: &KernelSource| match source {
         KernelSource::Archive(path) => previous.has_archive(path),
@@ -115,13 +150,13 @@ fn check_kernels(
     let mut writer = CheckWriter::new(console, results);
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
-            let output = KernelOutput::bad_kernel(bad, id.as_ref(), formats)?;
+            let output = KernelOutput::bad_kernel(bad, id.as_ref(), options)?;
             writer.write(CheckOutput::Kernel(id.clone(), output))?;
         }
     }
     let no_threads = Threads::none();
     let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
-    let checker = Checker::new(objects, object_threads, formats);
+    let checker = Checker::new(objects, settings.inputs.clone(), object_threads, options);
     let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<CheckOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
         let note = selection.visit_images(source, &is_wanted, &mut |id, image| {
@@ -153,7 +188,7 @@ fn check_kernels(
         progress.suspend(|| writer.write(output).and_then(|()| writer.flush_console()))
     })?;
     progress.finish_and_clear();
-    writer.flush_table()
+    writer.finish(&settings.reports)
 }
 
 fn progress_bar(kernel_count: usize) -> ProgressBar {

@@ -2,7 +2,7 @@
 
 use super::kernel_output::bad_object_line;
 use crate::{
-    args::format::Format,
+    args::{format::Format, load::Assignment},
     console::Console,
     error::BadInput,
     input::{
@@ -13,12 +13,24 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Endian, Relocs, plan::Objects};
-use core_relo_loader::object::Object;
+use core_relo_loader::{link::LinkError, object::Object};
+use core_relo_verdict::{
+    kernel::NameQuery,
+    requirements::{MapInput, NeedTable, ObjectNeeds},
+};
 use std::{
     io,
     path::PathBuf,
     sync::{Arc, OnceLock},
 };
+
+/// The objects to check, with the table of what they need.
+pub(super) struct CheckedObjects<'o> {
+    pub(super) objects: Vec<CheckedObject<'o>>,
+    pub(super) needs: NeedTable,
+    /// The names that the needs look up in each kernel.
+    pub(super) names: NameQuery,
+}
 
 /// An object to check.
 pub(super) struct CheckedObject<'o> {
@@ -27,6 +39,8 @@ pub(super) struct CheckedObject<'o> {
     pub(super) relocs: Relocs<'o>,
     /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
     pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
+    /// What the object needs of a kernel, or the reason why libbpf would not open the object.
+    pub(super) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
 }
 
 /// Reads the object files, and those in directories. Bad input is reported.
@@ -54,8 +68,9 @@ pub(super) fn read_objects(
 pub(super) fn with_checked_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
+    max_entries: &[Assignment],
     threads: &Threads,
-    use_objects: impl FnOnce(&mut Console<'_>, &[CheckedObject<'_>]) -> io::Result<()>,
+    use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
@@ -64,18 +79,23 @@ pub(super) fn with_checked_objects(
             Err(bad) => report_bad_object(console, &bad)?,
         }
     }
-    let mut objects = Vec::new();
+    let (mut objects, mut table) = (Vec::new(), NeedTable::default());
     let relocs = threads.map(&parsed, |(file, object)| file.relocs(object));
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
             Ok(relocs) => {
                 let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-                objects.push(CheckedObject { file, object, relocs, records });
+                let mut needs = ObjectNeeds::collect(object, &relocs, &mut table);
+                if let Ok(needs) = &mut needs {
+                    max_entries.iter().for_each(|map| needs.set_input(&map.name, MapInput::MaxEntries));
+                }
+                objects.push(CheckedObject { file, object, relocs, records, needs });
             }
             Err(bad) => report_bad_object(console, &bad)?,
         }
     }
-    use_objects(console, &objects)
+    let names = table.names();
+    use_objects(console, &CheckedObjects { objects, needs: table, names })
 }
 
 fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {

@@ -6,11 +6,8 @@ use crate::{
     text::{line::Line, style::DIM},
 };
 use core_relo::plan::Summary;
-use std::{
-    collections::{HashSet, hash_map::RandomState},
-    hash::BuildHasher as _,
-    sync::Arc,
-};
+use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason};
+use std::{collections::HashSet, sync::Arc};
 
 /// The maximum number of reasons in a text report. `explain` prints all of them.
 const REASONS: usize = 3;
@@ -26,6 +23,8 @@ pub(super) enum ObjectReport {
         summary: Summary,
         /// The unresolved relocations, for JSON.
         unresolved: Vec<Unresolved>,
+        /// The verdict on each program.
+        verdict: ObjectVerdict,
         /// The lines below the object's row, for text.
         reasons: Arc<[Line]>,
     },
@@ -43,10 +42,11 @@ impl KernelReport {
 impl ObjectReport {
     fn memory_bytes(&self) -> usize {
         let content = match self {
-            Self::Planned { unresolved, reasons, .. } => {
+            Self::Planned { unresolved, reasons, verdict, .. } => {
                 let relocation_bytes = |u: &Unresolved| size_of::<Unresolved>() + u.reason.len();
                 let relocations: usize = unresolved.iter().map(relocation_bytes).sum();
-                relocations + reasons.iter().map(Line::memory_bytes).sum::<usize>()
+                let programs: usize = verdict.programs.iter().map(program_bytes).sum();
+                relocations + programs + reasons.iter().map(Line::memory_bytes).sum::<usize>()
             }
             Self::Mismatch(bad) => bad.what.len() + bad.file.len(),
         };
@@ -54,31 +54,37 @@ impl ObjectReport {
     }
 }
 
-/// The distinct reasons of a text report. The first few are stored as lines with their source positions, the others are counted.
-#[derive(Default)]
-pub(super) struct Reasons {
-    lines: Vec<Line>,
-    hashes: HashSet<u64>,
-    hasher: RandomState,
+/// Returns about how many bytes the verdict on a program takes in memory.
+fn program_bytes(program: &ProgramVerdict) -> usize {
+    let reason_bytes = |reason: &Reason| {
+        let source = reason.source.as_ref().map_or(0, |source| source.file.len() + source.text.len());
+        let evidence = reason.evidence.as_ref().map_or(0, |evidence| evidence.text.len());
+        let fix = reason.fix.as_ref().map_or(0, String::len);
+        size_of::<Reason>() + reason.text.len() + source + evidence + fix
+    };
+    size_of::<ProgramVerdict>() + program.name.len() + program.reasons.iter().map(reason_bytes).sum::<usize>()
 }
 
-impl Reasons {
-    pub(super) fn add(&mut self, unresolved: &Unresolved) {
-        let record = &unresolved.record;
-        let position = record.position();
-        let hash = self.hasher.hash_one((&position, &record.access, &unresolved.reason));
-        if self.hashes.insert(hash) && self.lines.len() < REASONS {
-            let (program, access) = (record.program_or_section(), &record.access);
-            let rest = format!(" {program}: {access}: {}", unresolved.reason);
-            self.lines.push(Line::new().styled(DIM, position).text(rest));
+/// Returns the first few different reasons of a verdict as lines, with their source positions. The others are only counted.
+pub(super) fn reason_lines(verdict: &ObjectVerdict) -> Vec<Line> {
+    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
+    // Programs of the default load come first.
+    let (default, optional): (Vec<_>, Vec<_>) = verdict.programs.iter().partition(|program| program.autoload);
+    for program in default.into_iter().chain(optional) {
+        for reason in &program.reasons {
+            let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
+            if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= REASONS {
+                continue;
+            }
+            let fix = reason.fix.as_ref().map_or_else(String::new, |fix| format!("; fix: {fix}"));
+            let optional = if program.autoload { "" } else { " (not in the default load)" };
+            let rest = format!("{}{optional}: {}{fix}", program.name, reason.text);
+            lines.push(Line::new().styled(DIM, position.unwrap_or_default()).text(rest));
         }
     }
-
-    pub(super) fn into_lines(mut self) -> Vec<Line> {
-        if let Some(more) = self.hashes.len().checked_sub(REASONS).filter(|more| *more > 0) {
-            let more = format_args!("… and {more} more, see `core-relo explain`");
-            self.lines.push(Line::new().styled(DIM, more));
-        }
-        self.lines
+    if let Some(more) = distinct.len().checked_sub(REASONS).filter(|more| *more > 0) {
+        let more = format_args!("… and {more} more, see --format json");
+        lines.push(Line::new().styled(DIM, more));
     }
+    lines
 }

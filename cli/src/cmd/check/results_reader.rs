@@ -83,6 +83,8 @@ struct ResultsLine<'l> {
     _error: Option<IgnoredAny>,
     #[serde(borrow)]
     target_id: Option<Cow<'l, str>>,
+    #[serde(rename = "programs")]
+    _programs: Vec<IgnoredAny>,
 }
 
 /// The first keys of a line.
@@ -107,18 +109,19 @@ impl LineStart<'_> {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    Ok,
-    Poisoned,
-    Failed,
+    Loads,
+    Unknown,
+    NeedsInput,
+    Refused,
     BadInput,
 }
 
 impl From<Verdict> for ExitStatus {
     fn from(verdict: Verdict) -> Self {
         match verdict {
-            Verdict::Ok => Self::Success,
-            Verdict::Poisoned | Verdict::Failed => Self::Incompatible,
-            Verdict::BadInput => Self::Error,
+            Verdict::Loads => Self::Success,
+            Verdict::NeedsInput | Verdict::Refused => Self::Incompatible,
+            Verdict::Unknown | Verdict::BadInput => Self::Error,
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use super::{
     kernel_output::{KernelOutput, Row},
+    reports::Reports,
     results_file::ResultsFile,
 };
 use crate::{
     args::format::Format,
     console::Console,
+    describe,
     input::kernel::id::KernelId,
+    report::{FleetReport, summary_lines},
     text::{
         line::Line,
         style,
@@ -34,11 +37,19 @@ pub(super) struct CheckWriter<'p, 'w> {
     table: AlignedTable,
     /// The lines below each row of the table.
     reasons: Vec<Arc<[Line]>>,
+    /// The results so far, for the summary and for reports.
+    fleet: FleetReport,
 }
 
 impl<'p, 'w> CheckWriter<'p, 'w> {
     pub(super) fn new(console: &'p mut Console<'w>, results: Option<ResultsFile>) -> Self {
-        Self { console, results, table: AlignedTable::new(), reasons: Vec::new() }
+        Self {
+            console,
+            results,
+            table: AlignedTable::new(),
+            reasons: Vec::new(),
+            fleet: FleetReport::default(),
+        }
     }
 
     pub(super) fn write(&mut self, output: CheckOutput) -> io::Result<()> {
@@ -58,8 +69,14 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         if self.console.format == Format::Json {
             self.console.out.json_lines(&output.lines)?;
         }
+        self.fleet.rows.extend(output.fleet.rows);
+        self.fleet.unread.extend(output.fleet.unread);
         for Row { verdict, cells, reasons } in output.rows {
-            self.table.styled_row(style::outcome_style(verdict), verdict, cells.map(left_cell));
+            self.table.styled_row(
+                style::verdict_style(verdict),
+                describe::verdict(verdict),
+                cells.map(left_cell),
+            );
             self.reasons.push(reasons);
         }
         if self.reasons.len() >= ALIGNED_ROWS {
@@ -87,8 +104,25 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         Ok(())
     }
 
+    /// Prints the rest of the table, the summary of several kernels, and the reports.
+    pub(super) fn finish(mut self, reports: &Reports) -> io::Result<()> {
+        self.flush_table()?;
+        if reports.prints_lines() && self.console.format == Format::Text && has_several_kernels(&self.fleet) {
+            self.console.out.line("")?;
+            summary_lines(&self.fleet).into_iter().try_for_each(|line| self.console.out.line(line))?;
+        }
+        reports.write(self.console, &self.fleet)
+    }
+
     /// Writes out the console's buffer.
     pub(super) fn flush_console(&mut self) -> io::Result<()> {
         self.console.out.flush()
     }
+}
+
+/// Returns whether the results are for more than one kernel.
+fn has_several_kernels(fleet: &FleetReport) -> bool {
+    let mut kernels = fleet.rows.iter().map(|row| &row.kernel);
+    let first = kernels.next();
+    kernels.any(|kernel| Some(kernel) != first)
 }

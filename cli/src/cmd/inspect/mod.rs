@@ -11,8 +11,9 @@ use crate::{
     text::{
         line::Line,
         printer::Printer,
+        section::write_section,
         style::BOLD,
-        table::{AlignedTable, Cell, left_cell, right_cell},
+        table::{Cell, left_cell, right_cell},
     },
 };
 use core_relo::btf::Btf;
@@ -183,25 +184,6 @@ impl ObjectFacts {
         }
         write_section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())
     }
-}
-
-/// Prints a table with a title, unless it has no rows.
-fn write_section(
-    out: &mut Printer<'_>,
-    title: &str,
-    column_names: &[&str],
-    rows: impl Iterator<Item = Vec<Cell>>,
-) -> io::Result<()> {
-    let mut table = AlignedTable::new();
-    table.header(column_names.iter().map(left_cell));
-    let mut rows = rows.peekable();
-    if rows.peek().is_none() {
-        return Ok(());
-    }
-    rows.for_each(|row| table.row(row));
-    out.line("")?;
-    out.line(Line::new().styled(BOLD, title))?;
-    table.lines().iter().try_for_each(|line| out.line(Line::new().text("  ").line(line)))
 }
 
 impl BtfFacts {

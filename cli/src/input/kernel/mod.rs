@@ -4,5 +4,6 @@ pub(crate) mod id;
 pub(crate) mod image;
 pub(crate) mod module;
 pub(crate) mod parsed;
+pub(crate) mod release;
 pub(crate) mod selection;
 pub(crate) mod source;

@@ -14,10 +14,14 @@ use crate::{
     },
 };
 use core_relo::{
-    Endian, Plan, Target,
+    Endian, Name, Plan, Target,
     btf::{Btf, ModuleFilter},
 };
-use core_relo_loader::target::{self, BtfFile, TargetError};
+use core_relo_loader::{
+    running_kernel,
+    target::{self, BtfFile, TargetError},
+};
+use core_relo_verdict::kernel::KernelInputs;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,6 +36,7 @@ pub(crate) struct Kernel {
     /// The name in reports.
     pub(crate) name: String,
     pub(crate) target: Target<'static>,
+    is_running: bool,
     /// Whether this is the running kernel, without its modules.
     can_add_modules: bool,
 }
@@ -39,7 +44,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// Creates a kernel without modules.
     pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
-        Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), can_add_modules: false }
+        Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), is_running: false, can_add_modules: false }
     }
 
     /// Reads the running kernel. [`Self::with_needed_modules`] adds its modules.
@@ -50,7 +55,7 @@ impl Kernel {
         let file = target::kernel().map_err(no_btf)?;
         let btf = file.parse(None).map_err(no_btf)?;
         let name = format!("linux {} (running)", running_release());
-        Ok(Self { can_add_modules: true, ..Self::new(name, btf) })
+        Ok(Self { is_running: true, can_add_modules: true, ..Self::new(name, btf) })
     }
 
     /// Parses a member of an archive. A member has no base.
@@ -86,7 +91,7 @@ impl Kernel {
         let kernel = Self::from_file(&base, &btf_file::read(&base, limits)?, None, limits)?;
         let module = parse_split(path, file, &kernel.target.vmlinux().btf)?;
         let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
-        Ok(Self { name, target, can_add_modules: false })
+        Ok(Self { name, target, is_running: false, can_add_modules: false })
     }
 
     /// Adds modules that the user named.
@@ -101,17 +106,28 @@ impl Kernel {
         Ok(self)
     }
 
+    /// Returns whether this is the running kernel, without its modules.
+    pub(crate) const fn can_add_modules(&self) -> bool {
+        self.can_add_modules
+    }
+
     /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks. Returns `None` if the
     /// plans need no modules, or if the kernel has none.
     pub(crate) fn with_needed_modules<'p>(
         &self,
         plans: impl Iterator<Item = &'p Plan<'p>> + Clone,
     ) -> Option<Self> {
-        if !self.can_add_modules || !plans.clone().any(Plan::needs_modules) {
+        let needs_modules = plans.clone().any(Plan::needs_modules);
+        needs_modules.then(|| self.with_modules_for(plans.flat_map(Plan::names_for_modules)))?
+    }
+
+    /// Returns the running kernel with the modules that may have types of these names. Returns `None` if the kernel has no modules.
+    pub(crate) fn with_modules_for<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
+        if !self.can_add_modules {
             return None;
         }
         let base = Arc::clone(&self.target.vmlinux().btf);
-        let mut module_filter = ModuleFilter::new(&base, plans.flat_map(Plan::names_for_modules));
+        let mut module_filter = ModuleFilter::new(&base, names);
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()
@@ -133,7 +149,20 @@ impl Kernel {
             return None;
         }
         let target = self.target.clone().with_modules(modules).with_excluded_modules(skipped_count);
-        Some(Self { name: self.name.clone(), target, can_add_modules: false })
+        Some(Self { name: self.name.clone(), target, is_running: self.is_running, can_add_modules: false })
+    }
+
+    /// Returns what is known about the kernel besides its BTF: what the user gives, and for the running kernel its version and, if
+    /// `reads_kconfig`, its configuration.
+    pub(crate) fn inputs(&self, given: &KernelInputs, reads_kconfig: bool) -> KernelInputs {
+        let mut inputs = given.clone();
+        if self.is_running {
+            inputs.version = inputs.version.or_else(|| running_release().parse().ok());
+            if inputs.kconfig.is_none() && reads_kconfig {
+                inputs.kconfig = running_kernel().system.and_then(|system| system.read_kconfig().ok());
+            }
+        }
+        inputs
     }
 
     /// Returns whether the target contains the types of a module.

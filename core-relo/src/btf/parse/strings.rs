@@ -60,9 +60,14 @@ impl<'b> Strings<'b> {
     /// Returns the first four bytes of the string at an offset, or `None` for a string of the base or near the end.
     #[inline]
     pub(crate) fn prefix(self, at: StrOffset) -> Option<NamePrefix> {
+        self.own_bytes(at).map(NamePrefix::from_bytes)
+    }
+
+    /// Returns the bytes at an offset, or `None` for a string of the base or near the end.
+    #[inline]
+    pub(crate) fn own_bytes<const N: usize>(self, at: StrOffset) -> Option<[u8; N]> {
         let own = at.0.checked_sub(self.start)?;
-        let raw = self.own.get(StrOffset(own).index()..)?.first_chunk()?;
-        Some(NamePrefix::from_bytes(*raw))
+        self.own.get(StrOffset(own).index()..)?.first_chunk().copied()
     }
 }
 

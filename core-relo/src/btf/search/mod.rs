@@ -4,7 +4,9 @@ mod find;
 mod module_filter;
 mod name_index;
 mod sorted;
+mod type_query;
 mod visit;
 
 pub use module_filter::ModuleFilter;
 pub use name_index::NameIndex;
+pub use type_query::TypeQuery;

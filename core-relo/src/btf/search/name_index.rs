@@ -173,7 +173,7 @@ fn call<'b>(types: Option<impl Iterator<Item = Type<'b>>>, found: impl FnMut(Typ
 }
 
 /// Types that one pass visits in the time of one bisection.
-const BISECTION: usize = 256;
+pub(super) const BISECTION: usize = 256;
 
 /// The number of flavoured names above which an index has a table of full names too, because a chain of essential names can be
 /// long. Kernels have a few such names at most.

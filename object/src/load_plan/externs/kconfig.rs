@@ -84,6 +84,34 @@ pub(in crate::load_plan) fn read_values(
     Err(LoadPlanError::Externs(refused))
 }
 
+/// A value of the kernel's configuration that does not fit the extern's type. libbpf refuses the object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigValueError(String);
+
+/// Writes a configuration value to the contents of `.kconfig`, in a byte order. `value` is written as in the configuration, such as
+/// `y` or `250`. Values of `LINUX_*` are numbers for every type.
+pub fn write_config_value(
+    bytes: &mut [u8],
+    name: &[u8],
+    slot: ConfigSlot,
+    value: &str,
+    endian: Endian,
+) -> Result<(), ConfigValueError> {
+    let result = match parse_u64(value) {
+        Some(number) if name.starts_with(b"LINUX_") => set_number(bytes, slot, number),
+        _ => set(bytes, slot, value),
+    };
+    result.map_err(ConfigValueError)?;
+    if endian != Endian::native()
+        && slot.ty != ConfigType::Text
+        && let Some(written) = slot_bytes(bytes, slot)
+    {
+        written.reverse();
+    }
+    Ok(())
+}
+
 /// Parses a line `CONFIG_X=value` into name and value.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("CONFIG_")?;

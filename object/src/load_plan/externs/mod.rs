@@ -5,6 +5,7 @@ mod ksyms;
 mod modules;
 
 pub(super) use kconfig::read_values;
+pub use kconfig::{ConfigValueError, write_config_value};
 pub(super) use ksyms::{ResolvedExtern, resolve};
 pub use modules::ModulePlan;
 pub(super) use modules::Modules;

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Checks BPF objects on kernels and writes all reports. Runs in any CI system.
+#
+# CORE_RELO_OBJECTS, CORE_RELO_KERNELS: paths, one per line, with globs
+# CORE_RELO_OUTPUT: the folder for the reports (default: core-relo-report)
+# CORE_RELO_FAIL_ON: `refused` (default), `bad-input` or `never`
+set -euo pipefail
+
+fail_on=${CORE_RELO_FAIL_ON:-refused}
+case $fail_on in
+  refused | bad-input | never) ;;
+  *)
+    echo "CORE_RELO_FAIL_ON: unknown value: $fail_on, expected refused, bad-input or never" >&2
+    exit 2
+    ;;
+esac
+
+# Expands the globs of the lines of $1 into the array `expanded`.
+expand() {
+  local IFS=$'\n'
+  # Splits at line ends only. A glob without a match stays, and the command names it in an error.
+  # shellcheck disable=SC2206
+  expanded=($1)
+}
+
+if [ -z "${CORE_RELO_OBJECTS:-}" ] || [ -z "${CORE_RELO_KERNELS:-}" ]; then
+  echo "CORE_RELO_OBJECTS, CORE_RELO_KERNELS: not set, expected paths, one per line" >&2
+  exit 2
+fi
+expand "$CORE_RELO_OBJECTS"
+objects=("${expanded[@]}")
+expand "$CORE_RELO_KERNELS"
+kernels=()
+for path in "${expanded[@]}"; do
+  kernels+=("--btf=$path")
+done
+
+output=${CORE_RELO_OUTPUT:-core-relo-report}
+mkdir -p -- "$output"
+
+# Runs the check with the options given, and keeps the exit status.
+status=0
+check() {
+  status=0
+  core-relo check "${kernels[@]}" "$@" -- "${objects[@]}" || status=$?
+}
+
+check --format sarif > "$output/report.sarif"
+check --format junit > "$output/report.junit.xml"
+check --format markdown > "$output/report.md"
+check --report "$output/report.html"
+
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+  cat -- "$output/report.md" >> "$GITHUB_STEP_SUMMARY"
+fi
+if [ -n "${GITHUB_OUTPUT:-}" ]; then
+  echo "exit-status=$status" >> "$GITHUB_OUTPUT"
+fi
+
+case $fail_on in
+  refused) exit "$status" ;;
+  bad-input) if [ "$status" -ge 2 ]; then exit "$status"; fi ;;
+  never) ;;
+esac

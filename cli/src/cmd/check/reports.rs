@@ -1,0 +1,69 @@
+//! The reports that `check` prints or writes to files.
+
+use crate::{
+    console::Console,
+    error::BadInput,
+    output,
+    report::{FleetReport, ReportFormat, write_report},
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// The reports to print and to write.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// The report on stdout, instead of lines.
+    stdout: Option<ReportFormat>,
+    files: Vec<(PathBuf, ReportFormat)>,
+}
+
+impl Reports {
+    /// Chooses the format of each file by its extension.
+    pub(super) fn new(stdout: Option<ReportFormat>, files: &[PathBuf]) -> Result<Self, BadInput> {
+        let with_format = |path: &PathBuf| format_of(path).map(|format| (path.clone(), format));
+        Ok(Self { stdout, files: files.iter().map(with_format).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns whether lines are printed on stdout, and no report.
+    pub(super) const fn prints_lines(&self) -> bool {
+        self.stdout.is_none()
+    }
+
+    /// Returns whether there is a report, which needs every reason.
+    pub(super) const fn needs_reasons(&self) -> bool {
+        self.stdout.is_some() || !self.files.is_empty()
+    }
+
+    /// Prints and writes the reports.
+    pub(super) fn write(&self, console: &mut Console<'_>, fleet: &FleetReport) -> io::Result<()> {
+        if let Some(format) = self.stdout {
+            let mut bytes = Vec::new();
+            write_report(format, fleet, &mut bytes)?;
+            console.out.unescaped(&bytes)?;
+        }
+        for (path, format) in &self.files {
+            let mut bytes = Vec::new();
+            write_report(*format, fleet, &mut bytes)?;
+            if let Err(bad) = output::write(path, &bytes) {
+                console.report_error_on_stderr(&bad)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn format_of(path: &Path) -> Result<ReportFormat, BadInput> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("html" | "htm") => Ok(ReportFormat::Html),
+        Some("sarif") => Ok(ReportFormat::Sarif),
+        Some("xml") => Ok(ReportFormat::Junit),
+        Some("md") => Ok(ReportFormat::Markdown),
+        _ => Err(BadInput::for_path(
+            path,
+            "the extension names no format, expected .html, .sarif, .xml or .md",
+        )),
+    }
+}

@@ -1,0 +1,110 @@
+//! Text from input in markup. Control characters and invisible characters are escaped as on a terminal, and long text is shortened.
+
+use super::limits::{MAX_COMMENT_TEXT_CHARS, MAX_TEXT_CHARS};
+use core_relo::Escaped;
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
+
+/// Text for HTML and XML, in content and in quoted attributes.
+///
+/// XML allows no control characters, not even as references. [`Escaped`] leaves none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Markup<'t>(pub(super) &'t str);
+
+impl fmt::Display for Markup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(MarkupWriter(f), "{}", Escaped(shortened(self.0, MAX_TEXT_CHARS)))
+    }
+}
+
+/// A writer that replaces the characters that have a meaning in HTML and XML.
+struct MarkupWriter<'f, 'o>(&'f mut fmt::Formatter<'o>);
+
+impl Write for MarkupWriter<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|c| match c {
+            '&' => self.0.write_str("&amp;"),
+            '<' => self.0.write_str("&lt;"),
+            '>' => self.0.write_str("&gt;"),
+            '"' => self.0.write_str("&quot;"),
+            '\'' => self.0.write_str("&#39;"),
+            c => self.0.write_char(c),
+        })
+    }
+}
+
+/// Text as code in Markdown, also in tables. Code has no links, no mentions and no formatting.
+///
+/// A code span cannot contain a backtick, and in a table no `|`. Such text becomes an HTML element, with all punctuation as
+/// references.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkdownCode<'t>(pub(super) &'t str);
+
+impl fmt::Display for MarkdownCode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = Escaped(shortened(self.0, MAX_COMMENT_TEXT_CHARS)).to_string();
+        if !text.trim().is_empty() && !text.contains(['`', '|']) {
+            return write!(f, "`{text}`");
+        }
+        f.write_str("<code>")?;
+        text.chars().try_for_each(|c| match c {
+            c if c.is_ascii_punctuation() => write!(f, "&#{};", u32::from(c)),
+            c => f.write_char(c),
+        })?;
+        f.write_str("</code>")
+    }
+}
+
+/// Returns the beginning of a text, of at most `max` characters and `…`.
+pub(super) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
+    let beginning = text.char_indices().nth(max).and_then(|(end, _)| text.get(..end));
+    beginning.map_or(Cow::Borrowed(text), |beginning| Cow::Owned(format!("{beginning}…")))
+}
+
+/// Returns the reference to a file in SARIF: a relative reference, or a `file:` URI for an absolute path.
+pub(super) fn file_uri(path: &str) -> String {
+    let relative = path.trim_start_matches("./");
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in relative.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_has_no_markup_from_input() {
+        let hostile = "<script>alert('1')</script>\"&amp;\u{1b}\n\u{202e}";
+        let escaped = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;amp;\\u{1b}\\n\\u{202e}";
+        assert_eq!(Markup(hostile).to_string(), escaped);
+        let long = Markup(&"ä".repeat(MAX_TEXT_CHARS + 1)).to_string();
+        assert_eq!((long.chars().count(), long.ends_with("ä…")), (MAX_TEXT_CHARS + 1, true));
+    }
+
+    #[test]
+    fn markdown_has_no_markdown_from_input() {
+        assert_eq!(
+            MarkdownCode("bpf_loop @team #1 <b> [x](y)").to_string(),
+            "`bpf_loop @team #1 <b> [x](y)`"
+        );
+        assert_eq!(MarkdownCode("a`b|c\n").to_string(), "<code>a&#96;b&#124;c&#92;n</code>");
+        assert_eq!(MarkdownCode("").to_string(), "<code></code>");
+    }
+
+    #[test]
+    fn paths_become_references() {
+        assert_eq!(file_uri("./src/a b.bpf.c"), "src/a%20b.bpf.c");
+        assert_eq!(file_uri("/build/é:%.c"), "file:///build/%C3%A9%3A%25.c");
+        assert_eq!(file_uri("javascript:alert(1)"), "javascript%3Aalert%281%29");
+    }
+}

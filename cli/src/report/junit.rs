@@ -1,0 +1,176 @@
+//! JUnit XML: a test suite per kernel, a test case per program.
+//!
+//! A program that the kernel refuses is a failure, and a pair of object and kernel that could not be judged is an error. An unknown
+//! verdict and missing input are skipped tests: the object and the kernel are not known to be wrong. Programs that are not loaded by
+//! default never fail, because the default load succeeds without them: they are skipped.
+
+use super::{
+    escape::Markup,
+    matrix::{Kernel, Matrix},
+    model::{Outcome, Row},
+};
+use crate::error::BadInput;
+use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
+use std::io::{self, Write};
+
+/// The name of the test case for an object whose verdict does not come from a program.
+const OBJECT_CASE: &str = "(object)";
+
+/// A test case, with its markup.
+struct Case {
+    status: Status,
+    markup: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Passed,
+    Skipped,
+    Failed,
+    Error,
+}
+
+/// A test suite.
+struct Suite {
+    name: String,
+    properties: Vec<(&'static str, String)>,
+    cases: Vec<Case>,
+}
+
+/// Writes the test suites.
+pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let kernels = matrix.kernels.iter().enumerate();
+    let mut suites: Vec<_> = kernels.map(|(index, kernel)| kernel_suite(matrix, index, kernel)).collect();
+    if !matrix.unread.is_empty() {
+        let case = |bad: &BadInput| error_case(&bad.file, "(file)", bad);
+        let cases = matrix.unread.iter().map(case).collect();
+        suites.push(Suite { name: "input files".to_owned(), properties: Vec::new(), cases });
+    }
+    write!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"core-relo check\"")?;
+    write_counts(suites.iter().flat_map(|suite| &suite.cases), out)?;
+    writeln!(out, ">")?;
+    for suite in &suites {
+        write!(out, "<testsuite name=\"{}\"", Markup(&suite.name))?;
+        write_counts(suite.cases.iter(), out)?;
+        writeln!(out, ">")?;
+        if !suite.properties.is_empty() {
+            write!(out, "<properties>")?;
+            for (name, value) in &suite.properties {
+                write!(out, "<property name=\"{name}\" value=\"{}\"/>", Markup(value))?;
+            }
+            writeln!(out, "</properties>")?;
+        }
+        for case in &suite.cases {
+            out.write_all(case.markup.as_bytes())?;
+        }
+        writeln!(out, "</testsuite>")?;
+    }
+    writeln!(out, "</testsuites>")
+}
+
+fn write_counts<'c>(cases: impl Iterator<Item = &'c Case> + Clone, out: &mut dyn Write) -> io::Result<()> {
+    let count = |status| cases.clone().filter(|case| case.status == status).count();
+    write!(
+        out,
+        " tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"0\"",
+        cases.clone().count(),
+        count(Status::Failed),
+        count(Status::Error),
+        count(Status::Skipped)
+    )
+}
+
+fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite {
+    let mut properties = Vec::new();
+    if let Some(architecture) = kernel.architecture {
+        properties.push(("architecture", architecture.to_owned()));
+    }
+    if let Some((major, minor, patch)) = kernel.version {
+        properties.push(("version", format!("{major}.{minor}.{patch}")));
+    }
+    let rows = matrix.objects.iter().filter_map(|object| object.cells.get(index).copied().flatten());
+    Suite { name: kernel.name.to_owned(), properties, cases: rows.flat_map(row_cases).collect() }
+}
+
+fn row_cases(row: &Row) -> Vec<Case> {
+    match &row.outcome {
+        Ok(verdict) => object_cases(&row.object, verdict),
+        Err(bad) => vec![error_case(&row.object, OBJECT_CASE, bad)],
+    }
+}
+
+fn object_cases(object: &str, verdict: &ObjectVerdict) -> Vec<Case> {
+    let mut cases: Vec<_> = verdict.programs.iter().map(|program| program_case(object, program)).collect();
+    let default_load = verdict.programs.iter().filter(|program| program.autoload);
+    let worst = default_load.map(|program| program.verdict).max();
+    if worst.unwrap_or_default() < verdict.verdict || verdict.programs.is_empty() {
+        let words = Outcome::Verdict(verdict.verdict).words();
+        let content = match status(verdict.verdict, true) {
+            Status::Passed => String::new(),
+            Status::Skipped => format!("<skipped message=\"{words}\"/>"),
+            Status::Failed | Status::Error => format!("<failure message=\"{words}\" type=\"object\"/>"),
+        };
+        cases.push(case(object, OBJECT_CASE, status(verdict.verdict, true), &content));
+    }
+    cases
+}
+
+fn program_case(object: &str, program: &ProgramVerdict) -> Case {
+    let status = status(program.verdict, program.autoload);
+    let words = Outcome::Verdict(program.verdict).words();
+    let default = if program.autoload { "" } else { "not loaded by default: " };
+    let first = program.reasons.first();
+    let text = first.map(|reason| format!(": {}", Markup(&reason.text))).unwrap_or_default();
+    let message = format!("{default}{words}{text}");
+    let content = match status {
+        Status::Passed => String::new(),
+        Status::Skipped => format!("<skipped message=\"{message}\"/>"),
+        Status::Failed | Status::Error => {
+            let kind = first.map(|reason| reason.kind.word()).unwrap_or_default();
+            let reasons: String = program.reasons.iter().map(reason_text).collect();
+            format!("<failure message=\"{message}\" type=\"{kind}\">{reasons}</failure>")
+        }
+    };
+    case(object, &program.name, status, &content)
+}
+
+/// Returns the status for a verdict.
+const fn status(verdict: Verdict, autoload: bool) -> Status {
+    match (verdict, autoload) {
+        (Verdict::Loads, _) => Status::Passed,
+        (Verdict::Refused, true) => Status::Failed,
+        (Verdict::Refused | Verdict::Unknown | Verdict::NeedsInput, _) => Status::Skipped,
+    }
+}
+
+/// Returns the lines of a reason, escaped.
+fn reason_text(reason: &Reason) -> String {
+    let mut text = format!("{}: {}\n", reason.kind.word(), Markup(&reason.text));
+    if let Some(source) = &reason.source {
+        let (file, code) = (Markup(&source.file), Markup(source.text.trim()));
+        text += &format!("  source: {file}:{}: {code}\n", source.line);
+    }
+    if let Some(evidence) = &reason.evidence {
+        text += &format!("  evidence: {}: {}\n", evidence.source, Markup(&evidence.text));
+    }
+    if let Some(fix) = &reason.fix {
+        text += &format!("  fix: {}\n", Markup(fix));
+    }
+    text
+}
+
+fn error_case(object: &str, name: &str, bad: &BadInput) -> Case {
+    let help = bad.help.as_ref().map(|help| format!("help: {}", Markup(help))).unwrap_or_default();
+    let content = format!("<error message=\"{}\" type=\"bad_input\">{help}</error>", Markup(&bad.what));
+    case(object, name, Status::Error, &content)
+}
+
+fn case(object: &str, name: &str, status: Status, content: &str) -> Case {
+    let (object, name) = (Markup(object), Markup(name));
+    let start = format!("<testcase classname=\"{object}\" name=\"{name}\" time=\"0\"");
+    let markup = match content {
+        "" => format!("{start}/>\n"),
+        content => format!("{start}>{content}</testcase>\n"),
+    };
+    Case { status, markup }
+}

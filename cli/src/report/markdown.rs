@@ -1,0 +1,191 @@
+//! A comment on a pull request: a sentence, a table of objects, and the details, which are folded.
+//!
+//! The length is bounded. What does not fit is counted.
+
+use super::{
+    escape::{MarkdownCode, Markup},
+    findings::{Finding, find_by_reason},
+    limits::{
+        MAX_COMMENT_BYTES, MAX_COMMENT_FINDINGS, MAX_COMMENT_TEXT_CHARS, MAX_HEADLINE_BYTES,
+        MAX_NAMED_KERNELS, MAX_TABLE_BYTES,
+    },
+    matrix::{Matrix, ObjectLine},
+    model::Outcome,
+    summary::{describe_kernels, summarize},
+};
+use core_relo_verdict::judge::Verdict;
+use std::{
+    cmp::Reverse,
+    fmt::Write as _,
+    io::{self, Write},
+};
+
+/// The mark by which a CI job finds its comment to update it.
+const MARK: &str = "<!-- core-relo check -->";
+
+/// A text of bounded length.
+struct BoundedText {
+    text: String,
+}
+
+impl BoundedText {
+    /// Adds a part if the text stays within `limit` bytes. Returns whether the part was added.
+    fn add(&mut self, part: &str, limit: usize) -> bool {
+        let fits = self.text.len() + part.len() <= limit;
+        if fits {
+            self.text.push_str(part);
+        }
+        fits
+    }
+
+    /// Adds a part per value until one does not fit. Returns the number of values that were left out.
+    fn add_all<T>(&mut self, values: &[T], limit: usize, part: impl Fn(&T) -> String) -> usize {
+        let added = values.iter().take_while(|value| self.add(&part(value), limit)).count();
+        values.len() - added
+    }
+}
+
+/// Writes the comment.
+pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut objects: Vec<_> = matrix.objects.iter().collect();
+    objects.sort_by_key(|object| Reverse(object.worst()));
+    let mut comment = BoundedText { text: format!("{MARK}\n### core-relo check\n\n{}\n", headline(matrix)) };
+    if !objects.is_empty() {
+        comment.text += "\n| object | verdict | kernels |\n|---|---|---|\n";
+        let rest = comment.add_all(&objects, MAX_TABLE_BYTES, |object| table_row(matrix, object));
+        comment.text += &left_out(rest, "objects");
+    }
+    let with_details: Vec<_> = objects.into_iter().filter(|object| has_details(object)).collect();
+    let rest = comment.add_all(&with_details, MAX_COMMENT_BYTES, |object| details(matrix, object));
+    comment.text += &left_out(rest, "objects with details");
+    if !matrix.unread.is_empty() {
+        comment.text += "\n**Files that could not be read**\n\n";
+        let rest = comment.add_all(matrix.unread, MAX_COMMENT_BYTES, |bad| {
+            format!("* {}: {}\n", MarkdownCode(&bad.file), MarkdownCode(&bad.what))
+        });
+        comment.text += &left_out(rest, "files");
+    }
+    out.write_all(comment.text.as_bytes())
+}
+
+/// Returns the line for what did not fit.
+fn left_out(count: usize, noun: &str) -> String {
+    if count == 0 { String::new() } else { format!("\n{count} more {noun} do not fit into this comment.\n") }
+}
+
+/// Returns the sentence that sums up the report.
+fn headline(matrix: &Matrix<'_>) -> String {
+    match matrix.objects.as_slice() {
+        [] => "**No object was checked.**".to_owned(),
+        [object] => object_headline(matrix, object),
+        objects => {
+            let everywhere = objects.iter().filter(|o| o.worst().is_some_and(Outcome::is_loads)).count();
+            let counts = |worst: Outcome| {
+                let count = objects.iter().filter(|o| o.worst() == Some(worst)).count();
+                (count > 0).then(|| format!("{count} {}", words(worst)))
+            };
+            let rest: Vec<_> =
+                Outcome::ALL.into_iter().rev().filter(|o| !o.is_loads()).filter_map(counts).collect();
+            let rest = if rest.is_empty() {
+                String::new()
+            } else {
+                format!("; on at least one kernel: {}", rest.join(", "))
+            };
+            let (objects, kernels) = (objects.len(), matrix.kernels.len());
+            format!("**{everywhere} of {objects} objects load on every kernel** ({kernels} kernels){rest}")
+        }
+    }
+}
+
+/// Returns the sentence for a single object: "loads on 41 of 45 kernels; refused before 5.15: helper bpf_loop is missing".
+fn object_headline(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
+    let outcomes = object.outcomes();
+    let checked = outcomes.iter().flatten().count();
+    let loading = outcomes.iter().flatten().filter(|outcome| outcome.is_loads()).count();
+    let name = MarkdownCode(object.name);
+    let mut text = format!("**{name} loads on {loading} of {checked} kernels**");
+    let problems = summarize(&matrix.kernels, &outcomes).problems(&code);
+    if !problems.is_empty() && problems.len() <= MAX_HEADLINE_BYTES {
+        let first =
+            find_by_reason(object).first().map(|finding| format!(": {}", MarkdownCode(&finding.reason.text)));
+        let _ = write!(text, "; {problems}{}", first.unwrap_or_default());
+    }
+    text
+}
+
+fn table_row(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
+    let outcomes = object.outcomes();
+    let worst = object.worst().map(|worst| format!("{} {}", symbol(worst), words(worst))).unwrap_or_default();
+    let text = summarize(&matrix.kernels, &outcomes).text(&code);
+    format!("| {} | {worst} | {text} |\n", MarkdownCode(object.name))
+}
+
+fn has_details(object: &ObjectLine<'_>) -> bool {
+    object.worst().is_some_and(|worst| !worst.is_loads())
+}
+
+/// Returns the folded details of an object. Markdown does not apply in the line that stays visible.
+fn details(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
+    let name = super::escape::shortened(object.name, MAX_COMMENT_TEXT_CHARS);
+    let worst = object.worst().map(words).unwrap_or_default();
+    let mut text = format!("\n<details><summary><code>{}</code>: {worst}</summary>\n\n", Markup(&name));
+    let outcomes = object.outcomes();
+    for (bad, kernels) in object.bad_input().iter().take(MAX_COMMENT_FINDINGS) {
+        let extent = describe_kernels(&matrix.kernels, &outcomes, kernels, &code);
+        let _ = writeln!(text, "* **bad input** {}: {extent}", MarkdownCode(&bad.what));
+    }
+    let findings = find_by_reason(object);
+    for finding in findings.iter().take(MAX_COMMENT_FINDINGS) {
+        text += &finding_item(matrix, &outcomes, finding);
+    }
+    let rest = findings.len().saturating_sub(MAX_COMMENT_FINDINGS);
+    if rest > 0 {
+        let _ = writeln!(text, "* {rest} more reasons");
+    }
+    text + "\n</details>\n"
+}
+
+/// Returns the list item of a reason.
+fn finding_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], finding: &Finding<'_>) -> String {
+    let Finding { reason, programs, kernels, evidence } = finding;
+    let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
+    let verdict = words(Outcome::Verdict(reason.verdict));
+    let mut text = format!("* **{verdict}** {extent}: {}\n", MarkdownCode(&reason.text));
+    let mut names: Vec<_> =
+        programs.iter().take(MAX_NAMED_KERNELS).map(|program| code(program.name)).collect();
+    if programs.len() > MAX_NAMED_KERNELS {
+        names.push(format!("{} more", programs.len() - MAX_NAMED_KERNELS));
+    }
+    let default = if finding.is_autoload() { "" } else { " (not loaded by default)" };
+    let _ = writeln!(text, "  * programs: {}{default}", names.join(", "));
+    if let Some(source) = &reason.source {
+        let position = format!("{}:{}", source.file, source.line);
+        let _ =
+            writeln!(text, "  * source: {}: {}", MarkdownCode(&position), MarkdownCode(source.text.trim()));
+    }
+    if let Some((evidence, _)) = evidence.first() {
+        let _ = writeln!(text, "  * evidence: {}: {}", evidence.source, MarkdownCode(&evidence.text));
+    }
+    if let Some(fix) = &reason.fix {
+        let _ = writeln!(text, "  * fix: {}", MarkdownCode(fix));
+    }
+    text
+}
+
+fn code(name: &str) -> String {
+    MarkdownCode(name).to_string()
+}
+
+fn words(outcome: Outcome) -> &'static str {
+    outcome.words()
+}
+
+const fn symbol(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Verdict(Verdict::Loads) => "✅",
+        Outcome::Verdict(Verdict::Unknown) => "❔",
+        Outcome::Verdict(Verdict::NeedsInput) => "⚠️",
+        Outcome::Verdict(Verdict::Refused) => "❌",
+        Outcome::BadInput => "🚫",
+    }
+}

@@ -1,0 +1,274 @@
+//! SARIF 2.1.0: a result at the C source line for each program and distinct reason.
+//!
+//! A refusal is an error, missing input a warning, an unknown verdict a note. For programs that are not loaded by default, every reason
+//! is a note.
+
+use super::{
+    escape::{file_uri, shortened},
+    findings::{Finding, find_by_program},
+    limits::{MAX_EVIDENCE, MAX_LISTED_KERNELS, MAX_TEXT_CHARS},
+    matrix::{Matrix, ObjectLine},
+    rules::rule,
+    summary::describe_kernels,
+};
+use crate::{error::BadInput, json::writer, stable_hash};
+use core_relo::Escaped;
+use core_relo_verdict::{
+    SourceLine,
+    judge::{ReasonKind, Verdict},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
+
+/// The address of the JSON schema, which also identifies the version.
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Writes the log.
+pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let findings = matrix.objects.iter().flat_map(|object| {
+        let findings = find_by_program(object).into_iter();
+        findings.map(move |finding| (object, finding))
+    });
+    let findings: Vec<_> = findings.collect();
+    let kinds: BTreeSet<_> = findings.iter().map(|(_, finding)| finding.reason.kind).collect();
+    let kinds: Vec<_> = kinds.into_iter().collect();
+    let results = findings.iter().map(|(object, finding)| result(matrix, &kinds, object, finding));
+    let notifications = notifications(matrix);
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "core-relo",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": kinds.iter().map(|kind| rule_json(*kind)).collect::<Vec<_>>(),
+            }},
+            "invocations": [{
+                "executionSuccessful": notifications.is_empty(),
+                "toolExecutionNotifications": notifications,
+            }],
+            "results": results.collect::<Vec<_>>(),
+        }],
+    });
+    writer::write(&mut *out, &log)?;
+    out.write_all(b"\n")
+}
+
+/// Returns the rule of a kind of reason.
+fn rule_json(kind: ReasonKind) -> Value {
+    let rule = rule(kind);
+    json!({
+        "id": kind.word(),
+        "shortDescription": { "text": rule.title },
+        "fullDescription": { "text": rule.help },
+        "help": { "text": rule.help },
+        "defaultConfiguration": { "level": "error" },
+        "properties": { "tags": ["bpf", "kernel compatibility"] },
+    })
+}
+
+fn result(
+    matrix: &Matrix<'_>,
+    kinds: &[ReasonKind],
+    object: &ObjectLine<'_>,
+    finding: &Finding<'_>,
+) -> Value {
+    let reason = finding.reason;
+    let program = finding.programs.first().map(|program| program.name).unwrap_or_default();
+    let level = match reason.verdict {
+        _ if !finding.is_autoload() => "note",
+        Verdict::Refused => "error",
+        Verdict::NeedsInput => "warning",
+        Verdict::Unknown | Verdict::Loads => "note",
+    };
+    let file = reason.source.as_ref().filter(|source| !source.file.is_empty() && source.line > 0);
+    let physical = match file {
+        Some(source) => json!({
+            "artifactLocation": { "uri": file_uri(&source.file) },
+            "region": region(source),
+        }),
+        None => json!({ "artifactLocation": { "uri": file_uri(object.name) } }),
+    };
+    let logical = json!({
+        "name": plain(program),
+        "fullyQualifiedName": format!("{}::{}", plain(object.name), plain(program)),
+        "kind": "function",
+    });
+    // The line is left out, so that a result keeps its identity when lines move.
+    let identity =
+        [object.name, program, reason.kind.word(), &reason.text, file.map_or("", |source| &source.file)];
+    json!({
+        "ruleId": reason.kind.word(),
+        "ruleIndex": kinds.iter().position(|kind| *kind == reason.kind),
+        "level": level,
+        "message": { "text": message(matrix, object, finding, program) },
+        "locations": [{ "physicalLocation": physical, "logicalLocations": [logical] }],
+        "partialFingerprints": { "coreRelo/v1": format!("{:016x}", stable_hash::hash(identity.join("\0").as_bytes())) },
+        "properties": { "verdict": reason.verdict.word(), "kernelCount": finding.kernels.len() },
+    })
+}
+
+/// Returns the region of a source line. SARIF counts columns in UTF-16 units, compilers in bytes: a column of other text is left out.
+fn region(source: &SourceLine) -> Value {
+    let mut region = json!({ "startLine": source.line });
+    if let Some(keys) = region.as_object_mut() {
+        if source.column > 0 && source.text.is_ascii() {
+            keys.insert("startColumn".into(), source.column.into());
+        }
+        if !source.text.trim().is_empty() {
+            keys.insert("snippet".into(), json!({ "text": shortened(&source.text, MAX_TEXT_CHARS) }));
+        }
+    }
+    region
+}
+
+/// Returns the message: the program, the problem, the kernels, the evidence, the fix.
+fn message(matrix: &Matrix<'_>, object: &ObjectLine<'_>, finding: &Finding<'_>, program: &str) -> String {
+    let Finding { reason, kernels, evidence, .. } = finding;
+    let default = if finding.is_autoload() { "" } else { " (not loaded by default)" };
+    let mut text =
+        format!("{} in {}{default}: {}\n", plain(program), plain(object.name), plain(&reason.text));
+    let extent = describe_kernels(&matrix.kernels, &object.outcomes(), kernels, &plain);
+    let verdict = super::model::Outcome::Verdict(reason.verdict).words();
+    let names = kernels.iter().filter_map(|kernel| matrix.kernels.get(*kernel));
+    let mut names: Vec<_> = names.take(MAX_LISTED_KERNELS).map(|kernel| plain(kernel.name)).collect();
+    if kernels.len() > MAX_LISTED_KERNELS {
+        names.push(format!("{} more", kernels.len() - MAX_LISTED_KERNELS));
+    }
+    text += &format!("{verdict} {extent}: {}\n", names.join(", "));
+    for (evidence, _) in evidence.iter().take(MAX_EVIDENCE) {
+        text += &format!("evidence ({}): {}\n", evidence.source, plain(&evidence.text));
+    }
+    if let Some(fix) = &reason.fix {
+        text += &format!("fix: {}\n", plain(fix));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Returns a notification for each input that could not be read or judged.
+fn notifications(matrix: &Matrix<'_>) -> Vec<Value> {
+    let notification = |text: String| json!({ "level": "error", "message": { "text": text } });
+    let text = |bad: &BadInput| {
+        let help = bad.help.as_ref().map(|help| format!("\nhelp: {}", plain(help))).unwrap_or_default();
+        format!("{}{help}", plain(&bad.what))
+    };
+    let unread = matrix.unread.iter().map(|bad| format!("{}: {}", plain(&bad.file), text(bad)));
+    let pairs = matrix.bad_pairs().into_iter().map(|(object, bad, kernels)| {
+        let first = kernels.first().and_then(|kernel| matrix.kernels.get(*kernel));
+        let name = plain(first.map(|kernel| kernel.name).unwrap_or_default());
+        let more = if kernels.len() > 1 { format!(" and {} more", kernels.len() - 1) } else { String::new() };
+        format!("{} on {name}{more}: {}", plain(object), text(bad))
+    });
+    unread.chain(pairs).map(notification).collect()
+}
+
+/// Returns text from input for a message. `[text](target)` would be a link.
+fn plain(text: &str) -> String {
+    Escaped(shortened(text, MAX_TEXT_CHARS)).to_string().replace("](", "] (")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{
+        ReportFormat,
+        test_fleet::{HOSTILE, fleet},
+        tests::text_of,
+    };
+
+    /// Checks the parts of the SARIF 2.1.0 schema that this module uses.
+    fn validate(log: &Value) {
+        assert_eq!(log["version"], "2.1.0");
+        assert_eq!(keys(log), ["$schema", "version", "runs"]);
+        for run in array(&log["runs"]) {
+            assert_eq!(keys(run), ["tool", "invocations", "results"]);
+            let driver = &run["tool"]["driver"];
+            assert!(driver["name"].is_string());
+            let rules = array(&driver["rules"]);
+            for rule in rules {
+                assert!(rule["id"].is_string() && rule["help"]["text"].is_string());
+            }
+            for result in array(&run["results"]) {
+                let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+                assert_eq!(rules[index]["id"], result["ruleId"]);
+                assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
+                assert!(!result["message"]["text"].as_str().unwrap().is_empty());
+                for location in array(&result["locations"]) {
+                    let physical = &location["physicalLocation"];
+                    let uri = physical["artifactLocation"]["uri"].as_str().unwrap();
+                    assert!(
+                        uri.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~/%:".contains(&b)),
+                        "{uri}"
+                    );
+                    let region = &physical["region"];
+                    assert!(region.is_null() || region["startLine"].as_u64().unwrap() > 0);
+                    assert!(region["startColumn"].is_null() || region["startColumn"].as_u64().unwrap() > 0);
+                    assert_eq!(location["logicalLocations"][0]["kind"], "function");
+                }
+            }
+            for invocation in array(&run["invocations"]) {
+                assert!(invocation["executionSuccessful"].is_boolean());
+                for notification in array(&invocation["toolExecutionNotifications"]) {
+                    assert!(notification["message"]["text"].is_string());
+                }
+            }
+        }
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    fn array(value: &Value) -> &[Value] {
+        value.as_array().unwrap()
+    }
+
+    #[test]
+    fn the_log_is_valid() {
+        let text = text_of(ReportFormat::Sarif, &fleet());
+        let log: Value = serde_json::from_str(&text).unwrap();
+        validate(&log);
+        assert!(!log["runs"][0]["invocations"][0]["executionSuccessful"].as_bool().unwrap());
+        let empty: Value = serde_json::from_str(&text_of(ReportFormat::Sarif, &Default::default())).unwrap();
+        validate(&empty);
+        assert_eq!(empty["runs"][0]["results"], json!([]));
+    }
+
+    #[test]
+    fn a_result_has_a_level_a_line_and_its_kernels() {
+        let log: Value = serde_json::from_str(&text_of(ReportFormat::Sarif, &fleet())).unwrap();
+        let results = array(&log["runs"][0]["results"]);
+        let of_trace: Vec<_> = results
+            .iter()
+            .filter(|result| result["message"]["text"].as_str().unwrap().contains(" in trace.bpf.o"))
+            .collect();
+        let levels: Vec<_> =
+            of_trace.iter().map(|r| (r["ruleId"].as_str().unwrap(), r["level"].as_str().unwrap())).collect();
+        let expected = [("helper", "error"), ("helper", "error"), ("map_size", "warning"), ("kfunc", "note")];
+        assert_eq!(levels, expected);
+        let location = &of_trace[0]["locations"][0]["physicalLocation"];
+        assert_eq!(location["artifactLocation"]["uri"], "file:///src/trace.bpf.c");
+        assert_eq!(location["region"]["startLine"], 41);
+        let message = of_trace[0]["message"]["text"].as_str().unwrap();
+        assert!(
+            message.contains("refused x86_64 before 5.15: x86_64/5.4.17.btf, x86_64/5.10.3.btf\n"),
+            "{message}"
+        );
+        assert_eq!(
+            of_trace[2]["locations"][0]["physicalLocation"],
+            json!({ "artifactLocation": { "uri": "trace.bpf.o" } }),
+            "without a source line, the object is the place"
+        );
+        let hostile = results.iter().find(|result| result["ruleId"] == "relocation").unwrap();
+        let message = hostile["message"]["text"].as_str().unwrap();
+        assert!(
+            !message.contains("](") && !message.contains('\u{1b}') && HOSTILE.contains("]("),
+            "{message}"
+        );
+    }
+}

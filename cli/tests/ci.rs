@@ -1,0 +1,99 @@
+//! The script of CI jobs, with a stand-in for the command that prints its arguments.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The stand-in: prints its arguments, one in each pair of brackets.
+const STAND_IN: &str = "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit \"$STATUS\"\n";
+
+fn ci_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci")
+}
+
+/// Creates a folder with objects and the stand-in.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::create_dir(path.join("my build")).unwrap();
+    for name in ["my build/a b.bpf.o", "my build/c.bpf.o"] {
+        fs::write(path.join(name), "").unwrap();
+    }
+    fs::write(path.join("core-relo"), STAND_IN).unwrap();
+    fs::set_permissions(path.join("core-relo"), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Runs the script. Returns its exit status, or `None` without bash.
+fn run(folder: &Path, status: i32, variables: &[(&str, &str)]) -> Option<i32> {
+    let path = format!("{}:{}", folder.to_str().unwrap(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    command.arg(ci_folder().join("check.sh")).current_dir(folder).env("PATH", path);
+    command.env("STATUS", status.to_string()).env_remove("GITHUB_OUTPUT").env_remove("GITHUB_STEP_SUMMARY");
+    let paths = [("CORE_RELO_OBJECTS", "my build/*.bpf.o"), ("CORE_RELO_KERNELS", "kernels\n$(false)/none*")];
+    let done = command.envs(paths).envs(variables.iter().copied()).output();
+    match done {
+        Ok(done) => done.status.code(),
+        Err(_) => {
+            println!("SKIP: no bash");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_script_writes_every_report() {
+    let folder = folder();
+    let variables =
+        [("GITHUB_OUTPUT", "output"), ("GITHUB_STEP_SUMMARY", "summary"), ("CORE_RELO_OUTPUT", "to/here")];
+    let Some(exit) = run(folder.path(), 1, &variables) else { return };
+    assert_eq!(exit, 1);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    for (file, format) in
+        [("report.sarif", "sarif"), ("report.junit.xml", "junit"), ("report.md", "markdown")]
+    {
+        let expected = format!(
+            "<check><--btf=kernels><--btf=$(false)/none*><--format><{format}><--><my build/a b.bpf.o><my build/c.bpf.o>"
+        );
+        assert_eq!(read(&format!("to/here/{file}")), expected);
+    }
+    assert_eq!(read("summary"), read("to/here/report.md"));
+    assert_eq!(read("output"), "exit-status=1\n");
+}
+
+#[test]
+fn the_job_fails_where_it_should() {
+    let folder = folder();
+    let fails_on = |status, fail_on| run(folder.path(), status, &[("CORE_RELO_FAIL_ON", fail_on)]);
+    if fails_on(0, "refused").is_none() {
+        return;
+    }
+    for (status, fail_on, expected) in [
+        (0, "refused", 0),
+        (1, "refused", 1),
+        (2, "refused", 2),
+        (1, "bad-input", 0),
+        (2, "bad-input", 2),
+        (2, "never", 0),
+        (0, "sometimes", 2),
+    ] {
+        assert_eq!(fails_on(status, fail_on), Some(expected), "{status} {fail_on}");
+    }
+    assert_eq!(run(folder.path(), 0, &[("CORE_RELO_OBJECTS", "")]), Some(2));
+}
+
+#[test]
+fn the_action_sets_the_variables_that_the_script_reads() {
+    let variables = |name: &str| {
+        let text = fs::read_to_string(ci_folder().join(name)).unwrap();
+        let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        words.filter(|word| word.starts_with("CORE_RELO_")).map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(variables("action.yml"), variables("check.sh"));
+}

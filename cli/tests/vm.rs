@@ -1,0 +1,79 @@
+//! `vm`: objects and commands on other kernels. Boots only where QEMU and a kernel of `cargo xtask vm` are there.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, run, text};
+use std::{env, fs, path::PathBuf, process::Command};
+
+/// Returns the kernels that `cargo xtask vm` fetched, or prints why there are none.
+fn kernels(test: &str) -> Vec<PathBuf> {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/boot");
+    let images = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path().join("vmlinux"));
+    let mut images: Vec<_> = images.filter(|image| image.is_file()).collect();
+    images.sort();
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
+    if !cfg!(target_arch = "x86_64") || images.is_empty() || qemu.is_err() {
+        println!("SKIP {test}: no QEMU, or no kernel (cargo xtask vm fetches some)");
+        return Vec::new();
+    }
+    images.truncate(1);
+    images
+}
+
+#[test]
+fn a_file_that_is_no_kernel_is_refused_before_a_boot() {
+    let object = prebuilt("live/cgroup_skb.bpf.o");
+    let ran = run(["vm", text(&object), "--kernel", "linux-6.1.btf"]);
+    assert_eq!(ran.exit, 2);
+    assert!(ran.err.contains("linux-6.1.btf: not a bootable kernel image"), "{}", ran.err);
+    let json = run(["vm", text(&object), "--kernel", "linux-6.1.btf", "--format", "json"]);
+    assert_eq!(json.lines().len(), 1);
+    assert_eq!(json.lines()[0]["error"]["file"], "vm");
+}
+
+#[test]
+fn an_executable_of_another_architecture_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("Image");
+    let (mut header, magic) = (vec![0; 0x300], *b"ARM\x64");
+    let foreign = if cfg!(target_arch = "aarch64") { (0x202, *b"HdrS") } else { (0x38, magic) };
+    header.splice(foreign.0..foreign.0 + 4, foreign.1);
+    fs::write(&image, header).unwrap();
+    let ran = run(["vm", "exec.bpf.o", "--kernel", text(&image)]);
+    assert_eq!(ran.exit, 2, "{ran:?}");
+    assert!(ran.err.contains("--guest-binary PATH"), "{}", ran.err);
+}
+
+#[test]
+fn a_bad_object_does_not_keep_others_from_loading() {
+    let none = run(["vm", "linux-6.1.btf", "--kernel", "linux-6.1.btf"]);
+    assert_eq!(none.exit, 2);
+    assert_eq!(none.err.lines().count(), 1, "no boot without an object: {}", none.err);
+}
+
+#[test]
+fn programs_load_in_a_guest() {
+    for kernel in kernels("programs_load_in_a_guest") {
+        let object = prebuilt("live/cgroup_skb.bpf.o");
+        let ran = run(["vm", text(&object), "--kernel", text(&kernel), "--format", "json"]);
+        let lines = ran.lines();
+        assert!(!lines.is_empty(), "{ran:?}");
+        let keys: Vec<_> = lines[0].as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["object", "kernel", "release", "program", "reality", "reason", "error"]);
+        assert!(lines.iter().all(|line| line["reality"] == "loaded"), "{ran:?}");
+        assert_eq!(ran.exit, 0);
+    }
+}
+
+#[test]
+fn a_command_runs_in_a_guest_and_its_exit_status_is_passed_on() {
+    for kernel in kernels("a_command_runs_in_a_guest_and_its_exit_status_is_passed_on") {
+        let script = "read a b version rest </proc/version; echo $version; echo problem >&2; [ -r exec.bpf.o ]; exit 7";
+        let args = ["vm", "exec.bpf.o", "--kernel", text(&kernel), "--command", "/bin/sh", "-c", script];
+        let ran = run(args);
+        assert_eq!((ran.exit, ran.err.as_str()), (7, "problem\n"), "{ran:?}");
+        assert!(ran.out.contains('.'), "{ran:?}");
+    }
+}

@@ -1,0 +1,204 @@
+//! Verdicts on objects that clang compiled, on the BTF of real kernels.
+
+use core_relo::{Plan, Target};
+use core_relo_loader::target::BtfFile;
+use core_relo_object::object::Object;
+use core_relo_tests::{artifacts, skip::skip};
+use core_relo_verdict::{
+    judge::{KernelAnswers, ObjectVerdict, Reason, ReasonKind, Verdict, judge},
+    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    requirements::{NeedTable, ObjectNeeds},
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The releases of the kernels, whose BTF files are named after them.
+const RELEASES: [&str; 4] = ["5.10", "6.1", "6.12", "7.2"];
+
+/// The real kernels of amd64, in the order of [`RELEASES`]. `None` if one is missing.
+fn kernels() -> Option<Vec<Target<'static>>> {
+    let files = artifacts::kernel_btfs();
+    let read = |release: &&str| {
+        let prefix = format!("amd64-{release}.");
+        let is_release = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
+        };
+        let path = files.iter().find(is_release)?;
+        let btf = BtfFile::read(path).unwrap().parse_unvalidated(None).unwrap();
+        Some(Target::new(*release, Arc::new(btf)))
+    };
+    RELEASES.iter().map(read).collect()
+}
+
+/// Returns a committed object.
+fn prebuilt(name: &str) -> PathBuf {
+    artifacts::root().join("bpf-progs/prebuilt/el").join(format!("{name}.bpf.o"))
+}
+
+/// Judges an object on a kernel. `None` if the object cannot be judged.
+fn judge_file(path: &Path, target: &Target<'_>, inputs: &KernelInputs) -> Option<ObjectVerdict> {
+    let bytes = fs::read(path).unwrap();
+    let object = Object::parse(&bytes).ok()?;
+    let relocs = object.relocs().ok()?;
+    let mut table = NeedTable::default();
+    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).ok()?;
+    let names = table.names();
+    let answers = KernelAnswers::new(&table, KernelFacts::new(target, &names, inputs));
+    Some(judge(&needs, &Plan::new(&relocs, target), &answers))
+}
+
+/// Returns the kinds of the reasons of an object's programs, sorted, each once.
+fn reason_kinds(verdict: &ObjectVerdict) -> Vec<ReasonKind> {
+    let reasons = verdict.programs.iter().flat_map(|program| &program.reasons);
+    let kinds: BTreeSet<_> = reasons.map(|reason| reason.kind).collect();
+    kinds.into_iter().collect()
+}
+
+/// The expected verdicts on an object on the kernels of [`RELEASES`], with the kinds of the reasons for a refusal.
+const EXPECTED: [(&str, [&[ReasonKind]; 4]); 22] = {
+    use ReasonKind::{AttachType, Helper, Instruction, Kfunc, Ksym, MapType, ProgramType, Relocation};
+    const LOADS: &[ReasonKind] = &[];
+    [
+        // Relocations: `task_struct.__state` came with 5.14, 7.1 moved `robust_list`.
+        ("demo/exec", [&[Relocation], LOADS, LOADS, &[Relocation]]),
+        ("kernel/exec", [&[Relocation], LOADS, LOADS, LOADS]),
+        ("fields/guard", [LOADS; 4]),
+        ("live/core", [LOADS; 4]),
+        // Maps.
+        ("live/maps", [LOADS; 4]),
+        ("live/user_ringbuf", [&[Helper, MapType, Instruction], LOADS, LOADS, LOADS]),
+        ("live/arena_globals", [&[MapType, ProgramType, Instruction], &[MapType, Instruction], LOADS, LOADS]),
+        ("live/task_storage", [&[Helper, MapType], LOADS, LOADS, LOADS]),
+        // Helpers, addresses of functions.
+        ("live/callbacks", [&[Helper, Instruction], LOADS, LOADS, LOADS]),
+        ("live/kprobe_multi", [&[Helper], LOADS, LOADS, LOADS]),
+        // A helper behind a configuration value that libbpf computes.
+        ("live/uprobe", [LOADS; 4]),
+        ("live/usdt", [LOADS; 4]),
+        // Kfuncs and symbols. The weak ones, whose addresses are tested, are in no kernel.
+        ("live/kfunc", [&[Kfunc, Instruction], &[Kfunc], LOADS, LOADS]),
+        ("live/exceptions", [&[Kfunc, Instruction], &[Kfunc], LOADS, LOADS]),
+        ("live/ksym", [&[Ksym], LOADS, LOADS, LOADS]),
+        ("kernel/config", [LOADS; 4]),
+        // Types of programs and attachments.
+        ("live/syscall", [&[ProgramType], LOADS, LOADS, LOADS]),
+        ("live/netfilter", [&[ProgramType, AttachType], &[ProgramType, AttachType], LOADS, LOADS]),
+        ("live/lsm_cgroup", [&[AttachType], LOADS, LOADS, LOADS]),
+        ("live/sk_reuseport", [&[AttachType], LOADS, LOADS, LOADS]),
+        ("live/fentry", [LOADS; 4]),
+        ("live/struct_ops", [LOADS; 4]),
+    ]
+};
+
+#[test]
+fn verdicts_on_real_kernels() {
+    let Some(kernels) = kernels() else {
+        return skip(
+            "verdicts_on_real_kernels",
+            "no kernel BTF: set CORE_RELO_KERNELS or run `cargo xtask kernels`",
+        );
+    };
+    for (name, expected) in EXPECTED {
+        for (kernel, expected) in kernels.iter().zip(expected) {
+            let verdict = judge_file(&prebuilt(name), kernel, &KernelInputs::default()).unwrap();
+            let place = format!("{name} on {}", kernel.vmlinux().name);
+            let expected_verdict = if expected.is_empty() { Verdict::Loads } else { Verdict::Refused };
+            assert_eq!(verdict.verdict, expected_verdict, "{place}: {verdict:#?}");
+            assert_eq!(reason_kinds(&verdict), expected, "{place}: {verdict:#?}");
+        }
+    }
+}
+
+#[test]
+fn refusals_have_the_source_line_of_the_first_reachable_instruction() {
+    let Some(kernels) = kernels() else {
+        return skip("refusals_have_the_source_line", "no kernel BTF: set CORE_RELO_KERNELS");
+    };
+    for (name, line, text) in [
+        ("demo/exec", 70, "event->state = task->__state;"),
+        ("live/callbacks", 32, "for_each_map_elem(&numbers, each, (void *)0, 0);"),
+        ("live/kfunc", 19, "struct task_struct *task = bpf_task_from_pid(only_pid);"),
+    ] {
+        let verdict = judge_file(&prebuilt(name), &kernels[0], &KernelInputs::default()).unwrap();
+        let source = verdict.programs[0].reasons[0].source.as_ref().unwrap();
+        assert_eq!((source.line, &*source.text), (line, text), "{name}");
+    }
+}
+
+#[test]
+fn programs_that_replace_others_need_input() {
+    let Some(kernels) = kernels() else {
+        return skip("programs_that_replace_others", "no kernel BTF: set CORE_RELO_KERNELS");
+    };
+    for kernel in &kernels {
+        let verdict = judge_file(&prebuilt("live/freplace"), kernel, &KernelInputs::default()).unwrap();
+        assert_eq!(verdict.verdict, Verdict::NeedsInput);
+        assert_eq!(reason_kinds(&verdict), [ReasonKind::AttachTarget]);
+    }
+}
+
+#[test]
+fn configuration_values_need_the_configuration() {
+    let Some(kernels) = kernels() else {
+        return skip("configuration_values", "no kernel BTF: set CORE_RELO_KERNELS");
+    };
+    let config = "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n";
+    let version = Some(KernelVersion::release(6, 1));
+    let with_config =
+        |text: &str| KernelInputs { kconfig: Some(text.into()), version, ..KernelInputs::default() };
+    for (inputs, expected) in [
+        (KernelInputs::default(), Verdict::Unknown),
+        (with_config(config), Verdict::Loads),
+        (with_config("CONFIG_HZ=250\n"), Verdict::Refused),
+    ] {
+        let verdict = judge_file(&prebuilt("live/kconfig"), &kernels[1], &inputs).unwrap();
+        assert_eq!(verdict.verdict, expected, "{verdict:#?}");
+    }
+}
+
+/// The objects of a case have no enums of the kernel: guards decide without them, and nothing is refused for their lack.
+#[test]
+fn guarded_reads_are_no_reason_on_reduced_types() {
+    for target in ["old", "new", "neither"] {
+        let path = prebuilt("fields/guard").with_file_name(format!("guard.{target}.o"));
+        let btf = BtfFile::read(&path).unwrap().parse_unvalidated(None).unwrap();
+        let kernel = Target::new("reduced", Arc::new(btf));
+        let verdict = judge_file(&prebuilt("fields/guard"), &kernel, &KernelInputs::default()).unwrap();
+        assert_eq!(verdict.verdict, Verdict::Unknown, "{verdict:#?}");
+        assert!(!reason_kinds(&verdict).contains(&ReasonKind::Relocation), "{verdict:#?}");
+    }
+}
+
+#[test]
+fn verdicts_agree_with_their_reasons() {
+    let Some(kernels) = kernels() else {
+        return skip("verdicts_agree_with_their_reasons", "no kernel BTF: set CORE_RELO_KERNELS");
+    };
+    let mut programs = 0_usize;
+    for path in artifacts::objects() {
+        for kernel in &kernels {
+            let Some(verdict) = judge_file(&path, kernel, &KernelInputs::default()) else { continue };
+            let place = || format!("{} on {}", path.display(), kernel.vmlinux().name);
+            for program in &verdict.programs {
+                programs = programs.saturating_add(1);
+                let worst = program.reasons.iter().map(|reason| reason.verdict).max().unwrap_or_default();
+                assert_eq!(program.verdict, worst, "{}: {program:#?}", place());
+                let is_complete = |reason: &Reason| match reason.verdict {
+                    Verdict::Refused => reason.evidence.is_some(),
+                    Verdict::NeedsInput => reason.fix.is_some(),
+                    Verdict::Unknown => true,
+                    Verdict::Loads => false,
+                };
+                assert!(program.reasons.iter().all(is_complete), "{}: {program:#?}", place());
+            }
+            let default_load = verdict.programs.iter().filter(|program| program.autoload);
+            let worst = default_load.map(|program| program.verdict).max();
+            assert!(worst.is_none_or(|worst| worst == verdict.verdict), "{}: {verdict:#?}", place());
+        }
+    }
+    println!("{programs} programs");
+}

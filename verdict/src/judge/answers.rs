@@ -1,0 +1,140 @@
+//! The answers of one kernel to the requirements of all objects.
+
+use super::model::{Reason, ReasonKind, Verdict};
+use crate::{
+    kernel::{Answer, KconfigAnswer, KernelFacts, NameQuery, may_call},
+    requirements::{Need, NeedId, NeedTable, TargetKind},
+};
+
+/// The answers of one kernel to the requirements of all objects, in the order of a [`NeedTable`].
+#[derive(Debug)]
+pub struct KernelAnswers<'n, 'k> {
+    /// The kernel's facts.
+    pub facts: KernelFacts<'k>,
+    table: &'n NeedTable,
+    answers: Vec<Answer>,
+}
+
+impl NeedTable {
+    /// Returns the names that the requirements look up in a kernel's BTF, prepared for any number of kernels.
+    pub fn names(&self) -> NameQuery {
+        let mut query = NameQuery::default();
+        for need in self.iter() {
+            match need {
+                Need::Kfunc(name) => query.kfunc(name),
+                Need::Symbol(name) => query.symbol(name),
+                Need::Variable(name) => query.variable(name),
+                Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
+                    query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
+                }
+                Need::AttachTarget { kind, name, .. } => query.function(kind.kernel_name(name).as_bytes()),
+                Need::StructOps(name) => query.struct_ops(name),
+                Need::Helper { .. }
+                | Need::MapType(_)
+                | Need::ProgramType(_)
+                | Need::AttachType(_)
+                | Need::Feature(_)
+                | Need::SleepableLsm
+                | Need::ErrorInjection(_)
+                | Need::Instruction(_)
+                | Need::Kconfig(_) => {}
+            }
+        }
+        query
+    }
+}
+
+impl<'n, 'k> KernelAnswers<'n, 'k> {
+    /// Answers every requirement of a table. `facts` must come from the [names](NeedTable::names) of this table.
+    pub fn new(table: &'n NeedTable, facts: KernelFacts<'k>) -> Self {
+        let answers = table.iter().map(|need| answer(need, &facts)).collect();
+        Self { facts, table, answers }
+    }
+
+    /// Returns a requirement. Returns `None` for the index of another table.
+    pub fn need(&self, id: NeedId) -> Option<&Need> {
+        self.table.get(id)
+    }
+
+    /// Returns the answer to a requirement. Returns `None` for the index of another table.
+    pub fn get(&self, id: NeedId) -> Option<&Answer> {
+        self.answers.get(id.index())
+    }
+
+    /// Returns what is wrong with a requirement that the kernel does not meet.
+    fn refusal(&self, need: &Need) -> String {
+        match need {
+            Need::Helper { number, program_type: Some(program_type), .. }
+                if self.facts.helper(*number).is_present() =>
+            {
+                format!("programs of type {program_type} may not call {}", need.text())
+            }
+            _ => format!("the kernel lacks {}", need.text()),
+        }
+    }
+
+    /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
+    pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
+        matches!(self.need(id), Some(Need::Kconfig(name)) if name.starts_with("LINUX_"))
+    }
+
+    /// Returns the reason why a requirement is not met. Returns `None` if the kernel meets the requirement.
+    pub(super) fn reason(&self, id: NeedId) -> Option<Reason> {
+        let (need, answer) = (self.table.get(id)?, self.get(id)?);
+        let (verdict, text, evidence) = match answer {
+            Answer::Present(_) => return None,
+            Answer::Absent(evidence) => (Verdict::Refused, self.refusal(need), Some(evidence.clone())),
+            Answer::Unknown(question) => {
+                (Verdict::Unknown, format!("{} may be missing: {question}", need.text()), None)
+            }
+        };
+        Some(Reason { kind: kind(need), verdict, text, source: None, evidence, fix: None })
+    }
+}
+
+/// Returns the answer of a kernel to a requirement.
+fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
+    match need {
+        Need::Helper { number, program_type, is_sleepable } => {
+            may_call(facts, *number, *program_type, *is_sleepable)
+        }
+        Need::Kfunc(name) => facts.kfunc(name),
+        Need::Symbol(name) => facts.symbol(name),
+        Need::Variable(name) => facts.variable(name),
+        Need::MapType(number) => facts.map_type(*number),
+        Need::ProgramType(program_type) => facts.program_type(program_type.number()),
+        Need::AttachType(attach_type) => facts.attach_type(attach_type.number()),
+        Need::AttachTarget { kind, module, name } => {
+            let full = kind.kernel_name(name);
+            match kind {
+                TargetKind::Tracepoint => facts.typedef(full.as_bytes()),
+                _ => facts.function(full.as_bytes(), module.as_deref()),
+            }
+        }
+        Need::Feature(feature) => facts.program_feature(*feature),
+        Need::SleepableLsm => facts.sleepable_lsm(),
+        Need::ErrorInjection(function) => facts.error_injection(function),
+        Need::StructOps(name) => facts.struct_ops(name),
+        Need::Instruction(feature) => facts.instruction_set(*feature),
+        Need::Kconfig(name) => match facts.kconfig(name) {
+            KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
+            KconfigAnswer::Unknown(question) => Answer::Unknown(question),
+        },
+    }
+}
+
+const fn kind(need: &Need) -> ReasonKind {
+    match need {
+        Need::Helper { .. } => ReasonKind::Helper,
+        Need::Kfunc(_) => ReasonKind::Kfunc,
+        Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
+        Need::MapType(_) => ReasonKind::MapType,
+        Need::ProgramType(_) | Need::Feature(_) => ReasonKind::ProgramType,
+        Need::AttachType(_) => ReasonKind::AttachType,
+        Need::AttachTarget { .. } | Need::SleepableLsm | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
+        Need::StructOps(_) => ReasonKind::StructOps,
+        Need::Instruction(_) => ReasonKind::Instruction,
+        Need::Kconfig(_) => ReasonKind::Kconfig,
+    }
+}

@@ -1,0 +1,105 @@
+//! A program's instructions on one kernel, for the analysis of reachability.
+
+use super::{answers::KernelAnswers, data::FrozenData};
+use crate::{
+    kernel::Answer,
+    reach::{Function, LoadedValue},
+    requirements::{Need, ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
+};
+use core_relo::{
+    Plan,
+    insn::{Insn, Slot},
+};
+use core_relo_object::{
+    ExternIndex,
+    link::{ExternBinding, LinkedProgram, RefTarget},
+    object::{Linkage, Program},
+};
+
+/// Returns the instructions of a program after relocation.
+pub(super) fn relocated(code: &LinkedProgram, needs: &ProgramNeeds, plan: &Plan<'_>) -> Vec<Insn> {
+    let mut insns = code.insns.clone();
+    for (insn, record) in &needs.records {
+        let Some(after) = plan.get(*record).and_then(|planned| planned.after()) else { continue };
+        let at = usize_of(*insn);
+        if let Some(first) = insns.get_mut(at) {
+            *first = after.first();
+        }
+        if let (Slot::Two(_, second), Some(place)) =
+            (after, at.checked_add(1).and_then(|at| insns.get_mut(at)))
+        {
+            *place = second;
+        }
+    }
+    insns
+}
+
+/// Returns the functions of a program.
+pub(super) fn functions(object: &ObjectNeeds<'_, '_>, code: &LinkedProgram) -> Vec<Function> {
+    let is_global = |p: &Program<'_>| p.linkage != Linkage::Static && !p.is_hidden;
+    let function = |index: usize| object.object.programs().get(index);
+    let functions = code.functions.iter().map(|copy| Function {
+        start: copy.start,
+        is_global: function(copy.function.0).is_some_and(is_global),
+    });
+    functions.collect()
+}
+
+/// Returns the values of the 64-bit loads that refer to maps, data, externs and functions.
+pub(super) fn loads<'f>(
+    object: &ObjectNeeds<'_, '_>,
+    code: &LinkedProgram,
+    frozen: &'f FrozenData<'_>,
+    answers: &KernelAnswers<'_, '_>,
+) -> Vec<(u32, LoadedValue<'f>)> {
+    let value = |insn: u32, target: &RefTarget| {
+        let first = code.insns.get(usize_of(insn)).filter(|first| first.is_ld_imm64())?;
+        Some(match target {
+            RefTarget::Data { map, offset } => match frozen.of_map(*map) {
+                Some((data, unknown)) => {
+                    let offset = offset.wrapping_add_signed(first.imm.into());
+                    LoadedValue::Frozen { data, offset, unknown }
+                }
+                None => LoadedValue::Pointer,
+            },
+            RefTarget::Extern(index) => extern_value(object, *index, frozen, answers),
+            // The linker has resolved references to functions.
+            RefTarget::Function { .. } => return None,
+            _ => LoadedValue::Pointer,
+        })
+    };
+    let functions = function_addresses(code).map(|(insn, start)| (insn, LoadedValue::Function(start)));
+    let mut loads: Vec<_> = functions.collect();
+    loads.extend(code.refs.iter().filter_map(|(insn, target)| Some((*insn, value(*insn, target)?))));
+    loads.sort_by_key(|(insn, _)| *insn);
+    loads
+}
+
+/// Returns the value of a 64-bit load of an extern.
+fn extern_value<'f>(
+    object: &ObjectNeeds<'_, '_>,
+    index: ExternIndex,
+    frozen: &'f FrozenData<'_>,
+    answers: &KernelAnswers<'_, '_>,
+) -> LoadedValue<'f> {
+    let (Some(entry), Some(need)) = (object.linker.externs().get(index.0), object.externs.get(index.0))
+    else {
+        return LoadedValue::Unknown;
+    };
+    if let ExternBinding::Config(slot) = entry.binding {
+        let data = object.linker.kconfig_map().and_then(|map| frozen.of_map(map));
+        return data.map_or(LoadedValue::Unknown, |(data, unknown)| LoadedValue::Frozen {
+            data,
+            offset: slot.offset.into(),
+            unknown,
+        });
+    }
+    match (answers.get(need.id), answers.need(need.id)) {
+        (Some(Answer::Present(_)), _) => LoadedValue::Pointer,
+        // A missing kfunc, variable or symbol has the address 0.
+        (Some(Answer::Absent(_)), Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_))) => {
+            LoadedValue::Constant(0)
+        }
+        _ => LoadedValue::Unknown,
+    }
+}

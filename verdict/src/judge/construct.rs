@@ -1,0 +1,51 @@
+//! Constructors of verdicts, for callers that get them from elsewhere, such as tests of reports.
+
+use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
+use crate::SourceLine;
+use crate::kernel::Evidence;
+
+impl ObjectVerdict {
+    /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of the programs.
+    pub fn new(programs: Vec<ProgramVerdict>) -> Self {
+        let default_load = programs.iter().filter(|program| program.autoload);
+        let verdict = default_load.map(|program| program.verdict).max().unwrap_or_default();
+        Self { verdict, programs }
+    }
+}
+
+impl ProgramVerdict {
+    /// Creates the verdict on a program. Sorts the reasons, worst first.
+    pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
+        reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
+        let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
+        Self { name: name.into(), autoload, verdict, reasons }
+    }
+}
+
+impl Reason {
+    /// Creates a reason without source line, evidence and fix.
+    pub fn new(kind: ReasonKind, verdict: Verdict, text: impl Into<String>) -> Self {
+        Self { kind, verdict, text: text.into(), source: None, evidence: None, fix: None }
+    }
+
+    /// Adds the source line.
+    #[must_use]
+    pub fn with_source(mut self, source: SourceLine) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// Adds the evidence.
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence = Some(evidence);
+        self
+    }
+
+    /// Adds the fix.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+}

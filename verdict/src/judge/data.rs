@@ -1,0 +1,103 @@
+//! The data that never changes after a load: `.rodata`, and the configuration values in `.kconfig`.
+
+use super::model::{Reason, ReasonKind, Verdict};
+use crate::{
+    kernel::{Evidence, KconfigAnswer, KernelFacts},
+    requirements::ObjectNeeds,
+};
+use core::ops::Range;
+use core_relo::{Endian, Name, explain::text};
+use core_relo_object::{
+    MapIndex,
+    link::{ConfigSlot, ExternBinding, MapSource},
+    load_plan::{ConfigValueError, write_config_value},
+    object::DataKind,
+};
+
+/// The bytes of configuration values that are looked up. Real objects have some hundreds.
+const KCONFIG_BYTES: usize = 1 << 20;
+
+/// The data of an object's frozen maps on one kernel.
+#[derive(Debug)]
+pub(super) struct FrozenData<'o> {
+    /// The data of each map; `None` for a map whose data may change.
+    maps: Vec<Option<&'o [u8]>>,
+    kconfig_map: Option<MapIndex>,
+    kconfig: Vec<u8>,
+    /// The values in `kconfig` that nothing tells, in bytes.
+    unknown: Vec<Range<usize>>,
+    /// The reasons of values that do not fit their types.
+    refused: Vec<Reason>,
+}
+
+impl<'o> FrozenData<'o> {
+    pub(super) fn new(needs: &ObjectNeeds<'o, '_>, facts: &KernelFacts<'_>) -> Self {
+        let data = |source| match source {
+            MapSource::Data(section) if section.kind == DataKind::Rodata => Some(section.bytes),
+            _ => None,
+        };
+        let maps = needs.linker.maps().iter().map(|entry| data(entry.source)).collect();
+        let mut frozen = Self {
+            maps,
+            kconfig_map: needs.linker.kconfig_map(),
+            kconfig: Vec::new(),
+            unknown: Vec::new(),
+            refused: Vec::new(),
+        };
+        for entry in needs.linker.externs() {
+            let ExternBinding::Config(slot) = entry.binding else { continue };
+            let name = String::from_utf8_lossy(entry.name);
+            frozen.add_value(&name, slot, facts.kconfig(&name), needs.object.endian());
+        }
+        frozen
+    }
+
+    fn add_value(&mut self, name: &str, slot: ConfigSlot, answer: KconfigAnswer, endian: Endian) {
+        let start = index(slot.offset);
+        let Some(end) = start.checked_add(index(slot.size)) else { return };
+        let range = start..end;
+        // The values of a hostile object stay unknown.
+        if range.end > KCONFIG_BYTES {
+            return self.unknown.push(range);
+        }
+        if self.kconfig.len() < range.end {
+            self.kconfig.resize(range.end, 0);
+        }
+        match answer {
+            // A value that is not set is 0 for a weak extern. A strong extern is a reason of its own.
+            KconfigAnswer::NotSet(_) => {}
+            KconfigAnswer::Unknown(_) => self.unknown.push(range),
+            KconfigAnswer::Value(text, evidence) => {
+                let written = write_config_value(&mut self.kconfig, name.as_bytes(), slot, &text, endian);
+                if let Err(error) = written {
+                    self.refused.push(refused_value(name, &error, evidence));
+                    self.unknown.push(range);
+                }
+            }
+        }
+    }
+
+    /// Returns the reasons of configuration values that do not fit their types.
+    pub(super) fn refused_values(&self) -> &[Reason] {
+        &self.refused
+    }
+
+    /// Returns the frozen data of a map, and the parts of it that are not known.
+    pub(super) fn of_map(&self, map: MapIndex) -> Option<(&[u8], &[Range<usize>])> {
+        if self.kconfig_map == Some(map) {
+            return Some((&self.kconfig, &self.unknown));
+        }
+        self.maps.get(map.0).copied().flatten().map(|data| (data, &[][..]))
+    }
+}
+
+/// Returns the reason of a value that does not fit its type. libbpf refuses the object, also if the extern is weak.
+fn refused_value(name: &str, error: &ConfigValueError, evidence: Evidence) -> Reason {
+    let shown = text(Name::new(name.as_bytes()).shortened());
+    Reason::new(ReasonKind::Kconfig, Verdict::Refused, format!("configuration value {shown}: {error}"))
+        .with_evidence(evidence)
+}
+
+fn index(bytes: u32) -> usize {
+    core_relo::ByteSize(bytes).index()
+}

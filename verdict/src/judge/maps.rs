@@ -1,0 +1,50 @@
+//! The reasons that come from maps.
+
+use super::{
+    answers::KernelAnswers,
+    model::{Reason, ReasonKind, Verdict},
+};
+use crate::{
+    kernel::{Evidence, EvidenceSource},
+    requirements::{MapInput, MapNeed},
+};
+
+/// Returns the reasons why a map is not created.
+pub(super) fn reasons(map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let mut reasons: Vec<_> = map.needs.iter().filter_map(|need| answers.reason(*need)).collect();
+    for reason in &mut reasons {
+        reason.text = format!("map {}: {}", map.name, reason.text);
+    }
+    reasons.extend(map.inputs.iter().map(|input| input_reason(&map.name, *input)));
+    reasons
+}
+
+fn input_reason(map: &str, input: MapInput) -> Reason {
+    let fix = match input {
+        MapInput::MaxEntries => format!("--max-entries {map}=N, or bpf_map__set_max_entries()"),
+        MapInput::KeySize => {
+            "bpf_map__set_key_size() before the load, or a key type in the definition".into()
+        }
+        MapInput::ValueSize => {
+            "bpf_map__set_value_size() before the load, or a value type in the definition".into()
+        }
+        MapInput::InnerMap => {
+            "bpf_map__set_inner_map_fd() before the load, or `values` in the definition".into()
+        }
+    };
+    let text = match input {
+        MapInput::InnerMap => {
+            format!("map {map}: no definition of its inner maps, which user space must set")
+        }
+        _ => format!("map {map}: {} is 0, which user space must set", input.name()),
+    };
+    let evidence = Evidence { source: EvidenceSource::Object, text: format!("the definition of {map}") };
+    Reason {
+        kind: ReasonKind::MapSize,
+        verdict: Verdict::NeedsInput,
+        text,
+        source: None,
+        evidence: Some(evidence),
+        fix: Some(fix),
+    }
+}

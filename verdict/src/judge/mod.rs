@@ -1,0 +1,17 @@
+//! The verdict on the programs of an object.
+
+mod answers;
+mod code;
+mod construct;
+mod data;
+mod maps;
+mod model;
+mod object;
+mod program;
+mod reasons;
+#[cfg(test)]
+mod tests;
+
+pub use answers::KernelAnswers;
+pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
+pub use object::judge;

@@ -1,0 +1,138 @@
+//! The verdict on an object, its programs, and the reasons.
+
+use crate::{kernel::Evidence, source_line::SourceLine};
+use core::fmt;
+
+/// The verdict on a program or an object. A later variant is worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each verdict")]
+pub enum Verdict {
+    /// The kernel has all that the program needs. The verifier may still refuse the program for other reasons, such as its complexity.
+    #[default]
+    Loads,
+    /// No evidence answers at least one question about the kernel.
+    Unknown,
+    /// User space must set something before the load, such as the size of a map.
+    NeedsInput,
+    /// The kernel refuses the program.
+    Refused,
+}
+
+impl Verdict {
+    /// Returns the word for JSON and text: `loads`, `unknown`, `needs_input`, `refused`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Loads => "loads",
+            Self::Unknown => "unknown",
+            Self::NeedsInput => "needs_input",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// The verdict on an object and on each of its programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObjectVerdict {
+    /// The verdict on the default load: the worst of the programs that are loaded by default.
+    pub verdict: Verdict,
+    /// The verdict on every program of the object, each as if it were loaded alone.
+    pub programs: Vec<ProgramVerdict>,
+}
+
+/// The verdict on a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramVerdict {
+    /// The program's name.
+    pub name: String,
+    /// Whether the default load of the object includes the program.
+    pub autoload: bool,
+    /// The verdict: the worst of the reasons, or [`Verdict::Loads`] without reasons.
+    pub verdict: Verdict,
+    /// The reasons, worst first. Empty if the program loads.
+    pub reasons: Vec<Reason>,
+}
+
+/// A reason why a program does not load, or why the verdict is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reason {
+    /// The kind of requirement that the kernel does not meet.
+    pub kind: ReasonKind,
+    /// The verdict that follows from this reason alone: not [`Verdict::Loads`].
+    pub verdict: Verdict,
+    /// The problem in one sentence, such as "helper bpf_loop is missing".
+    pub text: String,
+    /// The source line of the first reachable instruction with the requirement.
+    pub source: Option<SourceLine>,
+    /// The evidence in the kernel. `None` if the reason does not depend on the kernel.
+    pub evidence: Option<Evidence>,
+    /// The fix: an option such as `--max-entries stackmap=N`, or what to write in the program.
+    pub fix: Option<String>,
+}
+
+/// The kind of requirement that a kernel does not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ReasonKind {
+    /// A CO-RE relocation that does not resolve, at a reachable instruction.
+    Relocation,
+    /// A helper.
+    Helper,
+    /// A kernel function that is called.
+    Kfunc,
+    /// A kernel symbol whose address is taken.
+    Ksym,
+    /// A map type.
+    MapType,
+    /// A map's size or another attribute.
+    MapSize,
+    /// A map's flag.
+    MapFlag,
+    /// A program type.
+    ProgramType,
+    /// An expected attach type.
+    AttachType,
+    /// An attach target that is resolved at load: of fentry, fexit, fmod_ret, LSM, tp_btf, iter, freplace.
+    AttachTarget,
+    /// A type that a struct_ops map needs.
+    StructOps,
+    /// A value of the kernel's configuration.
+    Kconfig,
+    /// An instruction that only newer kernels know.
+    Instruction,
+    /// The object: linking fails.
+    Object,
+    /// The analysis stopped at its budget.
+    Budget,
+}
+
+impl ReasonKind {
+    /// Returns the word for JSON, such as `attach_target`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Relocation => "relocation",
+            Self::Helper => "helper",
+            Self::Kfunc => "kfunc",
+            Self::Ksym => "ksym",
+            Self::MapType => "map_type",
+            Self::MapSize => "map_size",
+            Self::MapFlag => "map_flag",
+            Self::ProgramType => "program_type",
+            Self::AttachType => "attach_type",
+            Self::AttachTarget => "attach_target",
+            Self::StructOps => "struct_ops",
+            Self::Kconfig => "kconfig",
+            Self::Instruction => "instruction",
+            Self::Object => "object",
+            Self::Budget => "budget",
+        }
+    }
+}

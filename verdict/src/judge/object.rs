@@ -1,0 +1,63 @@
+//! The verdict on an object.
+
+use super::{
+    answers::KernelAnswers,
+    data::FrozenData,
+    maps,
+    model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
+    program::ObjectContext,
+    reasons::{distinct, limit_reasons},
+};
+use crate::{
+    kernel::{Evidence, EvidenceSource},
+    requirements::ObjectNeeds,
+};
+use core_relo::{Name, Plan, explain::text};
+use core_relo_object::object::{Object, Program};
+
+/// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
+pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
+    let frozen = FrozenData::new(needs, &answers.facts);
+    let mut reasons = object_reasons(needs, answers);
+    reasons.extend_from_slice(frozen.refused_values());
+    let mut reasons = distinct(reasons);
+    limit_reasons(&mut reasons, needs.programs.len());
+    let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
+    let programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
+    let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
+    // Without programs, the maps decide.
+    let of_object = reasons.iter().map(|reason| reason.verdict);
+    let verdict = default_load.chain(of_object).max().unwrap_or(Verdict::Loads);
+    ObjectVerdict { verdict, programs }
+}
+
+/// Returns the reasons that concern every program: the maps and the externs of the object.
+fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let mut reasons: Vec<_> = needs.maps.iter().flat_map(|map| maps::reasons(map, answers)).collect();
+    // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
+    let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
+    reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));
+    reasons
+}
+
+impl ObjectVerdict {
+    /// Returns the verdict on an object that libbpf would not open: every program is refused for the same reason.
+    pub fn refused(object: &Object<'_>, error: &str) -> Self {
+        let program = |program: &Program<'_>| ProgramVerdict {
+            name: text(Name::new(program.name()).shortened()),
+            autoload: program.autoload(),
+            verdict: Verdict::Refused,
+            reasons: vec![Reason::from_object(Verdict::Refused, error.to_owned())],
+        };
+        let programs = object.programs().iter().filter(|program| !program.is_subprogram);
+        Self { verdict: Verdict::Refused, programs: programs.map(program).collect() }
+    }
+}
+
+impl Reason {
+    /// Creates a reason that comes from the object alone.
+    pub(super) fn from_object(verdict: Verdict, text: String) -> Self {
+        let evidence = Evidence { source: EvidenceSource::Object, text: "the object file".into() };
+        Self { kind: ReasonKind::Object, verdict, text, source: None, evidence: Some(evidence), fix: None }
+    }
+}

@@ -1,0 +1,454 @@
+//! Verdicts on small objects and synthetic kernels.
+
+use super::*;
+use crate::{
+    kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
+    requirements::{NeedTable, ObjectNeeds},
+};
+use alloc::sync::Arc;
+use core_relo::{
+    Endian, Plan, Target, TypeId,
+    btf::{Btf, Builder},
+    insn::Insn,
+};
+use core_relo_object::{
+    object::Object,
+    test_support::{TestObject, call, exit, insn, load, returns},
+};
+
+/// The number of `bpf_loop`, which the test kernel lacks.
+const LOOP: i32 = 181;
+
+/// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
+fn add_kernel(b: &mut Builder) {
+    let int = b.int("int", 4, Builder::SIGNED);
+    let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_map_lookup_elem", 1), ("BPF_FUNC_ktime_get_ns", 5)];
+    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARRAY", 2)]);
+    let program_types =
+        [("BPF_PROG_TYPE_SCHED_CLS", 3), ("BPF_PROG_TYPE_XDP", 6), ("BPF_PROG_TYPE_TRACING", 26)];
+    b.enumeration("bpf_prog_type", 4, false, &program_types);
+    let attach_types = [("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24), ("BPF_TRACE_FEXIT", 25)];
+    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    let contexts = [
+        ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
+        ("BPF_PROG_TYPE_XDP_prog", int, 32),
+        ("BPF_PROG_TYPE_TRACING_prog", int, 64),
+    ];
+    b.structure("bpf_ctx_convert", 12, &contexts);
+    b.structure("bpf_verifier_state", 4, &[("branches", int, 0)]);
+    b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
+    let proto = b.func_proto(int, &[]);
+    for name in ["vfs_read", "known_kfunc"] {
+        b.func(name, proto, 1);
+    }
+}
+
+/// Judges an object on the test kernel.
+fn judge_object(object: TestObject) -> ObjectVerdict {
+    judge_on(object, add_kernel, &KernelInputs::default())
+}
+
+/// Judges an object on a kernel with these types.
+fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
+    let bytes = object.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let relocs = object.relocs().unwrap();
+    let mut table = NeedTable::default();
+    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    let names = table.names();
+    let mut b = Builder::new(Endian::native());
+    types(&mut b);
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, inputs));
+    judge(&needs, &Plan::new(&relocs, &target), &answers)
+}
+
+/// Creates an object with one program.
+fn program(section: &str, insns: &[Insn]) -> TestObject {
+    let mut m = TestObject::new();
+    m.program("main", section, insns);
+    m
+}
+
+/// Returns `r6 = 0; if r6 == 0 goto +1; insn; r0 = 0; exit`. The branch is taken if `is_dead`.
+fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
+    let code = if is_dead { 0x15 } else { 0x55 };
+    let [zero, exit] = returns(0);
+    [insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), insn_to_guard, zero, exit]
+}
+
+fn helper(number: i32) -> Insn {
+    insn(0x85, 0, 0, 0, number)
+}
+
+/// Returns the verdict, and the kind and the text of the worst reason, of the first program.
+fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
+    let program = &verdict.programs[0];
+    (program.verdict, program.reasons.first().map(|reason| (reason.kind, &*reason.text)))
+}
+
+#[test]
+fn a_kernel_with_everything_loads() {
+    let mut m = program("tc", &guarded(helper(5), false));
+    m.map("counts", &[("type", 2), ("key_size", 4), ("value_size", 8), ("max_entries", 1)], None);
+    let verdict = judge_object(m);
+    assert_eq!((verdict.verdict, worst(&verdict)), (Verdict::Loads, (Verdict::Loads, None)));
+}
+
+#[test]
+fn a_missing_map_type_refuses_every_program() {
+    let mut m = program("tc", &returns(0));
+    m.program("other", "?xdp", &returns(1));
+    m.map("events", &[("type", 27), ("max_entries", 4096)], None);
+    let verdict = judge_object(m);
+    assert_eq!((verdict.verdict, verdict.programs.len()), (Verdict::Refused, 2));
+    for program in &verdict.programs {
+        let [reason] = &program.reasons[..] else { panic!("{program:?}") };
+        assert_eq!((program.verdict, reason.kind), (Verdict::Refused, ReasonKind::MapType));
+        assert_eq!(reason.text, "map events: the kernel lacks map type BPF_MAP_TYPE_RINGBUF");
+        assert_eq!(reason.evidence.as_ref().map(|evidence| evidence.source), Some(EvidenceSource::Btf));
+    }
+}
+
+#[test]
+fn attributes_of_maps_that_user_space_sets_are_input() {
+    let mut m = program("tc", &returns(0));
+    m.map("counts", &[("type", 1), ("key_size", 4), ("value_size", 8)], None);
+    let verdict = judge_object(m);
+    let text = "map counts: max_entries is 0, which user space must set";
+    assert_eq!(worst(&verdict), (Verdict::NeedsInput, Some((ReasonKind::MapSize, text))));
+    let fix = verdict.programs[0].reasons[0].fix.as_deref();
+    assert_eq!(fix, Some("--max-entries counts=N, or bpf_map__set_max_entries()"));
+}
+
+/// An object that calls a kfunc if its address is not 0.
+fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
+    let [address, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let mut m = TestObject::new();
+    let main = m.program("main", "tc", &[address, high, insn(0x15, 1, 0, 1, 0), call(-1), zero, exit]);
+    let func = m.func_type(name, 2);
+    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+    let symbol = m.undefined(name, is_weak);
+    m.refer(main, 0, symbol, false);
+    m.refer(main, 3, symbol, true);
+    m
+}
+
+#[test]
+fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
+    for (name, is_weak, expected) in [
+        ("known_kfunc", false, Verdict::Loads),
+        ("known_kfunc", true, Verdict::Loads),
+        ("no_such_kfunc", false, Verdict::Refused),
+        ("no_such_kfunc", true, Verdict::Loads),
+    ] {
+        let verdict = judge_object(calling_kfunc(name, is_weak));
+        assert_eq!(worst(&verdict).0, expected, "{name} {is_weak}: {verdict:?}");
+    }
+    // Calls without a test. The source line is that of the call, also if the extern alone refuses the object.
+    for is_weak in [false, true] {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[call(-1), exit()]);
+        let func = m.func_type("no_such_kfunc", 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("no_such_kfunc", is_weak);
+        m.refer(main, 0, symbol, true);
+        m.line_info("tc", &[(0, 5)]);
+        let verdict = judge_object(m);
+        let text = "the kernel lacks kfunc no_such_kfunc";
+        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+        let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
+        assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
+    }
+}
+
+#[test]
+fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
+    let old = |b: &mut Builder| {
+        let proto = b.func_proto(TypeId::VOID, &[]);
+        b.func("known_kfunc", proto, 1);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
+    };
+    let verdict = judge_on(calling_kfunc("known_kfunc", true), old, &KernelInputs::default());
+    let text = "the kernel lacks calls of kernel functions";
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
+}
+
+#[test]
+fn a_missing_symbol_refuses_unless_it_is_weak() {
+    let kallsyms = KernelInputs { kallsyms: Some("0 D jiffies\n".into()), ..KernelInputs::default() };
+    let address = |name: &str, is_weak, inputs: &KernelInputs| {
+        let [first, second] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[first, second, zero, exit]);
+        let var = m.types.var(name, TypeId::VOID, 2);
+        m.types.datasec(".ksyms", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined(name, is_weak);
+        m.refer(main, 0, symbol, false);
+        judge_on(m, add_kernel, inputs)
+    };
+    assert_eq!(worst(&address("jiffies", false, &kallsyms)).0, Verdict::Loads);
+    assert_eq!(worst(&address("no_such_symbol", true, &kallsyms)).0, Verdict::Loads);
+    let refused = address("no_such_symbol", false, &kallsyms);
+    let text = "the kernel lacks kernel symbol no_such_symbol";
+    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
+    let unknown = address("no_such_symbol", false, &KernelInputs::default());
+    assert_eq!(worst(&unknown).0, Verdict::Unknown);
+}
+
+#[test]
+fn a_missing_helper_refuses_where_the_verifier_reaches_the_call() {
+    let judge_call = |is_dead| {
+        let mut m = program("tc", &guarded(helper(LOOP), is_dead));
+        m.line_info("tc", &[(0, 7), (2, 9), (3, 11)]);
+        judge_object(m)
+    };
+    assert_eq!(worst(&judge_call(true)), (Verdict::Loads, None));
+    let verdict = judge_call(false);
+    let text = "the kernel lacks helper bpf_loop";
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+    let source = verdict.programs[0].reasons[0].source.as_ref();
+    assert_eq!(source.map(|source| (&*source.file, source.line)), Some(("made.bpf.c", 9)));
+}
+
+#[test]
+fn the_verifier_refuses_unknown_opcodes_in_dead_code() {
+    let atomic = insn(0xdb, 10, 6, -8, 0x01);
+    let load_acquire = insn(0xdb, 6, 10, -8, 0x100);
+    for guarded_insn in [atomic, load_acquire] {
+        let verdict = judge_object(program("tc", &guarded(guarded_insn, true)));
+        let text = "the kernel lacks atomic instructions";
+        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
+    }
+    // Signed division is an operation of a known opcode.
+    let division = insn(0x37, 6, 0, 1, 3);
+    for (is_dead, expected) in [(true, Verdict::Loads), (false, Verdict::Refused)] {
+        let verdict = judge_object(program("tc", &guarded(division, is_dead)));
+        assert_eq!(worst(&verdict).0, expected, "{verdict:?}");
+    }
+}
+
+#[test]
+fn an_address_of_a_function_refuses_in_dead_code() {
+    let [zero, exit_main] = returns(0);
+    let [address, high] = load(1, 0);
+    let mut m = TestObject::new();
+    let main = m.program(
+        "main",
+        "tc",
+        &[insn(0xb7, 6, 0, 0, 0), insn(0x15, 6, 0, 2, 0), address, high, zero, exit_main],
+    );
+    let text = m.code(".text", &returns(1));
+    let callback = m.function("callback", text, 0, 2);
+    m.refer(main, 2, callback, false);
+    let old = |b: &mut Builder| {
+        add_kernel(b);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_func_state", 4, &[("callsite", int, 0)]);
+    };
+    let verdict = judge_on(m, old, &KernelInputs::default());
+    let text = "the kernel lacks addresses of functions";
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
+}
+
+#[test]
+fn attach_targets_are_functions_of_the_kernel() {
+    for (section, expected) in [
+        ("fentry/vfs_read", (Verdict::Loads, None)),
+        (
+            "fentry/no_such_function",
+            (
+                Verdict::Refused,
+                Some((ReasonKind::AttachTarget, "the kernel lacks function `no_such_function`")),
+            ),
+        ),
+        (
+            "tp_btf/no_such_tracepoint",
+            (
+                Verdict::Refused,
+                Some((
+                    ReasonKind::AttachTarget,
+                    "the kernel lacks tracepoint `btf_trace_no_such_tracepoint`",
+                )),
+            ),
+        ),
+    ] {
+        let verdict = judge_object(program(section, &returns(0)));
+        assert_eq!(worst(&verdict), expected, "{section}");
+    }
+}
+
+#[test]
+fn targets_and_types_that_user_space_sets_are_input() {
+    for (section, text) in [
+        ("fentry", "the section's name has no attach target, which user space must set"),
+        ("freplace/f", "the program replaces a function of another program, which user space must set"),
+        ("own_name", "the section's name implies no program type, which user space must set"),
+    ] {
+        let verdict = judge_object(program(section, &returns(0)));
+        assert_eq!(
+            worst(&verdict),
+            (Verdict::NeedsInput, Some((ReasonKind::AttachTarget, text))),
+            "{section}"
+        );
+        assert!(verdict.programs[0].reasons[0].fix.is_some());
+    }
+}
+
+/// An object that reads a missing field on kernels from 6.0 on.
+fn reading_on_new_kernels() -> TestObject {
+    let [version, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let mut m = TestObject::new();
+    let code = [
+        version,
+        high,
+        insn(0x61, 1, 1, 0, 0),
+        // if r1 < 6.0 goto +1
+        insn(0xa5, 1, 0, 1, 0x06_00_00),
+        insn(0xb7, 2, 0, 0, 0),
+        zero,
+        exit,
+    ];
+    let main = m.program("main", "tc", &code);
+    let int = m.int;
+    let var = m.types.var("LINUX_KERNEL_VERSION", int, 2);
+    m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+    let symbol = m.undefined("LINUX_KERNEL_VERSION", false);
+    m.refer(main, 0, symbol, false);
+    let root = m.types.structure("no_such_struct", 4, &[("field", int, 0)]);
+    m.core_relo("tc", &[(4, root, "0:0", 0)]);
+    m
+}
+
+#[test]
+fn a_guard_by_the_version_needs_the_version() {
+    let verdict = |version| {
+        let inputs = KernelInputs { version, ..KernelInputs::default() };
+        judge_on(reading_on_new_kernels(), add_kernel, &inputs)
+    };
+    let unknown = verdict(None);
+    let (worst_verdict, reason) = worst(&unknown);
+    let (kind, text) = reason.unwrap();
+    assert_eq!((worst_verdict, kind), (Verdict::Unknown, ReasonKind::Relocation));
+    assert!(text.ends_with("configuration value LINUX_KERNEL_VERSION (the kernel's version)"), "{text}");
+    assert_eq!(worst(&verdict(Some(KernelVersion::release(5, 10)))), (Verdict::Loads, None));
+    let refused = verdict(Some(KernelVersion::release(6, 1)));
+    let reason = &refused.programs[0].reasons[0];
+    assert_eq!((refused.verdict, reason.kind), (Verdict::Refused, ReasonKind::Relocation));
+}
+
+#[test]
+fn a_guard_by_a_value_of_libbpf_is_known() {
+    let [cookie, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let code = [cookie, high, insn(0x71, 1, 1, 0, 0), insn(0x15, 1, 0, 1, 0), helper(174), zero, exit];
+    let mut m = TestObject::new();
+    let main = m.program("main", "kprobe", &code);
+    let bool = m.types.int("_Bool", 1, Builder::BOOL);
+    let var = m.types.var("LINUX_HAS_BPF_COOKIE", bool, 2);
+    m.types.datasec(".kconfig", 0, &[(var, 0, 1)]);
+    let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
+    m.refer(main, 0, symbol, false);
+    let kernel = |b: &mut Builder| {
+        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_ktime_get_ns", 5)]);
+        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_KPROBE_prog", int, 0)]);
+        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARRAY", 2)]);
+    };
+    assert_eq!(worst(&judge_on(m, kernel, &KernelInputs::default())), (Verdict::Loads, None));
+}
+
+#[test]
+fn missing_configuration_values_refuse_unless_they_are_weak() {
+    let judge_config = |is_weak, kconfig: Option<&str>| {
+        let mut m = program("tc", &returns(0));
+        let int = m.int;
+        let var = m.types.var("CONFIG_HZ", int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        m.undefined("CONFIG_HZ", is_weak);
+        let inputs = KernelInputs { kconfig: kconfig.map(Into::into), ..KernelInputs::default() };
+        judge_on(m, add_kernel, &inputs).verdict
+    };
+    assert_eq!(judge_config(false, Some("CONFIG_HZ=250\n")), Verdict::Loads);
+    assert_eq!(judge_config(false, Some("CONFIG_A=y\n")), Verdict::Refused);
+    assert_eq!(judge_config(true, Some("CONFIG_A=y\n")), Verdict::Loads);
+    assert_eq!(judge_config(false, None), Verdict::Unknown);
+    assert_eq!(judge_config(true, None), Verdict::Loads);
+}
+
+#[test]
+fn configuration_values_are_those_of_libbpf() {
+    // if CONFIG_NET == TRI_MODULE, call a missing helper.
+    let judge_net = |kconfig: &str| {
+        let [value, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let code = [value, high, insn(0x61, 1, 1, 0, 0), insn(0x55, 1, 0, 1, 2), helper(LOOP), zero, exit];
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &code);
+        let tristate = m.types.enumeration("libbpf_tristate", 4, false, &[("TRI_NO", 0), ("TRI_YES", 1)]);
+        let var = m.types.var("CONFIG_NET", tristate, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined("CONFIG_NET", true);
+        m.refer(main, 0, symbol, false);
+        judge_on(m, add_kernel, &KernelInputs { kconfig: Some(kconfig.into()), ..KernelInputs::default() })
+    };
+    assert_eq!(worst(&judge_net("CONFIG_NET=y\n")), (Verdict::Loads, None));
+    let text = "the kernel lacks helper bpf_loop";
+    assert_eq!(worst(&judge_net("CONFIG_NET=m\n")), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+    let unfit = judge_net("CONFIG_NET=250\n");
+    let text = "configuration value CONFIG_NET: its value is a number, but its type is not an integer";
+    assert_eq!(worst(&unfit).0, Verdict::Refused);
+    assert!(unfit.programs[0].reasons.iter().any(|reason| reason.text == text), "{unfit:?}");
+}
+
+#[test]
+fn a_kernel_without_the_enums_is_unknown() {
+    let atomic = insn(0xdb, 10, 6, -8, 0x01);
+    let mut m = program("fentry/vfs_read", &guarded(helper(LOOP), false));
+    m.program("other", "xdp", &guarded(atomic, false));
+    m.map("events", &[("type", 27), ("max_entries", 4096)], None);
+    let verdict = judge_on(
+        m,
+        |b| {
+            b.int("int", 4, Builder::SIGNED);
+        },
+        &KernelInputs::default(),
+    );
+    let reasons: Vec<_> = verdict.programs.iter().flat_map(|program| &program.reasons).collect();
+    assert!(reasons.len() > 4, "{reasons:?}");
+    assert!(reasons.iter().all(|reason| reason.verdict == Verdict::Unknown), "{reasons:?}");
+    assert_eq!(verdict.verdict, Verdict::Unknown);
+}
+
+#[test]
+fn the_verdict_on_an_object_is_the_worst_of_its_default_programs() {
+    let object = |refused: &str, input: &str| {
+        let mut m = program("tc", &returns(0));
+        m.program("refused", refused, &returns(0));
+        m.program("input", input, &returns(0));
+        judge_object(m)
+    };
+    let verdict = object("?fentry/no_such_function", "?freplace/f");
+    let verdicts: Vec<_> =
+        verdict.programs.iter().map(|program| (program.autoload, program.verdict)).collect();
+    let expected = [(true, Verdict::Loads), (false, Verdict::Refused), (false, Verdict::NeedsInput)];
+    assert_eq!((verdict.verdict, &verdicts[..]), (Verdict::Loads, &expected[..]));
+    assert_eq!(object("?fentry/no_such_function", "freplace/f").verdict, Verdict::NeedsInput);
+    assert_eq!(object("fentry/no_such_function", "freplace/f").verdict, Verdict::Refused);
+}
+
+#[test]
+fn a_program_that_cannot_be_linked_is_refused() {
+    // The call leads behind the last function.
+    let verdict = judge_object(program("tc", &[call(100), exit()]));
+    assert_eq!(
+        (verdict.verdict, verdict.programs[0].reasons[0].kind),
+        (Verdict::Refused, ReasonKind::Object)
+    );
+}

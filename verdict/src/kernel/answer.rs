@@ -1,0 +1,76 @@
+//! Answers about a kernel, each with its evidence.
+
+use core::fmt;
+
+/// The answer to a question about a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each answer")]
+pub enum Answer {
+    /// The kernel has it.
+    Present(Evidence),
+    /// The kernel lacks it.
+    Absent(Evidence),
+    /// No evidence answers the question. The text names the missing evidence, such as "the kernel's configuration".
+    Unknown(String),
+}
+
+/// The evidence for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "evidence is a source and its text")]
+pub struct Evidence {
+    /// The source of the evidence.
+    pub source: EvidenceSource,
+    /// The evidence, such as "enum bpf_func_id ends with BPF_FUNC_get_socket_cookie".
+    pub text: String,
+}
+
+/// The source of evidence, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum EvidenceSource {
+    /// The running kernel was asked.
+    Probe,
+    /// The kernel's BTF.
+    Btf,
+    /// The kernel's configuration.
+    Kconfig,
+    /// The kernel's symbols.
+    Kallsyms,
+    /// The kernel's version. Weak, because distributions backport features.
+    Version,
+    /// The object itself: every kernel answers the same.
+    Object,
+}
+
+impl EvidenceSource {
+    /// Returns the word for JSON and text.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Btf => "btf",
+            Self::Kconfig => "kconfig",
+            Self::Kallsyms => "kallsyms",
+            Self::Version => "version",
+            Self::Object => "object",
+        }
+    }
+}
+
+impl fmt::Display for EvidenceSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl Answer {
+    /// Returns the answer that the kernel's BTF gives.
+    pub fn from_btf(is_present: bool, text: impl Into<String>) -> Self {
+        let evidence = Evidence { source: EvidenceSource::Btf, text: text.into() };
+        if is_present { Self::Present(evidence) } else { Self::Absent(evidence) }
+    }
+
+    /// Returns whether the kernel has it for certain.
+    pub const fn is_present(&self) -> bool {
+        matches!(self, Self::Present(_))
+    }
+}

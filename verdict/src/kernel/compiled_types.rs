@@ -1,0 +1,137 @@
+//! Helpers, map types and program types: the kernel's enums, and what the configuration leaves out.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    conditional::{
+        ConditionalHelper, ConditionalMapType, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, TRAMPOLINES,
+    },
+    facts::KernelFacts,
+    kconfig::KconfigAnswer,
+    query::MODULE_BTF_STRUCT,
+};
+use core_relo::{Name, btf::Kind, insn::helper_name};
+use core_relo_object::object::{MapType, ProgramType};
+
+impl KernelFacts<'_> {
+    /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a program type.
+    pub fn helper(&self, number: u32) -> Answer {
+        let name = helper_name(number).map(|name| format!("BPF_FUNC_{name}"));
+        let in_enum = match number {
+            0 => return Answer::from_btf(false, "helper 0 is none"),
+            _ => self.helpers.answer(number, name.as_deref()),
+        };
+        match HELPERS.iter().find(|row| row.number == number) {
+            Some(row) if in_enum.is_present() => self.conditional_helper(row, in_enum),
+            _ => in_enum,
+        }
+    }
+
+    fn conditional_helper(&self, row: &ConditionalHelper, in_enum: Answer) -> Answer {
+        let ConditionalHelper { number, function, neighbours, option } = row;
+        if let Some(function) = self.find_any(&[function]) {
+            return Answer::from_btf(true, format!("FUNC {function}"));
+        }
+        if self.has_all(neighbours) {
+            let name = self.helpers.enumerator(*number).unwrap_or_default();
+            return Answer::from_btf(
+                false,
+                format!("{} is not compiled: no FUNC {function}", name.shortened()),
+            );
+        }
+        option.map_or(in_enum, |option| self.answer_option(option))
+    }
+
+    /// Answers whether the configuration sets an option.
+    fn answer_option(&self, option: &str) -> Answer {
+        match self.kconfig(option) {
+            KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
+            KconfigAnswer::Unknown(question) => Answer::Unknown(question),
+        }
+    }
+
+    /// Answers whether the kernel has a map type and was compiled with it.
+    pub fn map_type(&self, number: u32) -> Answer {
+        let in_enum = self.map_types.answer(number, MapType::from_number(number).map(MapType::name));
+        let conditional = MAP_TYPES.iter().find(|row| row.number == number);
+        match (&in_enum, conditional) {
+            (Answer::Present(_), Some(row)) => self.conditional_map_type(row),
+            _ => in_enum,
+        }
+    }
+
+    fn conditional_map_type(&self, row: &ConditionalMapType) -> Answer {
+        if let Some(function) = self.find_any(row.functions) {
+            return Answer::from_btf(true, format!("FUNC {function}"));
+        }
+        if self.describes_bpf_functions() {
+            let functions = row.functions.join(" or ");
+            let name = self.map_types.enumerator(row.number).unwrap_or_default();
+            let text = format!("{} is not compiled: no FUNC {functions}", name.shortened());
+            return Answer::from_btf(false, text);
+        }
+        self.answer_option(row.option)
+    }
+
+    /// Answers whether the kernel has a program type and was compiled with it.
+    pub fn program_type(&self, number: u32) -> Answer {
+        let in_enum =
+            self.program_types.answer(number, ProgramType::from_number(number).map(ProgramType::name));
+        if matches!(in_enum, Answer::Absent(_)) {
+            return in_enum;
+        }
+        let known = ProgramType::from_number(number).map(ProgramType::name);
+        let name = self.program_types.enumerator(number).or(known.map(|name| Name::new(name.as_bytes())));
+        if let (Some(contexts), Some(name)) = (self.contexts, name) {
+            let member = [name.as_bytes(), b"_prog"].concat();
+            let is_compiled = contexts.members().any(|context| context.name.as_bytes() == member);
+            let verb = if is_compiled { "has" } else { "has no" };
+            let text = format!("struct bpf_ctx_convert {verb} {}", Name::new(&member).shortened());
+            return Answer::from_btf(is_compiled, text);
+        }
+        let row = PROGRAM_TYPES.iter().find(|(other, _)| *other == number);
+        match row.and_then(|(_, function)| self.find_any(&[function])) {
+            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
+            None if in_enum.is_present() => {
+                Answer::Unknown("the kernel's configuration: its BTF has no struct bpf_ctx_convert".into())
+            }
+            None => in_enum,
+        }
+    }
+
+    /// Answers whether the kernel has trampolines, which fentry, fexit, fmod_ret, freplace, LSM and struct_ops programs need.
+    pub fn trampolines(&self) -> Answer {
+        if let Some(function) = self.find_any(&TRAMPOLINES) {
+            return Answer::from_btf(true, format!("FUNC {function}"));
+        }
+        if self.describes_bpf_functions() {
+            return Answer::from_btf(false, format!("no FUNC {}", TRAMPOLINES.join(" or ")));
+        }
+        match self.kconfig("CONFIG_BPF_JIT") {
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
+            KconfigAnswer::Value(..) | KconfigAnswer::Unknown(_) => {
+                Answer::Unknown("the kernel's functions, which its BTF leaves out: bpf_trampoline_get".into())
+            }
+        }
+    }
+
+    /// Answers whether the kernel reads the BTF of its modules (5.11, `CONFIG_DEBUG_INFO_BTF_MODULES`). Without it, programs attach to
+    /// no function of a module.
+    pub fn module_btf(&self) -> Answer {
+        if self.vmlinux.find(self.query, MODULE_BTF_STRUCT.as_bytes(), Kind::Struct).is_some() {
+            return Answer::from_btf(true, format!("struct {MODULE_BTF_STRUCT}"));
+        }
+        if let Some(function) = self.find_any(&MODULE_BTF) {
+            return Answer::from_btf(true, format!("FUNC {function}"));
+        }
+        if !self.given_modules.is_empty() || self.excluded_module_count != 0 {
+            let text = String::from("modules with BTF are given");
+            return Answer::Present(Evidence { source: EvidenceSource::Btf, text });
+        }
+        if self.describes_bpf_functions() {
+            let text = format!("no struct {MODULE_BTF_STRUCT}, no FUNC {}", MODULE_BTF.join(" or "));
+            return Answer::from_btf(false, text);
+        }
+        Answer::Unknown("the kernel's configuration: CONFIG_DEBUG_INFO_BTF_MODULES".into())
+    }
+}

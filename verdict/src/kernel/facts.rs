@@ -1,0 +1,212 @@
+//! The facts about one kernel, found in one pass over its BTF.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    conditional::ALWAYS_COMPILED,
+    enumeration::Enumeration,
+    inputs::KernelInputs,
+    mark::{Change, Mark, MarkPresence},
+    query::{CONTEXTS, ENUMS, NameQuery},
+    version::KernelVersion,
+};
+use core_relo::{
+    Target, TargetBtf, TypeId,
+    btf::{Btf, Kind, Type},
+};
+use core_relo_object::object::AttachType;
+use std::{collections::HashMap, sync::OnceLock};
+
+/// What a kernel offers. Every answer has its evidence.
+///
+/// The BTF may be unvalidated. Threads may share the facts.
+#[derive(Debug)]
+pub struct KernelFacts<'k> {
+    pub(super) query: &'k NameQuery,
+    pub(super) inputs: &'k KernelInputs,
+    pub(super) vmlinux: KernelTypes<'k>,
+    /// The modules' BTFs, searched when a name is not found in vmlinux.
+    pub(super) modules: OnceLock<Vec<KernelTypes<'k>>>,
+    pub(super) given_modules: &'k [TargetBtf<'k>],
+    /// The number of modules that the target knows by number only.
+    pub(super) excluded_module_count: usize,
+    pub(super) helpers: Enumeration<'k>,
+    pub(super) map_types: Enumeration<'k>,
+    pub(super) program_types: Enumeration<'k>,
+    pub(super) attach_types: Enumeration<'k>,
+    pub(super) commands: Enumeration<'k>,
+    pub(super) link_types: Enumeration<'k>,
+    /// `struct bpf_ctx_convert`.
+    pub(super) contexts: Option<Type<'k>>,
+    /// The answers to [`instruction_set`](Self::instruction_set), by feature.
+    pub(super) instruction_sets: OnceLock<Vec<Answer>>,
+    /// The values of the configuration; `None` for an option that is not set.
+    pub(super) kconfig: OnceLock<HashMap<&'k str, Option<&'k str>>>,
+    /// The symbols of the query, with their modules.
+    pub(super) kallsyms: OnceLock<HashMap<&'k [u8], Option<&'k str>>>,
+}
+
+/// The BTF of vmlinux or of a module, with the types of the query.
+#[derive(Debug)]
+pub(super) struct KernelTypes<'k> {
+    pub(super) name: &'k str,
+    pub(super) btf: &'k Btf<'k>,
+    found: Vec<Option<TypeId>>,
+    /// The functions with the tag `bpf_kfunc`, in order.
+    kfuncs: OnceLock<Vec<TypeId>>,
+    has_functions: OnceLock<bool>,
+}
+
+impl<'k> KernelTypes<'k> {
+    pub(super) fn new(target: &'k TargetBtf<'k>, query: &NameQuery) -> Self {
+        let btf: &'k Btf<'k> = &target.btf;
+        let found = btf.find_all_own(&query.types);
+        Self { name: &target.name, btf, found, kfuncs: OnceLock::new(), has_functions: OnceLock::new() }
+    }
+
+    /// Returns the first own type of a name and kind.
+    pub(super) fn find(&self, query: &NameQuery, name: &[u8], kind: Kind) -> Option<Type<'k>> {
+        match query.types.position(name, kind) {
+            Some(position) => self.btf.ty(self.found.get(position).copied().flatten()?),
+            None => self.btf.find_own(name, kind),
+        }
+    }
+
+    /// Returns the functions with the tag `bpf_kfunc` (kernels built with pahole 1.26 and later).
+    pub(super) fn kfuncs(&self) -> &[TypeId] {
+        self.kfuncs.get_or_init(|| {
+            let mut kfuncs = Vec::new();
+            self.btf.visit_kind(Kind::DeclTag, |tag| {
+                if tag.name().as_bytes() == b"bpf_kfunc" && tag.component_index() == Some(-1) {
+                    kfuncs.extend(tag.target());
+                }
+            });
+            kfuncs.sort_unstable();
+            kfuncs
+        })
+    }
+
+    /// Returns whether the BTF describes functions. BTF that is reduced to the types of some objects has none.
+    pub(super) fn has_functions(&self, query: &NameQuery) -> bool {
+        *self.has_functions.get_or_init(|| {
+            let mut pairs = query.types.pairs().zip(&self.found);
+            if pairs.any(|((_, kind), found)| kind == Kind::Func && found.is_some()) {
+                return true;
+            }
+            let mut count = 0usize;
+            self.btf.visit_kind(Kind::Func, |_| count = count.wrapping_add(1));
+            count != 0
+        })
+    }
+}
+
+impl<'k> KernelFacts<'k> {
+    /// Collects the facts about a kernel.
+    pub fn new(target: &'k Target<'_>, query: &'k NameQuery, inputs: &'k KernelInputs) -> Self {
+        let target: &'k Target<'k> = target;
+        let vmlinux = KernelTypes::new(target.vmlinux(), query);
+        let [helpers, map_types, program_types, attach_types, commands, link_types] =
+            ENUMS.map(|name| Enumeration::new(name, vmlinux.find(query, name.as_bytes(), Kind::Enum)));
+        let contexts = vmlinux.find(query, CONTEXTS.as_bytes(), Kind::Struct);
+        Self {
+            query,
+            inputs,
+            vmlinux,
+            modules: OnceLock::new(),
+            given_modules: target.modules(),
+            excluded_module_count: target.module_count().saturating_sub(target.modules().len()),
+            helpers,
+            map_types,
+            program_types,
+            attach_types,
+            commands,
+            link_types,
+            contexts,
+            instruction_sets: OnceLock::new(),
+            kconfig: OnceLock::new(),
+            kallsyms: OnceLock::new(),
+        }
+    }
+
+    /// Answers whether the kernel has an expected attach type.
+    pub fn attach_type(&self, number: u32) -> Answer {
+        self.attach_types.answer(number, AttachType::from_number(number).map(AttachType::name))
+    }
+
+    /// Answers whether the kernel has a command of bpf(2).
+    pub fn command(&self, number: u32) -> Answer {
+        self.commands.answer(number, None)
+    }
+
+    /// Answers whether the kernel has a link type.
+    pub fn link_type(&self, number: u32) -> Answer {
+        self.link_types.answer(number, None)
+    }
+
+    /// Returns the version that the user gave. BTF does not contain the version.
+    pub fn version(&self) -> Option<(KernelVersion, Evidence)> {
+        let version = self.inputs.version?;
+        Some((version, Evidence { source: EvidenceSource::Version, text: format!("Linux {version}") }))
+    }
+
+    /// Returns the first function of vmlinux among these names.
+    pub(super) fn find_any<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        let exists = |name: &&&str| self.vmlinux.find(self.query, name.as_bytes(), Kind::Func).is_some();
+        names.iter().find(exists).copied()
+    }
+
+    /// Returns whether vmlinux has all of these functions.
+    pub(super) fn has_all(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.find_any(&[name]).is_some())
+    }
+
+    /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is evidence.
+    pub(super) fn describes_bpf_functions(&self) -> bool {
+        self.has_all(&ALWAYS_COMPILED)
+    }
+
+    /// Answers whether the kernel has a change. `subject` names the change.
+    pub(super) fn answer_change(&self, change: Change, subject: &str) -> Answer {
+        let mut missing = None;
+        for mark in change.marks {
+            match self.find_mark(*mark) {
+                MarkPresence::Found => return Answer::from_btf(true, mark.to_string()),
+                MarkPresence::Missing => missing = missing.or(Some(mark)),
+                MarkPresence::NotDecided => {}
+            }
+        }
+        let release = change.release;
+        match (missing, self.inputs.version) {
+            (Some(mark), _) => {
+                Answer::from_btf(false, format!("{}, as kernels before {release}", mark.absence()))
+            }
+            (None, Some(version)) => {
+                let text = format!("Linux {version}; {subject} came with {release}");
+                let evidence = Evidence { source: EvidenceSource::Version, text };
+                if version >= release { Answer::Present(evidence) } else { Answer::Absent(evidence) }
+            }
+            (None, None) => Answer::Unknown(format!("the kernel's version: {subject} came with {release}")),
+        }
+    }
+
+    /// Returns whether the BTF has a mark.
+    pub(super) fn find_mark(&self, mark: Mark) -> MarkPresence {
+        let find = |name: &str, kind| self.vmlinux.find(self.query, name.as_bytes(), kind);
+        let has = match mark {
+            Mark::Function(name) => {
+                let is_found = find(name, Kind::Func).is_some();
+                return if is_found { MarkPresence::Found } else { MarkPresence::NotDecided };
+            }
+            Mark::Member(name, member) => find(name, Kind::Struct)
+                .filter(|ty| ty.vlen() != 0)
+                .map(|ty| ty.members().any(|m| m.name.as_bytes() == member.as_bytes())),
+            Mark::Enumerator(name, enumerator) => find(name, Kind::Enum)
+                .filter(|ty| ty.vlen() != 0)
+                .map(|ty| ty.enumerators().any(|e| e.name.as_bytes() == enumerator.as_bytes())),
+        };
+        match has {
+            Some(true) => MarkPresence::Found,
+            Some(false) => MarkPresence::Missing,
+            None => MarkPresence::NotDecided,
+        }
+    }
+}

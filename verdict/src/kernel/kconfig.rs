@@ -1,0 +1,107 @@
+//! The kernel's configuration, and the values that libbpf adds to it.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    changes::ATTACH_COOKIE,
+    conditional::SYSCALL_WRAPPERS,
+    facts::KernelFacts,
+};
+use core_relo::Name;
+use std::collections::HashMap;
+
+/// The answer to a question about a value of the kernel's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each answer")]
+pub enum KconfigAnswer {
+    /// The value, as the configuration writes it: `y`, `m`, `"text"`, `123`, `0x1f`.
+    Value(String, Evidence),
+    /// The configuration does not set the option. A weak extern is 0, a strong one is an error.
+    NotSet(Evidence),
+    /// No evidence answers the question. The text names the missing evidence.
+    Unknown(String),
+}
+
+impl KernelFacts<'_> {
+    /// Answers the value of an extern of `.kconfig`: `CONFIG_*`, `LINUX_KERNEL_VERSION`, `LINUX_HAS_BPF_COOKIE` or
+    /// `LINUX_HAS_SYSCALL_WRAPPER` (libbpf: `bpf_object__resolve_externs`).
+    pub fn kconfig(&self, name: &str) -> KconfigAnswer {
+        match name {
+            "LINUX_KERNEL_VERSION" => match self.version() {
+                Some((version, evidence)) => KconfigAnswer::Value(version.code().to_string(), evidence),
+                None => KconfigAnswer::Unknown("the kernel's version".into()),
+            },
+            "LINUX_HAS_BPF_COOKIE" => flag(self.answer_change(ATTACH_COOKIE, "bpf_get_attach_cookie")),
+            "LINUX_HAS_SYSCALL_WRAPPER" => flag(self.syscall_wrapper()),
+            _ => self.configured(name),
+        }
+    }
+
+    fn configured(&self, name: &str) -> KconfigAnswer {
+        let shown = Name::new(name.as_bytes()).shortened();
+        let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
+            return KconfigAnswer::Unknown(format!("the kernel's configuration: {shown}"));
+        };
+        let evidence = |text| Evidence { source: EvidenceSource::Kconfig, text };
+        match self.kconfig.get_or_init(|| index(text)).get(name) {
+            Some(Some(value)) => KconfigAnswer::Value(
+                (*value).into(),
+                evidence(format!("{shown}={}", Name::new(value.as_bytes()).shortened())),
+            ),
+            Some(None) => KconfigAnswer::NotSet(evidence(format!("{shown} is not set"))),
+            None => KconfigAnswer::NotSet(evidence(format!("the configuration has no {shown}"))),
+        }
+    }
+
+    /// Answers whether system calls have wrappers named after the architecture (libbpf: `probe_kern_syscall_wrapper`).
+    fn syscall_wrapper(&self) -> Answer {
+        if let Some(function) = self.find_any(&SYSCALL_WRAPPERS) {
+            return Answer::from_btf(true, format!("FUNC {function}"));
+        }
+        let symbols = SYSCALL_WRAPPERS.iter().map(|name| self.symbol(name.as_bytes()));
+        let (mut absent, mut is_known) = (None, true);
+        for answer in symbols {
+            match answer {
+                Answer::Present(_) => return answer,
+                Answer::Absent(_) => absent = Some(answer),
+                Answer::Unknown(_) => is_known = false,
+            }
+        }
+        match absent.filter(|_| is_known) {
+            Some(absent) => absent,
+            None => {
+                Answer::Unknown("the kernel's symbols (/proc/kallsyms): the function behind bpf(2)".into())
+            }
+        }
+    }
+}
+
+/// Returns the value 1 or 0 of an answer.
+fn flag(answer: Answer) -> KconfigAnswer {
+    match answer {
+        Answer::Present(evidence) => KconfigAnswer::Value("1".into(), evidence),
+        Answer::Absent(evidence) => KconfigAnswer::Value("0".into(), evidence),
+        Answer::Unknown(question) => KconfigAnswer::Unknown(question),
+    }
+}
+
+/// Returns the options of a configuration. As in libbpf, the first of several lines for an option counts.
+fn index(text: &str) -> HashMap<&str, Option<&str>> {
+    let mut options = HashMap::new();
+    for line in text.lines() {
+        let (name, value) = if line.starts_with("CONFIG_") {
+            let Some((name, value)) = line.split_once('=') else { continue };
+            (name, Some(value))
+        } else {
+            let Some(rest) = line.strip_prefix("# CONFIG_").and_then(|rest| rest.strip_suffix(" is not set"))
+            else {
+                continue;
+            };
+            // The name begins after "# ".
+            let name = line.get(2..).and_then(|line| line.get(..rest.len().saturating_add("CONFIG_".len())));
+            let Some(name) = name else { continue };
+            (name, None)
+        };
+        options.entry(name).or_insert(value);
+    }
+    options
+}

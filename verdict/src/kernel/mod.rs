@@ -1,0 +1,47 @@
+//! What a kernel offers, with the evidence.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `answer` | answers and their evidence |
+//! | `version`, `inputs` | what the user gives beside the BTF |
+//! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
+//! | `conditional` | functions that exist only if a map or program type is compiled |
+//! | `query` | the names that are searched in one pass |
+//! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
+//! | `compiled_types`, `names`, `verifier`, `kconfig`, `report` | the other facts |
+//! | `helper_call`, `helper_types`, `restrictions` | the programs that may call a helper |
+//!
+//! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
+//! fall back on the version, and only if the BTF lacks the verifier's types.
+
+mod answer;
+mod changes;
+mod compiled_types;
+mod conditional;
+mod enumeration;
+mod facts;
+mod helper_call;
+mod helper_types;
+mod inputs;
+mod kconfig;
+mod mark;
+mod names;
+mod program_features;
+mod query;
+mod report;
+mod restrictions;
+#[cfg(test)]
+mod tests;
+mod verifier;
+mod version;
+
+pub use answer::{Answer, Evidence, EvidenceSource};
+pub use changes::InsnFeature;
+pub use facts::KernelFacts;
+pub use helper_call::may_call;
+pub use inputs::{KernelInputs, ModuleCoverage};
+pub use kconfig::KconfigAnswer;
+pub use program_features::ProgramFeature;
+pub use query::NameQuery;
+pub use report::Fact;
+pub use version::{KernelVersion, KernelVersionError};

@@ -1,0 +1,227 @@
+//! Functions, types, variables and symbols of the kernel and its modules.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    facts::{KernelFacts, KernelTypes},
+    inputs::ModuleCoverage,
+    query::{LIVEPATCH, STRUCT_OPS_PREFIX},
+};
+use core_relo::{
+    Name, ShortName,
+    btf::{Kind, Type},
+};
+use std::collections::HashMap;
+
+/// Variables of every kernel with BPF and a network, for which objects declare externs without a type.
+const EVERY_KERNEL: [&str; 8] = [
+    "init_net",
+    "init_task",
+    "init_pid_ns",
+    "init_user_ns",
+    "jiffies",
+    "bpf_map_fops",
+    "bpf_prog_fops",
+    "btf_fops",
+];
+
+impl<'k> KernelFacts<'k> {
+    /// Answers whether the kernel or a module has a function, such as an attach target, `bpf_lsm_*` or `bpf_iter_*`.
+    ///
+    /// With a `module`, only the module's functions count; `vmlinux` is the kernel itself. A module that the target lacks is unknown.
+    /// Without a `module`, a function that neither vmlinux nor the target's modules have is absent, unless other modules may be loaded:
+    /// see [`ModuleCoverage`].
+    pub fn function(&self, name: &[u8], module: Option<&str>) -> Answer {
+        self.answer_name(name, Kind::Func, module)
+    }
+
+    /// Answers whether the kernel or a module has a typedef, such as `btf_trace_*`.
+    pub fn typedef(&self, name: &[u8]) -> Answer {
+        self.answer_name(name, Kind::Typedef, None)
+    }
+
+    /// Answers whether the kernel or a module has a struct, such as `trace_event_raw_*`.
+    pub fn structure(&self, name: &[u8]) -> Answer {
+        self.answer_name(name, Kind::Struct, None)
+    }
+
+    /// Answers whether the BTF of the kernel or of a module has a variable, as externs with a type need it.
+    pub fn variable(&self, name: &[u8]) -> Answer {
+        self.answer_name(name, Kind::Var, None)
+    }
+
+    /// Answers whether the kernel or a module registers a struct for struct_ops maps, such as `tcp_congestion_ops`.
+    pub fn struct_ops(&self, name: &[u8]) -> Answer {
+        self.answer_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct, None)
+    }
+
+    /// Answers whether the kernel or a module has a kfunc.
+    ///
+    /// If the kernel's BTF tags kfuncs, a function without the tag is none. Otherwise a function of the name is taken for the kfunc. A
+    /// kfunc may still be closed to a program type.
+    pub fn kfunc(&self, name: &[u8]) -> Answer {
+        let Some((types, function)) = self.find_name(name, Kind::Func) else {
+            return self.answer_name(name, Kind::Func, None);
+        };
+        let shown = Name::new(name).shortened();
+        if types.kfuncs().binary_search(&function.id()).is_ok() {
+            return Answer::from_btf(true, format!("FUNC {shown} has the tag bpf_kfunc"));
+        }
+        if types.kfuncs().is_empty() {
+            return Answer::from_btf(true, format!("FUNC {shown}"));
+        }
+        Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
+    }
+
+    /// Answers whether the kernel or a module has a symbol, as externs without a type need it.
+    ///
+    /// A function or a variable in BTF is evidence for the symbol. A missing one is no evidence against it.
+    pub fn symbol(&self, name: &[u8]) -> Answer {
+        let shown = Name::new(name).shortened();
+        let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
+            let mut kinds = [Kind::Func, Kind::Var].into_iter();
+            let in_btf = kinds.find(|kind| self.find_name(name, *kind).is_some());
+            let in_btf = in_btf.map(|kind| format!("{kind} {shown}"));
+            return match in_btf.or_else(|| self.lists_variable(name)) {
+                Some(text) => Answer::from_btf(true, text),
+                None => Answer::Unknown(format!("the kernel's symbols (/proc/kallsyms): {shown}")),
+            };
+        };
+        let found = if self.query.symbols.contains(name) {
+            self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name).copied()
+        } else {
+            let mut symbols = text.lines().filter_map(parse_symbol);
+            symbols.find(|(symbol, _)| symbol.as_bytes() == name).map(|(_, module)| module)
+        };
+        let evidence = |text| Evidence { source: EvidenceSource::Kallsyms, text };
+        match found {
+            Some(None) => Answer::Present(evidence(format!("symbol {shown}"))),
+            Some(Some(module)) => {
+                Answer::Present(evidence(format!("symbol {shown} of module {}", shortened(module))))
+            }
+            None => Answer::Absent(evidence(format!("no symbol {shown}"))),
+        }
+    }
+
+    /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
+    /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
+    fn lists_variable(&self, name: &[u8]) -> Option<String> {
+        let variable = EVERY_KERNEL.iter().find(|variable| variable.as_bytes() == name)?;
+        let function = self.find_any(&[LIVEPATCH])?;
+        Some(format!(
+            "every kernel has the variable {variable}, and FUNC {function} implies CONFIG_KALLSYMS_ALL"
+        ))
+    }
+
+    /// Returns the functions and types of the query that vmlinux lacks. A [`ModuleFilter`](core_relo::btf::ModuleFilter) of these names
+    /// selects the modules that may have them.
+    pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'k>> {
+        let query = self.query;
+        let missing = move |(name, kind): &(&[u8], Kind)| self.vmlinux.find(query, name, *kind).is_none();
+        query.object_names().filter(missing).map(|(name, _)| Name::new(name))
+    }
+
+    /// Returns the first type of a name and kind: vmlinux first, then the modules.
+    fn find_name(&self, name: &[u8], kind: Kind) -> Option<(&KernelTypes<'k>, Type<'k>)> {
+        let mut all = core::iter::once(&self.vmlinux).chain(self.modules());
+        all.find_map(|types| Some((types, types.find(self.query, name, kind)?)))
+    }
+
+    /// Returns the given modules. Their types are searched once.
+    fn modules(&self) -> impl Iterator<Item = &KernelTypes<'k>> {
+        // An iterator that ends in vmlinux does not search the modules.
+        core::iter::once_with(|| {
+            let new =
+                || self.given_modules.iter().map(|module| KernelTypes::new(module, self.query)).collect();
+            self.modules.get_or_init(new)
+        })
+        .flatten()
+    }
+
+    fn answer_name(&self, name: &[u8], kind: Kind, module: Option<&str>) -> Answer {
+        let shown = Name::new(name).shortened();
+        let named = match kind {
+            Kind::Struct => format!("struct {shown}"),
+            Kind::Typedef => format!("typedef {shown}"),
+            _ => format!("{kind} {shown}"),
+        };
+        let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, kind).is_some();
+        match module {
+            Some("vmlinux") if find_in(&self.vmlinux) => return Answer::from_btf(true, named),
+            Some("vmlinux") if self.vmlinux.has_functions(self.query) => {
+                return Answer::from_btf(false, format!("no {named} in vmlinux"));
+            }
+            Some("vmlinux") => {}
+            Some(module) => return self.answer_in_module(&named, module, find_in),
+            None => {
+                if let Some((types, _)) = self.find_name(name, kind) {
+                    let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
+                    let of_module = || format!("{named} of module {}", shortened(types.name));
+                    return Answer::from_btf(true, if is_vmlinux { named } else { of_module() });
+                }
+            }
+        }
+        if !self.vmlinux.has_functions(self.query) {
+            return Answer::Unknown(format!(
+                "the kernel's complete BTF: the given one is reduced and has no {named}"
+            ));
+        }
+        let modules = match self.given_modules {
+            [] => String::new(),
+            [module] => format!(" and module {}", shortened(&module.name)),
+            modules => format!(" and {} modules", modules.len()),
+        };
+        let absence = format!("no {named} in vmlinux{modules}");
+        // Only vmlinux has hooks of LSM.
+        let is_hook = kind == Kind::Func && name.starts_with(b"bpf_lsm_");
+        let may_have_others =
+            self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
+        if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
+            return Answer::Unknown(format!("the BTF of the kernel's other modules: {absence}"));
+        }
+        Answer::from_btf(false, absence)
+    }
+
+    fn answer_in_module(
+        &self,
+        named: &str,
+        module: &str,
+        find_in: impl Fn(&KernelTypes<'k>) -> bool,
+    ) -> Answer {
+        let shown = shortened(module);
+        if let Some(types) = self.modules().find(|types| types.name == module) {
+            let verb = if find_in(types) { "" } else { "no " };
+            return Answer::from_btf(find_in(types), format!("{verb}{named} of module {shown}"));
+        }
+        match self.module_btf() {
+            Answer::Absent(evidence) => {
+                let text = format!("the kernel has no BTF of module {shown}: {}", evidence.text);
+                Answer::Absent(Evidence { text, ..evidence })
+            }
+            _ => Answer::Unknown(format!("the BTF of module {shown}")),
+        }
+    }
+
+    /// Returns the symbols of the query that the kernel has, with their modules.
+    fn index_symbols(&self, text: &'k str) -> HashMap<&'k [u8], Option<&'k str>> {
+        let mut index = HashMap::new();
+        for (symbol, module) in text.lines().filter_map(parse_symbol) {
+            if self.query.symbols.contains(symbol.as_bytes()) {
+                index.entry(symbol.as_bytes()).or_insert(module);
+            }
+        }
+        index
+    }
+}
+
+/// Returns the name of a module for a message.
+fn shortened(module: &str) -> ShortName<'_> {
+    Name::new(module.as_bytes()).shortened()
+}
+
+/// Parses a line of `/proc/kallsyms`: address, kind, name, and the module in brackets.
+fn parse_symbol(line: &str) -> Option<(&str, Option<&str>)> {
+    let mut words = line.split_ascii_whitespace();
+    let name = words.nth(2)?;
+    let module = words.next().and_then(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    Some((name, module))
+}

@@ -1,0 +1,119 @@
+//! The names that objects ask a kernel for.
+
+use super::{
+    changes,
+    conditional::{
+        ALWAYS_COMPILED, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
+    },
+    mark::Mark,
+    program_features::{self, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM},
+};
+use core_relo::btf::{Kind, TypeQuery};
+use std::collections::HashSet;
+
+/// The names that all objects ask for, prepared once for many kernels. One pass over a kernel's BTF finds all of them.
+///
+/// [`KernelFacts`](super::KernelFacts) also answers for other names, with a pass for each.
+#[derive(Clone, Debug)]
+pub struct NameQuery {
+    pub(super) types: TypeQuery,
+    pub(super) symbols: HashSet<Box<[u8]>>,
+    /// The number of names that every kernel is asked for. The names of objects follow.
+    fixed_count: usize,
+}
+
+/// The enums whose enumerators are facts, in the order of `Enumerations`.
+pub(super) const ENUMS: [&str; 6] =
+    ["bpf_func_id", "bpf_map_type", "bpf_prog_type", "bpf_attach_type", "bpf_cmd", "bpf_link_type"];
+
+/// The struct with a member for each compiled program type (since 5.5).
+pub(super) const CONTEXTS: &str = "bpf_ctx_convert";
+
+/// The struct of a module's BTF in the kernel (`CONFIG_DEBUG_INFO_BTF_MODULES`).
+pub(super) const MODULE_BTF_STRUCT: &str = "btf_module";
+
+/// A function of `CONFIG_LIVEPATCH`.
+pub(super) const LIVEPATCH: &str = "klp_enable_patch";
+
+/// The prefix of a struct_ops value type.
+pub(super) const STRUCT_OPS_PREFIX: &[u8] = b"bpf_struct_ops_";
+
+impl Default for NameQuery {
+    /// Creates the query of the names that every kernel is asked for.
+    fn default() -> Self {
+        let mut query = Self { types: TypeQuery::new(), symbols: HashSet::new(), fixed_count: 0 };
+        for mark in changes::all_marks().chain(program_features::all_marks()) {
+            match mark {
+                Mark::Function(name) => query.function(name.as_bytes()),
+                Mark::Member(name, _) => query.structure(name.as_bytes()),
+                Mark::Enumerator(name, _) => query.enumeration(name.as_bytes()),
+            }
+        }
+        for name in ENUMS {
+            query.enumeration(name.as_bytes());
+        }
+        for name in [CONTEXTS, MODULE_BTF_STRUCT] {
+            query.structure(name.as_bytes());
+        }
+        let of_maps = MAP_TYPES.iter().flat_map(|row| row.functions);
+        let of_helpers = HELPERS.iter().flat_map(|row| row.neighbours.iter().chain([&row.function]));
+        let functions = of_maps.chain(of_helpers).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
+        let functions = functions.chain(&ALWAYS_COMPILED).chain(&TRAMPOLINES).chain(&MODULE_BTF);
+        for name in functions.chain(&SYSCALL_WRAPPERS) {
+            query.function(name.as_bytes());
+        }
+        for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM] {
+            query.function(name.as_bytes());
+        }
+        query.fixed_count = query.types.len();
+        query
+    }
+}
+
+impl NameQuery {
+    /// Adds a function: an attach target, `bpf_lsm_*`, `bpf_iter_*`.
+    pub fn function(&mut self, name: &[u8]) {
+        self.types.insert(name, Kind::Func);
+    }
+
+    /// Adds a kfunc.
+    pub fn kfunc(&mut self, name: &[u8]) {
+        self.function(name);
+    }
+
+    /// Adds a typedef, such as `btf_trace_*`.
+    pub fn typedef(&mut self, name: &[u8]) {
+        self.types.insert(name, Kind::Typedef);
+    }
+
+    /// Adds a struct, such as `trace_event_raw_*`.
+    pub fn structure(&mut self, name: &[u8]) {
+        self.types.insert(name, Kind::Struct);
+    }
+
+    /// Adds a variable with a type.
+    pub fn variable(&mut self, name: &[u8]) {
+        self.types.insert(name, Kind::Var);
+    }
+
+    /// Adds the struct of struct_ops maps, such as `tcp_congestion_ops`.
+    pub fn struct_ops(&mut self, name: &[u8]) {
+        self.structure(&[STRUCT_OPS_PREFIX, name].concat());
+    }
+
+    /// Adds a kernel symbol without a type.
+    pub fn symbol(&mut self, name: &[u8]) {
+        self.function(name);
+        self.variable(name);
+        self.symbols.insert(name.into());
+    }
+
+    /// Returns the names that were added for objects.
+    pub(super) fn object_names(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+        self.types.pairs().skip(self.fixed_count)
+    }
+
+    fn enumeration(&mut self, name: &[u8]) {
+        self.types.insert(name, Kind::Enum);
+    }
+}

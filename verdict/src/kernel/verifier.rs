@@ -1,0 +1,45 @@
+//! The instructions and the rules of the verifier.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    changes::{InsnFeature, LAZY_VERIFICATION, SLEEPABLE_PROGRAMS},
+    facts::KernelFacts,
+};
+
+impl KernelFacts<'_> {
+    /// Answers whether the kernel knows a set of instructions.
+    ///
+    /// The JIT compiler of an architecture may still lack an instruction that the verifier knows. BTF does not tell.
+    pub fn instruction_set(&self, feature: InsnFeature) -> Answer {
+        let answers = self.instruction_sets.get_or_init(|| {
+            InsnFeature::ALL.iter().map(|feature| self.find_instruction_set(*feature)).collect()
+        });
+        let position = InsnFeature::ALL.iter().position(|other| *other == feature);
+        match position.and_then(|position| answers.get(position)) {
+            Some(answer) => answer.clone(),
+            None => self.find_instruction_set(feature),
+        }
+    }
+
+    fn find_instruction_set(&self, feature: InsnFeature) -> Answer {
+        let Some(change) = feature.change() else {
+            let text = String::from("every kernel with BTF has them");
+            return Answer::Present(Evidence { source: EvidenceSource::Object, text });
+        };
+        self.answer_change(change, feature.name())
+    }
+
+    /// Answers whether programs may sleep (5.10).
+    pub fn sleepable_programs(&self) -> Answer {
+        self.answer_change(SLEEPABLE_PROGRAMS, "programs that sleep")
+    }
+
+    /// Answers whether the kernel verifies global functions that nothing calls: present before 6.8.
+    pub fn verifies_uncalled_functions(&self) -> Answer {
+        match self.answer_change(LAZY_VERIFICATION, "the verification of called functions only") {
+            Answer::Present(evidence) => Answer::Absent(evidence),
+            Answer::Absent(evidence) => Answer::Present(evidence),
+            unknown @ Answer::Unknown(_) => unknown,
+        }
+    }
+}

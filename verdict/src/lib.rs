@@ -1,0 +1,25 @@
+//! A prediction of the load of a BPF object: will a kernel load its programs, and if not, why?
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`requirements`] | all that an object asks of a kernel, from the object alone |
+//! | [`kernel`] | what a kernel offers, with the evidence: BTF, configuration, symbols, version |
+//! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
+//! | [`limits`] | the limits of the analysis |
+//! | [`judge`] | the verdict on each program: requirements against the kernel, where instructions are reachable |
+//!
+//! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
+//! instruction may be reached. A question that no evidence answers makes the verdict [`judge::Verdict::Unknown`].
+
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod judge;
+pub mod kernel;
+pub mod limits;
+pub mod reach;
+pub mod requirements;
+mod source_line;
+
+pub use source_line::SourceLine;

@@ -1,0 +1,466 @@
+//! Conditional branches: which directions are dead, and what each direction tells about the compared values.
+
+use super::interval::{Interval, SIGN, U32, sign_extend};
+use super::possible::{APPROXIMATED, Possible};
+use super::scalar::{NO_ID, Scalar};
+use super::state::State;
+use super::value::Value;
+use core_relo::insn::Insn;
+
+/// A comparison of two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    SignedGreater,
+    SignedGreaterEqual,
+    SignedLess,
+    SignedLessEqual,
+    AnyBit,
+    NoBit,
+}
+
+/// Whether a verifier follows a direction of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// No verifier does.
+    Dead,
+    /// Every verifier does.
+    Certain,
+    /// A verifier may. The cause is that of [`Possible::Unclear`].
+    Unclear(u32),
+}
+
+impl Comparison {
+    /// Returns the comparison of an opcode.
+    pub(super) const fn from_code(code: u8) -> Option<Self> {
+        Some(match code & 0xf0 {
+            0x10 => Self::Equal,
+            0x20 => Self::Greater,
+            0x30 => Self::GreaterEqual,
+            0x40 => Self::AnyBit,
+            0x50 => Self::NotEqual,
+            0x60 => Self::SignedGreater,
+            0x70 => Self::SignedGreaterEqual,
+            0xa0 => Self::Less,
+            0xb0 => Self::LessEqual,
+            0xc0 => Self::SignedLess,
+            0xd0 => Self::SignedLessEqual,
+            _ => return None,
+        })
+    }
+
+    /// Returns the comparison that holds if this one does not.
+    const fn negated(self) -> Self {
+        match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Greater => Self::LessEqual,
+            Self::GreaterEqual => Self::Less,
+            Self::Less => Self::GreaterEqual,
+            Self::LessEqual => Self::Greater,
+            Self::SignedGreater => Self::SignedLessEqual,
+            Self::SignedGreaterEqual => Self::SignedLess,
+            Self::SignedLess => Self::SignedGreaterEqual,
+            Self::SignedLessEqual => Self::SignedGreater,
+            Self::AnyBit => Self::NoBit,
+            Self::NoBit => Self::AnyBit,
+        }
+    }
+
+    /// Returns the comparison of the same values in the other order.
+    const fn swapped(self) -> Self {
+        match self {
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::SignedGreater => Self::SignedLess,
+            Self::SignedGreaterEqual => Self::SignedLessEqual,
+            Self::SignedLess => Self::SignedGreater,
+            Self::SignedLessEqual => Self::SignedGreaterEqual,
+            same => same,
+        }
+    }
+
+    const fn is_signed(self) -> bool {
+        matches!(
+            self,
+            Self::SignedGreater | Self::SignedGreaterEqual | Self::SignedLess | Self::SignedLessEqual
+        )
+    }
+
+    /// Returns whether the comparison holds for large values on the left.
+    const fn is_lower_bound(self) -> bool {
+        matches!(self, Self::Greater | Self::GreaterEqual | Self::SignedGreater | Self::SignedGreaterEqual)
+    }
+
+    /// Returns whether the comparison orders its values.
+    const fn is_order(self) -> bool {
+        !matches!(self, Self::Equal | Self::NotEqual | Self::AnyBit | Self::NoBit)
+    }
+
+    /// Returns the numbers for which the comparison with a number holds. `None` if there is none. All numbers for comparisons of bits.
+    fn solutions(self, number: u64) -> Option<Interval> {
+        let (above, below) = (number.wrapping_add(1), number.wrapping_sub(1));
+        Some(match self {
+            Self::Equal => Interval::single(number),
+            Self::NotEqual => Interval::new(above, below),
+            Self::Greater if number == u64::MAX => return None,
+            Self::Greater => Interval::new(above, u64::MAX),
+            Self::GreaterEqual => Interval::new(number, u64::MAX),
+            Self::Less if number == 0 => return None,
+            Self::Less => Interval::new(0, below),
+            Self::LessEqual => Interval::new(0, number),
+            Self::SignedGreater if above == SIGN => return None,
+            Self::SignedGreater => Interval::new(above, SIGN.wrapping_sub(1)),
+            Self::SignedGreaterEqual => Interval::new(number, SIGN.wrapping_sub(1)),
+            Self::SignedLess if number == SIGN => return None,
+            Self::SignedLess => Interval::new(SIGN, below),
+            Self::SignedLessEqual => Interval::new(SIGN, number),
+            Self::AnyBit | Self::NoBit => Interval::FULL,
+        })
+    }
+
+    /// Returns whether the comparison may hold for numbers of a range, as far as the verifier of Linux 5.10 knows.
+    fn may_hold(self, bounds: Interval, number: u64) -> bool {
+        match (self, bounds.as_single()) {
+            (Self::AnyBit, Some(left)) => left & number != 0,
+            (Self::NoBit, Some(left)) => left & number == 0,
+            (Self::Equal, Some(left)) => left == number,
+            (Self::NotEqual, Some(left)) => left != number,
+            // Only newer kernels compare the number with the bounds.
+            (Self::AnyBit | Self::NoBit | Self::Equal | Self::NotEqual, None) => true,
+            _ => self.solutions(number).is_some_and(|solutions| bounds.cover_shared(solutions).is_some()),
+        }
+    }
+
+    /// Returns the numbers of a set for which the comparison holds: a part of them, or `None` if none is certain.
+    fn select(self, possible: Possible, number: u64) -> Option<Possible> {
+        match (self, possible) {
+            (_, Possible::Unclear(_)) => None,
+            (Self::AnyBit, _) => {
+                let (value, mask) = possible.bits_within()?;
+                let open = mask & number;
+                let bit = if value & number == 0 { open & open.wrapping_neg() } else { 0 };
+                ((value | bit) & number != 0).then(|| Possible::bits(value | bit, mask & !bit))
+            }
+            (Self::NoBit, _) => {
+                let (value, mask) = possible.bits_within()?;
+                (value & number == 0).then(|| Possible::bits(value, mask & !number))
+            }
+            (Self::Equal, _) => possible.contains(number).then(|| Possible::single(number)),
+            // No verifier remembers a missing number inside of a range.
+            (Self::NotEqual, Possible::Range(range)) => {
+                if range.as_single() == Some(number) {
+                    None
+                } else if range != Interval::FULL && range.lo == number {
+                    Some(Possible::Range(Interval::new(number.wrapping_add(1), range.hi)))
+                } else if range != Interval::FULL && range.hi == number {
+                    Some(Possible::Range(Interval::new(range.lo, number.wrapping_sub(1))))
+                } else if range == Interval::FULL
+                    && [0, u64::MAX, SIGN, SIGN.wrapping_sub(1)].contains(&number)
+                {
+                    Some(Possible::Range(Interval::new(number.wrapping_add(1), number.wrapping_sub(1))))
+                } else {
+                    Some(possible)
+                }
+            }
+            (Self::NotEqual, Possible::Bits { value, mask }) => {
+                if !possible.contains(number) {
+                    return Some(possible);
+                }
+                let bit = mask & mask.wrapping_neg();
+                (bit != 0).then(|| Possible::bits(value | (!number & bit), mask & !bit))
+            }
+            (_, Possible::Range(range)) => range.largest_shared(self.solutions(number)?).map(Possible::Range),
+            (_, Possible::Bits { .. }) => {
+                let (min, max) = if self.is_signed() { possible.signed()? } else { possible.unsigned()? };
+                let holds = |left: u64| self.solutions(number).is_some_and(|all| all.contains(left));
+                match (holds(min), holds(max)) {
+                    (true, true) => Some(possible),
+                    (true, false) => Some(Possible::single(min)),
+                    (false, true) => Some(Possible::single(max)),
+                    (false, false) => None,
+                }
+            }
+        }
+    }
+}
+
+/// A conditional branch with its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Condition {
+    comparison: Comparison,
+    is_32bit: bool,
+    left: Value,
+    right: Value,
+    left_register: u8,
+    /// The register on the right. `None` for an immediate.
+    right_register: Option<u8>,
+}
+
+impl Condition {
+    /// Reads a conditional branch. Returns `None` for other instructions.
+    pub(super) fn decode(insn: Insn, state: &State) -> Option<Self> {
+        let comparison = Comparison::from_code(insn.code)?;
+        let is_32bit = insn.class() == core_relo::insn::Class::Jmp32;
+        let right_register = insn.source_is_register().then_some(insn.src);
+        let number = i64::from(insn.imm).cast_unsigned();
+        let immediate = Scalar::constant(if is_32bit { number & U32 } else { number });
+        let right = right_register.map_or(Value::Scalar(immediate), |register| state.register(register));
+        let left = state.register(insn.dst);
+        Some(Self { comparison, is_32bit, left, right, left_register: insn.dst, right_register })
+    }
+
+    /// Returns whether verifiers follow the branch if taken, and if not taken.
+    pub(super) fn directions(&self) -> [Direction; 2] {
+        match self.each_direction() {
+            // A verifier follows at least one direction.
+            [Direction::Dead, Direction::Dead] => [Direction::Unclear(APPROXIMATED); 2],
+            [Direction::Dead, _] => [Direction::Dead, Direction::Certain],
+            [_, Direction::Dead] => [Direction::Certain, Direction::Dead],
+            both => both,
+        }
+    }
+
+    fn each_direction(&self) -> [Direction; 2] {
+        match (self.left, self.right) {
+            (Value::Scalar(left), Value::Scalar(right)) => self.number_directions(left, right),
+            (Value::Any, _) | (_, Value::Any) => [Direction::Unclear(APPROXIMATED); 2],
+            (pointer, Value::Scalar(zero)) if zero.as_constant() == Some(0) => self.null_directions(pointer),
+            // Comparisons of pointers, such as with the end of a packet.
+            _ => [Direction::Certain; 2],
+        }
+    }
+
+    /// Returns the directions of a comparison of a pointer with null.
+    fn null_directions(&self, pointer: Value) -> [Direction; 2] {
+        let null = match pointer {
+            Value::Pointer { is_tracked: true } if !self.is_32bit && self.right_register.is_none() => {
+                Direction::Dead
+            }
+            Value::OrNull { .. } => Direction::Certain,
+            _ => Direction::Unclear(APPROXIMATED),
+        };
+        match self.comparison {
+            Comparison::Equal => [null, Direction::Certain],
+            Comparison::NotEqual => [Direction::Certain, null],
+            _ => [Direction::Certain; 2],
+        }
+    }
+
+    fn number_directions(&self, left: Scalar, right: Scalar) -> [Direction; 2] {
+        [self.comparison, self.comparison.negated()].map(|comparison| {
+            let may_hold = match self.bounds(right).as_single() {
+                Some(number) => may_hold(comparison, self.is_32bit, self.bounds(left), number),
+                None => true,
+            };
+            if !may_hold {
+                Direction::Dead
+            } else if left.id != NO_ID && left.id == right.id {
+                Direction::Unclear(APPROXIMATED)
+            } else if self.narrow(comparison, left.possible, right.possible).is_some() {
+                Direction::Certain
+            } else {
+                let causes = [left.possible.cause(), right.possible.cause()];
+                Direction::Unclear(causes.into_iter().flatten().min().unwrap_or(APPROXIMATED))
+            }
+        })
+    }
+
+    fn bounds(&self, scalar: Scalar) -> Interval {
+        if self.is_32bit { scalar.bounds32() } else { scalar.bounds }
+    }
+
+    /// Returns the possible values on both sides for which a comparison holds; `None` if it is not certain that there are any.
+    fn narrow(
+        &self,
+        comparison: Comparison,
+        left: Possible,
+        right: Possible,
+    ) -> Option<(Possible, Possible)> {
+        if let Some(number) = self.low(right).as_single() {
+            return Some((self.select(comparison, left, number)?, right));
+        }
+        if let Some(number) = self.low(left).as_single() {
+            return Some((left, self.select(comparison.swapped(), right, number)?));
+        }
+        let (low_left, low_right) = (self.low(left), self.low(right));
+        if comparison.is_order() {
+            let ends = |possible: Possible| {
+                let possible = if self.is_32bit && comparison.is_signed() {
+                    possible.sign_extended(32)
+                } else {
+                    possible
+                };
+                if comparison.is_signed() { possible.signed() } else { possible.unsigned() }
+            };
+            let ((left_min, left_max), (right_min, right_max)) = (ends(low_left)?, ends(low_right)?);
+            let bounds =
+                if comparison.is_lower_bound() { (right_min, left_max) } else { (right_max, left_min) };
+            let new_left = self.select(comparison, left, bounds.0)?;
+            return Some((new_left, self.select(comparison.swapped(), right, bounds.1)?));
+        }
+        match comparison {
+            Comparison::NotEqual => Some((left, right)),
+            Comparison::Equal => {
+                let shared = low_left.within_both(low_right);
+                shared.cause().is_none().then_some((shared, shared))
+            }
+            Comparison::AnyBit => {
+                let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
+                ((bits.0 | bits.1) & (other.0 | other.1) != 0)
+                    .then_some((Possible::APPROXIMATED, Possible::APPROXIMATED))
+            }
+            _ => {
+                let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
+                (bits.0 & other.0 == 0).then_some((Possible::APPROXIMATED, Possible::APPROXIMATED))
+            }
+        }
+    }
+
+    fn low(&self, possible: Possible) -> Possible {
+        if self.is_32bit { possible.low32() } else { possible }
+    }
+
+    /// Selects the possible values for which a comparison with a number holds.
+    fn select(&self, comparison: Comparison, possible: Possible, number: u64) -> Option<Possible> {
+        if !self.is_32bit {
+            return comparison.select(possible, number);
+        }
+        let low = possible.low32();
+        let selected = if comparison.is_signed() {
+            select_signed32(comparison, low, number)?
+        } else {
+            comparison.select(low, number & U32)?
+        };
+        // Among large numbers with these low bits, the small ones.
+        Some(if possible.contains_all(selected) { selected } else { Possible::APPROXIMATED })
+    }
+
+    /// Changes a state to that after the branch, taken or not.
+    pub(super) fn apply(&self, state: &mut State, is_taken: bool) {
+        let comparison = if is_taken { self.comparison } else { self.comparison.negated() };
+        match (self.left, self.right) {
+            (Value::Scalar(left), Value::Scalar(right)) => self.apply_numbers(state, comparison, left, right),
+            (Value::OrNull { call, is_tracked }, Value::Scalar(zero))
+                if zero.as_constant() == Some(0) && !self.is_32bit =>
+            {
+                // Only new kernels compare with a register.
+                let is_tracked = is_tracked && self.right_register.is_none();
+                let value = match comparison {
+                    Comparison::Equal if self.right_register.is_none() => Value::Scalar(Scalar::constant(0)),
+                    Comparison::NotEqual => Value::Pointer { is_tracked },
+                    _ => return,
+                };
+                state.for_each_value(|old| {
+                    if matches!(*old, Value::OrNull { call: other, .. } if other == call) {
+                        *old = value;
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_numbers(&self, state: &mut State, comparison: Comparison, left: Scalar, right: Scalar) {
+        let narrowed = self.narrow(comparison, left.possible, right.possible);
+        let unclear = |old: Possible| if old.cause().is_some() { old } else { Possible::APPROXIMATED };
+        let (left_possible, right_possible) =
+            narrowed.unwrap_or_else(|| (unclear(left.possible), unclear(right.possible)));
+        let new_left = Scalar {
+            bounds: self.narrow_bounds(comparison, left.bounds, self.bounds(right).as_single()),
+            possible: left_possible,
+            ..left
+        };
+        narrow_copies(state, left, left_possible);
+        state.set(self.left_register, Value::Scalar(new_left));
+        let Some(register) = self.right_register.filter(|register| *register != self.left_register) else {
+            return;
+        };
+        let comparison = comparison.swapped();
+        let new_right = Scalar {
+            bounds: self.narrow_bounds(comparison, right.bounds, self.bounds(left).as_single()),
+            possible: if right.bounds.as_single().is_some() { right.possible } else { right_possible },
+            ..right
+        };
+        narrow_copies(state, right, new_right.possible);
+        state.set(register, Value::Scalar(new_right));
+    }
+
+    /// Returns what the verifier of Linux 5.10 knows of a number after a comparison with a constant.
+    fn narrow_bounds(&self, comparison: Comparison, bounds: Interval, number: Option<u64>) -> Interval {
+        let Some(number) = number else { return bounds };
+        if matches!(comparison, Comparison::NotEqual)
+            || (self.is_32bit && !(bounds.is_unsigned() && bounds.hi <= U32))
+        {
+            return bounds;
+        }
+        if comparison == Comparison::Equal {
+            return Interval::single(number);
+        }
+        if self.is_32bit && comparison.is_signed() {
+            return bounds;
+        }
+        let solutions = comparison.solutions(number);
+        solutions.and_then(|solutions| bounds.cover_shared(solutions)).unwrap_or(bounds)
+    }
+}
+
+/// Selects the 32-bit numbers for which a signed comparison with a number holds.
+fn select_signed32(comparison: Comparison, low: Possible, number: u64) -> Option<Possible> {
+    let number = sign_extend(number, 32);
+    let Possible::Range(range) = low else {
+        return comparison.select(low.sign_extended(32), number).map(Possible::low32);
+    };
+    // Numbers without and with a sign are two ranges.
+    let halves = [Interval::new(0, U32 >> 1), Interval::new((U32 >> 1).wrapping_add(1), U32)];
+    let parts = halves.into_iter().filter_map(|half| range.largest_shared(half));
+    let selected = parts.filter_map(|part| select_range(part, comparison, number));
+    selected.max_by_key(|range| range.span()).map(Possible::Range)
+}
+
+/// Selects the numbers of a range of 32-bit numbers with equal signs for which a signed comparison holds.
+fn select_range(part: Interval, comparison: Comparison, number: u64) -> Option<Interval> {
+    let extended = Interval::new(sign_extend(part.lo, 32), sign_extend(part.hi, 32));
+    let selected = extended.largest_shared(comparison.solutions(number)?)?;
+    Some(Interval::new(selected.lo & U32, selected.hi & U32))
+}
+
+/// Narrows the copies of a number. Kernels before 5.11 do not know the bounds of copies, those before 6.11 not with an added constant.
+fn narrow_copies(state: &mut State, old: Scalar, possible: Possible) {
+    if old.id == NO_ID {
+        return;
+    }
+    state.for_each_value(|value| {
+        if let Value::Scalar(copy) = value
+            && copy.id == old.id
+        {
+            let distance = copy.shift.zip(old.shift).map(|(copy, old)| copy.wrapping_sub(old));
+            copy.possible = match (distance, possible) {
+                (Some(0), _) => copy.possible.within_both(possible),
+                (Some(distance), Possible::Range(range)) => {
+                    let moved =
+                        Interval::new(range.lo.wrapping_add(distance), range.hi.wrapping_add(distance));
+                    copy.possible.within_both(Possible::Range(moved))
+                }
+                _ => Possible::APPROXIMATED,
+            };
+        }
+    });
+}
+
+/// Returns whether a comparison may hold, as far as the verifier of Linux 5.10 knows.
+fn may_hold(comparison: Comparison, is_32bit: bool, bounds: Interval, number: u64) -> bool {
+    if !is_32bit {
+        return comparison.may_hold(bounds, number);
+    }
+    // Numbers of 32 bits in the high half are ordered as in the low half, also with their signs.
+    let scaled = Interval { lo: bounds.lo << 32, hi: bounds.hi << 32 };
+    comparison.may_hold(scaled, (number & U32) << 32)
+}

@@ -1,0 +1,228 @@
+//! The control flow of a program: successors, join points, live registers.
+
+use super::program::Program;
+use crate::limits::LIVENESS_PASSES;
+use core::ops::Range;
+use core_relo::insn::{Class, Insn};
+
+/// The numbers that a helper may have. Higher immediates mark poisoned calls.
+const HELPERS: core::ops::RangeInclusive<i32> = 0..=0xffff;
+
+/// All registers, as a set of live registers.
+const ALL_LIVE: u16 = 0x7ff;
+
+/// The registers that a call writes: r0 to r5.
+const CALL_WRITES: u16 = 0x3f;
+
+/// The arguments of a call: r1 to r5.
+const ARGUMENTS: u16 = 0x3e;
+
+/// Where the program continues after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// At the next instruction.
+    Following,
+    /// After the second slot of an `ld_imm64`.
+    AfterLoad,
+    /// At another instruction.
+    Jump(u32),
+    /// At another instruction or the next.
+    Branch(u32),
+    /// In a function of the program, then at the next instruction.
+    Call(u32),
+    /// At any instruction of the function.
+    Anywhere,
+    /// In the caller.
+    Exit,
+    /// Nowhere: the verifier refuses the instruction.
+    Nowhere,
+}
+
+/// Converts an instruction's index. An index that fits no `usize` lies past every slice.
+pub(super) fn index(insn: u32) -> usize {
+    usize::try_from(insn).unwrap_or(usize::MAX)
+}
+
+/// Returns where the program continues after an instruction.
+pub(super) fn next(insn: Insn, pc: u32) -> Next {
+    let relative = |offset: i32| pc.checked_add(1).and_then(|next| next.checked_add_signed(offset));
+    let near = relative(i32::from(insn.off));
+    let (class, operation) = (insn.class(), insn.code & 0xf0);
+    let writes = matches!(class, Class::Ld | Class::Ldx | Class::Alu | Class::Alu64);
+    if insn.dst > 10 || insn.src > 10 || (writes && insn.dst == 10) {
+        return Next::Nowhere;
+    }
+    match (class, operation) {
+        (Class::Ld, _) if insn.is_ld_imm64() => Next::AfterLoad,
+        // Loads of packet data.
+        (Class::Ld, _) if matches!(insn.code & 0xe0, 0x20 | 0x40) => Next::Following,
+        (Class::Ldx, _) if matches!(insn.code & 0xe0, 0x60 | 0x80) => Next::Following,
+        (Class::St, _) if insn.code & 0xe0 == 0x60 => Next::Following,
+        (Class::Stx, _) if matches!(insn.code & 0xe0, 0x60 | 0xc0) => Next::Following,
+        (Class::Alu | Class::Alu64, 0x00..=0xd0) => Next::Following,
+        (Class::Jmp, _) if insn.code == 0x0d => Next::Anywhere,
+        (Class::Jmp, 0x00) => near.map_or(Next::Nowhere, Next::Jump),
+        (Class::Jmp32, 0x00) => relative(insn.imm).map_or(Next::Nowhere, Next::Jump),
+        (Class::Jmp, 0x80) if insn.code == 0x85 => match insn.src {
+            0 if HELPERS.contains(&insn.imm) => Next::Following,
+            1 => relative(insn.imm).map_or(Next::Nowhere, Next::Call),
+            2 => Next::Following,
+            _ => Next::Nowhere,
+        },
+        (Class::Jmp, 0x90) => Next::Exit,
+        // The last is `may_goto`.
+        (Class::Jmp | Class::Jmp32, 0x10..=0x70 | 0xa0..=0xd0) | (Class::Jmp, 0xe0) => {
+            near.map_or(Next::Nowhere, Next::Branch)
+        }
+        _ => Next::Nowhere,
+    }
+}
+
+/// The control flow of a program.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) functions: Vec<FunctionFlow>,
+    /// For each instruction, the number of the join point in its function; `None` elsewhere.
+    ///
+    /// A join point is an instruction that several paths may lead to.
+    joins: Vec<Option<u32>>,
+    /// For each instruction, the set of registers that are read later.
+    live: Vec<u16>,
+}
+
+/// A function's part of the control flow.
+#[derive(Clone, Debug)]
+pub(super) struct FunctionFlow {
+    pub(super) insns: Range<u32>,
+    pub(super) is_global: bool,
+    pub(super) join_count: u32,
+}
+
+impl Flow {
+    pub(super) fn new(program: &Program<'_>) -> Self {
+        let count = u32::try_from(program.insns.len()).unwrap_or(u32::MAX);
+        let ends = program.functions.iter().skip(1).map(|function| function.start).chain([count]);
+        let functions = program.functions.iter().zip(ends).map(|(function, end)| FunctionFlow {
+            insns: function.start..end.min(count),
+            is_global: function.is_global,
+            join_count: 0,
+        });
+        let functions = functions.collect();
+        let joins = vec![None; program.insns.len()];
+        let mut flow = Self { functions, joins, live: live_registers(program.insns) };
+        flow.find_joins(program.insns);
+        flow
+    }
+
+    /// Finds the targets of jumps and the returns of calls.
+    fn find_joins(&mut self, insns: &[Insn]) {
+        let mut mark = |insn: u32| {
+            if let Some(join) = self.joins.get_mut(index(insn)) {
+                *join = Some(0);
+            }
+        };
+        let mut last_marked = None;
+        for (insn, pc) in insns.iter().zip(0..) {
+            match next(*insn, pc) {
+                Next::Jump(target) | Next::Branch(target) => mark(target),
+                Next::Call(_) => mark(pc.saturating_add(1)),
+                Next::Anywhere => {
+                    let at = self.functions.partition_point(|function| function.insns.start <= pc);
+                    let function = at.checked_sub(1).and_then(|at| self.functions.get(at));
+                    // The second of several indirect jumps finds the function marked.
+                    if last_marked != Some(at) {
+                        function.into_iter().flat_map(|function| function.insns.clone()).for_each(&mut mark);
+                        last_marked = Some(at);
+                    }
+                }
+                Next::Following | Next::AfterLoad | Next::Exit | Next::Nowhere => {}
+            }
+        }
+        for function in &mut self.functions {
+            let range = index(function.insns.start)..index(function.insns.end);
+            for join in self.joins.get_mut(range).unwrap_or_default().iter_mut().flatten() {
+                *join = function.join_count;
+                function.join_count = function.join_count.saturating_add(1);
+            }
+        }
+    }
+
+    /// Returns the number of a join point in its function.
+    pub(super) fn join(&self, insn: u32) -> Option<u32> {
+        self.joins.get(index(insn)).copied().flatten()
+    }
+
+    /// Returns the registers that are read at an instruction or later.
+    pub(super) fn live(&self, insn: u32) -> u16 {
+        self.live.get(index(insn)).copied().unwrap_or(ALL_LIVE)
+    }
+
+    /// Finds the function that begins at an instruction.
+    pub(super) fn function_at(&self, start: u32) -> Option<u32> {
+        let found = self.functions.binary_search_by_key(&start, |function| function.insns.start).ok()?;
+        u32::try_from(found).ok()
+    }
+
+    pub(super) fn function(&self, function: u32) -> Option<&FunctionFlow> {
+        self.functions.get(index(function))
+    }
+}
+
+/// Returns the registers that an instruction reads, and those that it overwrites.
+fn registers(insn: Insn) -> (u16, u16) {
+    let bit = |register: u8| 1_u16.wrapping_shl(u32::from(register));
+    let (dst, src) = (bit(insn.dst), bit(insn.src));
+    let operand = if insn.source_is_register() { src } else { 0 };
+    match insn.class() {
+        Class::Alu | Class::Alu64 => match insn.code & 0xf0 {
+            0xb0 => (operand, dst),
+            0x80 | 0xd0 => (dst, dst),
+            _ => (dst | operand, dst),
+        },
+        Class::Ld if insn.is_ld_imm64() => (0, dst),
+        Class::Ld => (bit(6) | src, CALL_WRITES),
+        Class::Ldx => (src, dst),
+        Class::St => (dst, 0),
+        // Compare-and-exchange reads r0.
+        Class::Stx => (dst | src | 1, 0),
+        Class::Jmp | Class::Jmp32 => match insn.code & 0xf0 {
+            0x80 => (ARGUMENTS, CALL_WRITES),
+            0x90 => (1, 0),
+            0x00 | 0xe0 => (0, 0),
+            _ => (dst | operand, 0),
+        },
+    }
+}
+
+/// Returns the live registers before each instruction.
+fn live_registers(insns: &[Insn]) -> Vec<u16> {
+    let frame_pointer = 1_u16 << 10;
+    let count = u32::try_from(insns.len()).unwrap_or(u32::MAX);
+    let mut live = vec![frame_pointer; insns.len()];
+    for _ in 0..LIVENESS_PASSES {
+        let mut is_changed = false;
+        for pc in (0..count).rev() {
+            let Some(insn) = insns.get(index(pc)) else { continue };
+            let at = |pc: Option<u32>| pc.and_then(|pc| live.get(index(pc))).copied().unwrap_or(0);
+            let after = match next(*insn, pc) {
+                Next::Following | Next::Call(_) => at(pc.checked_add(1)),
+                Next::AfterLoad => at(pc.checked_add(2)),
+                Next::Jump(target) => at(Some(target)),
+                Next::Branch(target) => at(Some(target)) | at(pc.checked_add(1)),
+                Next::Anywhere => ALL_LIVE,
+                Next::Exit | Next::Nowhere => 0,
+            };
+            let (reads, writes) = registers(*insn);
+            let before = (after & !writes) | reads | frame_pointer;
+            if let Some(live) = live.get_mut(index(pc)) {
+                is_changed |= *live != before;
+                *live = before;
+            }
+        }
+        if !is_changed {
+            return live;
+        }
+    }
+    live.fill(ALL_LIVE);
+    live
+}

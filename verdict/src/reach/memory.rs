@@ -1,0 +1,250 @@
+//! Loads and stores.
+
+use super::interval::{Interval, sign_extend, width_mask};
+use super::possible::{APPROXIMATED, Possible};
+use super::program::{LoadedValue, Program};
+use super::scalar::Scalar;
+use super::state::{Slot, State};
+use super::value::Value;
+use crate::limits::STACK_BYTES;
+use core_relo::Endian;
+
+/// Returns the value that a load of a width in bytes through a pointer gives.
+pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i16, bytes: u8) -> Value {
+    let width = u32::from(bytes);
+    match base {
+        Value::Stack { frame, offset: start } => {
+            read_slot(program.endian, &state.slots, frame, start.wrapping_add(i32::from(offset)), bytes)
+        }
+        Value::Frozen { load, offset: start } => {
+            let start = start.wrapping_add_signed(i64::from(offset));
+            Value::Scalar(read_frozen(program, load, start, bytes))
+        }
+        Value::StackRange { .. } | Value::Any => Value::Scalar(Scalar::unclear(width, APPROXIMATED)),
+        // A field of the context may be a pointer, and new kernels know of some that they are not null.
+        Value::Context if bytes == 8 => Value::Scalar(unknown_argument()),
+        Value::Context if bytes == 4 => {
+            Value::Scalar(Scalar::new(Interval::FULL, Possible::Range(Interval::width(4))))
+        }
+        Value::Scalar(_)
+        | Value::Context
+        | Value::Function(_)
+        | Value::OrNull { .. }
+        | Value::Pointer { .. } => Value::Scalar(Scalar::free(width)),
+    }
+}
+
+/// Returns a value that the verifier may take for a pointer that is not null.
+pub(super) const fn unknown_argument() -> Scalar {
+    Scalar::new(Interval::FULL, Possible::Range(Interval { lo: 1, hi: u64::MAX }))
+}
+
+/// Extends the sign of a loaded value.
+pub(super) fn extend_loaded_sign(value: Value, bytes: u8) -> Value {
+    let bits = u32::from(bytes).wrapping_mul(8);
+    match value {
+        Value::Scalar(scalar) => Value::Scalar(super::alu::extend_sign(false, bits, scalar)),
+        _ => Value::UNUSED,
+    }
+}
+
+/// Reads unchanging data.
+fn read_frozen(program: &Program<'_>, load: u32, offset: u64, bytes: u8) -> Scalar {
+    let width = u32::from(bytes);
+    let entry = usize::try_from(load).ok().and_then(|load| program.loads.get(load));
+    let Some((insn, LoadedValue::Frozen { data, unknown, .. })) = entry else {
+        return Scalar::unclear(width, APPROXIMATED);
+    };
+    let start = usize::try_from(offset).ok();
+    let Some((start, end)) = start.and_then(|start| Some((start, start.checked_add(usize::from(bytes))?)))
+    else {
+        return Scalar::unclear(width, APPROXIMATED);
+    };
+    if unknown.iter().any(|part| part.start < end && start < part.end) {
+        return Scalar::unclear(width, *insn);
+    }
+    let number = match bytes {
+        1 => data.get(start).copied().map(u64::from),
+        2 => program.endian.u16(data, start).map(u64::from),
+        4 => program.endian.u32(data, start).map(u64::from),
+        _ => program.endian.u64(data, start),
+    };
+    number.map_or_else(|| Scalar::unclear(width, APPROXIMATED), Scalar::constant)
+}
+
+/// Reads stack memory.
+fn read_slot(endian: Endian, slots: &[Slot], frame: u8, offset: i32, bytes: u8) -> Value {
+    let width = u32::from(bytes);
+    let end = offset.saturating_add(i32::from(bytes));
+    let first = slots.partition_point(|slot| (slot.frame, slot.end()) <= (frame, offset));
+    let overlapping = slots.get(first..).unwrap_or_default();
+    let overlapping = overlapping.iter().take_while(|slot| slot.frame == frame && slot.offset < end);
+    let Some(slot) = overlapping.clone().next() else { return Value::Scalar(Scalar::free(width)) };
+    if slot.offset == offset && slot.bytes == bytes {
+        return slot.value;
+    }
+    let is_zero = |slot: &Slot| slot.value.as_scalar().and_then(Scalar::as_constant) == Some(0);
+    let covered: i32 =
+        overlapping.clone().map(|slot| slot.end().min(end).wrapping_sub(slot.offset.max(offset))).sum();
+    if covered == i32::from(bytes) && overlapping.clone().all(is_zero) {
+        return Value::Scalar(Scalar::constant(0));
+    }
+    let whole = slot.value.as_scalar().filter(|_| slot.offset <= offset && slot.end() >= end);
+    let possible = match whole.map(|scalar| scalar.possible) {
+        Some(Possible::Unclear(cause)) => Possible::Unclear(cause),
+        Some(possible) if possible == Possible::Range(Interval::width(u32::from(slot.bytes))) => {
+            Possible::Range(Interval::width(width))
+        }
+        Some(possible) => possible.as_single().map_or(Possible::APPROXIMATED, |number| {
+            Possible::single(part_of_number(endian, number, slot, offset, bytes))
+        }),
+        None => Possible::APPROXIMATED,
+    };
+    Value::Scalar(Scalar::new(Interval::width(width), possible))
+}
+
+/// Returns a part of the number in a slot.
+fn part_of_number(endian: Endian, number: u64, slot: &Slot, offset: i32, bytes: u8) -> u64 {
+    let from_start = offset.wrapping_sub(slot.offset);
+    let skipped = match endian {
+        Endian::Little => from_start,
+        Endian::Big => i32::from(slot.bytes).wrapping_sub(from_start).wrapping_sub(i32::from(bytes)),
+    };
+    let shift = u32::try_from(skipped).unwrap_or(0).wrapping_mul(8);
+    number.wrapping_shr(shift) & width_mask(u32::from(bytes))
+}
+
+/// A stored value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stored {
+    /// The value of a register.
+    Register(Value),
+    /// An immediate, which the verifier follows since Linux 6.3.
+    Immediate(i32),
+    /// The result of an atomic operation, which no verifier follows.
+    Unclear,
+}
+
+/// Stores a value of a width in bytes through a pointer.
+pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stored: Stored) {
+    match base {
+        Value::Stack { frame, offset: start } => {
+            let offset = start.wrapping_add(i32::from(offset));
+            // An access outside of the frame is refused.
+            if offset < STACK_BYTES.wrapping_neg() || offset.saturating_add(i32::from(bytes)) > 0 {
+                return;
+            }
+            let value = spilled(stored, offset, bytes);
+            put_slot(&mut state.slots, Slot { frame, offset, bytes, value });
+        }
+        Value::StackRange { frame } => forget_frame(state, frame),
+        Value::Any => forget_stack(state),
+        Value::Scalar(_)
+        | Value::Frozen { .. }
+        | Value::Function(_)
+        | Value::Context
+        | Value::OrNull { .. }
+        | Value::Pointer { .. } => {}
+    }
+}
+
+/// Returns what stays of a stored value. Linux 5.10 follows zeros of every width, and constants of aligned 8 bytes.
+fn spilled(stored: Stored, offset: i32, bytes: u8) -> Value {
+    let width = u32::from(bytes);
+    let is_aligned = bytes == 8 && offset.trailing_zeros() >= 3;
+    match stored {
+        Stored::Register(Value::Scalar(scalar)) => match scalar.as_constant() {
+            Some(0) => Value::Scalar(Scalar::constant(0)),
+            Some(_) if is_aligned => Value::Scalar(scalar),
+            _ if bytes == 8 => Value::Scalar(Scalar { bounds: Interval::FULL, ..scalar }),
+            _ => Value::Scalar(Scalar::new(Interval::width(width), scalar.possible.low_bytes(width))),
+        },
+        Stored::Register(value) if is_aligned => value,
+        Stored::Immediate(immediate) => {
+            let number = sign_extend(u64::from(immediate.cast_unsigned()), 32) & width_mask(width);
+            Value::Scalar(Scalar::new(Interval::width(width), Possible::single(number)))
+        }
+        Stored::Register(_) | Stored::Unclear => Value::Scalar(Scalar::unclear(width, APPROXIMATED)),
+    }
+}
+
+/// Inserts a slot. Parts of overwritten slots that remain become unclear.
+fn put_slot(slots: &mut Vec<Slot>, slot: Slot) {
+    let first = slots.partition_point(|old| (old.frame, old.end()) <= (slot.frame, slot.offset));
+    if let Some(old) = slots.get_mut(first)
+        && old.key() == slot.key()
+        && old.bytes == slot.bytes
+    {
+        *old = slot;
+        return;
+    }
+    remove_slots(slots, slot.frame, slot.offset, slot.end());
+    let at = slots.partition_point(|old| old.key() < slot.key());
+    slots.insert(at, slot);
+}
+
+/// Removes the slots of a part of a frame. What remains of slots at its ends becomes unclear.
+fn remove_slots(slots: &mut Vec<Slot>, frame: u8, start: i32, end: i32) {
+    let part = |old: Slot, from: i32, to: i32| {
+        let bytes = u8::try_from(to.wrapping_sub(from)).ok().filter(|bytes| *bytes > 0)?;
+        Some(Slot { offset: from, bytes, ..old }.unclear())
+    };
+    let mut first = slots.partition_point(|old| (old.frame, old.end()) <= (frame, start));
+    let overlaps = |old: &&Slot| old.frame == frame && old.offset < end;
+    if let Some(old) = slots.get(first).filter(overlaps).copied()
+        && let Some(below) = part(old, old.offset, start)
+    {
+        slots.insert(first, below);
+        first = first.saturating_add(1);
+    }
+    while let Some(old) = slots.get(first).filter(overlaps).copied() {
+        slots.remove(first);
+        if let Some(above) = part(old, end, old.end()) {
+            slots.insert(first, above);
+        }
+    }
+}
+
+/// Forgets the values of a frame, after a store at an unknown offset.
+fn forget_frame(state: &mut State, frame: u8) {
+    for slot in state.slots.iter_mut().filter(|slot| slot.frame == frame) {
+        *slot = slot.unclear();
+    }
+}
+
+/// Forgets the values of all frames.
+pub(super) fn forget_stack(state: &mut State) {
+    for slot in &mut state.slots {
+        *slot = slot.unclear();
+    }
+}
+
+/// Drops what is known of the memory behind a pointer that is passed to a helper, which may write or only read.
+pub(super) fn pass_memory(state: &mut State, pointer: Value) {
+    let (passed, start) = match pointer {
+        Value::Stack { frame, offset } => (Some(frame), offset),
+        Value::StackRange { frame } => (Some(frame), i32::MIN),
+        Value::Any => (None, i32::MIN),
+        _ => return,
+    };
+    for slot in &mut state.slots {
+        if passed.is_none_or(|frame| frame == slot.frame) && slot.end() > start {
+            slot.value = match slot.value {
+                Value::Scalar(scalar) => Value::Scalar(Scalar { bounds: Interval::FULL, ..scalar }),
+                Value::Pointer { .. } | Value::OrNull { .. } => Value::UNUSED,
+                value => value,
+            };
+        }
+    }
+}
+
+/// Marks memory that a helper writes: no verifier knows the new values. An unknown size is `None`.
+pub(super) fn fill_memory(state: &mut State, pointer: Value, size: Option<u64>) {
+    let size = size.and_then(|size| i32::try_from(size).ok());
+    match (pointer, size) {
+        (Value::Stack { frame, offset }, Some(size)) => {
+            remove_slots(&mut state.slots, frame, offset, offset.saturating_add(size));
+        }
+        _ => pass_memory(state, pointer),
+    }
+}

@@ -1,0 +1,70 @@
+//! The result of the analysis.
+
+/// Whether the verifier reaches an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum Reach {
+    /// No path leads to the instruction.
+    Dead,
+    /// A path leads to the instruction.
+    Reachable,
+    /// A path may lead to the instruction.
+    Undecided(Undecided),
+}
+
+/// The reason why reachability is undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Undecided {
+    /// The analysis stopped at its budget.
+    Budget,
+    /// A branch depends on a value that the analysis approximates and the verifier may know better.
+    Approximation,
+    /// A branch depends on unknown data of a [frozen value](super::LoadedValue::Frozen) or on an
+    /// [unknown value](super::LoadedValue::Unknown), loaded by this instruction.
+    UnknownValue {
+        /// The index of the `ld_imm64`.
+        insn: u32,
+    },
+}
+
+/// A branch on a path, linked to the branch before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Branch {
+    /// The number of the previous branch, or [`NO_BRANCH`].
+    pub(super) previous: u32,
+    pub(super) insn: u32,
+    pub(super) is_taken: bool,
+}
+
+/// The link of a path without branches.
+pub(super) const NO_BRANCH: u32 = u32::MAX;
+
+/// The result: for each instruction, whether the verifier reaches the instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Reachability {
+    pub(super) reached: Vec<Reach>,
+    /// For each instruction, the last branch of a path to the instruction.
+    pub(super) last_branch: Vec<u32>,
+    pub(super) branches: Vec<Branch>,
+}
+
+impl Reachability {
+    /// Returns whether the verifier reaches an instruction.
+    pub fn at(&self, insn: u32) -> Reach {
+        let index = usize::try_from(insn).ok();
+        index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
+    }
+
+    /// Returns the branches of one path to an instruction: each branch instruction and whether the branch is taken. Empty if the
+    /// instruction is dead.
+    pub fn path(&self, insn: u32) -> Vec<(u32, bool)> {
+        let index = usize::try_from(insn).ok();
+        let last = index.and_then(|index| self.last_branch.get(index)).copied();
+        let find = |number: u32| usize::try_from(number).ok().and_then(|number| self.branches.get(number));
+        let links = core::iter::successors(last.and_then(find), |branch| find(branch.previous));
+        let mut path: Vec<_> = links.map(|branch| (branch.insn, branch.is_taken)).collect();
+        path.reverse();
+        path
+    }
+}

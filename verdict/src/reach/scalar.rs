@@ -1,0 +1,125 @@
+//! Numbers: what the least precise verifier knows, and what every verifier takes for possible.
+
+use super::interval::{Interval, U32};
+use super::possible::Possible;
+
+/// The id of a number that has no known copies.
+pub(super) const NO_ID: u32 = u32::MAX;
+
+/// A number in a register or a stack slot.
+///
+/// Kernels differ in what they know about a number. A direction of a branch is dead if the bounds exclude it, because each kernel
+/// since Linux 5.10 knows the bounds. A direction is reachable if a possible value takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scalar {
+    /// The range that every verifier knows, or a larger one.
+    pub(super) bounds: Interval,
+    /// The values that every verifier takes for possible, or fewer.
+    pub(super) possible: Possible,
+    /// The instruction that made the number, or [`NO_ID`]. Copies share the id.
+    pub(super) id: u32,
+    /// The constant that was added since the number was made. `None` if the relation to copies is not followed.
+    pub(super) shift: Option<u64>,
+}
+
+impl Scalar {
+    /// A number that the analysis knows nothing about. The verifier may know the number.
+    pub(super) const UNCLEAR: Self = Self::new(Interval::FULL, Possible::APPROXIMATED);
+
+    /// A number that no verifier knows anything about.
+    pub(super) const FREE: Self = Self::new(Interval::FULL, Possible::FREE);
+
+    pub(super) const fn new(bounds: Interval, possible: Possible) -> Self {
+        Self { bounds, possible, id: NO_ID, shift: Some(0) }
+    }
+
+    /// Returns a constant that every verifier knows.
+    pub(super) const fn constant(number: u64) -> Self {
+        Self::new(Interval::single(number), Possible::single(number))
+    }
+
+    /// Returns a number of a width in bytes that no verifier knows anything about.
+    pub(super) const fn free(bytes: u32) -> Self {
+        Self::new(Interval::width(bytes), Possible::Range(Interval::width(bytes)))
+    }
+
+    /// Returns a number of a width in bytes that the verifier may know.
+    pub(super) const fn unclear(bytes: u32, cause: u32) -> Self {
+        Self::new(Interval::width(bytes), Possible::Unclear(cause))
+    }
+
+    /// Returns the number with another id.
+    pub(super) const fn made_by(self, insn: u32) -> Self {
+        Self { id: insn, shift: Some(0), ..self }
+    }
+
+    /// Returns the number that every verifier knows.
+    pub(super) fn as_constant(self) -> Option<u64> {
+        self.bounds.as_single()
+    }
+
+    /// Returns the bounds of the low 32 bits.
+    pub(super) fn bounds32(self) -> Interval {
+        match self.bounds.as_single() {
+            Some(number) => Interval::single(number & U32),
+            None if self.bounds.is_unsigned() && self.bounds.hi <= U32 => self.bounds,
+            None => Interval::width(4),
+        }
+    }
+
+    /// Returns the low 32 bits, extended with zeros.
+    pub(super) fn low32(self) -> Self {
+        let bounds = self.bounds32();
+        if bounds == self.bounds {
+            return self;
+        }
+        Self::new(bounds, self.possible.low32())
+    }
+
+    /// Returns whether every state with the other number is a state with this number.
+    pub(super) fn covers(self, other: Self) -> bool {
+        self.bounds.contains_all(other.bounds)
+    }
+
+    /// Returns a number that stands for both. A number whose bounds grow has none afterwards, unless `keeps_range`.
+    pub(super) fn join(self, other: Self, keeps_range: bool) -> Self {
+        let bounds = if self.bounds.contains_all(other.bounds) {
+            self.bounds
+        } else if keeps_range {
+            self.bounds.hull(other.bounds)
+        } else {
+            Interval::FULL
+        };
+        let possible = match (self.possible, other.possible) {
+            (unclear @ Possible::Unclear(_), _) | (_, unclear @ Possible::Unclear(_)) => unclear,
+            (possible, other) if possible == other || keeps_range => possible.within_both(other),
+            _ => Possible::APPROXIMATED,
+        };
+        let is_same = self.id == other.id && self.shift == other.shift;
+        let id = if is_same { self.id } else { NO_ID };
+        Self { bounds, possible, id, shift: self.shift }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_constants_are_a_range_without_certain_values() {
+        let (zero, one) = (Scalar::constant(0), Scalar::constant(1));
+        let joined = zero.join(one, true);
+        assert_eq!(joined, Scalar::new(Interval::new(0, 1), Possible::APPROXIMATED));
+        assert_eq!(zero.join(one, false).bounds, Interval::FULL);
+        assert!(joined.covers(one) && !one.covers(joined));
+        assert_eq!(Scalar::FREE.join(one, false).possible, Possible::APPROXIMATED);
+        assert_eq!(Scalar::FREE.join(one, true).possible, Possible::single(1));
+    }
+
+    #[test]
+    fn the_low_half_of_a_large_number_is_any_32_bit_number() {
+        assert_eq!(Scalar::FREE.low32(), Scalar::free(4));
+        assert_eq!(Scalar::constant(0x1_0000_0005).low32(), Scalar::constant(5));
+        assert_eq!(Scalar::free(1).low32(), Scalar::free(1));
+    }
+}

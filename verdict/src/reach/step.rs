@@ -1,0 +1,214 @@
+//! Single instructions without jumps: arithmetic, loads, stores.
+
+use super::alu::{Operation, compute, extend_sign, negate, swap_bytes};
+use super::flow::index;
+use super::interval::U32;
+use super::memory::{Stored, extend_loaded_sign, load, store};
+use super::possible::{APPROXIMATED, Possible};
+use super::program::{LoadedValue, Program};
+use super::scalar::{NO_ID, Scalar};
+use super::state::State;
+use super::value::Value;
+use core_relo::Endian;
+use core_relo::insn::{Class, Insn};
+
+/// `BPF_PSEUDO_FUNC`, of a 64-bit load.
+const PSEUDO_FUNC: u8 = 4;
+
+/// The immediate of an atomic compare-and-exchange.
+const COMPARE_EXCHANGE: i32 = 0xf1;
+
+/// The immediate of a load-acquire.
+const LOAD_ACQUIRE: i32 = 0x100;
+
+/// The immediate of a store-release.
+const STORE_RELEASE: i32 = 0x110;
+
+/// Changes a state to that after an instruction that is no jump and no call.
+pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
+    let pc = state.pc;
+    let bytes = u8::try_from(insn.access_bytes()).unwrap_or(8);
+    match insn.class() {
+        Class::Alu | Class::Alu64 => {
+            let value = arithmetic(program.endian, state, insn);
+            state.set(insn.dst, value);
+        }
+        Class::Ld if insn.is_ld_imm64() => {
+            let value = load_immediate(program, pc, insn);
+            state.set(insn.dst, value);
+        }
+        Class::Ld => {
+            for register in 1..=5 {
+                state.set(register, Value::UNUSED);
+            }
+            state.set(0, Value::Scalar(Scalar::free(4).made_by(pc)));
+        }
+        Class::Ldx => {
+            let loaded = load(program, state, state.register(insn.src), insn.off, bytes);
+            let is_signed = insn.code & 0xe0 == 0x80;
+            let value = if is_signed { extend_loaded_sign(loaded, bytes) } else { loaded };
+            state.set(insn.dst, name(value, pc));
+        }
+        Class::St => {
+            let base = state.register(insn.dst);
+            store(state, base, insn.off, bytes, Stored::Immediate(insn.imm));
+        }
+        Class::Stx if insn.code & 0xe0 == 0x60 => {
+            let (base, value) = (state.register(insn.dst), state.register(insn.src));
+            store(state, base, insn.off, bytes, Stored::Register(value));
+        }
+        Class::Stx => atomic(program, state, insn, bytes),
+        Class::Jmp | Class::Jmp32 => {}
+    }
+}
+
+/// Gives a number the id of its instruction, unless the number is constant or a copy.
+fn name(value: Value, pc: u32) -> Value {
+    match value {
+        Value::Scalar(scalar) if scalar.id == NO_ID && scalar.as_constant().is_none() => {
+            Value::Scalar(scalar.made_by(pc))
+        }
+        value => value,
+    }
+}
+
+fn atomic(program: &Program<'_>, state: &mut State, insn: Insn, bytes: u8) {
+    let (base, value) = (state.register(insn.dst), state.register(insn.src));
+    match insn.imm {
+        LOAD_ACQUIRE => {
+            let loaded = load(program, state, value, insn.off, bytes);
+            state.set(insn.dst, name(loaded, state.pc));
+        }
+        STORE_RELEASE => store(state, base, insn.off, bytes, Stored::Register(value)),
+        _ => {
+            let register = if insn.imm == COMPARE_EXCHANGE { 0 } else { insn.src };
+            if insn.imm & 1 != 0 {
+                let is_stack = matches!(base, Value::Stack { .. } | Value::StackRange { .. } | Value::Any);
+                let width = u32::from(bytes);
+                let old = if is_stack { Scalar::unclear(width, APPROXIMATED) } else { Scalar::free(width) };
+                state.set(register, Value::Scalar(old.made_by(state.pc)));
+            }
+            store(state, base, insn.off, bytes, Stored::Unclear);
+        }
+    }
+}
+
+fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
+    let found = program.loads.binary_search_by_key(&pc, |(insn, _)| *insn).ok();
+    let entry = found.and_then(|found| Some((u32::try_from(found).ok()?, program.loads.get(found)?.1)));
+    match entry {
+        Some((_, LoadedValue::Constant(number))) => Value::Scalar(Scalar::constant(number)),
+        Some((load, LoadedValue::Frozen { offset, .. })) => Value::Frozen { load, offset },
+        Some((_, LoadedValue::Function(start))) => Value::Function(start),
+        Some((_, LoadedValue::Unknown)) => {
+            Value::Scalar(Scalar { possible: Possible::Unclear(pc), ..Scalar::UNCLEAR }.made_by(pc))
+        }
+        None if insn.src == 0 => {
+            let second = program.insns.get(index(pc).saturating_add(1)).copied().unwrap_or_default();
+            let high = u64::from(second.imm.cast_unsigned()) << 32;
+            Value::Scalar(Scalar::constant(high | u64::from(insn.imm.cast_unsigned())))
+        }
+        None if insn.src == PSEUDO_FUNC => match pc.saturating_add(1).checked_add_signed(insn.imm) {
+            Some(start) => Value::Function(start),
+            None => Value::UNUSED,
+        },
+        Some((_, LoadedValue::Pointer)) | None => Value::Pointer { is_tracked: false },
+    }
+}
+
+fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
+    let is_32bit = insn.class() == Class::Alu;
+    let left = state.register(insn.dst);
+    let number = i64::from(insn.imm).cast_unsigned();
+    let immediate = Scalar::constant(if is_32bit { number & U32 } else { number });
+    let is_register = insn.source_is_register();
+    let right = if is_register { state.register(insn.src) } else { Value::Scalar(immediate) };
+    let unary = |operation: &dyn Fn(Scalar) -> Scalar| match left {
+        Value::Scalar(scalar) => name(Value::Scalar(operation(scalar)), state.pc),
+        _ => Value::UNUSED,
+    };
+    match insn.code & 0xf0 {
+        0xb0 => move_value(is_32bit, insn.off, right, state.pc),
+        0x80 => unary(&|scalar| negate(is_32bit, scalar)),
+        0xd0 => {
+            let bits = match insn.imm {
+                bits @ (16 | 32 | 64) => bits.cast_unsigned(),
+                _ => return Value::UNUSED,
+            };
+            // The 64-bit class always swaps. The 32-bit class converts to little or big endian.
+            let swaps = !is_32bit || is_register == (endian == Endian::Little);
+            unary(&|scalar| swap_bytes(bits, swaps, scalar))
+        }
+        _ => match Operation::from_code(insn.code, insn.off == 1) {
+            Some(operation) => {
+                let is_same = is_register && insn.src == insn.dst;
+                binary(operation, is_32bit, (left, right), is_same, state.pc)
+            }
+            None => Value::UNUSED,
+        },
+    }
+}
+
+/// Copies a value. `extends` is the width in bits from which the sign is extended, 0 without, or 1 for a cast of an address.
+fn move_value(is_32bit: bool, extends: i16, value: Value, pc: u32) -> Value {
+    let bits = u32::try_from(extends).unwrap_or(1);
+    match (value, bits) {
+        (value, 0) if !is_32bit => value,
+        (Value::Scalar(scalar), 0) => name(Value::Scalar(scalar.low32()), pc),
+        (Value::Scalar(scalar), 8 | 16 | 32) => name(Value::Scalar(extend_sign(is_32bit, bits, scalar)), pc),
+        (Value::Any, _) => Value::Any,
+        _ => Value::UNUSED,
+    }
+}
+
+fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_same: bool, pc: u32) -> Value {
+    match operands {
+        (Value::Scalar(left), Value::Scalar(right)) => {
+            let result = compute(operation, is_32bit, left, right, is_same);
+            let added = match operation {
+                Operation::Add => right.possible.as_single(),
+                Operation::Sub => right.possible.as_single().map(u64::wrapping_neg),
+                _ => None,
+            };
+            if result.as_constant().is_some() {
+                Value::Scalar(result)
+            } else if let Some(added) = added.filter(|_| left.id != NO_ID) {
+                let shift = left.shift.filter(|_| !is_32bit).map(|shift| shift.wrapping_add(added));
+                Value::Scalar(Scalar { id: left.id, shift, ..result })
+            } else {
+                Value::Scalar(result.made_by(pc))
+            }
+        }
+        (left, right) if !is_32bit && operation == Operation::Add => match (left, right) {
+            (pointer, Value::Scalar(by)) | (Value::Scalar(by), pointer) => {
+                move_pointer(pointer, by.as_constant())
+            }
+            _ => Value::Any,
+        },
+        (pointer, Value::Scalar(by)) if !is_32bit && operation == Operation::Sub => {
+            move_pointer(pointer, by.as_constant().map(u64::wrapping_neg))
+        }
+        (left, right) if operation == Operation::Sub && left.is_pointer() && right.is_pointer() => {
+            Value::Scalar(Scalar::FREE.made_by(pc))
+        }
+        _ => Value::UNUSED,
+    }
+}
+
+/// Adds a number to a pointer. `by` is `None` unless every verifier knows the number.
+fn move_pointer(pointer: Value, by: Option<u64>) -> Value {
+    let distance = by.and_then(|by| i32::try_from(by.cast_signed()).ok());
+    match pointer {
+        Value::Stack { frame, offset } => match distance.and_then(|by| offset.checked_add(by)) {
+            Some(offset) => Value::Stack { frame, offset },
+            None => Value::StackRange { frame },
+        },
+        Value::Frozen { load, offset } => match by {
+            Some(by) => Value::Frozen { load, offset: offset.wrapping_add(by) },
+            None => Value::Pointer { is_tracked: true },
+        },
+        Value::OrNull { .. } => Value::UNUSED,
+        Value::Function(_) => Value::Any,
+        pointer => pointer,
+    }
+}

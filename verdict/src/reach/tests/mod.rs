@@ -1,0 +1,13 @@
+//! Tests of whole programs.
+
+mod asm;
+mod budgets;
+mod calls;
+mod guards;
+mod values;
+
+use super::{Reach, Undecided};
+
+const DEAD: Reach = Reach::Dead;
+const REACHABLE: Reach = Reach::Reachable;
+const APPROXIMATED: Reach = Reach::Undecided(Undecided::Approximation);

@@ -1,0 +1,95 @@
+//! Values of registers and stack slots.
+
+use super::scalar::Scalar;
+
+/// A value of a register or a stack slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A number; or a pointer to memory other than the stack, of which nothing is known.
+    Scalar(Scalar),
+    /// A pointer into a stack frame, at an offset from the frame's end.
+    Stack { frame: u8, offset: i32 },
+    /// A pointer into a stack frame, at an unknown offset.
+    StackRange { frame: u8 },
+    /// A pointer into unchanging data: the index of the [load](super::program::Program::loads), and the offset.
+    Frozen { load: u32, offset: u64 },
+    /// The address of a function, given by its first instruction.
+    Function(u32),
+    /// The context of the program.
+    Context,
+    /// A pointer that may be null, returned by the call of the helper. `is_tracked` as in `Pointer`.
+    OrNull { call: u32, is_tracked: bool },
+    /// A pointer that is not null, to memory other than the stack.
+    Pointer {
+        /// Whether the verifier of Linux 5.10 decides comparisons of the pointer with null.
+        is_tracked: bool,
+    },
+    /// Any value, also a pointer into any stack frame.
+    Any,
+}
+
+impl Value {
+    /// The value of a register that was not written or is not used any more.
+    pub(super) const UNUSED: Self = Self::Scalar(Scalar::UNCLEAR);
+
+    /// Returns the number; `None` for pointers.
+    pub(super) const fn as_scalar(self) -> Option<Scalar> {
+        match self {
+            Self::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the value is a pointer for certain.
+    pub(super) const fn is_pointer(self) -> bool {
+        !matches!(self, Self::Scalar(_) | Self::Any)
+    }
+
+    /// Returns whether every state with the other value is a state with this value.
+    pub(super) fn covers(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Scalar(scalar), Self::Scalar(other)) => scalar.covers(other),
+            _ => self == other || self == Self::Any,
+        }
+    }
+
+    /// Returns whether all that is possible with the other value for certain is possible with this value for certain.
+    pub(super) fn allows(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Scalar(scalar), Self::Scalar(other)) => scalar.possible.contains_all(other.possible),
+            _ => self == other || other == Self::Any,
+        }
+    }
+
+    /// Returns a value that stands for both values.
+    pub(super) fn join(self, other: Self, keeps_range: bool) -> Self {
+        match (self, other) {
+            (Self::Scalar(scalar), Self::Scalar(other)) => Self::Scalar(scalar.join(other, keeps_range)),
+            _ if self == other => self,
+            _ if self.is_opaque() && other.is_opaque() => Self::UNUSED,
+            _ => Self::Any,
+        }
+    }
+
+    /// Returns whether an access through the value cannot reach the stack or unchanging data, and the value is no function.
+    const fn is_opaque(self) -> bool {
+        matches!(self, Self::Scalar(_) | Self::Context | Self::OrNull { .. } | Self::Pointer { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_pointers_are_joined_without_the_stack_if_none_leads_there() {
+        let pointer = Value::Pointer { is_tracked: true };
+        let null = Value::Scalar(Scalar::constant(0));
+        let stack = Value::Stack { frame: 0, offset: -8 };
+        assert_eq!(pointer.join(null, true), Value::UNUSED);
+        assert_eq!(pointer.join(stack, true), Value::Any);
+        assert_eq!(stack.join(stack, true), stack);
+        assert!(Value::Any.covers(stack) && !stack.covers(Value::Any));
+        assert!(stack.allows(Value::Any) && !Value::Any.allows(stack));
+    }
+}

@@ -1,0 +1,115 @@
+//! What the exploration saw at each instruction, over all states.
+
+use super::branch::Direction;
+use super::flow::index;
+use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Undecided};
+use super::state::State;
+use std::collections::HashSet;
+
+/// A path ends at the instruction without leaving the function.
+const ENDS: u8 = 1;
+
+/// A state follows a direction: if not taken, if taken.
+const FOLLOWED: [u8; 2] = [2, 4];
+
+/// A direction is not certain in some state: if not taken, if taken.
+const DOUBTED: [u8; 2] = [8, 16];
+
+/// The exploration's results.
+#[derive(Debug)]
+pub(super) struct Visits {
+    pub(super) result: Reachability,
+    flags: Vec<u8>,
+    /// The functions that calls of helpers pass as callbacks, and called global functions: call, function.
+    pub(super) started: HashSet<(u32, u32)>,
+}
+
+impl Visits {
+    pub(super) fn new(count: usize) -> Self {
+        let result = Reachability {
+            reached: vec![Reach::Dead; count],
+            last_branch: vec![NO_BRANCH; count],
+            branches: Vec::new(),
+        };
+        Self { result, flags: vec![0; count], started: HashSet::new() }
+    }
+
+    /// Records that a state reaches its next instruction.
+    pub(super) fn mark(&mut self, state: &State) {
+        let at = index(state.pc);
+        let (Some(reach), Some(last)) =
+            (self.result.reached.get_mut(at), self.result.last_branch.get_mut(at))
+        else {
+            return;
+        };
+        let new = state.doubt.map_or(Reach::Reachable, Reach::Undecided);
+        if *reach == Reach::Dead || (new == Reach::Reachable && *reach != Reach::Reachable) {
+            *reach = new;
+            *last = state.branch;
+        }
+    }
+
+    /// Records that a path ends at an instruction.
+    pub(super) fn mark_end(&mut self, insn: u32) {
+        self.set(insn, ENDS);
+    }
+
+    /// Records the directions of a branch in a state: if taken, if not taken.
+    pub(super) fn mark_directions(&mut self, insn: u32, directions: [Direction; 2]) {
+        let [taken, not_taken] = directions;
+        for (direction, is_taken) in [(not_taken, false), (taken, true)] {
+            let side = usize::from(is_taken);
+            if direction != Direction::Dead {
+                self.set(insn, FOLLOWED.get(side).copied().unwrap_or(0));
+            }
+            if direction != Direction::Certain {
+                self.set(insn, DOUBTED.get(side).copied().unwrap_or(0));
+            }
+        }
+    }
+
+    fn set(&mut self, insn: u32, flag: u8) {
+        if let Some(flags) = self.flags.get_mut(index(insn)) {
+            *flags |= flag;
+        }
+    }
+
+    fn has(&self, insn: u32, flag: u8) -> bool {
+        self.flags.get(index(insn)).is_some_and(|flags| flags & flag != 0)
+    }
+
+    /// Returns whether a path ends at the instruction.
+    pub(super) fn ends(&self, insn: u32) -> bool {
+        self.has(insn, ENDS)
+    }
+
+    /// Returns whether a state follows a direction of a branch.
+    pub(super) fn is_followed(&self, insn: u32, is_taken: bool) -> bool {
+        self.has(insn, FOLLOWED.get(usize::from(is_taken)).copied().unwrap_or(0))
+    }
+
+    /// Returns whether every verifier follows a direction of a branch, in all states.
+    pub(super) fn is_certain(&self, insn: u32, is_taken: bool) -> bool {
+        let doubted = DOUBTED.get(usize::from(is_taken)).copied().unwrap_or(0);
+        self.is_followed(insn, is_taken) && !self.has(insn, doubted)
+    }
+
+    /// Returns whether any path reaches an instruction.
+    pub(super) fn is_visited(&self, insn: u32) -> bool {
+        self.result.at(insn) != Reach::Dead
+    }
+
+    /// Adds a branch to a state's path.
+    pub(super) fn add_branch(&mut self, state: &mut State, insn: u32, is_taken: bool) {
+        let number = u32::try_from(self.result.branches.len()).unwrap_or(u32::MAX);
+        self.result.branches.push(Branch { previous: state.branch, insn, is_taken });
+        state.branch = number;
+    }
+
+    /// Marks all instructions that are not reachable for certain as undecided.
+    pub(super) fn give_up(&mut self) {
+        for reach in self.result.reached.iter_mut().filter(|reach| **reach != Reach::Reachable) {
+            *reach = Reach::Undecided(Undecided::Budget);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The program type, attach type and attach target of a program.
+
+use super::need::{Need, NeedId, NeedTable};
+use crate::kernel::ProgramFeature;
+use core_relo_object::object::{AttachType, Program, ProgramType, SecDef};
+
+/// The requirements that follow from a program's section name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
+pub enum AttachNeed {
+    /// Program type, attach type and target, as far as the kernel checks them at load.
+    Needs(Vec<NeedId>),
+    /// The section's name implies no program type. User space must set the type.
+    NoProgramType,
+    /// The section's name has no attach target, but the kernel wants one at load. User space must set the target.
+    NoTarget,
+    /// The program replaces a function of another program, which user space must set (`freplace`).
+    OtherProgram,
+}
+
+/// The kind of an attach target that is resolved at load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these four")]
+pub enum TargetKind {
+    /// A function, of fentry, fexit, fmod_ret and the like.
+    Function,
+    /// A raw tracepoint with BTF (`tp_btf`).
+    Tracepoint,
+    /// An LSM hook.
+    Lsm,
+    /// An iterator.
+    Iterator,
+}
+
+impl TargetKind {
+    /// Returns the name of a target in the kernel's BTF (libbpf: `btf_get_kernel_prefix_kind`).
+    pub fn kernel_name(self, name: &str) -> String {
+        let prefix = match self {
+            Self::Function => "",
+            Self::Tracepoint => "btf_trace_",
+            Self::Lsm => "bpf_lsm_",
+            Self::Iterator => "bpf_iter_",
+        };
+        format!("{prefix}{name}")
+    }
+
+    /// Returns a noun for messages.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Tracepoint => "tracepoint",
+            Self::Lsm => "LSM hook",
+            Self::Iterator => "iterator",
+        }
+    }
+}
+
+impl AttachNeed {
+    /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`).
+    pub(super) fn new(program: &Program<'_>, table: &mut NeedTable) -> Self {
+        let Some(def) = program.sec_def() else { return Self::NoProgramType };
+        let mut needs = vec![table.add(Need::ProgramType(def.program_type))];
+        if let Some(attach_type) = def.attach_type.filter(|_| checks_attach_type(def)) {
+            needs.push(table.add(Need::AttachType(attach_type)));
+        }
+        if def.flags.has_xdp_frags() {
+            needs.push(table.add(Need::Feature(ProgramFeature::XdpFrags)));
+        }
+        if def.flags.is_sleepable() && def.program_type == ProgramType::Kprobe {
+            needs.push(table.add(Need::Feature(ProgramFeature::SleepableUprobe)));
+        }
+        if def.flags.needs_attach_btf() {
+            if def.program_type == ProgramType::Ext {
+                return Self::OtherProgram;
+            }
+            let target = SecDef::target(program.section_name()).filter(|target| !target.is_empty());
+            let Some(target) = target.and_then(|target| core::str::from_utf8(target).ok()) else {
+                return Self::NoTarget;
+            };
+            let (module, name) = match target.split_once(':') {
+                Some(("vmlinux", name)) => (None, name),
+                Some((module, name)) => (Some(module.into()), name),
+                None => (None, target),
+            };
+            let kind = match def.attach_type {
+                Some(AttachType::TraceRawTp) => TargetKind::Tracepoint,
+                Some(AttachType::LsmMac | AttachType::LsmCgroup) => TargetKind::Lsm,
+                Some(AttachType::TraceIter) => TargetKind::Iterator,
+                _ => TargetKind::Function,
+            };
+            needs.push(table.add(Need::AttachTarget { kind, module, name: name.into() }));
+            let is_security_hook = name.starts_with("security_");
+            match (kind, def.attach_type) {
+                (TargetKind::Lsm, _) if def.flags.is_sleepable() => needs.push(table.add(Need::SleepableLsm)),
+                (TargetKind::Function, Some(AttachType::ModifyReturn)) if !is_security_hook => {
+                    needs.push(table.add(Need::ErrorInjection(name.into())));
+                }
+                (TargetKind::Function, Some(AttachType::TraceFentry | AttachType::TraceFexit))
+                    if def.flags.is_sleepable() =>
+                {
+                    needs.push(table.add(Need::ErrorInjection(name.into())));
+                }
+                _ => {}
+            }
+        }
+        Self::Needs(needs)
+    }
+}
+
+/// Returns whether the kernel checks a program's attach type at load (kernel: `bpf_prog_load_check_attach`). For other types the
+/// attach type matters only when the program is attached.
+fn checks_attach_type(def: &SecDef) -> bool {
+    use ProgramType as P;
+    let is_checked = matches!(
+        def.program_type,
+        P::CgroupSock
+            | P::CgroupSockAddr
+            | P::CgroupSkb
+            | P::CgroupSockopt
+            | P::SkLookup
+            | P::Netfilter
+            | P::Tracing
+            | P::Lsm
+    );
+    is_checked && !def.flags.attach_type_is_optional()
+}

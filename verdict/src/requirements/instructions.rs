@@ -1,0 +1,127 @@
+//! The requirements of single instructions.
+
+use super::need::Need;
+use crate::kernel::InsnFeature;
+use core_relo::insn::{Class, Insn, POISON_IMM};
+use core_relo_object::object::SecDef;
+
+/// `BPF_PSEUDO_FUNC`: the source register of a 64-bit load of a function's address.
+const PSEUDO_FUNC: u8 = 4;
+
+/// The opcode of a call.
+const CALL: u8 = 0x85;
+
+/// Returns the requirements of an instruction, if older kernels do not know it.
+pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>) -> [Option<Need>; 2] {
+    let need = need_of(insn, def);
+    // Kernels before all other atomic instructions refuse these two in dead code, too.
+    let is_atomic = need == Some(Need::Instruction(InsnFeature::LoadAcquireStoreRelease));
+    [need, is_atomic.then_some(Need::Instruction(InsnFeature::Atomics))]
+}
+
+/// Returns whether an instruction loads the address of a function of the program.
+pub(super) const fn is_function_address(insn: Insn) -> bool {
+    insn.is_ld_imm64() && insn.src == PSEUDO_FUNC
+}
+
+fn need_of(insn: Insn, def: Option<&SecDef>) -> Option<Need> {
+    if insn.code == CALL && insn.src == 0 {
+        let number = insn.imm.cast_unsigned();
+        // libbpf replaces bpf_probe_read_kernel and the like on kernels that lack them (bpf_object__sanitize_prog).
+        let is_replaced = matches!(number, 112..=115);
+        return (insn.imm != POISON_IMM && !is_replaced).then(|| Need::Helper {
+            number,
+            program_type: def.map(|def| def.program_type),
+            is_sleepable: def.is_some_and(|def| def.flags.is_sleepable()),
+        });
+    }
+    feature_of(insn).map(Need::Instruction)
+}
+
+/// Returns the part of the instruction set that an instruction belongs to, if older kernels do not know it.
+fn feature_of(insn: Insn) -> Option<InsnFeature> {
+    /// The mode bits of the opcode: sign-extending loads, and atomic operations.
+    const MODE: u8 = 0xe0;
+    const MEMSX: u8 = 0x80;
+    const ATOMIC: u8 = 0xc0;
+    /// The operation bits of the opcode.
+    const OPERATION: u8 = 0xf0;
+    const ADD: i32 = 0x00;
+    const LOAD_ACQUIRE: i32 = 0x100;
+    const STORE_RELEASE: i32 = 0x110;
+    match insn.class() {
+        Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
+        Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
+        Class::Stx if insn.code & MODE == ATOMIC => match insn.imm {
+            ADD => None,
+            LOAD_ACQUIRE | STORE_RELEASE => Some(InsnFeature::LoadAcquireStoreRelease),
+            _ => Some(InsnFeature::Atomics),
+        },
+        Class::Alu | Class::Alu64 => match insn.code & OPERATION {
+            // BPF_DIV and BPF_MOD with offset 1 are signed.
+            0x30 | 0x90 if insn.off == 1 => Some(InsnFeature::SignedDivision),
+            // BPF_MOV with an offset extends the sign, or casts between address spaces.
+            0xb0 if insn.source_is_register()
+                && insn.off == 1
+                && insn.class() == Class::Alu64
+                && insn.imm != 0 =>
+            {
+                Some(InsnFeature::AddressSpaceCast)
+            }
+            0xb0 if insn.source_is_register() && insn.off != 0 => Some(InsnFeature::MoveSignExtended),
+            0xd0 if insn.class() == Class::Alu64 => Some(InsnFeature::ByteSwap),
+            _ => None,
+        },
+        Class::Jmp32 if insn.code == 0x06 => Some(InsnFeature::LongJump),
+        Class::Jmp32 => Some(InsnFeature::Jmp32),
+        Class::Jmp if insn.code == 0x0d => Some(InsnFeature::IndirectJump),
+        Class::Jmp if insn.code == 0xe5 => Some(InsnFeature::MayGoto),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insn(code: u8, src: u8, off: i16, imm: i32) -> Insn {
+        Insn { code, dst: 0, src, off, imm }
+    }
+
+    #[test]
+    fn instructions_of_newer_kernels() {
+        let features = [
+            (insn(0x81, 1, 0, 0), InsnFeature::LoadSignExtended),
+            (insn(0xbf, 1, 8, 0), InsnFeature::MoveSignExtended),
+            (insn(0xbf, 1, 1, 0x10000), InsnFeature::AddressSpaceCast),
+            (insn(0xd7, 0, 0, 64), InsnFeature::ByteSwap),
+            (insn(0x3f, 1, 1, 0), InsnFeature::SignedDivision),
+            (insn(0x06, 0, 0, 5), InsnFeature::LongJump),
+            (insn(0x16, 0, 5, 1), InsnFeature::Jmp32),
+            (insn(0xe5, 0, 5, 0), InsnFeature::MayGoto),
+            (insn(0xdb, 1, 0, 0x01), InsnFeature::Atomics),
+            (insn(0xdb, 1, 0, 0x100), InsnFeature::LoadAcquireStoreRelease),
+            (insn(0x18, 4, 0, 7), InsnFeature::FunctionAddress),
+        ];
+        for (insn, feature) in features {
+            assert_eq!(need_of(insn, None), Some(Need::Instruction(feature)), "{insn:?}");
+        }
+        let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None);
+        assert_eq!(atomics, Some(Need::Instruction(InsnFeature::Atomics)), "store-release");
+        // xadd, mov, byte swap to an order, division, ja, exit.
+        for code in [0xdb, 0xbf, 0xdc, 0x3f, 0x05, 0x95] {
+            assert_eq!(need_of(insn(code, 1, 0, 0), None), None, "{code:#x}");
+        }
+    }
+
+    #[test]
+    fn helpers() {
+        assert_eq!(
+            need_of(insn(CALL, 0, 0, 181), None),
+            Some(Need::Helper { number: 181, program_type: None, is_sleepable: false })
+        );
+        assert_eq!(need_of(insn(CALL, 0, 0, 113), None), None);
+        assert_eq!(need_of(insn(CALL, 1, 0, 181), None), None, "a call of a subprogram");
+        assert_eq!(need_of(Insn::POISON, None), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! The maps of an object: their types, and what only user space can set.
+
+use super::need::{Need, NeedId, NeedTable};
+use crate::kernel::ProgramFeature;
+use core_relo::Name;
+use core_relo_object::{
+    link::{MapEntry, MapSource},
+    object::{DataKind, MapDef, MapType},
+};
+
+/// The requirements of a map. The kernel creates every map of an object before it loads a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MapNeed {
+    /// The map's name.
+    pub name: String,
+    /// The type, and for a struct_ops map the kind of struct_ops.
+    pub needs: Vec<NeedId>,
+    /// The attributes that user space must set.
+    pub inputs: Vec<MapInput>,
+}
+
+/// An attribute that an object leaves to user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
+pub enum MapInput {
+    /// `max_entries` is 0.
+    MaxEntries,
+    /// The size of a key is 0.
+    KeySize,
+    /// The size of a value is 0.
+    ValueSize,
+    /// The map of maps has no definition of its inner maps.
+    InnerMap,
+}
+
+impl MapInput {
+    /// Returns the attribute's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MaxEntries => "max_entries",
+            Self::KeySize => "key_size",
+            Self::ValueSize => "value_size",
+            Self::InnerMap => "inner map",
+        }
+    }
+}
+
+impl MapNeed {
+    /// Returns the requirements of a map. Returns `None` for a map that is not created by default.
+    pub(super) fn new(
+        entry: &MapEntry<'_, '_>,
+        struct_ops: Option<&[u8]>,
+        table: &mut NeedTable,
+    ) -> Option<Self> {
+        let name = core_relo::explain::text(Name::new(entry.name).shortened());
+        let (needs, inputs) = match entry.source {
+            MapSource::Defined(map) => match &map.def {
+                Ok(def) => {
+                    let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
+                    let needs = types.into_iter().flatten().map(|number| table.add(Need::MapType(number)));
+                    (needs.collect(), inputs(def))
+                }
+                // Linking refuses such an object.
+                Err(_) => (Vec::new(), Vec::new()),
+            },
+            MapSource::StructOps(map) => {
+                if let DataKind::StructOps { optional: true, .. } = map.section.kind {
+                    return None;
+                }
+                let mut needs = vec![table.add(Need::MapType(MapType::StructOps.number()))];
+                if let DataKind::StructOps { link: true, .. } = map.section.kind {
+                    needs.push(table.add(Need::Feature(ProgramFeature::StructOpsLink)));
+                }
+                needs.extend(struct_ops.map(|name| table.add(Need::StructOps(name.into()))));
+                (needs, Vec::new())
+            }
+            _ => (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new()),
+        };
+        Some(Self { name, needs, inputs })
+    }
+}
+
+/// Returns the attributes that user space must set, for maps whose attributes the kernel or libbpf does not complete (kernel: the
+/// `map_alloc_check` and `map_alloc` of each type).
+fn inputs(def: &MapDef) -> Vec<MapInput> {
+    use MapType as M;
+    let Some(known) = def.known_type() else { return Vec::new() };
+    let is_storage = matches!(
+        known,
+        M::SkStorage
+            | M::InodeStorage
+            | M::TaskStorage
+            | M::CgrpStorage
+            | M::CgroupStorage
+            | M::PercpuCgroupStorage
+    );
+    let is_map_of_maps = matches!(known, M::ArrayOfMaps | M::HashOfMaps);
+    // libbpf sets the entries of a perf event array to the number of CPUs.
+    let has_entries = !is_storage && !matches!(known, M::PerfEventArray | M::StructOps);
+    let has_key =
+        !matches!(known, M::Queue | M::Stack | M::Ringbuf | M::UserRingbuf | M::BloomFilter | M::Arena);
+    let has_value = !matches!(known, M::Ringbuf | M::UserRingbuf | M::Arena);
+    let missing = [
+        (MapInput::MaxEntries, has_entries && def.max_entries == 0),
+        (MapInput::KeySize, has_key && def.key_size == 0),
+        (MapInput::ValueSize, has_value && def.value_size == 0 && !is_map_of_maps),
+        (MapInput::InnerMap, is_map_of_maps && def.inner.is_none()),
+    ];
+    missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(input, _)| input).collect()
+}

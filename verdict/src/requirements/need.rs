@@ -1,0 +1,136 @@
+//! A requirement, and the table of all distinct requirements.
+
+use super::attach::TargetKind;
+use crate::kernel::{InsnFeature, ProgramFeature};
+use core_relo_object::object::{AttachType, MapType, ProgramType};
+use std::collections::HashMap;
+
+/// A requirement that a kernel meets or not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Need {
+    /// A helper that programs of a type call.
+    Helper {
+        /// The helper's number (`enum bpf_func_id`).
+        number: u32,
+        /// The type of the program; `None` if user space sets the type.
+        program_type: Option<ProgramType>,
+        /// Whether the program may sleep.
+        is_sleepable: bool,
+    },
+    /// A kernel function that a program calls or whose address it takes, by name.
+    Kfunc(Box<[u8]>),
+    /// The address of a kernel symbol without a type, by name.
+    Symbol(Box<[u8]>),
+    /// A kernel variable with a type, by name.
+    Variable(Box<[u8]>),
+    /// A map type, by number (`enum bpf_map_type`).
+    MapType(u32),
+    /// A program type.
+    ProgramType(ProgramType),
+    /// An expected attach type.
+    AttachType(AttachType),
+    /// An attach target that is resolved at load.
+    AttachTarget {
+        /// The kind of target, which decides on the name in the kernel's BTF.
+        kind: TargetKind,
+        /// The module, if the section's name has one.
+        module: Option<Box<str>>,
+        /// The name without a prefix such as `bpf_lsm_`.
+        name: Box<str>,
+    },
+    /// A property of the program or map.
+    Feature(ProgramFeature),
+    /// LSM programs that may sleep.
+    SleepableLsm,
+    /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit programs that may sleep.
+    ErrorInjection(Box<str>),
+    /// A kind of struct_ops, by the name of its struct.
+    StructOps(Box<[u8]>),
+    /// Instructions that only newer kernels know.
+    Instruction(InsnFeature),
+    /// A value of the kernel's configuration, by name.
+    Kconfig(Box<str>),
+}
+
+impl Need {
+    /// Returns the requirement as a noun phrase: `helper bpf_loop`, `map type BPF_MAP_TYPE_ARENA`.
+    pub fn text(&self) -> String {
+        let name = |bytes: &[u8]| core_relo::explain::text(core_relo::Name::new(bytes).shortened());
+        match self {
+            Self::Helper { number, .. } => match core_relo::insn::helper_name(*number) {
+                Some(name) => format!("helper bpf_{name}"),
+                None => format!("helper {number}"),
+            },
+            Self::Kfunc(kfunc) => format!("kfunc {}", name(kfunc)),
+            Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol)),
+            Self::Variable(variable) => format!("kernel variable {}", name(variable)),
+            Self::MapType(number) => match MapType::from_number(*number) {
+                Some(known) => format!("map type {known}"),
+                None => format!("map type {number}"),
+            },
+            Self::ProgramType(program_type) => format!("program type {program_type}"),
+            Self::AttachType(attach_type) => format!("attach type {attach_type}"),
+            Self::AttachTarget { kind, module, name: target } => {
+                let full = name(kind.kernel_name(target).as_bytes());
+                let module =
+                    module.as_deref().map(|module| format!(" in module {}", name(module.as_bytes())));
+                format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
+            }
+            Self::Feature(feature) => feature.name().to_owned(),
+            Self::SleepableLsm => "LSM programs that may sleep".to_owned(),
+            Self::ErrorInjection(function) => {
+                format!("function `{}` in the error injection list", name(function.as_bytes()))
+            }
+            Self::StructOps(table) => format!("struct_ops {}", name(table)),
+            Self::Instruction(feature) => feature.name().to_owned(),
+            Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
+        }
+    }
+}
+
+/// The index of a requirement in a [`NeedTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NeedId(usize);
+
+/// The distinct requirements of any number of objects. Each kernel answers each of them once.
+#[derive(Clone, Debug, Default)]
+pub struct NeedTable {
+    needs: Vec<Need>,
+    ids: HashMap<Need, NeedId>,
+}
+
+impl NeedTable {
+    /// Adds a requirement, and returns its index. Equal requirements have the same index.
+    pub fn add(&mut self, need: Need) -> NeedId {
+        if let Some(id) = self.ids.get(&need) {
+            return *id;
+        }
+        let id = NeedId(self.needs.len());
+        self.ids.insert(need.clone(), id);
+        self.needs.push(need);
+        id
+    }
+
+    /// Returns a requirement. Returns `None` for the index of another table.
+    pub fn get(&self, id: NeedId) -> Option<&Need> {
+        self.needs.get(id.0)
+    }
+
+    /// Returns whether an object needs a value of the kernel's configuration.
+    pub fn has_kconfig(&self) -> bool {
+        self.needs.iter().any(|need| matches!(need, Need::Kconfig(_)))
+    }
+
+    /// Returns the requirements in the order of their indices.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Need> {
+        self.needs.iter()
+    }
+}
+
+impl NeedId {
+    /// Returns the position in [`NeedTable::iter`].
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}

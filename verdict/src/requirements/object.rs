@@ -1,0 +1,106 @@
+//! The requirements of an object.
+
+use super::{
+    maps::{MapInput, MapNeed},
+    need::{Need, NeedId, NeedTable},
+    program::ProgramNeeds,
+};
+use core_relo::{Name, Relocs};
+use core_relo_object::{
+    ProgramIndex,
+    link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
+    object::Object,
+};
+
+/// The requirements of an object.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ObjectNeeds<'o, 'd> {
+    /// The object.
+    pub object: &'o Object<'d>,
+    /// The linker of the object's programs.
+    pub linker: ProgramLinker<'o, 'd>,
+    /// The maps that a load creates.
+    pub maps: Vec<MapNeed>,
+    /// The externs, in the linker's order.
+    pub externs: Vec<ExternNeed>,
+    /// The programs. Subprograms belong to the programs that call them.
+    pub programs: Vec<ProgramNeeds>,
+}
+
+/// An extern of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExternNeed {
+    /// The requirement.
+    pub id: NeedId,
+    /// Whether the object loads without the extern, whose address or value is 0 then.
+    pub is_weak: bool,
+}
+
+impl<'o, 'd> ObjectNeeds<'o, 'd> {
+    /// Collects the requirements of an object. An object without BTF has no `relocs`. Fails if libbpf would not open the object.
+    pub fn collect<'r>(
+        object: &'o Object<'d>,
+        relocs: impl Into<Option<&'r Relocs<'r>>>,
+        table: &mut NeedTable,
+    ) -> Result<Self, LinkError> {
+        let linker = ProgramLinker::collect(object)?;
+        let externs: Vec<_> = linker.externs().iter().map(|entry| ExternNeed::new(entry, table)).collect();
+        let struct_ops = |ty| Some(object.btf()?.ty(ty)?.name().as_bytes());
+        let maps = linker.maps().iter().filter_map(|entry| {
+            let name = match entry.source {
+                MapSource::StructOps(map) => struct_ops(map.ty),
+                _ => None,
+            };
+            let name = name.map(|name| Name::new(name).essential().as_bytes());
+            MapNeed::new(entry, name, table)
+        });
+        let maps = maps.collect();
+        let records = relocs.into().map_or_else(Vec::new, |relocs| records_by_function(object, relocs));
+        let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
+        let programs =
+            (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
+        let programs = programs
+            .map(|program| {
+                ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
+            })
+            .collect();
+        Ok(Self { object, linker, maps, externs, programs })
+    }
+
+    /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
+    pub fn set_input(&mut self, map: &str, input: MapInput) {
+        let maps = self.maps.iter_mut().filter(|known| known.name == map);
+        maps.for_each(|known| known.inputs.retain(|missing| *missing != input));
+    }
+}
+
+impl ExternNeed {
+    fn new(entry: &ExternEntry<'_>, table: &mut NeedTable) -> Self {
+        let name: Box<[u8]> = Name::new(entry.name).essential().as_bytes().into();
+        let need = match entry.binding {
+            ExternBinding::Config(_) => Need::Kconfig(String::from_utf8_lossy(entry.name).into()),
+            ExternBinding::Variable(_) => Need::Variable(name),
+            ExternBinding::Function(_) => Need::Kfunc(name),
+            _ => Need::Symbol(entry.name.into()),
+        };
+        Self { id: table.add(need), is_weak: entry.is_weak }
+    }
+}
+
+/// Returns the function, the instruction in the section and the index of each record, sorted.
+fn records_by_function(object: &Object<'_>, relocs: &Relocs<'_>) -> Vec<(ProgramIndex, u32, usize)> {
+    let mut records = Vec::new();
+    for (index, record) in relocs.records().iter().enumerate() {
+        let Some(insn) = record.insn else { continue };
+        let Some((section, function)) = record.function_position() else { continue };
+        let Some(section) = object.code_indices().get(section) else { continue };
+        // The functions of a section are in the order of the object's functions.
+        let first = object.programs().partition_point(|p| p.section_index < *section);
+        let function = first.checked_add(function).map(ProgramIndex);
+        records.extend(function.map(|function| (function, insn.0, index)));
+    }
+    records.sort_unstable();
+    records
+}

@@ -1,0 +1,150 @@
+//! The requirements of a program, with the instructions that have them.
+
+use super::{
+    attach::AttachNeed,
+    instructions::{self, is_function_address},
+    need::{Need, NeedId, NeedTable},
+    object::ExternNeed,
+};
+use crate::{SourceLine, kernel::InsnFeature, source_line::source_line};
+use alloc::collections::BTreeSet;
+use core_relo::{Name, btf::Btf, insn::Insn};
+use core_relo_object::{
+    ExternIndex, ProgramIndex,
+    link::{LinkError, LinkedProgram, ProgramLinker, RefTarget},
+    object::{Object, Program, SecDef},
+};
+
+/// The requirements of a program.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ProgramNeeds {
+    /// The program's name.
+    pub name: String,
+    /// The program.
+    pub index: ProgramIndex,
+    /// Whether the default load of the object includes the program.
+    pub autoload: bool,
+    /// The program type, attach type and target.
+    pub attach: AttachNeed,
+    /// The program with its subprograms, before relocation; or the reason why linking fails.
+    pub code: Result<LinkedProgram, LinkError>,
+    /// The requirements of instructions, in order.
+    pub sites: Vec<Site>,
+    /// The records that relocate the program: the instruction in the linked program, and the index of the record.
+    pub records: Vec<(u32, usize)>,
+}
+
+/// An instruction that has a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a site is an instruction and its requirement")]
+pub struct Site {
+    /// The index of the instruction in the linked program.
+    pub insn: u32,
+    /// The requirement.
+    pub need: NeedId,
+}
+
+impl ProgramNeeds {
+    /// Collects the requirements of a program. `sections` is the code of the object's code sections. `records` are the instructions of
+    /// all CO-RE records: the function, and the instruction in the section.
+    pub(super) fn collect(
+        (object, sections): (&Object<'_>, &[&[u8]]),
+        linker: &ProgramLinker<'_, '_>,
+        (index, program): (ProgramIndex, &Program<'_>),
+        externs: &[ExternNeed],
+        records: &[(ProgramIndex, u32, usize)],
+        table: &mut NeedTable,
+    ) -> Self {
+        let code = linker.link(sections, index, true);
+        let mut needs = Self {
+            name: core_relo::explain::text(Name::new(program.name()).shortened()),
+            index,
+            autoload: program.autoload(),
+            attach: AttachNeed::new(program, table),
+            code,
+            sites: Vec::new(),
+            records: Vec::new(),
+        };
+        let Ok(code) = &needs.code else { return needs };
+        needs.sites = collect_sites(code, program.sec_def(), externs, table);
+        needs.records = place_records(object, code, records);
+        needs
+    }
+
+    /// Returns the source line of an instruction in the linked program. `btf` is the object's BTF.
+    pub fn source_line(&self, btf: &Btf<'_>, insn: u32) -> Option<SourceLine> {
+        source_line(btf, self.code.as_ref().ok()?, insn)
+    }
+
+    /// Returns the number of functions in the linked program whose address an instruction loads.
+    pub fn callback_count(&self) -> usize {
+        let Ok(code) = &self.code else { return 0 };
+        let starts: BTreeSet<_> = function_addresses(code).map(|(_, start)| start).collect();
+        starts.len()
+    }
+}
+
+/// Returns the requirements of a program's instructions.
+fn collect_sites(
+    code: &LinkedProgram,
+    def: Option<&SecDef>,
+    externs: &[ExternNeed],
+    table: &mut NeedTable,
+) -> Vec<Site> {
+    let mut sites = Vec::new();
+    let mut is_second_half = false;
+    for (insn, decoded) in (0u32..).zip(&code.insns) {
+        let was_second_half = is_second_half;
+        is_second_half = !was_second_half && decoded.is_ld_imm64();
+        if was_second_half {
+            continue;
+        }
+        let needs = instructions::needs_of(*decoded, def);
+        sites.extend(needs.into_iter().flatten().map(|need| Site { insn, need: table.add(need) }));
+    }
+    for (insn, target) in &code.refs {
+        let RefTarget::Extern(ExternIndex(index)) = target else { continue };
+        let is_call = code.insns.get(usize_of(*insn)).is_some_and(|insn| !Insn::is_ld_imm64(*insn));
+        // The address of a missing weak extern is 0, which is no error. A call of the extern is one.
+        if let (Some(need), true) = (externs.get(*index), is_call) {
+            let kfunc_call = table.add(Need::Instruction(InsnFeature::KfuncCall));
+            sites.extend([need.id, kfunc_call].map(|need| Site { insn: *insn, need }));
+        }
+    }
+    sites.sort_unstable_by_key(|site| site.insn);
+    sites
+}
+
+/// Returns the instructions in the linked program of the CO-RE records. `records` is sorted by function.
+fn place_records(
+    object: &Object<'_>,
+    code: &LinkedProgram,
+    records: &[(ProgramIndex, u32, usize)],
+) -> Vec<(u32, usize)> {
+    let mut placed = Vec::new();
+    for copy in &code.functions {
+        let first = records.partition_point(|(function, _, _)| *function < copy.function);
+        let own = records.iter().skip(first).take_while(|(function, _, _)| *function == copy.function);
+        let Some(start) = object.programs().get(copy.function.0).map(Program::start) else { continue };
+        placed.extend(own.filter_map(|(_, insn, record)| {
+            Some((copy.start.checked_add(insn.checked_sub(start.0)?)?, *record))
+        }));
+    }
+    placed.sort_unstable();
+    placed
+}
+
+/// Returns the 64-bit loads of functions' addresses, with the first instruction of each function.
+pub(crate) fn function_addresses(code: &LinkedProgram) -> impl Iterator<Item = (u32, u32)> {
+    let loads = (0u32..).zip(&code.insns).filter(|(_, load)| is_function_address(**load));
+    loads.filter_map(|(insn, load)| {
+        let start = i64::from(insn).checked_add(1)?.checked_add(load.imm.into())?;
+        Some((insn, u32::try_from(start).ok()?))
+    })
+}
+
+/// Returns the position of an instruction in memory.
+pub(crate) fn usize_of(insn: u32) -> usize {
+    core_relo::InsnIndex(insn).index()
+}

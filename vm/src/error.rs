@@ -1,0 +1,93 @@
+//! The reasons why a guest does not run.
+
+use crate::arch::Arch;
+use std::path::{Path, PathBuf};
+
+/// A reason why a guest does not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VmError {
+    /// QEMU is not installed.
+    #[error("{} is not installed\nhelp: install the package {} (Debian, Ubuntu)", .0.qemu(), .0.qemu_package())]
+    NoQemu(Arch),
+    /// QEMU cannot be started.
+    #[error("{program}: {reason}")]
+    Qemu {
+        /// The name of the program.
+        program: &'static str,
+        /// The error of the system, or QEMU's own message.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {reason}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        reason: String,
+    },
+    /// The file is no kernel image that QEMU boots.
+    #[error("{}: not a bootable kernel image: {reason}, expected a bzImage, an x86-64 ELF vmlinux with a PVH note, or an arm64 Image", .path.display())]
+    NotBootable {
+        /// The file.
+        path: PathBuf,
+        /// The contents of the file.
+        reason: String,
+    },
+    /// The guest cannot run an executable.
+    #[error("{}: {reason}", .path.display())]
+    Executable {
+        /// The executable.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+    },
+    /// The executable is for another architecture than the kernel.
+    #[error("{}: an executable for ELF machine {machine}, expected {expected}, the architecture of the kernel", .path.display())]
+    ForeignExecutable {
+        /// The executable.
+        path: PathBuf,
+        /// The executable's `e_machine`.
+        machine: u16,
+        /// The architecture of the kernel.
+        expected: Arch,
+    },
+    /// A shared library of an executable is not found.
+    #[error("{}: shared library not found: {library}", .path.display())]
+    MissingLibrary {
+        /// The executable or library that needs the library.
+        path: PathBuf,
+        /// The name of the library.
+        library: String,
+    },
+    /// The commands print too much.
+    #[error("the output of the guest is too large: expected at most {limit_bytes} bytes")]
+    Output {
+        /// The limit in bytes.
+        limit_bytes: u64,
+    },
+    /// The kernel did not start the first process.
+    #[error("{}: the kernel did not boot{}", .kernel.display(), within(.timed_out))]
+    NoBoot {
+        /// The kernel image.
+        kernel: PathBuf,
+        /// The time limit, if the machine reached the limit.
+        timed_out: Option<u64>,
+        /// The last lines of the kernel's console and of QEMU's messages.
+        console: String,
+    },
+}
+
+impl VmError {
+    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
+        Self::File { path: path.to_path_buf(), reason: error.to_string() }
+    }
+
+    pub(crate) fn executable(path: &Path, reason: impl ToString) -> Self {
+        Self::Executable { path: path.to_path_buf(), reason: reason.to_string() }
+    }
+}
+
+fn within(time_limit: &Option<u64>) -> String {
+    time_limit.map_or_else(String::new, |seconds| format!(" within {seconds} s"))
+}

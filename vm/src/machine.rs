@@ -1,0 +1,275 @@
+//! One run of QEMU: its arguments, its time limit, and the guest's output.
+
+use crate::{arch::Arch, error::VmError, executable::LIBRARY_DIR, kernel_image::KernelImage};
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A virtual machine to run.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "callers set every field")]
+pub struct Machine<'m> {
+    /// The kernel.
+    pub kernel: &'m KernelImage,
+    /// The file with the initramfs.
+    pub initramfs: &'m Path,
+    /// The directory for the kernel's console and the guest's notes.
+    pub dir: &'m Path,
+    /// The time limit, boot included.
+    pub time_limit: Duration,
+    /// The number of processors.
+    pub cpus: u32,
+    /// The memory in MiB.
+    pub memory_mib: u64,
+}
+
+/// The output of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunOutput {
+    /// The kernel's console.
+    pub console: String,
+    /// The notes of the first process: the third serial port.
+    pub notes: String,
+    /// The standard error of commands: the fourth serial port.
+    pub errors: String,
+    /// QEMU's own messages.
+    pub qemu: String,
+    /// Whether the machine reached the time limit.
+    pub timed_out: bool,
+}
+
+/// The interval at which the time limit is checked while the machine prints nothing.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The most bytes to read from a serial port.
+const OUTPUT_BYTES: u64 = 256 << 20;
+
+/// All features of TCG except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes
+/// once in some dozens of boots.
+const TCG_X86_CPU: &str = "max,-cx16";
+/// All features of TCG except pointer authentication, whose emulation takes most of the time of a boot.
+const TCG_ARM_CPU: &str = "max,pauth-impdef=on";
+
+/// The kernel's command line: boots quickly, ends at once after a panic, and permits every kind of program.
+const COMMAND_LINE: [&str; 15] = [
+    "quiet",
+    "panic=-1",
+    "oops=panic",
+    "rdinit=/init",
+    "nokaslr",
+    "mitigations=off",
+    "nowatchdog",
+    "random.trust_cpu=on",
+    "cryptomgr.notests",
+    "rcupdate.rcu_expedited=1",
+    "8250.nr_uarts=4",
+    "audit=0",
+    "apparmor=0",
+    "selinux=0",
+    "lsm=bpf",
+];
+
+/// Arguments of x86-64 kernels only.
+const COMMAND_LINE_X86: [&str; 3] = ["reboot=t", "tsc=reliable", "no_timer_check"];
+
+impl RunOutput {
+    /// Returns the last lines of the kernel's console and of QEMU's messages, from the first sign of a crash.
+    pub fn console_end(&self, line_count: usize) -> String {
+        const CRASH_MARKS: [&str; 5] =
+            ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
+        let lines: Vec<_> = self.console.lines().chain(self.qemu.lines()).collect();
+        let crash = lines.iter().position(|line| CRASH_MARKS.iter().any(|mark| line.contains(mark)));
+        let start = crash.unwrap_or(lines.len().saturating_sub(line_count));
+        lines.into_iter().skip(start).take(line_count).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Machine<'_> {
+    /// Runs the machine and calls `line` with each line of the second serial port, the standard output of commands.
+    pub fn run(&self, line: &mut dyn FnMut(&str)) -> Result<RunOutput, VmError> {
+        let arch = self.kernel.arch();
+        let qemu = find_qemu(arch)?;
+        let messages = self.dir.join("qemu");
+        let created = File::create(&messages).map_err(|error| VmError::file(&messages, &error))?;
+        let mut command = self.command(&qemu);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
+        let failed =
+            |error: std::io::Error| VmError::Qemu { program: arch.qemu(), reason: error.to_string() };
+        let mut child = command.spawn().map_err(failed)?;
+        let lines = child_lines(&mut child);
+        let end = Instant::now() + self.time_limit;
+        let (mut timed_out, mut bytes) = (false, 0);
+        // QEMU closes its output, and with it the channel, when it ends.
+        loop {
+            match lines.recv_timeout(CHECK_INTERVAL) {
+                Ok(text) => {
+                    bytes += text.len() as u64 + 1;
+                    if bytes > OUTPUT_BYTES {
+                        child.kill().map_err(failed)?;
+                        child.wait().map_err(failed)?;
+                        return Err(VmError::Output { limit_bytes: OUTPUT_BYTES });
+                    }
+                    line(&text);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() > end && !timed_out {
+                timed_out = true;
+                child.kill().map_err(failed)?;
+            }
+        }
+        let status = child.wait().map_err(failed)?;
+        let output = RunOutput {
+            console: self.read("console"),
+            notes: self.read("notes"),
+            errors: self.read("errors"),
+            qemu: self.read("qemu"),
+            timed_out,
+        };
+        if !status.success() && !timed_out && output.console.is_empty() {
+            // QEMU refuses an image or an argument before the kernel prints anything.
+            return Err(VmError::Qemu { program: arch.qemu(), reason: output.qemu.trim().to_owned() });
+        }
+        Ok(output)
+    }
+
+    /// Returns the text of a port's file.
+    fn read(&self, name: &str) -> String {
+        let mut bytes = Vec::new();
+        // A port that the guest never opens has an empty file. The part that can be read is enough for a report.
+        let _ =
+            File::open(self.dir.join(name)).and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn command(&self, qemu: &Path) -> Command {
+        let arch = self.kernel.arch();
+        let mut command = Command::new(qemu);
+        if let Some(setpriv) = find_program("setpriv") {
+            // QEMU ends with this process, even if the process is killed.
+            command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL"]).arg(qemu);
+        }
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        command.arg("-m").arg(self.memory_mib.to_string()).arg("-smp").arg(self.cpus.to_string());
+        if kvm_works(arch) {
+            command.args(["-accel", "kvm", "-cpu", "host"]);
+        } else {
+            let threads = if self.cpus > 1 { "multi" } else { "single" };
+            let cpu = if arch == Arch::X86_64 { TCG_X86_CPU } else { TCG_ARM_CPU };
+            command.args(["-accel", &format!("tcg,thread={threads},tb-size=256"), "-cpu", cpu]);
+        }
+        command.arg("-machine").arg(match arch {
+            Arch::X86_64 => "pc,hpet=off,usb=off,vmport=off,acpi=off",
+            Arch::Aarch64 => "virt,gic-version=max",
+        });
+        command.arg("-kernel").arg(self.kernel.path()).arg("-initrd").arg(self.initramfs);
+        command.arg("-append").arg(kernel_arguments(arch));
+        let ports = [
+            ("console", self.dir.join("console")),
+            ("output", PathBuf::from("/proc/self/fd/1")),
+            ("notes", self.dir.join("notes")),
+            ("errors", self.dir.join("errors")),
+        ];
+        for (index, (name, path)) in ports.iter().enumerate() {
+            // QEMU splits arguments at commas; a doubled comma stands for itself.
+            let path = path.display().to_string().replace(',', ",,");
+            command.args(["-chardev", &format!("file,id={name},path={path}")]);
+            match (arch, index) {
+                (Arch::X86_64, _) => {
+                    command.args(["-device", &format!("isa-serial,chardev={name},index={index}")])
+                }
+                (Arch::Aarch64, 0) => command.args(["-serial", &format!("chardev:{name}")]),
+                (Arch::Aarch64, _) => {
+                    // The order of the slots is the order of the guest's devices.
+                    command.args(["-device", &format!("pci-serial,chardev={name},addr={}", index + 1)])
+                }
+            };
+        }
+        command
+    }
+}
+
+/// Returns the kernel's command line. The last word is a variable in the environment of the first process.
+fn kernel_arguments(arch: Arch) -> String {
+    let only_here: &[&str] = if arch == Arch::X86_64 { &COMMAND_LINE_X86 } else { &[] };
+    let console = format!("console={}", arch.serial_ports().console);
+    let libraries = format!("LD_LIBRARY_PATH={LIBRARY_DIR}");
+    let words = [console.as_str()].into_iter().chain(COMMAND_LINE).chain(only_here.iter().copied());
+    words.chain([libraries.as_str()]).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the lines that a process prints. The channel closes when the process ends.
+fn child_lines(child: &mut Child) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    let out = child.stdout.take();
+    thread::spawn(move || {
+        // One byte more than the limit, so that the reader notices a line that is too long.
+        let out = out.into_iter().map(|out| out.take(OUTPUT_BYTES + 1));
+        let texts = out.flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok);
+        for text in texts {
+            if sender.send(String::from_utf8_lossy(&text).trim_end_matches('\r').to_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// Finds the QEMU program of an architecture in `PATH`.
+pub fn find_qemu(arch: Arch) -> Result<PathBuf, VmError> {
+    find_program(arch.qemu()).ok_or(VmError::NoQemu(arch))
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// Returns the name of the accelerator that a guest of this architecture gets: KVM, or TCG, which emulates.
+pub fn accelerator(arch: Arch) -> &'static str {
+    if kvm_works(arch) { "KVM" } else { "TCG" }
+}
+
+/// Returns whether `/dev/kvm` can be opened and runs unmodified kernels. A PVM hypervisor runs only kernels built for it.
+fn kvm_works(arch: Arch) -> bool {
+    let opened = || File::options().read(true).write(true).open("/dev/kvm").is_ok();
+    Arch::host() == Some(arch) && !Path::new("/sys/module/kvm_pvm").exists() && opened()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_gets_its_console_and_the_path_of_the_libraries() {
+        let x86 = kernel_arguments(Arch::X86_64);
+        assert!(x86.starts_with("console=ttyS0,115200 ") && x86.contains(" reboot=t "));
+        assert!(x86.ends_with(" LD_LIBRARY_PATH=/vm/lib"));
+        let arm = kernel_arguments(Arch::Aarch64);
+        assert!(arm.starts_with("console=ttyAMA0 ") && !arm.contains("reboot=t"));
+    }
+
+    #[test]
+    fn the_end_of_the_console_begins_with_the_crash() {
+        let lines = ["boot", "BUG: x", "RIP", "end"].join("\n");
+        let output = RunOutput {
+            console: lines,
+            notes: String::new(),
+            errors: String::new(),
+            qemu: String::new(),
+            timed_out: false,
+        };
+        assert_eq!(output.console_end(2), "BUG: x\nRIP");
+        let quiet = RunOutput { console: "a\nb\nc".to_owned(), ..output };
+        assert_eq!(quiet.console_end(2), "b\nc");
+    }
+}

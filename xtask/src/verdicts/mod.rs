@@ -1,0 +1,135 @@
+//! `cargo xtask vm --verdicts`: compares the verdicts of `core-relo check` with real loads on each kernel.
+
+mod classify;
+mod matrix;
+mod model;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::cases;
+use crate::kernels::boot::Bootable;
+use crate::system::{Failure, Outcome, cargo, check, files_below, root};
+use matrix::Matrix;
+use model::{Prediction, ProgramKey, read_predictions, read_realities};
+
+/// The objects of the loader's examples.
+const EXAMPLES: &str = "loader/examples/prebuilt/el";
+
+/// The name of the running kernel in reports.
+const RUNNING: &str = "running kernel";
+
+/// Loads every program of the objects on each kernel and on the running one, and compares with the verdicts. With `reuse`, a kernel
+/// whose loads of an earlier run are stored is not booted.
+pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Duration) -> Outcome {
+    let objects = objects(dir)?;
+    let command = build_command()?;
+    let mut total = Matrix::default();
+    for kernel in kernels {
+        let vmlinux = kernel.vmlinux.as_os_str();
+        println!("{}: {} objects", kernel.name, objects.len());
+        let predicted = ["check", "--format", "json", "--btf"];
+        let predicted = run(Command::new(&command).args(predicted).arg(vmlinux).args(&objects))?;
+        let predictions = read_predictions(&predicted)?;
+        let real = match reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
+            Some(Ok(text)) => text,
+            _ => load_in_guest(&command, kernel, &objects, limit)?,
+        };
+        total.merge(compare_kernel(&kernel.name, &predictions, &real)?);
+    }
+    if is_root() {
+        println!("{RUNNING}: {} objects", objects.len());
+        let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
+        let predictions = read_predictions(&predicted)?;
+        let real = run(Command::new(&command).args(["load", "--each", "--format", "json"]).args(&objects))?;
+        total.merge(compare_kernel(RUNNING, &predictions, &real)?);
+    } else {
+        println!("SKIP {RUNNING}: not root");
+    }
+    println!("all kernels\n{}", total.table());
+    for (title, list) in [
+        ("wrong `loads`", &total.wrong_loads),
+        ("false refusals", &total.false_refusals),
+        ("refused for other reasons (verifier, privileges, memory)", &total.other_refusals),
+        ("not judged", &total.unjudged),
+    ] {
+        if !list.is_empty() {
+            println!("\n{title}:");
+            list.iter().for_each(|line| println!("  {line}"));
+        }
+    }
+    println!("\n{}", total.summary());
+    match total.wrong_loads.len() {
+        0 => Ok(()),
+        count => Err(format!("{count} wrong `loads`").into()),
+    }
+}
+
+/// Loads every program in QEMU, and stores the result for later runs.
+fn load_in_guest(command: &Path, kernel: &Bootable, objects: &[PathBuf], limit: Duration) -> Outcome<String> {
+    let timeout = limit.as_secs().to_string();
+    let mut vm = Command::new(command);
+    vm.args(["vm", "--format", "json", "--timeout", &timeout, "--kernel"]);
+    let real = run(vm.arg(&kernel.vmlinux).arg("--").args(objects))?;
+    let file = loads_file(kernel);
+    let dir = file.parent().unwrap_or(Path::new(""));
+    let stored = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&file, &real));
+    stored.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(real)
+}
+
+/// Returns the file with the real loads of the last run on a kernel.
+fn loads_file(kernel: &Bootable) -> PathBuf {
+    root().join("target/vm").join(&kernel.name).join("loads.jsonl")
+}
+
+fn compare_kernel(
+    kernel: &str,
+    predictions: &BTreeMap<ProgramKey, Prediction>,
+    real: &str,
+) -> Outcome<Matrix> {
+    let matrix = Matrix::new(kernel, predictions, &read_realities(real)?);
+    println!("{}\n{}\n", matrix.table(), matrix.summary());
+    Ok(matrix)
+}
+
+/// Returns the committed objects, those of the examples, and those below a directory.
+fn objects(dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
+    let committed = [cases::dir().join("prebuilt/el"), root().join(EXAMPLES)];
+    let mut objects = Vec::new();
+    for dir in committed.iter().map(PathBuf::as_path).chain(dir) {
+        let found = files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
+        let before = objects.len();
+        objects.extend(found);
+        if objects.len() == before {
+            return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
+        }
+    }
+    Ok(objects)
+}
+
+/// Builds the command and returns its path.
+fn build_command() -> Outcome<PathBuf> {
+    check(cargo().args(["build", "--package", "core-relo-cli"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let command = root().join(target).join("debug/core-relo");
+    if command.is_file() { Ok(command) } else { Err(format!("{}: not built", command.display()).into()) }
+}
+
+/// Runs the command and returns its output. Exit status 1 means that something was refused, 2 that some results are unknown.
+fn run(command: &mut Command) -> Outcome<String> {
+    let out = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let out = out.map_err(|error| format!("core-relo: {error}"))?;
+    if out.stdout.is_empty() || out.status.code().is_none() {
+        return Err(Failure::CannotRun(format!("core-relo: {}", out.status)));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+fn is_root() -> bool {
+    // The owner of /proc/self is the effective user.
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|status| status.uid() == 0)
+}
