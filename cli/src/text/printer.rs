@@ -35,7 +35,6 @@ impl<'w> Printer<'w> {
     }
 
     /// Prints bytes without escaping them. They must not contain text from input: a completion script, a manual page.
-    #[cfg(any(feature = "completions", feature = "man"))]
     pub(crate) fn unescaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)
     }
