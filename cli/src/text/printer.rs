@@ -34,7 +34,7 @@ impl<'w> Printer<'w> {
         self.writer.write_all(lines.as_bytes())
     }
 
-    /// Prints bytes without escaping them. They must not contain text from input: a completion script, a manual page.
+    /// Prints bytes without escaping them: a completion script, a manual page, a report that has escaped the text from input itself.
     pub(crate) fn unescaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)
     }
