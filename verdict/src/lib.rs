@@ -7,6 +7,7 @@
 //! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
 //! | [`limits`] | the limits of the analysis |
 //! | [`judge`] | the verdict on each program: requirements against the kernel, where instructions are reachable |
+//! | [`advice`] | what to write so that the verdict changes |
 //!
 //! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
 //! instruction may be reached. A question that no evidence answers makes the verdict [`judge::Verdict::Unknown`].
@@ -15,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod advice;
 pub mod judge;
 pub mod kernel;
 pub mod limits;

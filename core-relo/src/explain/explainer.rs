@@ -1,7 +1,7 @@
 //! The explanations of a plan's records.
 
 use super::{
-    CType,
+    AlternativeMember, CType,
     guards::Guards,
     help::help,
     missing::{is_missing, missing_item},
@@ -35,6 +35,8 @@ pub struct Explanation {
     pub tried: Vec<TriedCandidate>,
     /// Similar names in the target, the nearest first. If [`limits::NEAR_STEPS`] are used up, a note that the search was omitted.
     pub near: Vec<String>,
+    /// Members of the target's type that a flavour can declare in place of a missing member, the nearest first.
+    pub alternatives: Vec<AlternativeMember>,
     /// Suggestions for fixing the program.
     pub help: Vec<String>,
 }
@@ -114,6 +116,7 @@ impl<'p> Explainer<'p> {
             reason: record_reason(planned, results.first()),
             tried: results.iter().map(|result| tried_candidate(planned, result)).collect(),
             help: help(planned, guard, &results, near),
+            alternatives: near.iter().filter_map(|near| near.alternative.clone()).collect(),
             near: near.iter().map(ToString::to_string).collect(),
         }
     }

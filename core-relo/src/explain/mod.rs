@@ -10,10 +10,13 @@ mod near;
 mod reason;
 mod shared_words;
 mod similar;
+mod similar_names;
 mod text;
 
 pub use crate::btf::CType;
 pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason};
+pub use near::AlternativeMember;
+pub use similar_names::similar_names;
 pub use text::text;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The answers of one kernel to the requirements of all objects.
 
-use super::model::{Reason, ReasonKind, Verdict};
+use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{Answer, KconfigAnswer, KernelFacts, NameQuery, may_call},
     requirements::{Need, NeedId, NeedTable, TargetKind},
@@ -88,7 +88,8 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 (Verdict::Unknown, format!("{} may be missing: {question}", need.text()), None)
             }
         };
-        Some(Reason { kind: kind(need), verdict, text, source: None, evidence, fix: None })
+        let requirement = Some(Requirement::Need(id));
+        Some(Reason { evidence, requirement, ..Reason::new(kind(need), verdict, text) })
     }
 }
 

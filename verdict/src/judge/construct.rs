@@ -1,6 +1,6 @@
 //! Constructors of verdicts, for callers that get them from elsewhere, such as tests of reports.
 
-use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
+use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 use crate::SourceLine;
 use crate::kernel::Evidence;
 
@@ -18,14 +18,14 @@ impl ProgramVerdict {
     pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
         let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
-        Self { name: name.into(), autoload, verdict, reasons }
+        Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new() }
     }
 }
 
 impl Reason {
     /// Creates a reason without source line, evidence and fix.
     pub fn new(kind: ReasonKind, verdict: Verdict, text: impl Into<String>) -> Self {
-        Self { kind, verdict, text: text.into(), source: None, evidence: None, fix: None }
+        Self { kind, verdict, text: text.into(), source: None, evidence: None, fix: None, requirement: None }
     }
 
     /// Adds the source line.
@@ -39,6 +39,13 @@ impl Reason {
     #[must_use]
     pub fn with_evidence(mut self, evidence: Evidence) -> Self {
         self.evidence = Some(evidence);
+        self
+    }
+
+    /// Adds the requirement.
+    #[must_use]
+    pub const fn with_requirement(mut self, requirement: Requirement) -> Self {
+        self.requirement = Some(requirement);
         self
     }
 

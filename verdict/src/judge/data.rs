@@ -31,12 +31,14 @@ pub(super) struct FrozenData<'o> {
 }
 
 impl<'o> FrozenData<'o> {
-    pub(super) fn new(needs: &ObjectNeeds<'o, '_>, facts: &KernelFacts<'_>) -> Self {
+    pub(super) fn new(needs: &'o ObjectNeeds<'o, '_>, facts: &KernelFacts<'_>) -> Self {
         let data = |source| match source {
             MapSource::Data(section) if section.kind == DataKind::Rodata => Some(section.bytes),
             _ => None,
         };
-        let maps = needs.linker.maps().iter().map(|entry| data(entry.source)).collect();
+        let of_user = |map| needs.data.get(&map).map(Vec::as_slice);
+        let maps = (0..).map(MapIndex).zip(needs.linker.maps());
+        let maps = maps.map(|(map, entry)| data(entry.source).map(|data| of_user(map).unwrap_or(data))).collect();
         let mut frozen = Self {
             maps,
             kconfig_map: needs.linker.kconfig_map(),

@@ -2,7 +2,7 @@
 
 use super::{
     answers::KernelAnswers,
-    model::{Reason, ReasonKind, Verdict},
+    model::{Reason, ReasonKind, Requirement, Verdict},
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
@@ -10,12 +10,17 @@ use crate::{
 };
 
 /// Returns the reasons why a map is not created.
-pub(super) fn reasons(map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-    let mut reasons: Vec<_> = map.needs.iter().filter_map(|need| answers.reason(*need)).collect();
-    for reason in &mut reasons {
-        reason.text = format!("map {}: {}", map.name, reason.text);
-    }
-    reasons.extend(map.inputs.iter().map(|input| input_reason(&map.name, *input)));
+pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let of_map = |need| {
+        let reason = answers.reason(need)?;
+        let requirement = Some(Requirement::MapNeed { map: index, need });
+        Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
+    };
+    let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(of_map).collect();
+    reasons.extend(map.inputs.iter().map(|input| {
+        input_reason(&map.name, *input)
+            .with_requirement(Requirement::MapInput { map: index, input: *input })
+    }));
     reasons
 }
 
@@ -39,12 +44,5 @@ fn input_reason(map: &str, input: MapInput) -> Reason {
         _ => format!("map {map}: {} is 0, which user space must set", input.name()),
     };
     let evidence = Evidence { source: EvidenceSource::Object, text: format!("the definition of {map}") };
-    Reason {
-        kind: ReasonKind::MapSize,
-        verdict: Verdict::NeedsInput,
-        text,
-        source: None,
-        evidence: Some(evidence),
-        fix: Some(fix),
-    }
+    Reason::new(ReasonKind::MapSize, Verdict::NeedsInput, text).with_evidence(evidence).with_fix(fix)
 }

@@ -13,5 +13,5 @@ mod reasons;
 mod tests;
 
 pub use answers::KernelAnswers;
-pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
+pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 pub use object::judge;

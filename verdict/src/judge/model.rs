@@ -1,6 +1,10 @@
 //! The verdict on an object, its programs, and the reasons.
 
-use crate::{kernel::Evidence, source_line::SourceLine};
+use crate::{
+    kernel::Evidence,
+    requirements::{MapInput, NeedId},
+    source_line::SourceLine,
+};
 use core::fmt;
 
 /// The verdict on a program or an object. A later variant is worse.
@@ -58,6 +62,9 @@ pub struct ProgramVerdict {
     pub verdict: Verdict,
     /// The reasons, worst first. Empty if the program loads.
     pub reasons: Vec<Reason>,
+    /// The requirements that the kernel does not meet at instructions in dead code. A guard skips the instructions, so these are no
+    /// reasons of the verdict.
+    pub guarded: Vec<Reason>,
 }
 
 /// A reason why a program does not load, or why the verdict is unknown.
@@ -76,6 +83,34 @@ pub struct Reason {
     pub evidence: Option<Evidence>,
     /// The fix: an option such as `--max-entries stackmap=N`, or what to write in the program.
     pub fix: Option<String>,
+    /// The requirement that is not met. `None` if the reason is an error of the object.
+    pub requirement: Option<Requirement>,
+}
+
+/// A requirement that a kernel does not meet, or that user space must meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Requirement {
+    /// A requirement of a program or of an extern.
+    Need(NeedId),
+    /// A CO-RE relocation, by the index of its record.
+    Relocation(usize),
+    /// A requirement of a map. `map` is the index in [`ObjectNeeds::maps`](crate::requirements::ObjectNeeds::maps).
+    MapNeed {
+        /// The map.
+        map: usize,
+        /// The requirement.
+        need: NeedId,
+    },
+    /// An attribute of a map that user space must set.
+    MapInput {
+        /// The map.
+        map: usize,
+        /// The attribute.
+        input: MapInput,
+    },
+    /// A program type or an attach target that user space must set.
+    AttachInput,
 }
 
 /// The kind of requirement that a kernel does not meet.

@@ -33,7 +33,7 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-    let mut reasons: Vec<_> = needs.maps.iter().flat_map(|map| maps::reasons(map, answers)).collect();
+    let mut reasons: Vec<_> = needs.maps.iter().enumerate().flat_map(|(index, map)| maps::reasons(index, map, answers)).collect();
     // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
     let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
     reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));
@@ -48,6 +48,7 @@ impl ObjectVerdict {
             autoload: program.autoload(),
             verdict: Verdict::Refused,
             reasons: vec![Reason::from_object(Verdict::Refused, error.to_owned())],
+            guarded: Vec::new(),
         };
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
         Self { verdict: Verdict::Refused, programs: programs.map(program).collect() }
@@ -58,6 +59,6 @@ impl Reason {
     /// Creates a reason that comes from the object alone.
     pub(super) fn from_object(verdict: Verdict, text: String) -> Self {
         let evidence = Evidence { source: EvidenceSource::Object, text: "the object file".into() };
-        Self { kind: ReasonKind::Object, verdict, text, source: None, evidence: Some(evidence), fix: None }
+        Self::new(ReasonKind::Object, verdict, text).with_evidence(evidence)
     }
 }

@@ -4,7 +4,7 @@ use super::{
     answers::KernelAnswers,
     code,
     data::FrozenData,
-    model::{ProgramVerdict, Reason, ReasonKind, Verdict},
+    model::{ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
     reasons::distinct,
 };
 use crate::{
@@ -14,11 +14,14 @@ use crate::{
     source_line::source_line,
 };
 use core_relo::{
-    Plan,
+    Name, Plan,
     explain::{reason, text},
     plan::{Decision, PlannedReloc},
 };
-use core_relo_object::link::LinkedProgram;
+use core_relo_object::{
+    MapIndex,
+    link::{LinkedProgram, RefTarget},
+};
 
 /// The parts that the programs of an object share.
 pub(super) struct ObjectContext<'c, 'k> {
@@ -39,11 +42,11 @@ struct Suspect {
 impl ObjectContext<'_, '_> {
     /// Judges a program as if it were loaded alone.
     pub(super) fn judge(&self, program: &ProgramNeeds) -> ProgramVerdict {
-        let mut reasons = self.reasons.to_vec();
+        let (mut reasons, mut guarded) = (self.reasons.to_vec(), Vec::new());
         reasons.extend(self.attach_reasons(&program.attach));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
-            Ok(linked) => self.add_code_reasons(program, linked, &mut reasons),
+            Ok(linked) => self.add_code_reasons(program, linked, &mut reasons, &mut guarded),
         }
         let reasons = distinct(reasons);
         ProgramVerdict {
@@ -51,13 +54,15 @@ impl ObjectContext<'_, '_> {
             autoload: program.autoload,
             verdict: reasons.first().map_or(Verdict::Loads, |worst| worst.verdict),
             reasons,
+            guarded: distinct(guarded),
         }
     }
 
     fn attach_reasons(&self, attach: &AttachNeed) -> Vec<Reason> {
         let input = |text: &str, fix: &str| {
             let reason = Reason::from_object(Verdict::NeedsInput, text.to_owned());
-            vec![Reason { kind: ReasonKind::AttachTarget, fix: Some(fix.to_owned()), ..reason }]
+            let requirement = Some(Requirement::AttachInput);
+            vec![Reason { kind: ReasonKind::AttachTarget, fix: Some(fix.to_owned()), requirement, ..reason }]
         };
         match attach {
             AttachNeed::Needs(needs) => needs.iter().filter_map(|need| self.answers.reason(*need)).collect(),
@@ -76,17 +81,23 @@ impl ObjectContext<'_, '_> {
         }
     }
 
-    /// Adds the reasons of a program's instructions.
-    fn add_code_reasons(&self, program: &ProgramNeeds, linked: &LinkedProgram, reasons: &mut Vec<Reason>) {
+    /// Adds the reasons of a program's instructions, and those of instructions in dead code to `guarded`.
+    fn add_code_reasons(
+        &self,
+        program: &ProgramNeeds,
+        linked: &LinkedProgram,
+        reasons: &mut Vec<Reason>,
+        guarded: &mut Vec<Reason>,
+    ) {
         let mut suspects = Vec::new();
         for (insn, record) in &program.records {
             let Some(planned) = self.plan.get(*record) else { continue };
             match planned.decision() {
                 Ok(Decision::Poison { .. }) => {
-                    suspects.push(Suspect { insn: *insn, reason: relocation_reason(&planned) });
+                    suspects.push(Suspect { insn: *insn, reason: relocation_reason(&planned, *record) });
                 }
                 // libbpf refuses the program, reachable or not.
-                Err(_) => reasons.push(self.place(relocation_reason(&planned), linked, *insn)),
+                Err(_) => reasons.push(self.place(relocation_reason(&planned, *record), linked, *insn)),
                 Ok(_) => {}
             }
         }
@@ -99,13 +110,37 @@ impl ObjectContext<'_, '_> {
                 _ => suspects.push(Suspect { insn: site.insn, reason }),
             }
         }
+        suspects.extend(self.left_out_maps(linked));
         if suspects.is_empty() {
             return;
         }
         let reachability = self.analyze(program, linked);
         for Suspect { insn, reason } in suspects {
-            reasons.extend(self.decide(insn, reason, linked, &reachability));
+            match self.decide(insn, &reason, linked, &reachability) {
+                Some(reason) => reasons.push(reason),
+                None => guarded.push(self.place(reason, linked, insn)),
+            }
         }
+    }
+
+    /// Returns the uses of maps that user space does not create. libbpf poisons the instructions.
+    fn left_out_maps(&self, linked: &LinkedProgram) -> Vec<Suspect> {
+        if self.needs.left_out_maps.is_empty() {
+            return Vec::new();
+        }
+        let left_out = |map: &MapIndex| self.needs.left_out_maps.contains(map);
+        let uses = linked.refs.iter().filter_map(|(insn, target)| match target {
+            RefTarget::Map(map) | RefTarget::Data { map, .. } if left_out(map) => Some((*insn, *map)),
+            _ => None,
+        });
+        let suspect = |(insn, map): (u32, MapIndex)| {
+            let name = self.needs.linker.maps().get(map.0)?.name;
+            let text = format!("map {}: the loader does not create it", text(Name::new(name).shortened()));
+            let evidence = Evidence { source: EvidenceSource::Object, text: "the settings of the load".into() };
+            let reason = Reason::new(ReasonKind::MapType, Verdict::Refused, text).with_evidence(evidence);
+            Some(Suspect { insn, reason })
+        };
+        uses.filter_map(suspect).collect()
     }
 
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram) -> Reachability {
@@ -129,13 +164,13 @@ impl ObjectContext<'_, '_> {
     fn decide(
         &self,
         insn: u32,
-        reason: Reason,
+        reason: &Reason,
         linked: &LinkedProgram,
         reachability: &Reachability,
     ) -> Option<Reason> {
         let undecided = match reachability.at(insn) {
             Reach::Dead => return None,
-            Reach::Reachable => return Some(self.place(reason, linked, insn)),
+            Reach::Reachable => return Some(self.place(reason.clone(), linked, insn)),
             Reach::Undecided(undecided) => undecided,
         };
         let (kind, why) = match undecided {
@@ -147,12 +182,11 @@ impl ObjectContext<'_, '_> {
         };
         let text = format!("{}, and the instruction may be reached: {why}", reason.text);
         let verdict = Verdict::Unknown;
-        Some(self.place(Reason { kind, verdict, text, ..reason }, linked, insn))
+        Some(self.place(Reason { kind, verdict, text, ..reason.clone() }, linked, insn))
     }
 
     /// Returns the question behind a value that nothing tells.
     fn unknown_value(&self, linked: &LinkedProgram, insn: u32) -> String {
-        use core_relo_object::link::RefTarget;
         // The references are in the order of their instructions.
         let reference = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok();
         let target = reference.and_then(|at| linked.refs.get(at)).map(|(_, target)| target);
@@ -191,18 +225,14 @@ const fn is_checked_everywhere(feature: InsnFeature) -> bool {
 }
 
 /// Returns the reason of a relocation that does not resolve.
-fn relocation_reason(planned: &PlannedReloc<'_>) -> Reason {
+fn relocation_reason(planned: &PlannedReloc<'_>, record: usize) -> Reason {
     let access = match planned.local_spec() {
         Some(spec) => text(spec.access_text(planned.btf())),
         None => format!("type [{}]", planned.record().relo.root),
     };
     let evidence = Evidence { source: EvidenceSource::Btf, text: reason(planned) };
-    Reason {
-        kind: ReasonKind::Relocation,
-        verdict: Verdict::Refused,
-        text: format!("{access}: {}", evidence.text),
-        source: None,
-        evidence: Some(evidence),
-        fix: None,
-    }
+    let text = format!("{access}: {}", evidence.text);
+    Reason::new(ReasonKind::Relocation, Verdict::Refused, text)
+        .with_evidence(evidence)
+        .with_requirement(Requirement::Relocation(record))
 }

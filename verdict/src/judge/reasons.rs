@@ -26,7 +26,7 @@ pub(super) fn limit_reasons(reasons: &mut Vec<Reason>, program_count: usize) {
     let left_out = reasons.split_off(limit);
     if let Some(worst) = left_out.first() {
         let text = format!("{} more reasons concern every program of the object", left_out.len());
-        reasons.push(Reason { text, source: None, evidence: None, fix: None, ..worst.clone() });
+        reasons.push(Reason::new(worst.kind, worst.verdict, text));
     }
 }
 

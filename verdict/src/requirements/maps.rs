@@ -21,7 +21,7 @@ pub struct MapNeed {
 }
 
 /// An attribute that an object leaves to user space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
 pub enum MapInput {
     /// `max_entries` is 0.

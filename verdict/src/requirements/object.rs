@@ -6,8 +6,9 @@ use super::{
     program::ProgramNeeds,
 };
 use core_relo::{Name, Relocs};
+use std::collections::{HashMap, HashSet};
 use core_relo_object::{
-    ProgramIndex,
+    MapIndex, ProgramIndex,
     link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
     object::Object,
 };
@@ -26,6 +27,10 @@ pub struct ObjectNeeds<'o, 'd> {
     pub externs: Vec<ExternNeed>,
     /// The programs. Subprograms belong to the programs that call them.
     pub programs: Vec<ProgramNeeds>,
+    /// The data of data maps that user space sets before the load, in place of the object's.
+    pub(crate) data: HashMap<MapIndex, Vec<u8>>,
+    /// The maps that user space does not create.
+    pub(crate) left_out_maps: HashSet<MapIndex>,
 }
 
 /// An extern of an object.
@@ -66,13 +71,32 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
             })
             .collect();
-        Ok(Self { object, linker, maps, externs, programs })
+        Ok(Self { object, linker, maps, externs, programs, data: HashMap::new(), left_out_maps: HashSet::new() })
     }
 
     /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
     pub fn set_input(&mut self, map: &str, input: MapInput) {
         let maps = self.maps.iter_mut().filter(|known| known.name == map);
         maps.for_each(|known| known.inputs.retain(|missing| *missing != input));
+    }
+}
+
+impl ObjectNeeds<'_, '_> {
+    /// Records that user space sets the data of a data map, such as `.rodata`, before the load.
+    pub fn set_data(&mut self, map: &str, data: Vec<u8>) {
+        if let Some(index) = self.map_index(map) {
+            self.data.insert(index, data);
+        }
+    }
+
+    /// Records that user space does not create a map. A program that may use the map is refused.
+    pub fn leave_out_map(&mut self, map: &str) {
+        self.left_out_maps.extend(self.map_index(map));
+        self.maps.retain(|known| known.name != map);
+    }
+
+    fn map_index(&self, map: &str) -> Option<MapIndex> {
+        self.linker.maps().iter().position(|entry| entry.name == map.as_bytes()).map(MapIndex)
     }
 }
 

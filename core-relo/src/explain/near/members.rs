@@ -1,5 +1,6 @@
 //! The search for members of a composite with a similar name, and for nested members with the missing name.
 
+use super::alternative::AlternativeMember;
 use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Member, Type},
@@ -95,7 +96,7 @@ impl<'b> MemberSearch<'b> {
         steps.take(to_u32(names.len().saturating_mul(words.len())))?;
         let nearest = words.find_similar(&names).into_iter().take(RESULTS_PER_SORT);
         let near_match = |listed| near_match(listed, list, (btf, ty));
-        Ok(nearest.map(|listed| NearMatch { declaration: None, ..near_match(listed) }).collect())
+        Ok(nearest.map(|listed| NearMatch { declaration: None, alternative: None, ..near_match(listed) }).collect())
     }
 
     /// Returns the list of a composite's members, from an earlier search or a new one.
@@ -170,7 +171,10 @@ fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<
         let space = if ty.ends_with('*') { "" } else { " " };
         text(format_args!("{ty}{space}{name}{bitfield};"))
     });
-    NearMatch { what: text(MemberPath { listed, list, root }), detail, declaration }
+    let path = MemberPath { listed, list, root };
+    let members: Vec<_> = path.members().into_iter().map(|listed| listed.member).collect();
+    let alternative = AlternativeMember::new(listed.btf, &members);
+    NearMatch { what: text(path), detail, declaration, alternative }
 }
 
 /// The path from the outermost composite to a member: `struct task_struct.se.vruntime`.
@@ -180,13 +184,21 @@ struct MemberPath<'p> {
     root: (&'p Btf<'p>, TypeId),
 }
 
-impl Display for MemberPath<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
-        let parent = |listed: &&ListedMember<'_>| self.list.get(listed.parent?);
+impl<'p> MemberPath<'p> {
+    /// Returns the members of the path, the outermost first.
+    fn members(&self) -> Vec<&'p ListedMember<'p>> {
+        let list = self.list;
+        let parent = |listed: &&'p ListedMember<'p>| list.get(listed.parent?);
         let mut members: Vec<_> = core::iter::successors(Some(self.listed), parent).collect();
         members.reverse();
+        members
+    }
+}
+
+impl Display for MemberPath<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
         write!(f, "{}", CType::new(self.root.0, self.root.1))?;
-        let mut named = members.into_iter().filter(|listed| !listed.member.name.is_empty());
+        let mut named = self.members().into_iter().filter(|listed| !listed.member.name.is_empty());
         named.try_for_each(|listed| write!(f, ".{}", listed.member.name.shortened()))
     }
 }

@@ -1,5 +1,6 @@
 //! The search for names in the target that are similar to a missing one.
 
+mod alternative;
 mod members;
 mod namesakes;
 mod near_match;
@@ -7,5 +8,6 @@ mod results_by_name;
 mod search;
 mod types;
 
+pub use alternative::AlternativeMember;
 pub(super) use near_match::NearMatch;
 pub(super) use search::NearSearch;

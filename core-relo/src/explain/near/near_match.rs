@@ -1,5 +1,6 @@
 //! A result of the search.
 
+use super::alternative::AlternativeMember;
 use crate::explain::text::text;
 use alloc::string::String;
 use core::fmt::{Display, Formatter, Result};
@@ -16,11 +17,13 @@ pub(in crate::explain) struct NearMatch {
     pub(in crate::explain) detail: String,
     /// The declaration for a local flavour, for a member of the type itself with a similar name: `long int state;`.
     pub(in crate::explain) declaration: Option<String>,
+    /// The member as a flavour declares it, for a member with a similar name or a nested member of the same name.
+    pub(in crate::explain) alternative: Option<AlternativeMember>,
 }
 
 impl NearMatch {
     pub(super) fn new(what: impl Display, detail: impl Display) -> Self {
-        Self { what: text(what), detail: text(detail), declaration: None }
+        Self { what: text(what), detail: text(detail), declaration: None, alternative: None }
     }
 }
 

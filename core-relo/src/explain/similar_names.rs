@@ -1,0 +1,24 @@
+//! The search for types with a similar name, such as functions to attach to.
+
+use super::similar::{BareName, NamePattern};
+use crate::btf::{Btf, Kind};
+use alloc::{string::String, vec::Vec};
+
+/// The number of results.
+const RESULTS: usize = 3;
+
+/// Returns the names of a BTF's types of a kind that are similar to `wanted`, the nearest first. Only names with the prefix are
+/// compared, without the prefix. The search takes one pass over the types.
+pub fn similar_names(btf: &Btf<'_>, kind: Kind, prefix: &[u8], wanted: &[u8]) -> Vec<String> {
+    let Some(pattern) = NamePattern::new(wanted) else { return Vec::new() };
+    let mut similar = Vec::new();
+    for ty in btf.types().filter(|ty| ty.kind() == kind) {
+        let name = ty.name().as_bytes().strip_prefix(prefix);
+        let distance = |name| pattern.distance(&BareName::new(name)?);
+        similar.extend(name.and_then(|name| Some((distance(name)?, name))));
+    }
+    similar.sort_unstable();
+    similar.dedup();
+    let names = similar.into_iter().filter_map(|(_, name)| core::str::from_utf8(name).ok());
+    names.take(RESULTS).map(String::from).collect()
+}

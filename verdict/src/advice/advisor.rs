@@ -1,0 +1,106 @@
+//! The advice on the reasons of one object on one kernel.
+
+use super::{Fix, evidence, externs, helper, instruction, maps, program, relocation};
+use crate::{
+    judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
+    kernel::InsnFeature,
+    requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind},
+};
+use core_relo::{
+    Plan,
+    btf::{Btf, Kind},
+    explain::{Explainer, similar_names},
+};
+use std::collections::HashMap;
+
+/// The searches for similar functions. Each takes a pass over the kernel's types.
+const SEARCHES: usize = 64;
+
+/// An adviser on the reasons of one object on one kernel.
+#[derive(Debug)]
+pub struct Advisor<'a, 'k> {
+    pub(super) needs: &'a ObjectNeeds<'a, 'a>,
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) answers: &'a KernelAnswers<'a, 'k>,
+    explainer: Explainer<'a>,
+    searches: HashMap<(TargetKind, String), Vec<String>>,
+}
+
+impl<'a, 'k> Advisor<'a, 'k> {
+    /// Creates an adviser. `plan` and `answers` are those of the verdict.
+    pub fn new(
+        needs: &'a ObjectNeeds<'a, 'a>,
+        plan: &'a Plan<'a>,
+        answers: &'a KernelAnswers<'a, 'k>,
+    ) -> Self {
+        Self { needs, plan, answers, explainer: Explainer::new(plan), searches: HashMap::new() }
+    }
+
+    /// Returns the fixes of a reason of a program, the best first. They are alternatives. A fix without code says why none can help.
+    pub fn fixes(&mut self, program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
+        if reason.verdict == Verdict::Unknown && reason.evidence.is_none() {
+            return evidence::fixes(reason);
+        }
+        match reason.requirement {
+            Some(Requirement::Relocation(record)) => {
+                let Some(planned) = self.plan.get(record) else { return Vec::new() };
+                relocation::fixes(&planned, &self.explainer.explain(&planned), reason.source.as_ref())
+            }
+            Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
+            Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input, reason),
+            Some(Requirement::AttachInput) => program::input_fixes(program, reason),
+            Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
+            None if reason.kind == ReasonKind::Object => {
+                vec![Fix::without_code("no kernel loads the object: compile or link it again without this error")]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn need_fixes(&mut self, program: &ProgramNeeds, id: NeedId, reason: &Reason) -> Vec<Fix> {
+        let answers = self.answers;
+        match answers.need(id) {
+            Some(Need::Helper { number, program_type, is_sleepable }) => {
+                helper::fixes(answers, (*number, *program_type, *is_sleepable), reason)
+            }
+            Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_) | Need::Kconfig(_)) => {
+                externs::fixes(self, program, id, reason)
+            }
+            Some(Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall)) => {
+                externs::call_fixes(self, program, reason)
+            }
+            Some(Need::Instruction(feature)) => instruction::fixes(*feature, self.section(program), &program.name),
+            Some(Need::AttachTarget { kind, module, name }) => {
+                let similar = self.similar_targets(*kind, name);
+                program::target_fixes(self.section(program), &program.name, (module.as_deref(), name), &similar)
+            }
+            Some(Need::ErrorInjection(_)) => program::target_fixes(self.section(program), &program.name, (None, ""), &[]),
+            Some(_) => program::type_fixes(self.section(program), &program.name),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the name of a program's section. Returns `None` if the name is no plain text.
+    fn section(&self, program: &ProgramNeeds) -> Option<&'a str> {
+        let section = self.needs.object.programs().get(program.index.0)?.section_name();
+        let section = core::str::from_utf8(section).ok()?;
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+        section.bytes().all(is_plain).then_some(section)
+    }
+
+    /// Returns targets of a kind with a similar name in the kernel's BTF.
+    fn similar_targets(&mut self, kind: TargetKind, name: &str) -> Vec<String> {
+        let key = (kind, name.to_owned());
+        if let Some(known) = self.searches.get(&key) {
+            return known.clone();
+        }
+        if self.searches.len() >= SEARCHES {
+            return Vec::new();
+        }
+        let btf: &Btf<'_> = &self.plan.target().vmlinux().btf;
+        let type_kind = if kind == TargetKind::Tracepoint { Kind::Typedef } else { Kind::Func };
+        let similar = similar_names(btf, type_kind, kind.kernel_name("").as_bytes(), name.as_bytes());
+        self.searches.insert(key, similar.clone());
+        similar
+    }
+}

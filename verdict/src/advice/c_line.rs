@@ -1,0 +1,237 @@
+//! A line of C source, and expressions in it. Nothing here is a parser: what is not recognized stays unchanged.
+
+use core::ops::Range;
+
+/// A complete line of C, without its comment at the end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CLine<'s>(&'s str);
+
+/// A call in a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call<'s> {
+    pub(super) range: Range<usize>,
+    /// The text between the parentheses.
+    pub(super) arguments: &'s str,
+}
+
+/// A member access by pointer in a line: `task->__state`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MemberAccess<'s> {
+    pub(super) range: Range<usize>,
+    /// The pointer: `task`.
+    pub(super) base: &'s str,
+}
+
+impl<'s> CLine<'s> {
+    /// Returns the line. Returns `None` for a text that is cut or empty.
+    pub(super) fn new(text: &'s str) -> Option<Self> {
+        let end = [text.find("//"), text.find("/*")].into_iter().flatten().min().unwrap_or(text.len());
+        let line = text.get(..end)?.trim();
+        let has_rest = !text.trim_end().ends_with("*/") && text.contains("/*");
+        (!line.is_empty() && !text.contains('…') && !line.starts_with('#') && !has_rest).then_some(Self(line))
+    }
+
+    /// Returns the line with an expression in place of a part.
+    pub(super) fn replace(&self, range: &Range<usize>, expression: &str) -> Option<String> {
+        Some(format!("{}{expression}{}", self.0.get(..range.start)?, self.0.get(range.end..)?))
+    }
+
+    /// Returns a part of the line.
+    pub(super) fn get(&self, range: &Range<usize>) -> Option<&'s str> {
+        self.0.get(range.clone())
+    }
+
+    /// Finds a call of a function or macro.
+    pub(super) fn find_call(&self, name: &str) -> Option<Call<'s>> {
+        self.identifiers(name).find_map(|start| {
+            let after = start.checked_add(name.len())?;
+            let rest = self.0.get(after..)?;
+            let open = after.checked_add(rest.len().checked_sub(rest.trim_start().len())?)?;
+            let length = closing_parenthesis(self.0.get(open..)?)?;
+            let close = open.checked_add(length)?;
+            let arguments = self.0.get(open.checked_add(1)?..close)?;
+            Some(Call { range: start..close.checked_add(1)?, arguments })
+        })
+    }
+
+    /// Finds a read of a member by pointer: not its address, not an assignment, and not a part of a longer access.
+    pub(super) fn find_member_read(&self, member: &str) -> Option<MemberAccess<'s>> {
+        self.identifiers(member).find_map(|start| {
+            let end = start.checked_add(member.len())?;
+            let before = self.0.get(..start)?.trim_end().strip_suffix("->")?.trim_end();
+            let base_start = postfix_start(before)?;
+            let prefix = self.0.get(..base_start)?.trim_end();
+            let is_address = prefix.ends_with('&') && !prefix.ends_with("&&");
+            let rest = self.0.get(end..)?.trim_start();
+            let is_longer = rest.starts_with(['[', '(', '.']) || rest.starts_with("->");
+            let is_assigned = (rest.starts_with('=') && !rest.starts_with("=="))
+                || rest.starts_with("++")
+                || rest.starts_with("--")
+                || rest.get(1..).is_some_and(|r| r.starts_with('=') && !rest.starts_with(['=', '!', '<', '>']));
+            let is_unevaluated = prefix.ends_with("sizeof(") || prefix.ends_with("bpf_core_field_exists(");
+            let is_read = !is_address && !is_longer && !is_assigned && !is_unevaluated;
+            is_read.then_some(MemberAccess { range: base_start..end, base: before.get(base_start..)? })
+        })
+    }
+
+    /// Returns the line as a statement, if the line is a complete statement that an `if` can guard: no declaration and no jump.
+    pub(super) fn as_statement(&self) -> Option<&'s str> {
+        let body = self.0.strip_suffix(';')?.trim_end();
+        if body.contains(';') || !is_balanced(body) {
+            return None;
+        }
+        let start = body.trim_start_matches('*');
+        let end = start.find(|c: char| !is_identifier_char(c)).unwrap_or(start.len());
+        let (word, rest) = start.split_at_checked(end)?;
+        const KEYWORDS: [&str; 12] = [
+            "return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default", "switch",
+        ];
+        // After the first word of a declaration comes another word or a pointer's star.
+        let rest = rest.trim_start();
+        let is_expression = rest.starts_with(['=', '-', '.', '[', '(', '+', '|', '&', '^', '<', '>', '/', '%']);
+        let is_statement = !word.is_empty() && !KEYWORDS.contains(&word) && is_expression;
+        is_statement.then_some(self.0)
+    }
+
+    /// Returns the positions of an identifier.
+    fn identifiers(&self, name: &str) -> impl Iterator<Item = usize> {
+        self.0.match_indices(name).map(|(start, _)| start).filter(move |start| {
+            let before = self.0.get(..*start).and_then(|text| text.chars().next_back());
+            let after = start.checked_add(name.len()).and_then(|end| self.0.get(end..)?.chars().next());
+            !name.is_empty()
+                && !before.is_some_and(is_identifier_char)
+                && !after.is_some_and(is_identifier_char)
+        })
+    }
+}
+
+/// Splits arguments at the commas outside of parentheses.
+pub(super) fn split_arguments(arguments: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
+    for (at, c) in arguments.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth = depth.saturating_add(1),
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.extend(arguments.get(start..at).map(str::trim));
+                start = at.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+    parts.extend(arguments.get(start..).map(str::trim));
+    parts
+}
+
+const fn is_identifier_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns the position of the parenthesis that closes the first one. The text begins with a parenthesis.
+fn closing_parenthesis(text: &str) -> Option<usize> {
+    let mut depth = 0u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth = depth.checked_add(1)?,
+            ')' => depth = depth.checked_sub(1)?,
+            '"' | '\'' => return None,
+            _ => {}
+        }
+        if depth == 0 {
+            return (at > 0).then_some(at);
+        }
+    }
+    None
+}
+
+/// Returns whether every parenthesis is closed. Texts with braces or literals are not balanced.
+fn is_balanced(text: &str) -> bool {
+    let mut depth = 0i32;
+    for c in text.chars() {
+        match c {
+            '(' | '[' => depth = depth.saturating_add(1),
+            ')' | ']' => depth = depth.saturating_sub(1),
+            '{' | '}' | '\'' => return false,
+            _ => {}
+        }
+        if depth < 0 {
+            return false;
+        }
+    }
+    depth == 0
+}
+
+/// Returns the start of the postfix expression that ends a text: names, calls, indices and parentheses, joined by `->` and `.`.
+fn postfix_start(text: &str) -> Option<usize> {
+    let mut rest = text;
+    loop {
+        while let Some(close) = rest.chars().next_back().filter(|c| matches!(c, ')' | ']')) {
+            let open = opening(rest, close)?;
+            rest = rest.get(..open)?;
+        }
+        rest = rest.trim_end_matches(is_identifier_char);
+        let joined = rest.strip_suffix("->").or_else(|| rest.strip_suffix('.'));
+        match joined {
+            Some(before) => rest = before,
+            None => return (rest.len() < text.len()).then_some(rest.len()),
+        }
+    }
+}
+
+/// Returns the position of the parenthesis or bracket that the last character closes.
+fn opening(text: &str, close: char) -> Option<usize> {
+    let open = if close == ')' { '(' } else { '[' };
+    let mut depth = 0u32;
+    for (at, c) in text.char_indices().rev() {
+        if c == close {
+            depth = depth.checked_add(1)?;
+        } else if c == open {
+            depth = depth.checked_sub(1)?;
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base_of<'s>(line: &'s str, member: &str) -> Option<&'s str> {
+        Some(CLine::new(line)?.find_member_read(member)?.base)
+    }
+
+    #[test]
+    fn reads_of_members_are_found_with_their_pointers() {
+        assert_eq!(base_of("event->state = task->__state;", "__state"), Some("task"));
+        assert_eq!(base_of("x = (u64)task->robust_list; // why", "robust_list"), Some("task"));
+        assert_eq!(base_of("if (a && get(x)->in[2].b->c == 3) {", "c"), Some("get(x)->in[2].b"));
+        assert_eq!(base_of("return ((struct s *)p)->c;", "c"), Some("((struct s *)p)"));
+        for line in ["f(&task->a);", "task->a = 1;", "task->a += 1;", "task->a->b;", "task.a;", "sizeof(t->a)", "t->ab"] {
+            assert_eq!(base_of(line, "a"), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn calls_are_found_with_their_arguments() {
+        let line = CLine::new("u64 t = BPF_CORE_READ(f(a, b), mm, x) + 1;").unwrap();
+        let call = line.find_call("BPF_CORE_READ").unwrap();
+        assert_eq!(line.get(&call.range), Some("BPF_CORE_READ(f(a, b), mm, x)"));
+        assert_eq!(split_arguments(call.arguments), ["f(a, b)", "mm", "x"]);
+        assert_eq!(line.find_call("CORE_READ"), None);
+        assert_eq!(CLine::new("f(a,").unwrap().find_call("f"), None);
+    }
+
+    #[test]
+    fn only_complete_statements_can_be_guarded() {
+        let statement = |text| CLine::new(text).and_then(|line| line.as_statement());
+        for line in ["f(a, b);", "x = f();", "*p = 1;", "e->a[1] |= f(x);"] {
+            assert_eq!(statement(line), Some(line));
+        }
+        for line in ["u64 x = f();", "struct s *p = f();", "return f();", "b);", "if (f())", "x = (a", "} while (f());"] {
+            assert_eq!(statement(line), None, "{line}");
+        }
+    }
+}

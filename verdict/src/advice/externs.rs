@@ -1,0 +1,142 @@
+//! Advice on kfuncs, kernel variables, kernel symbols and configuration values.
+
+use super::{
+    Advisor,
+    c_line::CLine,
+    fix::{Fix, FixPlace},
+};
+use crate::{
+    judge::Reason,
+    requirements::{NeedId, ProgramNeeds},
+    source_line::{SourceLine, source_line},
+};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Kind},
+    explain::CType,
+};
+use core_relo_object::{
+    ExternIndex,
+    link::{ExternBinding, ExternEntry, RefTarget},
+};
+
+/// Returns the fixes of a missing extern.
+pub(super) fn fixes(
+    advisor: &Advisor<'_, '_>,
+    program: &ProgramNeeds,
+    need: NeedId,
+    reason: &Reason,
+) -> Vec<Fix> {
+    let Some(index) = advisor.needs.externs.iter().position(|known| known.id == need) else { return Vec::new() };
+    let Some(entry) = advisor.needs.linker.externs().get(index) else { return Vec::new() };
+    let (Some(btf), Ok(name)) = (advisor.needs.object.btf(), core::str::from_utf8(entry.name)) else {
+        return Vec::new();
+    };
+    let is_weak = entry.is_weak;
+    if let ExternBinding::Config(_) = entry.binding {
+        return match declaration(btf, entry, name) {
+            Some(declaration) if !is_weak => {
+                let text = format!("declare `{name}` weak; its value is 0 where the kernel has no such configuration value");
+                vec![Fix { code: None, ..Fix::c(FixPlace::Extern, text, "") }.with_declaration(declaration)]
+            }
+            _ => vec![Fix::without_code("the value in the kernel's configuration does not fit the type of the extern: declare another type")],
+        };
+    }
+    let is_function = matches!(entry.binding, ExternBinding::Function(_));
+    let used_at = reason.source.clone().or_else(|| first_use(advisor, program, index));
+    let declaration = declaration(btf, entry, name).filter(|_| !is_weak);
+    use_fixes(name, is_function, declaration, used_at.as_ref())
+}
+
+/// Returns the fixes for calls of kernel functions on a kernel without such calls.
+pub(super) fn call_fixes(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
+    let called = program.code.as_ref().ok().into_iter().flat_map(|code| &code.refs).find_map(|(insn, target)| {
+        let RefTarget::Extern(ExternIndex(index)) = target else { return None };
+        let entry = advisor.needs.linker.externs().get(*index)?;
+        let at = program.source_line(advisor.needs.object.btf()?, *insn);
+        (matches!(entry.binding, ExternBinding::Function(_)) && at == reason.source).then_some(entry)
+    });
+    let (Some(entry), Some(btf)) = (called, advisor.needs.object.btf()) else { return Vec::new() };
+    let Ok(name) = core::str::from_utf8(entry.name) else { return Vec::new() };
+    let declaration = declaration(btf, entry, name).filter(|_| !entry.is_weak);
+    use_fixes(name, true, declaration, reason.source.as_ref())
+}
+
+fn use_fixes(
+    name: &str,
+    is_function: bool,
+    declaration: Option<String>,
+    used_at: Option<&SourceLine>,
+) -> Vec<Fix> {
+    let condition = if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") };
+    let with_declaration = |fix: Fix| Fix { declaration: declaration.clone(), ..fix };
+    let line = used_at.and_then(|source| CLine::new(&source.text));
+    let weak = if declaration.is_some() { format!("declare `{name}` weak, and ") } else { String::new() };
+    let text = |guard: &str| format!("{weak}{guard}");
+    if let Some(statement) = line.and_then(|line| line.as_statement()) {
+        let code = format!("if ({condition})\n\t{statement}");
+        let text = text(&format!("guard the statement, so that kernels without `{name}` skip it"));
+        return vec![with_declaration(Fix::c(FixPlace::Line, text, code))];
+    }
+    let guarded = line.filter(|_| is_function).and_then(|line| {
+        let call = line.find_call(name)?;
+        line.replace(&call.range, &format!("({condition} ? {} : 0)", line.get(&call.range)?))
+    });
+    let fix = match guarded {
+        Some(code) => {
+            Fix::c(FixPlace::Line, text(&format!("guard the call; its result is 0 where the kernel lacks `{name}`")), code)
+        }
+        None => Fix::c(FixPlace::Condition, text("put each use into an `if` with this condition"), condition),
+    };
+    vec![with_declaration(fix)]
+}
+
+/// Returns the source line of a program's first use of an extern.
+fn first_use(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, index: usize) -> Option<SourceLine> {
+    let code = program.code.as_ref().ok()?;
+    let (insn, _) =
+        code.refs.iter().find(|(_, target)| matches!(target, RefTarget::Extern(ExternIndex(i)) if *i == index))?;
+    source_line(advisor.needs.object.btf()?, code, *insn)
+}
+
+/// Returns the weak declaration of an extern. Returns `None` for a type that has no name in C.
+fn declaration(btf: &Btf<'_>, entry: &ExternEntry<'_>, name: &str) -> Option<String> {
+    let section = if matches!(entry.binding, ExternBinding::Config(_)) { "__kconfig" } else { "__ksym" };
+    let ty = btf.ty(entry.btf_id)?;
+    let target = ty.target()?;
+    let declarator = match ty.kind() {
+        Kind::Func => function_declarator(btf, target, name)?,
+        _ => match btf.ty(target)?.array() {
+            Some(array) => format!("{}[{}]", declarator(btf, array.element, name)?, array.nelems),
+            None => declarator(btf, target, name)?,
+        },
+    };
+    Some(format!("extern {declarator} {section} __weak;"))
+}
+
+fn declarator(btf: &Btf<'_>, ty: TypeId, name: &str) -> Option<String> {
+    // A variable without a type (`extern const void NAME`) is `void` in BTF.
+    let ty = CType::new(btf, ty).to_string();
+    let space = if ty.ends_with('*') { "" } else { " " };
+    is_plain(&ty).then(|| format!("{ty}{space}{name}"))
+}
+
+fn function_declarator(btf: &Btf<'_>, proto: TypeId, name: &str) -> Option<String> {
+    let proto = btf.ty(proto).filter(|ty| ty.kind() == Kind::FuncProto)?;
+    let mut parameters = Vec::new();
+    for parameter in proto.params() {
+        let ty = CType::new(btf, parameter.ty).to_string();
+        match parameter.ty {
+            TypeId(0) => parameters.push("...".to_owned()),
+            _ if is_plain(&ty) => parameters.push(ty),
+            _ => return None,
+        }
+    }
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+    Some(format!("{}({parameters})", declarator(btf, proto.target()?, name)?))
+}
+
+/// Returns whether a type's text is C as it stands.
+fn is_plain(ty: &str) -> bool {
+    !ty.contains(['(', '[', '{', '…', '.'])
+}

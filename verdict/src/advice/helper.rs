@@ -1,0 +1,114 @@
+//! Advice on missing helpers.
+
+use super::{
+    c_line::CLine,
+    fix::{Fix, FixPlace},
+};
+use crate::{
+    judge::{KernelAnswers, Reason},
+    kernel::may_call,
+};
+use core_relo::insn::helper_name;
+use core_relo_object::object::ProgramType;
+
+/// Helpers and older helpers with the same arguments and nearly the same result.
+const OLDER_HELPERS: [(u32, u32, &str); 4] = [
+    (KTIME_GET_BOOT_NS, KTIME_GET_NS, "it does not count the time that the system is suspended"),
+    (KTIME_GET_COARSE_NS, KTIME_GET_NS, "it is more precise, and slower"),
+    (SEND_SIGNAL_THREAD, SEND_SIGNAL, "any thread of the process may receive the signal"),
+    (COPY_FROM_USER, PROBE_READ_USER, "it fails instead of waiting for a page that is not in memory"),
+];
+
+const KTIME_GET_NS: u32 = 5;
+const SEND_SIGNAL: u32 = 109;
+const PROBE_READ_USER: u32 = 112;
+const SEND_SIGNAL_THREAD: u32 = 117;
+const KTIME_GET_BOOT_NS: u32 = 125;
+const COPY_FROM_USER: u32 = 148;
+const KTIME_GET_COARSE_NS: u32 = 160;
+
+/// Helpers that other code replaces, but not a call with the same arguments.
+const REPLACEMENTS: [(u32, &str); 9] = [
+    (130, "older kernels have bpf_perf_event_output() with a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY"),
+    (131, "older kernels have bpf_perf_event_output() with a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY"),
+    (156, "older kernels have hash maps with the thread id as key"),
+    (158, "older kernels have bpf_get_current_task(); read its members with BPF_CORE_READ()"),
+    (165, "older kernels have bpf_trace_printk() and bpf_seq_printf(); or format in user space"),
+    (177, "older kernels have bpf_trace_printk() with at most three values"),
+    (181, "older kernels have `for` loops with a constant bound"),
+    (182, "older kernels have __builtin_memcmp() for a constant length"),
+    (189, "older kernels have direct access to the packet: compare with data_end, then read"),
+];
+
+/// Returns the fixes of a missing helper. `call` is the helper, the program's type, and whether the program may sleep.
+pub(super) fn fixes(
+    answers: &KernelAnswers<'_, '_>,
+    call: (u32, Option<ProgramType>, bool),
+    reason: &Reason,
+) -> Vec<Fix> {
+    let (number, program_type, is_sleepable) = call;
+    let Some(name) = helper_name(number) else {
+        return vec![Fix::without_code(format!("helper {number} has no known name: guard the call, or leave out the program"))];
+    };
+    let older = OLDER_HELPERS.iter().find(|(newer, older, _)| {
+        *newer == number && may_call(&answers.facts, *older, program_type, is_sleepable).is_present()
+    });
+    let line = reason.source.as_ref().and_then(|source| CLine::new(&source.text));
+    let called = line.and_then(|line| Some((line, line.find_call(&format!("bpf_{name}"))?)));
+    if answers.facts.helper(number).is_present() {
+        // A condition on the kernel's enum is true here.
+        return vec![older_fix(name, older, called.as_ref()).unwrap_or_else(|| {
+            Fix::without_code("the kernel has the helper, but not for programs of this type: move the call to a program of another type, or leave out the program")
+        })];
+    }
+    let condition = format!("bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_{name})");
+    let mut fixes = Vec::new();
+    if let (Some((line, call)), Some((_, older, difference))) = (&called, older)
+        && let (Some(older), Some(original)) = (helper_name(*older), line.get(&call.range))
+    {
+        let either = format!("({condition} ? {original} : bpf_{older}({}))", call.arguments);
+        let text = format!("call bpf_{older}() where the kernel lacks bpf_{name}(): {difference}");
+        fixes.extend(line.replace(&call.range, &either).map(|code| Fix::c(FixPlace::Line, text, code)));
+    }
+    fixes.push(guard_fix(name, &condition, line, called.map(|(_, call)| call.range)));
+    let replacement = REPLACEMENTS.iter().find(|(newer, _)| *newer == number);
+    fixes.extend(replacement.map(|(_, text)| Fix::without_code(*text)));
+    fixes
+}
+
+fn older_fix(
+    name: &str,
+    older: Option<&(u32, u32, &str)>,
+    called: Option<&(CLine<'_>, super::c_line::Call<'_>)>,
+) -> Option<Fix> {
+    let ((_, older, difference), (line, call)) = (older?, called?);
+    let older = helper_name(*older)?;
+    let code = line.replace(&call.range, &format!("bpf_{older}({})", call.arguments))?;
+    Some(Fix::c(FixPlace::Line, format!("call bpf_{older}() instead of bpf_{name}(): {difference}"), code))
+}
+
+/// Returns a fix that skips the call.
+fn guard_fix(
+    name: &str,
+    condition: &str,
+    line: Option<CLine<'_>>,
+    call: Option<core::ops::Range<usize>>,
+) -> Fix {
+    if let Some(statement) = line.and_then(|line| line.as_statement()) {
+        let text = format!("guard the statement, so that kernels without bpf_{name}() skip it");
+        return Fix::c(FixPlace::Line, text, format!("if ({condition})\n\t{statement}"));
+    }
+    let guarded = line.zip(call).and_then(|(line, call)| {
+        line.replace(&call, &format!("({condition} ? {} : 0)", line.get(&call)?))
+    });
+    match guarded {
+        Some(code) => {
+            let text = format!("guard the call; its result is 0 where the kernel lacks bpf_{name}()");
+            Fix::c(FixPlace::Line, text, code)
+        }
+        None => {
+            let text = format!("put the call of bpf_{name}() into an `if` with this condition");
+            Fix::c(FixPlace::Condition, text, condition)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Advice on map types and sizes.
+
+use super::{
+    Advisor,
+    fix::{Fix, FixLanguage, FixPlace},
+};
+use crate::{
+    judge::Reason,
+    requirements::{MapInput, Need, NeedId},
+};
+use core_relo_object::object::MapType;
+
+/// Older map types for the same data, which need other calls.
+const OLDER_TYPES: [(MapType, &str); 5] = [
+    (MapType::Ringbuf, "older kernels have BPF_MAP_TYPE_PERF_EVENT_ARRAY with bpf_perf_event_output()"),
+    (MapType::TaskStorage, "older kernels have BPF_MAP_TYPE_HASH with the thread id as key"),
+    (MapType::CgrpStorage, "older kernels have BPF_MAP_TYPE_HASH with bpf_get_current_cgroup_id() as key"),
+    (MapType::InodeStorage, "older kernels have BPF_MAP_TYPE_HASH with device and inode number as key"),
+    (MapType::BloomFilter, "older kernels have BPF_MAP_TYPE_HASH"),
+];
+
+/// The number of entries in examples.
+const ENTRIES: u32 = 10240;
+
+/// Returns the fixes of a map that the kernel cannot create.
+pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) -> Vec<Fix> {
+    let Some(name) = advisor.needs.maps.get(map).map(|map| &map.name) else { return Vec::new() };
+    let mut fixes = Vec::new();
+    if let Some(Need::StructOps(_) | Need::Feature(_)) = advisor.answers.need(need) {
+        let text = "begin the section of the map and of its programs with `?`; the loader creates the map where the kernel has the type";
+        fixes.push(Fix::c(FixPlace::Section, text, "SEC(\"?.struct_ops\")"));
+    }
+    let c = format!("bpf_map__set_autocreate(skel->maps.{name}, false);");
+    let rust = format!("loader.map_mut(\"{name}\").autocreate = Some(false);");
+    let text = "do not create the map on such kernels, and leave out the programs that use it";
+    fixes.push(Fix::c(FixPlace::Loader, text, c));
+    fixes.push(Fix::new(FixLanguage::Rust, FixPlace::Loader, "the same with this project's loader", rust));
+    if let Some(Need::MapType(number)) = advisor.answers.need(need) {
+        let known = MapType::from_number(*number);
+        let older = OLDER_TYPES.iter().find(|(newer, _)| Some(*newer) == known);
+        fixes.extend(older.map(|(_, text)| Fix::without_code(*text)));
+    }
+    fixes
+}
+
+/// Returns the fixes of an attribute that user space must set.
+pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput, reason: &Reason) -> Vec<Fix> {
+    let Some(name) = advisor.needs.maps.get(map).map(|map| &map.name) else { return Vec::new() };
+    let text = reason.fix.clone().unwrap_or_default();
+    let (c, rust, definition) = match input {
+        MapInput::MaxEntries => (
+            format!("bpf_map__set_max_entries(skel->maps.{name}, {ENTRIES});"),
+            format!("loader.map_mut(\"{name}\").max_entries = Some({ENTRIES});"),
+            format!("__uint(max_entries, {ENTRIES});"),
+        ),
+        MapInput::KeySize => (
+            format!("bpf_map__set_key_size(skel->maps.{name}, sizeof(__u32));"),
+            format!("loader.map_mut(\"{name}\").key_size = Some(4);"),
+            "__uint(key_size, sizeof(__u32));".to_owned(),
+        ),
+        MapInput::ValueSize => (
+            format!("bpf_map__set_value_size(skel->maps.{name}, sizeof(__u64));"),
+            format!("loader.map_mut(\"{name}\").value_size = Some(8);"),
+            "__uint(value_size, sizeof(__u64));".to_owned(),
+        ),
+        MapInput::InnerMap => {
+            return vec![Fix::c(
+                FixPlace::Loader,
+                text,
+                format!("bpf_map__set_inner_map_fd(skel->maps.{name}, inner_map_fd);"),
+            )];
+        }
+    };
+    let mut fixes = vec![Fix::c(FixPlace::Map, "set the attribute in the map's definition", definition)];
+    if input == MapInput::MaxEntries {
+        let option = format!("--max-entries {name}={ENTRIES}");
+        fixes.push(Fix::new(FixLanguage::Shell, FixPlace::Command, "for `check`, `explain` and `load`", option));
+    }
+    fixes.push(Fix::c(FixPlace::Loader, text, c));
+    fixes.push(Fix::new(FixLanguage::Rust, FixPlace::Loader, "the same with this project's loader", rust));
+    fixes
+}

@@ -1,0 +1,27 @@
+//! Advice: for each reason of a verdict, changes of the program or of its loader that change the verdict.
+//!
+//! | file | advice on |
+//! |---|---|
+//! | `relocation` | missing types, members and enumerators |
+//! | `helper` | missing helpers; a table of older helpers that do the job |
+//! | `externs` | kfuncs, kernel variables, configuration values |
+//! | `program` | program types, attach types, attach targets |
+//! | `maps` | map types and sizes |
+//! | `instruction` | instructions of newer kernels |
+//! | `evidence` | unknown verdicts: the options that give the missing evidence |
+//!
+//! `c_line` rewrites a source line. The advice has code only if the code compiles and changes the verdict.
+
+mod advisor;
+mod c_line;
+mod evidence;
+mod externs;
+mod fix;
+mod helper;
+mod instruction;
+mod maps;
+mod program;
+mod relocation;
+
+pub use advisor::Advisor;
+pub use fix::{Fix, FixLanguage, FixPlace};

@@ -1,0 +1,77 @@
+//! Advice on program types, attach types and attach targets.
+
+use super::fix::{Fix, FixLanguage, FixPlace};
+use crate::{
+    judge::Reason,
+    requirements::{AttachNeed, ProgramNeeds},
+};
+
+/// Returns the fixes of a program whose type the kernel lacks: the program is left out of the default load.
+pub(super) fn type_fixes(section: Option<&str>, program: &str) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    if let Some(section) = section.filter(|section| !section.starts_with('?')) {
+        let text = "leave the program out of the default load; the loader turns it on where the kernel has the type";
+        fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")")));
+    }
+    fixes.extend(leave_out(program));
+    fixes
+}
+
+/// Returns the fixes of a program whose attach target does not exist. `similar` are other targets of the kind.
+pub(super) fn target_fixes(
+    section: Option<&str>,
+    program: &str,
+    (module, name): (Option<&str>, &str),
+    similar: &[String],
+) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    let prefix = section.and_then(|section| section.strip_suffix(name)).filter(|_| module.is_none());
+    for target in similar {
+        if let Some(prefix) = prefix {
+            let text = format!("attach to `{target}`, if it does what `{name}` did: compare the arguments");
+            fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"{prefix}{target}\")")));
+        }
+    }
+    if let Some(section) = section.filter(|section| !section.starts_with('?')) {
+        let text = "leave the program out of the default load; the loader turns it on where the kernel has the target";
+        fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")")));
+    }
+    fixes.extend(leave_out(program));
+    fixes
+}
+
+/// Returns the fixes of a program whose type or attach target user space must set.
+pub(super) fn input_fixes(program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
+    let name = &program.name;
+    let text = reason.fix.clone().unwrap_or_default();
+    let (c, rust) = match program.attach {
+        AttachNeed::NoProgramType => (
+            format!("bpf_program__set_type(skel->progs.{name}, BPF_PROG_TYPE_KPROBE);"),
+            format!("loader.program_mut(\"{name}\").program_type = Some(ProgramType::Kprobe);"),
+        ),
+        AttachNeed::OtherProgram => (
+            format!("bpf_program__set_attach_target(skel->progs.{name}, other_program_fd, \"function\");"),
+            format!(
+                "loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Program {{ program, function: \"function\".into() }});"
+            ),
+        ),
+        _ => (
+            format!("bpf_program__set_attach_target(skel->progs.{name}, 0, \"function\");"),
+            format!("loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Kernel(\"function\".into()));"),
+        ),
+    };
+    vec![
+        Fix::c(FixPlace::Loader, text, c),
+        Fix::new(FixLanguage::Rust, FixPlace::Loader, "the same with this project's loader", rust),
+    ]
+}
+
+/// Returns what loaders write to leave out a program.
+pub(super) fn leave_out(program: &str) -> [Fix; 2] {
+    let c = format!("bpf_program__set_autoload(skel->progs.{program}, false);");
+    let rust = format!("loader.program_mut(\"{program}\").autoload = Some(false);");
+    [
+        Fix::c(FixPlace::Loader, "leave out the program on such kernels", c),
+        Fix::new(FixLanguage::Rust, FixPlace::Loader, "the same with this project's loader", rust),
+    ]
+}
