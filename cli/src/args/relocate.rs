@@ -66,6 +66,23 @@ pub(crate) struct KernelArgs {
     pub(crate) max_bytes: Option<u64>,
 }
 
+/// What verdicts need besides the kernels' BTF
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct EvidenceArgs {
+    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that of the running kernel]
+    #[arg(long, value_name = "X.Y.Z")]
+    pub(crate) kernel_version: Option<KernelVersion>,
+    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kconfig: Option<PathBuf>,
+    /// Symbols of the kernels: a copy of /proc/kallsyms
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kallsyms: Option<PathBuf>,
+    /// Maps whose max_entries user space sets before the load; may be given several times
+    #[arg(long, value_name = "MAP=N")]
+    pub(crate) max_entries: Vec<Assignment>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// BPF objects, and directories of them (`*.o`); `-` is stdin
@@ -83,18 +100,8 @@ pub(crate) struct CheckArgs {
     /// to FILE. A FILE that is not from such a run on the same objects is refused and stays as it is
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that of the running kernel]
-    #[arg(long, value_name = "X.Y.Z")]
-    pub(crate) kernel_version: Option<KernelVersion>,
-    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) kconfig: Option<PathBuf>,
-    /// Symbols of the kernels: a copy of /proc/kallsyms
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) kallsyms: Option<PathBuf>,
-    /// Maps whose max_entries user space sets before the load; may be given several times
-    #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<Assignment>,
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,
@@ -128,7 +135,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) object: PathBuf,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Explain only this program's relocations
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
+    /// Explain only this program
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Option<String>,
     /// Explain this relocation, even if it resolves: its number in its section, or SECTION#N

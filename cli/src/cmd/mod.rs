@@ -20,4 +20,5 @@ mod plans;
 pub(crate) mod prog;
 pub(crate) mod requires;
 pub(crate) mod run;
+mod verdicts;
 pub(crate) mod vm;

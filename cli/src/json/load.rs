@@ -1,6 +1,6 @@
 //! The JSON lines of `load` and `run`.
 
-use crate::json::verifier_log::LogExcerpt;
+use crate::json::{verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt};
 use core_relo_loader::{
     MapIndex, ProgramIndex,
     attach::{AttachError, Link},
@@ -8,6 +8,7 @@ use core_relo_loader::{
     load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
 };
+use core_relo_verdict::judge::ObjectVerdict;
 use serde::{Serialize, Serializer, ser::Error as _};
 use std::collections::{HashMap, HashSet};
 
@@ -24,6 +25,9 @@ pub(crate) struct LoadOutcome<'l> {
     skipped: Vec<SkippedJson<'l>>,
     links: Vec<LinkJson<'l>>,
     not_attached: Vec<SkippedJson<'l>>,
+    /// The verdict of a dry run: `loads`, `refused`, `needs_input` or `unknown`.
+    verdict: Option<&'static str>,
+    verdicts: Vec<ProgramVerdictJson<'l>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -137,18 +141,43 @@ struct LinkJson<'l> {
 fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
     let (maps, programs, skipped, links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let not_attached = Vec::new();
-    LoadOutcome { object, program: None, status, error: None, maps, programs, skipped, links, not_attached }
+    LoadOutcome {
+        object,
+        program: None,
+        status,
+        error: None,
+        maps,
+        programs,
+        skipped,
+        links,
+        not_attached,
+        verdict: None,
+        verdicts: Vec::new(),
+    }
 }
 
 /// Creates the outcome of a dry run.
-pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> LoadOutcome<'l> {
+pub(crate) fn planned<'l>(
+    object: &'l str,
+    plan: &'l LoadPlan,
+    verdict: Option<&'l ObjectVerdict>,
+) -> LoadOutcome<'l> {
     let map_names = MapNames(plan.maps().iter().map(MapPlan::name).collect());
     let program_name = |function: ProgramIndex| plan.program(function).map(ProgramPlan::name);
     LoadOutcome {
         maps: plan.maps().iter().map(|m| map(m, &map_names, &program_name)).collect(),
         programs: plan.programs().iter().map(|p| program(p, Some(&map_names))).collect(),
         skipped: plan.skipped().iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
-        ..outcome(object, "planned")
+        ..outcome(object, "planned").with_verdict(verdict)
+    }
+}
+
+impl<'l> LoadOutcome<'l> {
+    /// Adds the verdict of a dry run.
+    fn with_verdict(mut self, verdict: Option<&'l ObjectVerdict>) -> Self {
+        self.verdict = verdict.map(|verdict| verdict.verdict.word());
+        self.verdicts = verdict.iter().flat_map(|v| v.programs.iter().map(ProgramVerdictJson::new)).collect();
+        self
     }
 }
 
@@ -198,6 +227,7 @@ pub(crate) fn refused<'l>(
     program: Option<&'l str>,
     e: &LoadError,
     wants_log: bool,
+    verdict: Option<&'l ObjectVerdict>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
     let mut error = LoadErrorJson {
@@ -228,7 +258,7 @@ pub(crate) fn refused<'l>(
         LoadError::Kernel { .. } => "map",
         _ => "plan",
     };
-    LoadOutcome { program, error: Some(error), ..outcome(object, "refused") }
+    LoadOutcome { program, error: Some(error), ..outcome(object, "refused").with_verdict(verdict) }
 }
 
 /// Creates the outcome for an object that was loaded and could not be attached or pinned.

@@ -8,7 +8,7 @@ use core_relo_verdict::{
 use serde::Serialize;
 
 /// The verdict on a program.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct ProgramJson<'a> {
     name: &'a str,
     autoload: bool,
@@ -17,8 +17,8 @@ pub(crate) struct ProgramJson<'a> {
 }
 
 /// A reason of a verdict.
-#[derive(Debug, Serialize)]
-struct ReasonJson<'a> {
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReasonJson<'a> {
     kind: &'static str,
     verdict: &'static str,
     text: &'a str,
@@ -28,7 +28,7 @@ struct ReasonJson<'a> {
 }
 
 /// A source line.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct SourceJson<'a> {
     file: &'a str,
     line: u32,
@@ -37,7 +37,7 @@ struct SourceJson<'a> {
 }
 
 /// The evidence for a reason.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct EvidenceJson<'a> {
     source: &'static str,
     text: &'a str,
@@ -55,7 +55,7 @@ impl<'a> ProgramJson<'a> {
 }
 
 impl<'a> ReasonJson<'a> {
-    fn new(reason: &'a Reason) -> Self {
+    pub(crate) fn new(reason: &'a Reason) -> Self {
         Self {
             kind: reason.kind.word(),
             verdict: reason.verdict.word(),

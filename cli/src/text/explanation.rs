@@ -33,7 +33,8 @@ pub(crate) fn write(
         let text = source.text.shortened();
         out.line(Line::new().text("   ").styled(FRAME, "|").text(format_args!("      {text}")))?;
     }
-    write_facts(out, planned, explanation)
+    fact_lines(planned, explanation, true).into_iter().try_for_each(|line| out.line(line))?;
+    out.line("")
 }
 
 /// Prints the consequence for the program. Only a failed relocation certainly makes the load fail.
@@ -61,45 +62,47 @@ fn write_headline(
     out.line(Line::new().styled(style, word).styled(BOLD, format_args!(": {object}: {consequence}")))
 }
 
-fn write_facts(
-    out: &mut Printer<'_>,
+/// Returns the facts of a relocation, one per line. `with_help` adds the suggested fixes.
+pub(crate) fn fact_lines(
     planned: &PlannedReloc<'_>,
     explanation: &Explanation,
-) -> io::Result<()> {
-    write_fact(out, "kind", &planned.record().relo.kind.to_string())?;
-    write_fact(out, "local", &explanation.local)?;
+    with_help: bool,
+) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut fact = |name: &str, text: &str| lines.push(fact_line(name, text));
+    fact("kind", &planned.record().relo.kind.to_string());
+    fact("local", &explanation.local);
     for tried in explanation.tried.iter().take(CANDIDATES) {
-        let text = format!("{} [{}] {}: {}", tried.btf, tried.type_id, tried.what, tried.verdict);
-        write_fact(out, "tried", &text)?;
+        fact("tried", &format!("{} [{}] {}: {}", tried.btf, tried.type_id, tried.what, tried.verdict));
     }
     if let Some(more) = planned.candidate_count().checked_sub(CANDIDATES).filter(|more| *more > 0) {
-        write_fact(out, "tried", &format!("… and {more} more"))?;
+        fact("tried", &format!("… and {more} more"));
     }
     // With one candidate, the reason repeats the candidate's verdict.
     let repeats_verdict =
         matches!(&*explanation.tried, [only] if explanation.reason.ends_with(&only.verdict));
     if !repeats_verdict {
-        write_fact(out, "reason", &explanation.reason)?;
+        fact("reason", &explanation.reason);
     }
     if let Some(warning) = describe::warning(planned) {
-        write_fact(out, "warning", &warning)?;
+        fact("warning", &warning);
     }
     if let (Some(before), Some(after)) = (planned.before(), planned.after()) {
         let is_poison = matches!(planned.decision(), Ok(Decision::Poison { .. }));
-        if is_poison || before == after {
-            write_fact(out, "insn", &before.to_string())?;
-        } else {
-            write_fact(out, "insn", &format!("{before}  →  {after}"))?;
+        match is_poison || before == after {
+            true => fact("insn", &before.to_string()),
+            false => fact("insn", &format!("{before}  →  {after}")),
         }
     }
-    explanation.near.iter().try_for_each(|near| write_fact(out, "near", near))?;
-    explanation.help.iter().try_for_each(|help| write_fact(out, "help", help))?;
-    out.line("")
+    explanation.near.iter().for_each(|near| fact("near", near));
+    if with_help {
+        explanation.help.iter().for_each(|help| fact("help", help));
+    }
+    lines
 }
 
-fn write_fact(out: &mut Printer<'_>, name: &str, text: &str) -> io::Result<()> {
+/// Returns the line of a fact.
+pub(crate) fn fact_line(name: &str, text: &str) -> Line {
     let name = format_args!("{name:<7}");
-    out.line(
-        Line::new().text("   ").styled(FRAME, "=").text(" ").styled(BOLD, name).text(format_args!(" {text}")),
-    )
+    Line::new().text("   ").styled(FRAME, "=").text(" ").styled(BOLD, name).text(format_args!(" {text}"))
 }

@@ -51,7 +51,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
             Some(Requirement::AttachInput) => program::input_fixes(program, reason),
             Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
             None if reason.kind == ReasonKind::Object => {
-                vec![Fix::without_code("no kernel loads the object: compile or link it again without this error")]
+                vec![Fix::without_code(
+                    "no kernel loads the object: compile or link it again without this error",
+                )]
             }
             None => Vec::new(),
         }
@@ -69,12 +71,21 @@ impl<'a, 'k> Advisor<'a, 'k> {
             Some(Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall)) => {
                 externs::call_fixes(self, program, reason)
             }
-            Some(Need::Instruction(feature)) => instruction::fixes(*feature, self.section(program), &program.name),
+            Some(Need::Instruction(feature)) => {
+                instruction::fixes(*feature, self.section(program), &program.name)
+            }
             Some(Need::AttachTarget { kind, module, name }) => {
                 let similar = self.similar_targets(*kind, name);
-                program::target_fixes(self.section(program), &program.name, (module.as_deref(), name), &similar)
+                program::target_fixes(
+                    self.section(program),
+                    &program.name,
+                    (module.as_deref(), name),
+                    &similar,
+                )
             }
-            Some(Need::ErrorInjection(_)) => program::target_fixes(self.section(program), &program.name, (None, ""), &[]),
+            Some(Need::ErrorInjection(_)) => {
+                program::target_fixes(self.section(program), &program.name, (None, ""), &[])
+            }
             Some(_) => program::type_fixes(self.section(program), &program.name),
             None => Vec::new(),
         }

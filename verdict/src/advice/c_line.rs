@@ -67,7 +67,9 @@ impl<'s> CLine<'s> {
             let is_assigned = (rest.starts_with('=') && !rest.starts_with("=="))
                 || rest.starts_with("++")
                 || rest.starts_with("--")
-                || rest.get(1..).is_some_and(|r| r.starts_with('=') && !rest.starts_with(['=', '!', '<', '>']));
+                || rest
+                    .get(1..)
+                    .is_some_and(|r| r.starts_with('=') && !rest.starts_with(['=', '!', '<', '>']));
             let is_unevaluated = prefix.ends_with("sizeof(") || prefix.ends_with("bpf_core_field_exists(");
             let is_read = !is_address && !is_longer && !is_assigned && !is_unevaluated;
             is_read.then_some(MemberAccess { range: base_start..end, base: before.get(base_start..)? })
@@ -84,11 +86,13 @@ impl<'s> CLine<'s> {
         let end = start.find(|c: char| !is_identifier_char(c)).unwrap_or(start.len());
         let (word, rest) = start.split_at_checked(end)?;
         const KEYWORDS: [&str; 12] = [
-            "return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default", "switch",
+            "return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default",
+            "switch",
         ];
         // After the first word of a declaration comes another word or a pointer's star.
         let rest = rest.trim_start();
-        let is_expression = rest.starts_with(['=', '-', '.', '[', '(', '+', '|', '&', '^', '<', '>', '/', '%']);
+        let is_expression =
+            rest.starts_with(['=', '-', '.', '[', '(', '+', '|', '&', '^', '<', '>', '/', '%']);
         let is_statement = !word.is_empty() && !KEYWORDS.contains(&word) && is_expression;
         is_statement.then_some(self.0)
     }
@@ -209,7 +213,15 @@ mod tests {
         assert_eq!(base_of("x = (u64)task->robust_list; // why", "robust_list"), Some("task"));
         assert_eq!(base_of("if (a && get(x)->in[2].b->c == 3) {", "c"), Some("get(x)->in[2].b"));
         assert_eq!(base_of("return ((struct s *)p)->c;", "c"), Some("((struct s *)p)"));
-        for line in ["f(&task->a);", "task->a = 1;", "task->a += 1;", "task->a->b;", "task.a;", "sizeof(t->a)", "t->ab"] {
+        for line in [
+            "f(&task->a);",
+            "task->a = 1;",
+            "task->a += 1;",
+            "task->a->b;",
+            "task.a;",
+            "sizeof(t->a)",
+            "t->ab",
+        ] {
             assert_eq!(base_of(line, "a"), None, "{line}");
         }
     }
@@ -230,7 +242,15 @@ mod tests {
         for line in ["f(a, b);", "x = f();", "*p = 1;", "e->a[1] |= f(x);"] {
             assert_eq!(statement(line), Some(line));
         }
-        for line in ["u64 x = f();", "struct s *p = f();", "return f();", "b);", "if (f())", "x = (a", "} while (f());"] {
+        for line in [
+            "u64 x = f();",
+            "struct s *p = f();",
+            "return f();",
+            "b);",
+            "if (f())",
+            "x = (a",
+            "} while (f());",
+        ] {
             assert_eq!(statement(line), None, "{line}");
         }
     }

@@ -5,18 +5,18 @@ use crate::judge::{Reason, ReasonKind};
 
 /// Returns the fixes of a question about the kernel that nothing answers.
 pub(super) fn fixes(reason: &Reason) -> Vec<Fix> {
-    let option = |text: &str, option: &str| {
-        Fix::new(FixLanguage::Shell, FixPlace::Command, text, option.to_owned())
-    };
+    let option =
+        |text: &str, option: &str| Fix::new(FixLanguage::Shell, FixPlace::Command, text, option.to_owned());
     let fix = match reason.kind {
         ReasonKind::Kconfig => option("give the kernel's configuration", "--kconfig /boot/config-RELEASE"),
         ReasonKind::Ksym => option("give a copy of the kernel's /proc/kallsyms", "--kallsyms kallsyms.txt"),
-        ReasonKind::Kfunc | ReasonKind::AttachTarget | ReasonKind::StructOps => option(
-            "give the BTF of the module that may have it",
-            "--module /lib/modules/RELEASE/kernel",
-        ),
+        ReasonKind::Kfunc | ReasonKind::AttachTarget | ReasonKind::StructOps => {
+            option("give the BTF of the module that may have it", "--module /lib/modules/RELEASE/kernel")
+        }
         ReasonKind::Instruction => option("give the kernel's version", "--kernel-version X.Y.Z"),
-        _ => Fix::without_code("nothing tells; `core-relo vm` loads the program on a kernel image"),
+        _ => Fix::without_code(
+            "give the kernel's complete BTF, such as its vmlinux or vmlinuz; `core-relo vm` loads the program on a kernel image",
+        ),
     };
     vec![fix]
 }

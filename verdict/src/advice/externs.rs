@@ -27,7 +27,9 @@ pub(super) fn fixes(
     need: NeedId,
     reason: &Reason,
 ) -> Vec<Fix> {
-    let Some(index) = advisor.needs.externs.iter().position(|known| known.id == need) else { return Vec::new() };
+    let Some(index) = advisor.needs.externs.iter().position(|known| known.id == need) else {
+        return Vec::new();
+    };
     let Some(entry) = advisor.needs.linker.externs().get(index) else { return Vec::new() };
     let (Some(btf), Ok(name)) = (advisor.needs.object.btf(), core::str::from_utf8(entry.name)) else {
         return Vec::new();
@@ -36,10 +38,14 @@ pub(super) fn fixes(
     if let ExternBinding::Config(_) = entry.binding {
         return match declaration(btf, entry, name) {
             Some(declaration) if !is_weak => {
-                let text = format!("declare `{name}` weak; its value is 0 where the kernel has no such configuration value");
+                let text = format!(
+                    "declare `{name}` weak; its value is 0 where the kernel has no such configuration value"
+                );
                 vec![Fix { code: None, ..Fix::c(FixPlace::Extern, text, "") }.with_declaration(declaration)]
             }
-            _ => vec![Fix::without_code("the value in the kernel's configuration does not fit the type of the extern: declare another type")],
+            _ => vec![Fix::without_code(
+                "the value in the kernel's configuration does not fit the type of the extern: declare another type",
+            )],
         };
     }
     let is_function = matches!(entry.binding, ExternBinding::Function(_));
@@ -50,12 +56,13 @@ pub(super) fn fixes(
 
 /// Returns the fixes for calls of kernel functions on a kernel without such calls.
 pub(super) fn call_fixes(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
-    let called = program.code.as_ref().ok().into_iter().flat_map(|code| &code.refs).find_map(|(insn, target)| {
-        let RefTarget::Extern(ExternIndex(index)) = target else { return None };
-        let entry = advisor.needs.linker.externs().get(*index)?;
-        let at = program.source_line(advisor.needs.object.btf()?, *insn);
-        (matches!(entry.binding, ExternBinding::Function(_)) && at == reason.source).then_some(entry)
-    });
+    let called =
+        program.code.as_ref().ok().into_iter().flat_map(|code| &code.refs).find_map(|(insn, target)| {
+            let RefTarget::Extern(ExternIndex(index)) = target else { return None };
+            let entry = advisor.needs.linker.externs().get(*index)?;
+            let at = program.source_line(advisor.needs.object.btf()?, *insn);
+            (matches!(entry.binding, ExternBinding::Function(_)) && at == reason.source).then_some(entry)
+        });
     let (Some(entry), Some(btf)) = (called, advisor.needs.object.btf()) else { return Vec::new() };
     let Ok(name) = core::str::from_utf8(entry.name) else { return Vec::new() };
     let declaration = declaration(btf, entry, name).filter(|_| !entry.is_weak);
@@ -68,7 +75,8 @@ fn use_fixes(
     declaration: Option<String>,
     used_at: Option<&SourceLine>,
 ) -> Vec<Fix> {
-    let condition = if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") };
+    let condition =
+        if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") };
     let with_declaration = |fix: Fix| Fix { declaration: declaration.clone(), ..fix };
     let line = used_at.and_then(|source| CLine::new(&source.text));
     let weak = if declaration.is_some() { format!("declare `{name}` weak, and ") } else { String::new() };
@@ -83,9 +91,11 @@ fn use_fixes(
         line.replace(&call.range, &format!("({condition} ? {} : 0)", line.get(&call.range)?))
     });
     let fix = match guarded {
-        Some(code) => {
-            Fix::c(FixPlace::Line, text(&format!("guard the call; its result is 0 where the kernel lacks `{name}`")), code)
-        }
+        Some(code) => Fix::c(
+            FixPlace::Line,
+            text(&format!("guard the call; its result is 0 where the kernel lacks `{name}`")),
+            code,
+        ),
         None => Fix::c(FixPlace::Condition, text("put each use into an `if` with this condition"), condition),
     };
     vec![with_declaration(fix)]
@@ -94,8 +104,10 @@ fn use_fixes(
 /// Returns the source line of a program's first use of an extern.
 fn first_use(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, index: usize) -> Option<SourceLine> {
     let code = program.code.as_ref().ok()?;
-    let (insn, _) =
-        code.refs.iter().find(|(_, target)| matches!(target, RefTarget::Extern(ExternIndex(i)) if *i == index))?;
+    let (insn, _) = code
+        .refs
+        .iter()
+        .find(|(_, target)| matches!(target, RefTarget::Extern(ExternIndex(i)) if *i == index))?;
     source_line(advisor.needs.object.btf()?, code, *insn)
 }
 

@@ -48,7 +48,9 @@ pub(super) fn fixes(
 ) -> Vec<Fix> {
     let (number, program_type, is_sleepable) = call;
     let Some(name) = helper_name(number) else {
-        return vec![Fix::without_code(format!("helper {number} has no known name: guard the call, or leave out the program"))];
+        return vec![Fix::without_code(format!(
+            "helper {number} has no known name: guard the call, or leave out the program"
+        ))];
     };
     let older = OLDER_HELPERS.iter().find(|(newer, older, _)| {
         *newer == number && may_call(&answers.facts, *older, program_type, is_sleepable).is_present()
@@ -98,9 +100,9 @@ fn guard_fix(
         let text = format!("guard the statement, so that kernels without bpf_{name}() skip it");
         return Fix::c(FixPlace::Line, text, format!("if ({condition})\n\t{statement}"));
     }
-    let guarded = line.zip(call).and_then(|(line, call)| {
-        line.replace(&call, &format!("({condition} ? {} : 0)", line.get(&call)?))
-    });
+    let guarded = line
+        .zip(call)
+        .and_then(|(line, call)| line.replace(&call, &format!("({condition} ? {} : 0)", line.get(&call)?)));
     match guarded {
         Some(code) => {
             let text = format!("guard the call; its result is 0 where the kernel lacks bpf_{name}()");

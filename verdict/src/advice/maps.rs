@@ -44,7 +44,12 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
 }
 
 /// Returns the fixes of an attribute that user space must set.
-pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput, reason: &Reason) -> Vec<Fix> {
+pub(super) fn input_fixes(
+    advisor: &Advisor<'_, '_>,
+    map: usize,
+    input: MapInput,
+    reason: &Reason,
+) -> Vec<Fix> {
     let Some(name) = advisor.needs.maps.get(map).map(|map| &map.name) else { return Vec::new() };
     let text = reason.fix.clone().unwrap_or_default();
     let (c, rust, definition) = match input {
@@ -74,7 +79,12 @@ pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput
     let mut fixes = vec![Fix::c(FixPlace::Map, "set the attribute in the map's definition", definition)];
     if input == MapInput::MaxEntries {
         let option = format!("--max-entries {name}={ENTRIES}");
-        fixes.push(Fix::new(FixLanguage::Shell, FixPlace::Command, "for `check`, `explain` and `load`", option));
+        fixes.push(Fix::new(
+            FixLanguage::Shell,
+            FixPlace::Command,
+            "for `check`, `explain` and `load`",
+            option,
+        ));
     }
     fixes.push(Fix::c(FixPlace::Loader, text, c));
     fixes.push(Fix::new(FixLanguage::Rust, FixPlace::Loader, "the same with this project's loader", rust));

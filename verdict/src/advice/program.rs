@@ -10,7 +10,8 @@ use crate::{
 pub(super) fn type_fixes(section: Option<&str>, program: &str) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if let Some(section) = section.filter(|section| !section.starts_with('?')) {
-        let text = "leave the program out of the default load; the loader turns it on where the kernel has the type";
+        let text =
+            "leave the program out of the default load; the loader turns it on where the kernel has the type";
         fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")")));
     }
     fixes.extend(leave_out(program));
@@ -57,7 +58,9 @@ pub(super) fn input_fixes(program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
         ),
         _ => (
             format!("bpf_program__set_attach_target(skel->progs.{name}, 0, \"function\");"),
-            format!("loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Kernel(\"function\".into()));"),
+            format!(
+                "loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Kernel(\"function\".into()));"
+            ),
         ),
     };
     vec![

@@ -50,9 +50,11 @@ fn missing_fixes(
     let mut fixes = Vec::new();
     if let (Some(line), [member]) = (line, &*access.members) {
         let alternatives = explanation.alternatives.iter();
-        fixes.extend(alternatives.filter_map(|alternative| {
-            alternative_fix(planned.btf(), &access, &line, member, alternative)
-        }));
+        fixes.extend(
+            alternatives.filter_map(|alternative| {
+                alternative_fix(planned.btf(), &access, &line, member, alternative)
+            }),
+        );
     }
     fixes.push(guard_fix(&access, line.as_ref()));
     fixes
@@ -101,12 +103,15 @@ fn alternative_fix(
     let flavour = new_flavour(btf, &access.root)?;
     let condition = &access.condition;
     let code = if let Some(MemberAccess { range, base }) = line.find_member_read(member) {
-        let other = format!("(({flavour} *)({base}))->{path}");
+        let is_name = base.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let base = if is_name { base.to_owned() } else { format!("({base})") };
+        let other = format!("(({flavour} *){base})->{path}");
         line.replace(&range, &format!("({condition} ? {} : {other})", line.get(&range)?))?
     } else {
         let call = line.find_call("BPF_CORE_READ")?;
         let arguments = split_arguments(call.arguments);
-        let (last, others) = arguments.split_last().filter(|(last, others)| **last == member && !others.is_empty())?;
+        let (last, others) =
+            arguments.split_last().filter(|(last, others)| **last == member && !others.is_empty())?;
         debug_assert_eq!(*last, member, "filtered");
         let base = match others {
             [base] => (*base).to_owned(),
@@ -115,14 +120,16 @@ fn alternative_fix(
         let other = format!("BPF_CORE_READ(({flavour} *)({base}), {path})");
         line.replace(&call.range, &format!("({condition} ? {} : {other})", line.get(&call.range)?))?
     };
-    let text = format!("if `{path}` has the meaning of `{member}`, read `{path}` where the kernel lacks `{member}`");
+    let text =
+        format!("if `{path}` has the meaning of `{member}`, read `{path}` where the kernel lacks `{member}`");
     let flavour = format!("{flavour} {{\n\t{declaration}\n}} __attribute__((preserve_access_index));");
     Some(Fix::c(FixPlace::Line, text, code).with_declaration(flavour))
 }
 
 /// Returns the name of a flavour that the object does not have.
 fn new_flavour(btf: &Btf<'_>, root: &str) -> Option<String> {
-    let (keyword, name) = root.split_once(' ').filter(|(keyword, _)| matches!(*keyword, "struct" | "union"))?;
+    let (keyword, name) =
+        root.split_once(' ').filter(|(keyword, _)| matches!(*keyword, "struct" | "union"))?;
     let name = name.split("___").next()?;
     let suffixes = ["other", "other2", "other3", "other4"].into_iter();
     let mut names = suffixes.map(|suffix| format!("{name}___{suffix}"));
@@ -146,7 +153,11 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
         line.replace(&range, &format!("({condition} ? {} : 0)", line.get(&range)?))
     });
     if let Some(code) = read {
-        return Fix::c(FixPlace::Line, format!("guard the read; the value is 0 where the kernel lacks `{what}`"), code);
+        return Fix::c(
+            FixPlace::Line,
+            format!("guard the read; the value is 0 where the kernel lacks `{what}`"),
+            code,
+        );
     }
     match line.and_then(CLine::as_statement) {
         Some(statement) => {

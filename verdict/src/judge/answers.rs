@@ -61,6 +61,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         self.answers.get(id.index())
     }
 
+    /// Returns the answers, with the indices of their requirements.
+    pub fn iter(&self) -> impl Iterator<Item = (NeedId, &Answer)> {
+        self.table.ids().zip(&self.answers)
+    }
+
     /// Returns what is wrong with a requirement that the kernel does not meet.
     fn refusal(&self, need: &Need) -> String {
         match need {

@@ -38,7 +38,8 @@ impl<'o> FrozenData<'o> {
         };
         let of_user = |map| needs.data.get(&map).map(Vec::as_slice);
         let maps = (0..).map(MapIndex).zip(needs.linker.maps());
-        let maps = maps.map(|(map, entry)| data(entry.source).map(|data| of_user(map).unwrap_or(data))).collect();
+        let maps =
+            maps.map(|(map, entry)| data(entry.source).map(|data| of_user(map).unwrap_or(data))).collect();
         let mut frozen = Self {
             maps,
             kconfig_map: needs.linker.kconfig_map(),

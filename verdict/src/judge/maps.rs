@@ -18,8 +18,7 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
     };
     let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(of_map).collect();
     reasons.extend(map.inputs.iter().map(|input| {
-        input_reason(&map.name, *input)
-            .with_requirement(Requirement::MapInput { map: index, input: *input })
+        input_reason(&map.name, *input).with_requirement(Requirement::MapInput { map: index, input: *input })
     }));
     reasons
 }

@@ -33,7 +33,8 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-    let mut reasons: Vec<_> = needs.maps.iter().enumerate().flat_map(|(index, map)| maps::reasons(index, map, answers)).collect();
+    let mut reasons: Vec<_> =
+        needs.maps.iter().enumerate().flat_map(|(index, map)| maps::reasons(index, map, answers)).collect();
     // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
     let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
     reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));

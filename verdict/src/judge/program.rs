@@ -136,7 +136,8 @@ impl ObjectContext<'_, '_> {
         let suspect = |(insn, map): (u32, MapIndex)| {
             let name = self.needs.linker.maps().get(map.0)?.name;
             let text = format!("map {}: the loader does not create it", text(Name::new(name).shortened()));
-            let evidence = Evidence { source: EvidenceSource::Object, text: "the settings of the load".into() };
+            let evidence =
+                Evidence { source: EvidenceSource::Object, text: "the settings of the load".into() };
             let reason = Reason::new(ReasonKind::MapType, Verdict::Refused, text).with_evidence(evidence);
             Some(Suspect { insn, reason })
         };

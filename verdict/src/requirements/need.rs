@@ -122,6 +122,11 @@ impl NeedTable {
         self.needs.iter().any(|need| matches!(need, Need::Kconfig(_)))
     }
 
+    /// Returns the indices of the requirements, in order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = NeedId> + use<> {
+        (0..self.needs.len()).map(NeedId)
+    }
+
     /// Returns the requirements in the order of their indices.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Need> {
         self.needs.iter()

@@ -6,12 +6,12 @@ use super::{
     program::ProgramNeeds,
 };
 use core_relo::{Name, Relocs};
-use std::collections::{HashMap, HashSet};
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
     object::Object,
 };
+use std::collections::{HashMap, HashSet};
 
 /// The requirements of an object.
 #[derive(Debug)]
@@ -71,7 +71,15 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
             })
             .collect();
-        Ok(Self { object, linker, maps, externs, programs, data: HashMap::new(), left_out_maps: HashSet::new() })
+        Ok(Self {
+            object,
+            linker,
+            maps,
+            externs,
+            programs,
+            data: HashMap::new(),
+            left_out_maps: HashSet::new(),
+        })
     }
 
     /// Records that user space sets an attribute of a map, so that the judge does not ask for it.

@@ -2,43 +2,43 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputOptions},
-    objects::{CheckedObject, CheckedObjects, ObjectsByOrder},
-    report::{KernelReport, ObjectReport, reason_lines},
+    report::{KernelReport, ObjectReport},
     report_cache::ReportCache,
 };
 use crate::{
+    cmd::verdicts::{
+        kernel_judge::{KernelCase, KernelJudge},
+        objects::{JudgedObject, JudgedObjects},
+        reasons::reason_lines,
+    },
     describe,
     error::{BadInput, escape_path},
     input::kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
     json::check::Unresolved,
     process::threads::Threads,
 };
-use core_relo::{Plan, Relocs};
-use core_relo_verdict::{
-    judge::{KernelAnswers, ObjectVerdict, judge},
-    kernel::{KernelFacts, KernelInputs},
-};
+use core_relo::Plan;
+use core_relo_verdict::kernel::KernelInputs;
 use std::{io, sync::Arc};
+
+/// The maximum number of reasons in a text report. `explain` prints all of them.
+const REASONS: usize = 3;
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
-    objects: ObjectsByOrder<'c>,
-    checked: &'c CheckedObjects<'c>,
-    inputs: KernelInputs,
-    threads: &'c Threads,
+    judge: KernelJudge<'c>,
     options: OutputOptions,
     cache: ReportCache<KernelReport>,
 }
 
 impl<'c> Checker<'c> {
     pub(super) fn new(
-        checked: &'c CheckedObjects<'c>,
+        objects: &'c JudgedObjects<'c>,
         inputs: KernelInputs,
         threads: &'c Threads,
         options: OutputOptions,
     ) -> Self {
-        let objects = ObjectsByOrder::new(&checked.objects);
-        Self { objects, checked, inputs, threads, options, cache: ReportCache::new() }
+        Self { judge: KernelJudge::new(objects, inputs, threads), options, cache: ReportCache::new() }
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel.
@@ -49,7 +49,7 @@ impl<'c> Checker<'c> {
     ) -> io::Result<KernelOutput> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
-                let objects = self.objects.all.iter().map(|object| &*object.file.name);
+                let objects = self.judge.objects().iter().map(|object| &*object.file.name);
                 KernelOutput::new((&name, id), &report, objects, self.options)
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
@@ -77,75 +77,29 @@ impl<'c> Checker<'c> {
     }
 
     fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
-        let objects = self.objects.all;
-        let byte_order_checks: Vec<_> =
-            objects.iter().map(|object| kernel.check_byte_order(object.object.endian())).collect();
-        let same_order = objects.iter().zip(&byte_order_checks).filter(|(_, check)| check.is_ok());
-        let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
-        let plans = self.plan(&same_order, kernel);
-        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
-        let with_modules = self.add_modules(kernel, &plans, &inputs);
-        let plans = match &with_modules {
-            Some(kernel) => self.plan(&same_order, kernel),
-            None => plans,
-        };
-        let target = &with_modules.as_ref().unwrap_or(kernel).target;
-        let facts = KernelFacts::new(target, &self.checked.names, &inputs);
-        let answers = KernelAnswers::new(&self.checked.needs, facts);
-        let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
-        let plan_reports = self
-            .threads
-            .map(&objects_with_plans, |(object, plan)| self.object_report(object, plan, &answers));
-        let mut plan_reports = plan_reports.into_iter();
-        let reports = byte_order_checks.into_iter().filter_map(|check| match check {
-            Ok(()) => plan_reports.next(),
-            Err(bad) => Some(ObjectReport::Mismatch(bad)),
-        });
-        KernelReport(reports.collect())
-    }
-
-    /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
-    fn add_modules(&self, kernel: &Kernel, plans: &[Plan<'_>], inputs: &KernelInputs) -> Option<Kernel> {
-        if !kernel.can_add_modules() {
-            return None;
-        }
-        let facts = KernelFacts::new(&kernel.target, &self.checked.names, inputs);
-        let names: Vec<_> = facts.names_for_modules().collect();
-        if names.is_empty() {
-            return kernel.with_needed_modules(plans.iter());
-        }
-        kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
-    }
-
-    /// Plans objects that have the byte order of the kernel.
-    fn plan<'p>(&'p self, objects: &'p [&'p CheckedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
-        self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
-            true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
-            false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
+        self.judge.with_kernel(kernel, None, |case| {
+            let reports = self.judge.threads().map(&case.plans, |planned| match planned {
+                Ok((object, plan)) => self.object_report(object, plan, case),
+                Err(bad) => ObjectReport::Mismatch(bad.clone()),
+            });
+            KernelReport(reports)
         })
     }
 
     fn object_report(
         &self,
-        object: &CheckedObject<'_>,
+        object: &JudgedObject<'_>,
         plan: &Plan<'_>,
-        answers: &KernelAnswers<'_, '_>,
+        case: &KernelCase<'_, '_>,
     ) -> ObjectReport {
-        let verdict = match &object.needs {
-            Ok(needs) => judge(needs, plan, answers),
-            Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
-        };
+        let verdict = case.judge(object, plan);
         let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
-        let reasons = if self.options.text { reason_lines(&verdict) } else { Vec::new() };
+        let reasons = if self.options.text { reason_lines(&verdict, Some(REASONS)) } else { Vec::new() };
         ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
-}
-
-fn relocs_of<'c, 'o>(objects: &[&'c CheckedObject<'o>]) -> Vec<&'c Relocs<'o>> {
-    objects.iter().map(|object| &object.relocs).collect()
 }
 
 #[cfg(test)]
@@ -155,7 +109,7 @@ mod tests {
     use super::*;
     use crate::{
         args::format::Format,
-        cmd::check::objects::with_checked_objects,
+        cmd::{check::report_bad_object, verdicts::objects::with_judged_objects},
         console::{Console, ExitStatus},
         input::{
             kernel::{selection::Selection, source::KernelSource},
@@ -209,40 +163,41 @@ mod tests {
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
-        let result = with_checked_objects(&mut console, &files, &[], &threads, |_, objects| {
-            let checker = || {
-                Checker::new(
-                    objects,
-                    KernelInputs::default(),
-                    &threads,
-                    OutputOptions { json: true, text: false, report: false, strict: false },
-                )
-            };
-            let lines = |checker: &Checker<'_>| {
-                let mut lines = None;
-                visit_image(&mut |image| {
-                    lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
-                });
-                lines.unwrap()
-            };
-            let is_cached = |checker: &Checker<'_>| {
-                let mut is_cached = false;
-                visit_image(&mut |image| {
-                    is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
-                });
-                is_cached
-            };
-            let first_checker = checker();
-            let first = lines(&first_checker);
-            assert!(is_cached(&first_checker), "the test needs a cached report");
-            assert_eq!(lines(&first_checker), first);
-            fs::write(&path, &new)?;
-            fs::File::options().write(true).open(&path)?.set_modified(modified)?;
-            let changed = lines(&first_checker);
-            assert_ne!(changed, first);
-            assert_eq!(changed, lines(&checker()));
-            Ok(())
-        });
+        let result =
+            with_judged_objects(&mut console, &files, &[], &threads, report_bad_object, |_, objects| {
+                let checker = || {
+                    Checker::new(
+                        objects,
+                        KernelInputs::default(),
+                        &threads,
+                        OutputOptions { json: true, text: false, report: false, strict: false },
+                    )
+                };
+                let lines = |checker: &Checker<'_>| {
+                    let mut lines = None;
+                    visit_image(&mut |image| {
+                        lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
+                    });
+                    lines.unwrap()
+                };
+                let is_cached = |checker: &Checker<'_>| {
+                    let mut is_cached = false;
+                    visit_image(&mut |image| {
+                        is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
+                    });
+                    is_cached
+                };
+                let first_checker = checker();
+                let first = lines(&first_checker);
+                assert!(is_cached(&first_checker), "the test needs a cached report");
+                assert_eq!(lines(&first_checker), first);
+                fs::write(&path, &new)?;
+                fs::File::options().write(true).open(&path)?.set_modified(modified)?;
+                let changed = lines(&first_checker);
+                assert_ne!(changed, first);
+                assert_eq!(changed, lines(&checker()));
+                Ok(())
+            });
         assert!(result.is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::report::{KernelReport, ObjectReport};
 use crate::{
+    cmd::verdicts::exit_status,
     console::ExitStatus,
     describe,
     error::BadInput,
@@ -124,14 +125,4 @@ pub(super) fn bad_object_line(bad: &BadInput) -> io::Result<JsonLines> {
     let mut line = JsonLines::default();
     line.push(&CheckLine::bad_input(Some(&bad.file), None, bad))?;
     Ok(line)
-}
-
-/// Returns the exit status for a verdict.
-const fn exit_status(verdict: Verdict, strict: bool) -> ExitStatus {
-    match verdict {
-        Verdict::Loads => ExitStatus::Success,
-        Verdict::Refused | Verdict::NeedsInput => ExitStatus::Incompatible,
-        Verdict::Unknown if strict => ExitStatus::Incompatible,
-        Verdict::Unknown => ExitStatus::Error,
-    }
 }

@@ -2,7 +2,6 @@
 
 mod checker;
 mod kernel_output;
-mod objects;
 mod ordered;
 mod report;
 mod report_cache;
@@ -14,6 +13,10 @@ mod writer;
 
 use crate::{
     args::{format::Format, relocate::CheckArgs},
+    cmd::verdicts::{
+        kernel_inputs,
+        objects::{JudgedObjects, read_objects, with_judged_objects},
+    },
     console::{self, Console},
     error::BadInput,
     input::{
@@ -21,7 +24,6 @@ use crate::{
             selection::{BadSource, Selection},
             source::KernelSource,
         },
-        kernel_text,
         object::ObjectFile,
         stream::Descriptor,
     },
@@ -30,12 +32,11 @@ use crate::{
 use checker::Checker;
 use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
-use kernel_output::{KernelOutput, OutputOptions};
-use objects::{CheckedObjects, read_objects, with_checked_objects};
+use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use reports::Reports;
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
-use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf, sync::Arc};
+use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -54,31 +55,38 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     };
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
-    let files = read_objects(console, &args.objects, &threads.objects)?;
-    with_checked_objects(console, &files, &args.max_entries, &threads.objects, |console, objects| {
-        let open_results = |path: &PathBuf| {
-            ResultsFile::open(
-                path,
-                &ResultsHeader::new(
-                    objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
-                ),
-            )
-        };
-        let resumed = match args.resume.as_ref().map(open_results).transpose() {
-            Ok(resumed) => resumed,
-            Err(bad) => return console.report_error_on_stderr(&bad),
-        };
-        if let Some((results, previous)) = &resumed
-            && previous.kernel_count() > 0
-        {
-            let (name, kernels) = (results.name(), previous.kernel_count());
-            console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
-        }
-        // The directories are listed after the results file was created, which may be in one of them.
-        let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-        let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
-        check_kernels(console, objects, &selection, &threads, &settings, resumed)
-    })
+    let files = read_objects(console, &args.objects, &threads.objects, report_bad_object)?;
+    with_judged_objects(
+        console,
+        &files,
+        &args.evidence.max_entries,
+        &threads.objects,
+        report_bad_object,
+        |console, objects| {
+            let open_results = |path: &PathBuf| {
+                ResultsFile::open(
+                    path,
+                    &ResultsHeader::new(
+                        objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
+                    ),
+                )
+            };
+            let resumed = match args.resume.as_ref().map(open_results).transpose() {
+                Ok(resumed) => resumed,
+                Err(bad) => return console.report_error_on_stderr(&bad),
+            };
+            if let Some((results, previous)) = &resumed
+                && previous.kernel_count() > 0
+            {
+                let (name, kernels) = (results.name(), previous.kernel_count());
+                console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
+            }
+            // The directories are listed after the results file was created, which may be in one of them.
+            let results_file = resumed.as_ref().map(|(results, _)| results.inode());
+            let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
+            check_kernels(console, objects, &selection, &threads, &settings, resumed)
+        },
+    )
 }
 
 /// Checks objects on a selection of kernels. Reports bad input on the console.
@@ -88,9 +96,17 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_checked_objects(console, files, &[], &threads.objects, |console, objects| {
+    with_judged_objects(console, files, &[], &threads.objects, report_bad_object, |console, objects| {
         check_kernels(console, objects, selection, &threads, &CheckSettings::default(), None)
     })
+}
+
+/// Reports an object that cannot be read.
+fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
+    if console.format == Format::Json {
+        console.out.json_lines(&bad_object_line(bad)?)?;
+    }
+    console.report_error_on_stderr(bad)
 }
 
 /// What the user says about the kernels, and about the output.
@@ -103,13 +119,7 @@ struct CheckSettings {
 
 impl CheckSettings {
     fn new(args: &CheckArgs) -> Result<Self, BadInput> {
-        let read = |path: &PathBuf| kernel_text::read(path).map(Arc::from);
-        let inputs = KernelInputs {
-            version: args.kernel_version,
-            kconfig: args.kconfig.as_ref().map(read).transpose()?,
-            kallsyms: args.kallsyms.as_ref().map(read).transpose()?,
-            ..KernelInputs::default()
-        };
+        let inputs = kernel_inputs(&args.evidence)?;
         let reports = Reports::new(args.format.report(), &args.report)?;
         Ok(Self { inputs, reports, strict: args.strict })
     }
@@ -123,7 +133,7 @@ struct CheckThreads {
 
 fn check_kernels(
     console: &mut Console<'_>,
-    objects: &CheckedObjects<'_>,
+    objects: &JudgedObjects<'_>,
     selection: &Selection,
     threads: &CheckThreads,
     settings: &CheckSettings,

@@ -1,16 +1,9 @@
 //! The results of checking all objects on one kernel. They do not contain the kernel's name, so that links to one file share them.
 
-use crate::{
-    error::BadInput,
-    json::check::Unresolved,
-    text::{line::Line, style::DIM},
-};
+use crate::{error::BadInput, json::check::Unresolved, text::line::Line};
 use core_relo::plan::Summary;
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason};
-use std::{collections::HashSet, sync::Arc};
-
-/// The maximum number of reasons in a text report. `explain` prints all of them.
-const REASONS: usize = 3;
+use std::sync::Arc;
 
 /// The reports of all objects on one kernel. They do not depend on the name of the kernel's file.
 #[derive(Debug)]
@@ -63,28 +56,4 @@ fn program_bytes(program: &ProgramVerdict) -> usize {
         size_of::<Reason>() + reason.text.len() + source + evidence + fix
     };
     size_of::<ProgramVerdict>() + program.name.len() + program.reasons.iter().map(reason_bytes).sum::<usize>()
-}
-
-/// Returns the first few different reasons of a verdict as lines, with their source positions. The others are only counted.
-pub(super) fn reason_lines(verdict: &ObjectVerdict) -> Vec<Line> {
-    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
-    // Programs of the default load come first.
-    let (default, optional): (Vec<_>, Vec<_>) = verdict.programs.iter().partition(|program| program.autoload);
-    for program in default.into_iter().chain(optional) {
-        for reason in &program.reasons {
-            let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
-            if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= REASONS {
-                continue;
-            }
-            let fix = reason.fix.as_ref().map_or_else(String::new, |fix| format!("; fix: {fix}"));
-            let optional = if program.autoload { "" } else { " (not in the default load)" };
-            let rest = format!("{}{optional}: {}{fix}", program.name, reason.text);
-            lines.push(Line::new().styled(DIM, position.unwrap_or_default()).text(rest));
-        }
-    }
-    if let Some(more) = distinct.len().checked_sub(REASONS).filter(|more| *more > 0) {
-        let more = format_args!("… and {more} more, see --format json");
-        lines.push(Line::new().styled(DIM, more));
-    }
-    lines
 }

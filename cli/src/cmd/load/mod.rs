@@ -1,5 +1,6 @@
 //! `load`: loads objects into the running kernel, or prints the load plan.
 
+mod dry_run;
 mod global_value;
 mod loaded_object;
 pub(crate) mod report;
@@ -9,20 +10,17 @@ mod tests;
 
 use crate::{
     args::{format::Format, load::LoadArgs},
+    cmd::verdicts::{exit_status, reasons::reason_lines},
     console::{Console, ExitStatus},
-    describe::short_type_name,
+    describe::{self, short_type_name},
     error::{BadInput, escape_path},
-    input::{
-        kernel::{image::read_kernel, source::KernelSource},
-        limits::Limits,
-        object::ObjectFile,
-    },
+    input::{kernel::parsed::Kernel, object::ObjectFile},
     json::load as json,
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     text::{
         line::Line,
-        style::{BOLD, DIM, ERROR, GOOD},
+        style::{BOLD, DIM, ERROR, GOOD, verdict_style},
     },
 };
 use core_relo_loader::{
@@ -34,6 +32,8 @@ use core_relo_loader::{
     sys,
     target::KernelBtf,
 };
+use core_relo_verdict::judge::ObjectVerdict;
+use dry_run::DryRunKernel;
 use loaded_object::{LoadFailure, LoadedObject};
 use report::{end_by_signal, print_log, print_refusal, unknown_name};
 use setup::{object_name, set_up};
@@ -103,8 +103,8 @@ fn load_all(
     args: &LoadArgs,
     kernel: &InterruptibleKernel<'_>,
 ) -> io::Result<Option<Vec<LoadedObject>>> {
-    let target = match target_kernel(args) {
-        Ok(target) => target,
+    let (target, judged_kernel) = match target_kernel(args) {
+        Ok(kernels) => kernels,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
     let mut loaded = Vec::new();
@@ -134,28 +134,41 @@ fn load_all(
         if !args.program.is_empty() {
             loader.select_programs(args.program.iter().map(String::as_str));
         }
-        let object_loader = ObjectLoader { console, args, file: &file, object: &object, kernel };
+        let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
+        let verdict = match judged_kernel.as_ref().map(judge).transpose() {
+            Ok(verdict) => verdict,
+            Err(bad) => {
+                console.report_error(&bad)?;
+                continue;
+            }
+        };
+        let object_loader =
+            ObjectLoader { console, args, file: &file, object: &object, kernel, verdict: verdict.as_ref() };
         loaded.extend(object_loader.run(&loader)?);
     }
     Ok(Some(loaded).filter(|_| !kernel.is_interrupted()))
 }
 
-/// Returns the kernel for which to plan the load.
-fn target_kernel(args: &LoadArgs) -> Result<TargetKernel, BadInput> {
-    if let Some(path) = &args.btf {
-        return Ok(TargetKernel::offline(Arc::new(read_kernel_btf(path)?)));
+/// Returns the kernel for which to plan the load, and for a dry run the kernel to judge the object on.
+fn target_kernel(args: &LoadArgs) -> Result<(TargetKernel, Option<DryRunKernel>), BadInput> {
+    let (btf, relocate_against) = (args.btf.as_deref(), args.relocate_against.as_deref());
+    let read = || DryRunKernel::read(btf, relocate_against, args.setup.kconfig.as_ref());
+    if args.btf.is_some() {
+        let kernels = read()?;
+        return Ok((TargetKernel::offline(Arc::new(kernel_btf(&kernels.kernel))), Some(kernels)));
     }
-    let kernel = core_relo_loader::running_kernel();
-    match &args.relocate_against {
-        Some(path) => Ok(kernel.relocated_against(Arc::new(read_kernel_btf(path)?))),
-        None => Ok(kernel),
-    }
+    let kernels = if args.dry_run { Some(read()?) } else { None };
+    let target = core_relo_loader::running_kernel();
+    let Some(path) = relocate_against else { return Ok((target, kernels)) };
+    let against = match kernels.as_ref().and_then(|kernels| kernels.relocated_against.as_ref()) {
+        Some(kernel) => kernel_btf(kernel),
+        None => kernel_btf(&dry_run::read_file(path)?),
+    };
+    Ok((target.relocated_against(Arc::new(against)), kernels))
 }
 
-fn read_kernel_btf(path: &Path) -> Result<KernelBtf, BadInput> {
-    let source = KernelSource::File { path: path.to_path_buf(), base: None };
-    let kernel = read_kernel(&source, &[], Limits::default())?;
-    Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), []))
+fn kernel_btf(kernel: &Kernel) -> KernelBtf {
+    KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), [])
 }
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
@@ -168,6 +181,8 @@ struct ObjectLoader<'a, 'w, 'd, 's> {
     file: &'a ObjectFile,
     object: &'a Object<'d>,
     kernel: &'a InterruptibleKernel<'s>,
+    /// The verdict of a dry run.
+    verdict: Option<&'a ObjectVerdict>,
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
@@ -179,7 +194,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Ok(plan) => plan,
             Err(e) => return self.report_plan_error(&e).map(|()| None),
         };
-        if self.args.dry_run {
+        if let Some(verdict) = self.verdict {
+            self.console.raise_exit(exit_status(verdict.verdict, false));
             return self.report_plan(&plan).map(|()| None);
         }
         match self.load(loader, &plan) {
@@ -268,13 +284,22 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let wants_log = self.args.setup.verifier_log > 0;
-            return self.console.out.json(&json::refused(&self.file.name, program, e, wants_log));
+            return self.console.out.json(&json::refused(
+                &self.file.name,
+                program,
+                e,
+                wants_log,
+                self.verdict,
+            ));
         }
         let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
         if let Some(program) = program {
             name = name.styled(BOLD, program).text(": ");
         }
         print_refusal(&mut self.console.out, name, e, Path::new(&self.file.name))?;
+        if self.args.dry_run {
+            self.print_verdict()?;
+        }
         match e.verifier_log() {
             Some(log) if self.args.setup.verifier_log > 0 => print_log(&mut self.console.out, log),
             _ => Ok(()),
@@ -283,12 +308,23 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     fn report_plan(&mut self, plan: &LoadPlan) -> io::Result<()> {
         if self.console.format == Format::Json {
-            return self.console.out.json(&json::planned(&self.file.name, plan));
+            return self.console.out.json(&json::planned(&self.file.name, plan, self.verdict));
         }
         let title = Line::new().styled(BOLD, &self.file.name).text(": load plan");
         self.console.out.line(title)?;
         let text = plan.to_string();
-        text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))
+        text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))?;
+        self.print_verdict()
+    }
+
+    /// Prints the verdict of a dry run, with the reasons of each program.
+    fn print_verdict(&mut self) -> io::Result<()> {
+        let Some(verdict) = self.verdict else { return Ok(()) };
+        let (word, style) = (describe::verdict(verdict.verdict), verdict_style(verdict.verdict));
+        self.console.out.line(Line::new().styled(BOLD, "  verdict: ").styled(style, word))?;
+        reason_lines(verdict, None)
+            .iter()
+            .try_for_each(|line| self.console.out.line(Line::new().text("    ").line(line)))
     }
 
     /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the

@@ -73,9 +73,11 @@ fn c_type(btf: &Btf<'_>, id: TypeId) -> Option<String> {
         }
         Kind::Ptr => {
             let pointee = btf.strip(ty.target()?).ok();
-            let named = pointee.filter(|pointee| pointee.kind().is_composite() || pointee.kind() == Kind::Fwd);
+            let named =
+                pointee.filter(|pointee| pointee.kind().is_composite() || pointee.kind() == Kind::Fwd);
             let struct_name = |pointee: Type<'_>| {
-                let is_union = pointee.kind() == Kind::Union || (pointee.kind() == Kind::Fwd && pointee.kflag());
+                let is_union =
+                    pointee.kind() == Kind::Union || (pointee.kind() == Kind::Fwd && pointee.kflag());
                 let keyword = if is_union { "union" } else { "struct" };
                 Some(format!("{keyword} {} *", identifier(pointee.name())?))
             };

@@ -96,7 +96,9 @@ impl<'b> MemberSearch<'b> {
         steps.take(to_u32(names.len().saturating_mul(words.len())))?;
         let nearest = words.find_similar(&names).into_iter().take(RESULTS_PER_SORT);
         let near_match = |listed| near_match(listed, list, (btf, ty));
-        Ok(nearest.map(|listed| NearMatch { declaration: None, alternative: None, ..near_match(listed) }).collect())
+        Ok(nearest
+            .map(|listed| NearMatch { declaration: None, alternative: None, ..near_match(listed) })
+            .collect())
     }
 
     /// Returns the list of a composite's members, from an earlier search or a new one.

@@ -1,12 +1,12 @@
-//! `explain`: the reasons why relocations do not resolve, and possible remedies.
+//! `explain --relocation`: one relocation, even if it resolves. Also the relocations of a subprogram.
 
-use super::plans::{check_program, for_each_kernel};
+use crate::cmd::plans::{check_program, for_each_kernel};
 use crate::{
     args::{
         format::Format,
         relocate::{ExplainArgs, RelocationRef},
     },
-    console::Console,
+    console::{Console, ExitStatus},
     describe,
     error::BadInput,
     input::{kernel::parsed::Kernel, object::ObjectFile},
@@ -16,7 +16,7 @@ use crate::{
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::{io, slice};
 
-pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
     for_each_kernel(
         console,
         slice::from_ref(&args.object),
@@ -36,8 +36,23 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     )
 }
 
+/// Explains the relocations of a function that do not resolve.
+pub(super) fn explain_function(
+    console: &mut Console<'_>,
+    file: &ObjectFile,
+    kernel: &Kernel,
+    plan: &Plan<'_>,
+    name: &str,
+) -> io::Result<()> {
+    let in_function =
+        |planned: &PlannedReloc<'_>| planned.function().is_some_and(|f| f.name == name.as_bytes());
+    let shown: Vec<_> = plan.iter().filter(describe::is_unresolved).filter(in_function).collect();
+    console.raise_exit(if shown.is_empty() { ExitStatus::Success } else { ExitStatus::Incompatible });
+    write_explanations(console, file, kernel, plan, &shown)
+}
+
 /// Prints the explanations of the `shown` relocations. If there are none, prints that all relocations resolve.
-pub(crate) fn write_explanations<'p>(
+fn write_explanations<'p>(
     console: &mut Console<'_>,
     file: &ObjectFile,
     kernel: &Kernel,
@@ -65,7 +80,7 @@ pub(crate) fn write_explanations<'p>(
     Ok(())
 }
 
-/// Returns whether the arguments select a relocation. Without `--relocation`, they select the relocations that do not resolve.
+/// Returns whether the arguments select a relocation.
 fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
     let record = planned.record();
     let in_program = args.program.as_ref().is_none_or(|wanted| {
@@ -74,7 +89,7 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
     });
     in_program
         && match &args.relocation {
-            None => describe::is_unresolved(planned),
+            None => false,
             Some(wanted) => {
                 let section = wanted.section.as_ref();
                 wanted.index_in_section == record.index_in_section

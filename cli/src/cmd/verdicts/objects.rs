@@ -1,8 +1,7 @@
-//! The objects to check, parsed once for all kernels.
+//! The objects to judge, parsed once for all kernels.
 
-use super::kernel_output::bad_object_line;
 use crate::{
-    args::{format::Format, load::Assignment},
+    args::load::Assignment,
     console::Console,
     error::BadInput,
     input::{
@@ -24,30 +23,48 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The objects to check, with the table of what they need.
-pub(super) struct CheckedObjects<'o> {
-    pub(super) objects: Vec<CheckedObject<'o>>,
-    pub(super) needs: NeedTable,
+/// The objects to judge, with the table of what they need.
+pub(crate) struct JudgedObjects<'o> {
+    pub(crate) objects: Vec<JudgedObject<'o>>,
+    pub(crate) needs: NeedTable,
     /// The names that the needs look up in each kernel.
-    pub(super) names: NameQuery,
+    pub(crate) names: NameQuery,
 }
 
-/// An object to check.
-pub(super) struct CheckedObject<'o> {
-    pub(super) file: &'o ObjectFile,
-    pub(super) object: &'o Object<'o>,
-    pub(super) relocs: Relocs<'o>,
+/// An object to judge.
+pub(crate) struct JudgedObject<'o> {
+    pub(crate) file: &'o ObjectFile,
+    pub(crate) object: &'o Object<'o>,
+    pub(crate) relocs: Relocs<'o>,
     /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
-    pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
+    pub(crate) records: Vec<OnceLock<Arc<RecordFacts>>>,
     /// What the object needs of a kernel, or the reason why libbpf would not open the object.
-    pub(super) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
+    pub(crate) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
 }
+
+impl<'o> JudgedObject<'o> {
+    /// Collects what an object needs, and adds it to `table`.
+    pub(crate) fn new(
+        file: &'o ObjectFile,
+        object: &'o Object<'o>,
+        relocs: Relocs<'o>,
+        table: &mut NeedTable,
+    ) -> Self {
+        let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
+        let needs = ObjectNeeds::collect(object, &relocs, table);
+        Self { file, object, relocs, records, needs }
+    }
+}
+
+/// A function that reports an object that cannot be read or parsed.
+pub(crate) type BadObjectReporter = fn(&mut Console<'_>, &BadInput) -> io::Result<()>;
 
 /// Reads the object files, and those in directories. Bad input is reported.
-pub(super) fn read_objects(
+pub(crate) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
+    report_bad: BadObjectReporter,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
     let paths = directory::find_objects(paths);
@@ -58,25 +75,26 @@ pub(super) fn read_objects(
     for read in threads.map(&paths, read) {
         match read {
             Ok(file) => files.push(file),
-            Err(bad) => report_bad_object(console, &bad)?,
+            Err(bad) => report_bad(console, &bad)?,
         }
     }
     Ok(files)
 }
 
 /// Parses the objects, and calls `use_objects` with them. Bad input is reported.
-pub(super) fn with_checked_objects(
+pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
     max_entries: &[Assignment],
     threads: &Threads,
-    use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
+    report_bad: BadObjectReporter,
+    use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
         match object {
             Ok(object) => parsed.push((file, object)),
-            Err(bad) => report_bad_object(console, &bad)?,
+            Err(bad) => report_bad(console, &bad)?,
         }
     }
     let (mut objects, mut table) = (Vec::new(), NeedTable::default());
@@ -84,41 +102,33 @@ pub(super) fn with_checked_objects(
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
             Ok(relocs) => {
-                let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-                let mut needs = ObjectNeeds::collect(object, &relocs, &mut table);
-                if let Ok(needs) = &mut needs {
+                let mut judged = JudgedObject::new(file, object, relocs, &mut table);
+                if let Ok(needs) = &mut judged.needs {
                     max_entries.iter().for_each(|map| needs.set_input(&map.name, MapInput::MaxEntries));
                 }
-                objects.push(CheckedObject { file, object, relocs, records, needs });
+                objects.push(judged);
             }
-            Err(bad) => report_bad_object(console, &bad)?,
+            Err(bad) => report_bad(console, &bad)?,
         }
     }
     let names = table.names();
-    use_objects(console, &CheckedObjects { objects, needs: table, names })
-}
-
-fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
-    if console.format == Format::Json {
-        console.out.json_lines(&bad_object_line(bad)?)?;
-    }
-    console.report_error_on_stderr(bad)
+    use_objects(console, &JudgedObjects { objects, needs: table, names })
 }
 
 /// The objects of each byte order, prepared for all kernels of that order.
-pub(super) struct ObjectsByOrder<'o> {
-    pub(super) all: &'o [CheckedObject<'o>],
+pub(crate) struct ObjectsByOrder<'o> {
+    pub(crate) all: &'o [JudgedObject<'o>],
     little: OnceLock<Objects<'o>>,
     big: OnceLock<Objects<'o>>,
 }
 
 impl<'o> ObjectsByOrder<'o> {
-    pub(super) fn new(all: &'o [CheckedObject<'o>]) -> Self {
+    pub(crate) fn new(all: &'o [JudgedObject<'o>]) -> Self {
         Self { all, little: OnceLock::new(), big: OnceLock::new() }
     }
 
     /// Returns the objects of a byte order.
-    pub(super) fn with_order(&self, order: Endian) -> &Objects<'o> {
+    pub(crate) fn with_order(&self, order: Endian) -> &Objects<'o> {
         let prepared = if order == Endian::Little { &self.little } else { &self.big };
         prepared.get_or_init(|| {
             let with_order = self.all.iter().filter(|object| object.object.endian() == order);

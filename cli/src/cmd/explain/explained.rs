@@ -1,0 +1,152 @@
+//! The verdict on an object on one kernel, with facts and fixes for each reason. The values own their data, because the output comes
+//! after the last kernel of a set.
+
+use crate::{
+    cmd::verdicts::{kernel_judge::KernelCase, objects::JudgedObject},
+    describe,
+    json::{plan::ExplainedRelocationJson, writer::JsonLines},
+    text::{explanation::fact_lines, line::Line},
+};
+use core_relo::{Plan, explain::Explainer, plan::Summary};
+use core_relo_verdict::{
+    SourceLine,
+    advice::{Advisor, Fix},
+    judge::{ObjectVerdict, Reason, ReasonKind, Requirement},
+};
+use std::{collections::HashMap, io};
+
+/// The explained verdict on an object on one kernel.
+#[derive(Debug)]
+pub(super) struct ExplainedObject {
+    /// The index of the object, for its requirements on other kernels.
+    pub(super) index: usize,
+    pub(super) object: String,
+    pub(super) summary: Summary,
+    pub(super) verdict: ObjectVerdict,
+    /// The different reasons of all programs.
+    pub(super) reasons: Vec<ExplainedReason>,
+    /// For each program, the indices of its reasons.
+    pub(super) by_program: Vec<Vec<usize>>,
+    /// The lines of the relocations that do not resolve, for JSON.
+    pub(super) relocations: JsonLines,
+}
+
+/// An explained reason.
+#[derive(Debug)]
+pub(super) struct ExplainedReason {
+    pub(super) reason: Reason,
+    /// The indices of the programs that have the reason.
+    pub(super) programs: Vec<usize>,
+    /// The position in the object: `tp_btf/sched_process_exec, insn 14, relocation 3`.
+    pub(super) position: Option<String>,
+    /// The facts of a relocation, for text.
+    pub(super) facts: Vec<Line>,
+    pub(super) fixes: Vec<Fix>,
+}
+
+/// What makes two reasons equal. The fixes of some kinds name the program.
+type ReasonKey = (ReasonKind, String, Option<SourceLine>, Option<usize>);
+
+/// The parts of the output to prepare.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExplainOptions<'a> {
+    pub(super) is_json: bool,
+    /// The only program to explain.
+    pub(super) program: Option<&'a str>,
+}
+
+impl ExplainedObject {
+    /// Judges and explains an object on a kernel.
+    pub(super) fn new(
+        index: usize,
+        (object, plan): (&JudgedObject<'_>, &Plan<'_>),
+        case: &KernelCase<'_, '_>,
+        options: ExplainOptions<'_>,
+    ) -> io::Result<Self> {
+        let mut verdict = case.judge(object, plan);
+        let is_wanted = |name: &str| options.program.is_none_or(|wanted| wanted == name);
+        verdict.programs.retain(|program| is_wanted(&program.name));
+        if options.program.is_some() {
+            // One program is judged as if it were loaded alone.
+            verdict.verdict =
+                verdict.programs.iter().map(|program| program.verdict).max().unwrap_or_default();
+        }
+        let mut explained = Self {
+            index,
+            object: object.file.name.clone(),
+            summary: plan.summary(),
+            reasons: Vec::new(),
+            by_program: Vec::new(),
+            relocations: JsonLines::default(),
+            verdict,
+        };
+        explained.add_reasons(object, plan, case);
+        let mut explainer = Explainer::new(plan);
+        let in_program = |planned: &core_relo::plan::PlannedReloc<'_>| {
+            options
+                .program
+                .is_none_or(|wanted| planned.function().is_some_and(|f| f.name == wanted.as_bytes()))
+        };
+        for planned in plan.iter().filter(|planned| options.is_json && describe::is_unresolved(planned)) {
+            if in_program(&planned) {
+                let (object, kernel) = (&object.file.name, &case.kernel.name);
+                explained.relocations.push(&ExplainedRelocationJson::new(
+                    object,
+                    kernel,
+                    &planned,
+                    &mut explainer,
+                ))?;
+            }
+        }
+        Ok(explained)
+    }
+
+    fn add_reasons(&mut self, object: &JudgedObject<'_>, plan: &Plan<'_>, case: &KernelCase<'_, '_>) {
+        let mut advisor = object.needs.as_ref().ok().map(|needs| Advisor::new(needs, plan, &case.answers));
+        let mut explainer = Explainer::new(plan);
+        let mut known: HashMap<ReasonKey, usize> = HashMap::new();
+        for (program_index, program) in self.verdict.programs.iter().enumerate() {
+            let mut indices = Vec::new();
+            for reason in &program.reasons {
+                let key = reason_key(reason, program_index);
+                let next = self.reasons.len();
+                let index = *known.entry(key).or_insert(next);
+                indices.push(index);
+                if let Some(explained) = self.reasons.get_mut(index) {
+                    explained.programs.push(program_index);
+                    continue;
+                }
+                let needs = object.needs.as_ref().ok();
+                let needs = needs.and_then(|n| n.programs.iter().find(|needs| needs.name == program.name));
+                let fixes = match (&mut advisor, needs) {
+                    (Some(advisor), Some(needs)) => advisor.fixes(needs, reason),
+                    _ => Vec::new(),
+                };
+                let (mut position, mut facts) = (None, Vec::new());
+                if let Some(Requirement::Relocation(record)) = reason.requirement
+                    && let Some(planned) = plan.get(record)
+                {
+                    position = Some(describe::record_position(&planned));
+                    facts = fact_lines(&planned, &explainer.explain(&planned), false);
+                }
+                let programs = vec![program_index];
+                self.reasons.push(ExplainedReason {
+                    reason: reason.clone(),
+                    programs,
+                    position,
+                    facts,
+                    fixes,
+                });
+            }
+            self.by_program.push(indices);
+        }
+    }
+}
+
+fn reason_key(reason: &Reason, program: usize) -> ReasonKey {
+    let names_program = matches!(
+        reason.kind,
+        ReasonKind::ProgramType | ReasonKind::AttachType | ReasonKind::AttachTarget | ReasonKind::Instruction
+    );
+    (reason.kind, reason.text.clone(), reason.source.clone(), names_program.then_some(program))
+}

@@ -1,0 +1,84 @@
+//! The JSON lines of `explain`: one for each program, then one for each relocation that does not resolve.
+
+use super::{
+    availability::Neighbours,
+    explained::{ExplainedObject, ExplainedReason},
+};
+use crate::{json::verdict::ReasonJson, text::printer::Printer};
+use core_relo_verdict::{advice::Fix, judge::Reason};
+use serde::Serialize;
+use std::io;
+
+/// The verdict on a program.
+#[derive(Debug, Serialize)]
+struct ExplainedProgramJson<'a> {
+    object: &'a str,
+    target: &'a str,
+    program: &'a str,
+    autoload: bool,
+    verdict: &'static str,
+    reasons: Vec<ExplainedReasonJson<'a>>,
+    guarded: Vec<ReasonJson<'a>>,
+}
+
+/// A reason with its fixes.
+#[derive(Debug, Serialize)]
+struct ExplainedReasonJson<'a> {
+    #[serde(flatten)]
+    reason: ReasonJson<'a>,
+    first_kernel: Option<&'a str>,
+    last_kernel: Option<&'a str>,
+    fixes: Vec<FixJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FixJson<'a> {
+    language: &'static str,
+    code: Option<&'a str>,
+    text: &'a str,
+    applies_to: &'static str,
+    declaration: Option<&'a str>,
+}
+
+/// Prints the lines of an object on a kernel.
+pub(super) fn write<'a>(
+    out: &mut Printer<'_>,
+    kernel: &'a str,
+    explained: &'a ExplainedObject,
+    neighbours: &dyn Fn(&Reason) -> Neighbours<'a>,
+) -> io::Result<()> {
+    for (program, reasons) in explained.verdict.programs.iter().zip(&explained.by_program) {
+        let reasons = reasons.iter().filter_map(|index| explained.reasons.get(*index));
+        out.json(&ExplainedProgramJson {
+            object: &explained.object,
+            target: kernel,
+            program: &program.name,
+            autoload: program.autoload,
+            verdict: program.verdict.word(),
+            reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
+            guarded: program.guarded.iter().map(ReasonJson::new).collect(),
+        })?;
+    }
+    out.json_lines(&explained.relocations)
+}
+
+fn reason_json<'a>(explained: &'a ExplainedReason, neighbours: Neighbours<'a>) -> ExplainedReasonJson<'a> {
+    ExplainedReasonJson {
+        reason: ReasonJson::new(&explained.reason),
+        first_kernel: neighbours.first,
+        last_kernel: neighbours.last,
+        fixes: explained.fixes.iter().map(FixJson::new).collect(),
+    }
+}
+
+impl<'a> FixJson<'a> {
+    fn new(fix: &'a Fix) -> Self {
+        Self {
+            language: fix.language.word(),
+            code: fix.code.as_deref(),
+            text: &fix.text,
+            applies_to: fix.applies_to.word(),
+            declaration: fix.declaration.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `explain`: the verdict on each program of an object, the reasons, and how to fix them.
+
+mod availability;
+mod explained;
+mod json;
+mod relocations;
+mod text;
+
+use crate::{
+    args::{format::Format, relocate::ExplainArgs},
+    cmd::verdicts::{
+        exit_status, kernel_inputs,
+        kernel_judge::{KernelCase, KernelJudge},
+        objects::{JudgedObject, JudgedObjects, read_objects, with_judged_objects},
+    },
+    console::Console,
+    describe,
+    error::BadInput,
+    input::{
+        kernel::{parsed::Kernel, selection::Selection, source::KernelSource},
+        object::ObjectFile,
+    },
+    process::threads::Threads,
+};
+use availability::{Availability, Neighbours};
+use core_relo::Plan;
+use core_relo_verdict::kernel::KernelInputs;
+use explained::{ExplainOptions, ExplainedObject};
+use std::{io, ops::ControlFlow, slice};
+
+pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
+    if args.relocation.is_some() {
+        return relocations::run(console, args);
+    }
+    let inputs = match kernel_inputs(&args.evidence) {
+        Ok(inputs) => inputs,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let threads = Threads::none();
+    let files = read_objects(console, slice::from_ref(&args.object), &threads, report_bad)?;
+    with_judged_objects(
+        console,
+        &files,
+        &args.evidence.max_entries,
+        &threads,
+        report_bad,
+        |console, objects| {
+            if objects.objects.is_empty() {
+                return Ok(());
+            }
+            let selection = Selection::new(&args.kernels);
+            let options =
+                ExplainOptions { is_json: console.format == Format::Json, program: args.program.as_deref() };
+            explain_on(console, objects, &selection, inputs, options)
+        },
+    )
+}
+
+/// Explains objects on a selection of kernels, for `demo`.
+pub(crate) fn explain(
+    console: &mut Console<'_>,
+    files: &[ObjectFile],
+    selection: &Selection,
+) -> io::Result<()> {
+    with_judged_objects(console, files, &[], &Threads::none(), report_bad, |console, objects| {
+        let options = ExplainOptions { is_json: console.format == Format::Json, program: None };
+        explain_on(console, objects, selection, KernelInputs::default(), options)
+    })
+}
+
+fn report_bad(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
+    console.report_error(bad)
+}
+
+/// The explained objects on one kernel, and the kernel's index in the [`Availability`].
+struct ExplainedKernel {
+    name: String,
+    index: usize,
+    objects: Vec<ExplainedObject>,
+}
+
+fn explain_on(
+    console: &mut Console<'_>,
+    objects: &JudgedObjects<'_>,
+    selection: &Selection,
+    inputs: KernelInputs,
+    options: ExplainOptions<'_>,
+) -> io::Result<()> {
+    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    let threads = Threads::none();
+    let judge = KernelJudge::new(objects, inputs, &threads);
+    let has_several = !matches!(&*selection.sources, [KernelSource::Running | KernelSource::File { .. }]);
+    let (mut availability, mut explained) = (Availability::default(), Vec::new());
+    for source in &selection.sources {
+        let mut visited = Ok(());
+        let note = selection.visit_kernels(source, &mut |kernel| {
+            visited = match kernel {
+                Ok(kernel) => {
+                    explain_kernel(console, &judge, &kernel, &mut availability, options).and_then(|kernel| {
+                        // Other kernels may tell more about this one.
+                        if has_several {
+                            explained.push(kernel);
+                            return Ok(());
+                        }
+                        write_kernel(console, &kernel, &availability)
+                    })
+                }
+                Err(bad) => console.report_error(&bad),
+            };
+            if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        visited?;
+        note.iter().try_for_each(|note| console.note(note))?;
+    }
+    explained.iter().try_for_each(|kernel| write_kernel(console, kernel, &availability))
+}
+
+fn explain_kernel(
+    console: &mut Console<'_>,
+    judge: &KernelJudge<'_>,
+    kernel: &Kernel,
+    availability: &mut Availability,
+    options: ExplainOptions<'_>,
+) -> io::Result<ExplainedKernel> {
+    judge.with_kernel(kernel, None, |case| {
+        let name = case.kernel.name.clone();
+        let index = availability.add(&name, case);
+        let mut objects = Vec::new();
+        for (index, planned) in case.plans.iter().enumerate() {
+            match planned {
+                Ok((object, plan)) => {
+                    objects.extend(explain_object(console, index, (object, plan), case, options)?);
+                }
+                Err(bad) => console.report_error(bad)?,
+            }
+        }
+        Ok(ExplainedKernel { name, index, objects })
+    })
+}
+
+/// Explains an object. For the name of a subprogram, explains the relocations of the subprogram.
+fn explain_object(
+    console: &mut Console<'_>,
+    index: usize,
+    (object, plan): (&JudgedObject<'_>, &Plan<'_>),
+    case: &KernelCase<'_, '_>,
+    options: ExplainOptions<'_>,
+) -> io::Result<Option<ExplainedObject>> {
+    if let Some(name) = options.program {
+        let programs = object.object.programs().iter();
+        let mut named = programs.filter(|program| program.name() == name.as_bytes());
+        let is_subprogram = match named.next() {
+            Some(program) => program.is_subprogram,
+            None => return console.report_error(&no_program(object, name)).map(|()| None),
+        };
+        if is_subprogram {
+            relocations::explain_function(console, object.file, case.kernel, plan, name)?;
+            return Ok(None);
+        }
+    }
+    let explained = ExplainedObject::new(index, (object, plan), case, options)?;
+    console.raise_exit(exit_status(explained.verdict.verdict, false));
+    Ok(Some(explained))
+}
+
+fn no_program(object: &JudgedObject<'_>, name: &str) -> BadInput {
+    let names: Vec<_> =
+        object.object.programs().iter().map(|program| describe::name(program.name())).collect();
+    let bad = BadInput::new(&*object.file.name, format_args!("no program `{name}`"));
+    bad.help(format!("it has {}", names.join(", ")))
+}
+
+fn write_kernel(
+    console: &mut Console<'_>,
+    kernel: &ExplainedKernel,
+    availability: &Availability,
+) -> io::Result<()> {
+    kernel.objects.iter().try_for_each(|object| {
+        let neighbours = |reason: &core_relo_verdict::judge::Reason| {
+            let lacks = reason.requirement.filter(|_| reason.evidence.is_some());
+            lacks.map_or_else(Neighbours::default, |lacks| {
+                availability.neighbours(kernel.index, object.index, lacks)
+            })
+        };
+        match console.format {
+            Format::Json => json::write(&mut console.out, &kernel.name, object, &neighbours),
+            Format::Text => text::write(&mut console.out, &kernel.name, object, &neighbours),
+        }
+    })
+}

@@ -1,0 +1,96 @@
+//! The verdict of a dry run: that of `check`, with the settings of the load.
+
+use crate::{
+    cmd::verdicts::{
+        kernel_judge::KernelJudge,
+        objects::{JudgedObject, JudgedObjects},
+    },
+    error::BadInput,
+    input::{
+        file,
+        kernel::{image::read_kernel, parsed::Kernel, source::KernelSource},
+        limits::{Limits, MAX_OBJECT_BYTES},
+        object::ObjectFile,
+    },
+    process::threads::Threads,
+};
+use core_relo_loader::{load_plan::Settings, object::Object};
+use core_relo_verdict::{
+    judge::ObjectVerdict,
+    kernel::KernelInputs,
+    requirements::{MapInput, NeedTable},
+};
+use std::path::{Path, PathBuf};
+
+/// The kernel of a dry run, and the kernel against whose types objects are relocated, if another.
+pub(super) struct DryRunKernel {
+    pub(super) kernel: Kernel,
+    pub(super) relocated_against: Option<Kernel>,
+    inputs: KernelInputs,
+}
+
+impl DryRunKernel {
+    /// Reads the kernels. `btf` is `None` for the running kernel.
+    pub(super) fn read(
+        btf: Option<&Path>,
+        relocate_against: Option<&Path>,
+        kconfig: Option<&PathBuf>,
+    ) -> Result<Self, BadInput> {
+        let kernel = match btf {
+            Some(path) => read_file(path)?,
+            None => read_kernel(&KernelSource::Running, &[], Limits::default())?,
+        };
+        let mut inputs = KernelInputs::default();
+        if let Some(path) = kconfig {
+            let given = String::from_utf8_lossy(&file::read(path, MAX_OBJECT_BYTES)?).into_owned();
+            // The lines of the user take precedence over those of the kernel.
+            let own = kernel.inputs(&KernelInputs::default(), true).kconfig;
+            inputs.kconfig = Some(format!("{given}\n{}", own.as_deref().unwrap_or_default()).into());
+        }
+        Ok(Self { kernel, relocated_against: relocate_against.map(read_file).transpose()?, inputs })
+    }
+
+    /// Judges an object with the settings of a load.
+    pub(super) fn judge(
+        &self,
+        file: &ObjectFile,
+        object: &Object<'_>,
+        settings: &Settings,
+    ) -> Result<ObjectVerdict, BadInput> {
+        let mut table = NeedTable::default();
+        let mut judged = JudgedObject::new(file, object, file.relocs(object)?, &mut table);
+        if let Ok(needs) = &mut judged.needs {
+            for (name, map) in &settings.maps {
+                if map.max_entries.is_some_and(|entries| entries > 0) {
+                    needs.set_input(name, MapInput::MaxEntries);
+                }
+                if let Some(data) = &map.data {
+                    needs.set_data(name, data.clone());
+                }
+                if map.autocreate == Some(false) {
+                    needs.leave_out_map(name);
+                }
+            }
+            for (name, program) in &settings.programs {
+                let known = needs.programs.iter_mut().find(|known| known.name == *name);
+                if let (Some(known), Some(autoload)) = (known, program.autoload) {
+                    known.autoload = autoload;
+                }
+            }
+        }
+        let names = table.names();
+        let objects = JudgedObjects { objects: vec![judged], needs: table, names };
+        let threads = Threads::none();
+        let judge = KernelJudge::new(&objects, self.inputs.clone(), &threads);
+        judge.with_kernel(&self.kernel, self.relocated_against.as_ref(), |case| match case.plans.first() {
+            Some(Ok((object, plan))) => Ok(case.judge(object, plan)),
+            Some(Err(bad)) => Err(bad.clone()),
+            None => Ok(ObjectVerdict::default()),
+        })
+    }
+}
+
+pub(super) fn read_file(path: &Path) -> Result<Kernel, BadInput> {
+    let source = KernelSource::File { path: path.to_path_buf(), base: None };
+    read_kernel(&source, &[], Limits::default())
+}

@@ -1,0 +1,109 @@
+//! The judge of all objects on one kernel.
+
+use super::objects::{JudgedObject, JudgedObjects, ObjectsByOrder};
+use crate::{error::BadInput, input::kernel::parsed::Kernel, process::threads::Threads};
+use core_relo::{Plan, Relocs};
+use core_relo_verdict::{
+    judge::{KernelAnswers, ObjectVerdict, judge},
+    kernel::{KernelFacts, KernelInputs},
+};
+
+/// A judge of objects on any number of kernels. Threads share the judge.
+pub(crate) struct KernelJudge<'c> {
+    objects: ObjectsByOrder<'c>,
+    judged: &'c JudgedObjects<'c>,
+    inputs: KernelInputs,
+    threads: &'c Threads,
+}
+
+/// The plans and answers of all objects on one kernel.
+pub(crate) struct KernelCase<'k, 'c> {
+    /// The kernel, with the modules that the objects need.
+    pub(crate) kernel: &'k Kernel,
+    /// For each object its plan, or the reason why the object does not fit the kernel, such as its byte order.
+    pub(crate) plans: Vec<Result<(&'k JudgedObject<'c>, Plan<'k>), BadInput>>,
+    pub(crate) answers: KernelAnswers<'k, 'k>,
+}
+
+impl<'c> KernelJudge<'c> {
+    pub(crate) fn new(judged: &'c JudgedObjects<'c>, inputs: KernelInputs, threads: &'c Threads) -> Self {
+        Self { objects: ObjectsByOrder::new(&judged.objects), judged, inputs, threads }
+    }
+
+    /// Returns the objects.
+    pub(crate) fn objects(&self) -> &'c [JudgedObject<'c>] {
+        self.objects.all
+    }
+
+    /// Returns the threads that work on several objects of one kernel.
+    pub(crate) const fn threads(&self) -> &'c Threads {
+        self.threads
+    }
+
+    /// Plans the objects on a kernel, and passes the plans and the kernel's answers to `use_case`.
+    ///
+    /// `relocated_against` is the kernel whose types the objects are relocated against, if not those of the kernel itself.
+    pub(crate) fn with_kernel<R>(
+        &self,
+        kernel: &Kernel,
+        relocated_against: Option<&Kernel>,
+        use_case: impl FnOnce(&KernelCase<'_, 'c>) -> R,
+    ) -> R {
+        let objects = self.objects.all;
+        let byte_orders: Vec<_> =
+            objects.iter().map(|object| kernel.check_byte_order(object.object.endian())).collect();
+        let same_order = objects.iter().zip(&byte_orders).filter(|(_, check)| check.is_ok());
+        let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
+        let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel));
+        let inputs = kernel.inputs(&self.inputs, self.judged.needs.has_kconfig());
+        let with_modules = self.add_modules(kernel, &plans, &inputs);
+        let plans = match (&with_modules, relocated_against) {
+            (Some(kernel), None) => self.plan(&same_order, kernel),
+            _ => plans,
+        };
+        let kernel = with_modules.as_ref().unwrap_or(kernel);
+        let facts = KernelFacts::new(&kernel.target, &self.judged.names, &inputs);
+        let answers = KernelAnswers::new(&self.judged.needs, facts);
+        let mut planned = same_order.iter().copied().zip(plans);
+        let plans = byte_orders.into_iter().filter_map(|check| match check {
+            Ok(()) => planned.next().map(Ok),
+            Err(bad) => Some(Err(bad)),
+        });
+        use_case(&KernelCase { kernel, plans: plans.collect(), answers })
+    }
+
+    /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
+    fn add_modules(&self, kernel: &Kernel, plans: &[Plan<'_>], inputs: &KernelInputs) -> Option<Kernel> {
+        if !kernel.can_add_modules() {
+            return None;
+        }
+        let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
+        let names: Vec<_> = facts.names_for_modules().collect();
+        if names.is_empty() {
+            return kernel.with_needed_modules(plans.iter());
+        }
+        kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
+    }
+
+    /// Plans objects that have the byte order of the kernel.
+    fn plan<'p>(&'p self, objects: &[&'p JudgedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
+        self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
+            true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
+            false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
+        })
+    }
+}
+
+impl KernelCase<'_, '_> {
+    /// Judges an object of the case.
+    pub(crate) fn judge(&self, object: &JudgedObject<'_>, plan: &Plan<'_>) -> ObjectVerdict {
+        match &object.needs {
+            Ok(needs) => judge(needs, plan, &self.answers),
+            Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
+        }
+    }
+}
+
+fn relocs_of<'c, 'o>(objects: &[&'c JudgedObject<'o>]) -> Vec<&'c Relocs<'o>> {
+    objects.iter().map(|object| &object.relocs).collect()
+}
