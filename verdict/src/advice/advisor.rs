@@ -47,7 +47,7 @@ impl<'a, 'k> Advisor<'a, 'k> {
                 relocation::fixes(&planned, &self.explainer.explain(&planned), reason.source.as_ref())
             }
             Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
-            Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input, reason),
+            Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
             Some(Requirement::AttachInput) => program::input_fixes(program, reason),
             Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
             None if reason.kind == ReasonKind::Object => {

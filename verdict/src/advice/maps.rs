@@ -4,10 +4,7 @@ use super::{
     Advisor,
     fix::{Fix, FixLanguage, FixPlace},
 };
-use crate::{
-    judge::Reason,
-    requirements::{MapInput, Need, NeedId},
-};
+use crate::requirements::{MapInput, Need, NeedId};
 use core_relo_object::object::MapType;
 
 /// Older map types for the same data, which need other calls.
@@ -44,14 +41,9 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
 }
 
 /// Returns the fixes of an attribute that user space must set.
-pub(super) fn input_fixes(
-    advisor: &Advisor<'_, '_>,
-    map: usize,
-    input: MapInput,
-    reason: &Reason,
-) -> Vec<Fix> {
+pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput) -> Vec<Fix> {
     let Some(name) = advisor.needs.maps.get(map).map(|map| &map.name) else { return Vec::new() };
-    let text = reason.fix.clone().unwrap_or_default();
+    let text = "set the attribute in a loader that uses libbpf";
     let (c, rust, definition) = match input {
         MapInput::MaxEntries => (
             format!("bpf_map__set_max_entries(skel->maps.{name}, {ENTRIES});"),

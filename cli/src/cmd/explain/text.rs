@@ -17,6 +17,7 @@ use core_relo_verdict::{
     SourceLine,
     advice::Fix,
     judge::{ProgramVerdict, Reason, Verdict},
+    kernel::EvidenceSource,
 };
 use std::io;
 
@@ -34,8 +35,10 @@ pub(super) fn write<'a>(
     let title = format!(": {} on {kernel}: {}", explained.object, title_counts(explained));
     let word = describe::verdict(verdict);
     out.line(Line::new().styled(verdict_style(verdict), word).styled(BOLD, title))?;
+    let mut previous = None;
     for reason in &explained.reasons {
-        write_reason(out, explained, reason, neighbours(&reason.reason))?;
+        write_reason(out, explained, (previous, reason), neighbours(&reason.reason))?;
+        previous = Some(reason);
     }
     let guarded = explained.verdict.programs.iter().flat_map(|p| p.guarded.iter().map(move |r| (p, r)));
     guarded.into_iter().try_for_each(|(program, reason)| write_guarded(out, program, reason))?;
@@ -61,7 +64,7 @@ fn title_counts(explained: &ExplainedObject) -> String {
 fn write_reason(
     out: &mut Printer<'_>,
     explained: &ExplainedObject,
-    reason: &ExplainedReason,
+    (previous, reason): (Option<&ExplainedReason>, &ExplainedReason),
     neighbours: Neighbours<'_>,
 ) -> io::Result<()> {
     out.line("")?;
@@ -74,7 +77,12 @@ fn write_reason(
     }
     reason.facts.iter().try_for_each(|fact| out.line(fact.clone()))?;
     // A relocation's facts contain its evidence.
-    if let Some(evidence) = reason.reason.evidence.as_ref().filter(|_| reason.facts.is_empty()) {
+    if let Some(evidence) = reason
+        .reason
+        .evidence
+        .as_ref()
+        .filter(|e| reason.facts.is_empty() && e.source != EvidenceSource::Object)
+    {
         out.line(fact_line("because", &format!("{} ({})", evidence.text, evidence.source)))?;
     }
     if let Some(first) = neighbours.first {
@@ -82,6 +90,10 @@ fn write_reason(
     }
     if let Some(last) = neighbours.last {
         out.line(fact_line("until", &format!("{last} is the last of these kernels that has it")))?;
+    }
+    let repeats_fixes = previous.is_some_and(|previous| previous.fixes == reason.fixes);
+    if repeats_fixes && !reason.fixes.is_empty() {
+        return out.line(fact_line("fix", "the same as above"));
     }
     let (with_code, notes): (Vec<_>, Vec<_>) =
         reason.fixes.iter().partition(|fix| fix.code.is_some() || fix.declaration.is_some());

@@ -1,0 +1,249 @@
+//! The fixes that `explain` suggests: each is written into the program without looking, and must change the verdict to `loads`.
+//!
+//! The programs are in `advice/`. A fix for a line replaces the source line of the reason. `/* DECLARATIONS */` and `/* MAP */` mark
+//! the places of declarations and of map attributes.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{demo, run_in, schema, text};
+use core_relo::{Endian, btf::Builder};
+use core_relo_tests::{artifacts, skip::skip};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A test program, and what its first lines say.
+struct Case {
+    name: &'static str,
+    source: String,
+    kernel: PathBuf,
+    options: Vec<String>,
+    dir: tempfile::TempDir,
+}
+
+impl Case {
+    /// Returns the case. Returns `None`, and reports the reason, if this machine lacks its kernel or clang.
+    fn new(name: &'static str) -> Option<Self> {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/advice");
+        let source = fs::read_to_string(sources.join(format!("{name}.bpf.c"))).unwrap();
+        let directive = |key: &str| source.lines().find_map(|line| line.strip_prefix(&format!("// {key}: ")));
+        let dir = tempfile::tempdir().unwrap();
+        fs::copy(sources.join("libbpf.h"), dir.path().join("libbpf.h")).unwrap();
+        let (version, mut options) = (directive("kernel").unwrap(), Vec::new());
+        if !Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success()) {
+            skip(name, "no clang");
+            return None;
+        }
+        let kernel = if version == "4.20" {
+            options.extend(["--kernel-version".to_owned(), "4.20".to_owned()]);
+            let path = dir.path().join("kernel.btf");
+            fs::write(&path, old_kernel()).unwrap();
+            path
+        } else {
+            let Some(kernel) = complete_kernel(version) else {
+                skip(name, &format!("no BTF of Linux {version}: `cargo xtask kernels` gets it"));
+                return None;
+            };
+            kernel
+        };
+        if let Some(lines) = directive("kconfig") {
+            let path = dir.path().join("config");
+            fs::write(&path, lines).unwrap();
+            options.extend(["--kconfig".to_owned(), text(&path).to_owned()]);
+        }
+        let source = source.clone();
+        Some(Self { name, source, kernel, options, dir })
+    }
+
+    /// Compiles a version of the program, and runs a command on it.
+    fn run(&self, command: &str, source: &str, mcpu: &str, more: &[&str]) -> Vec<Value> {
+        let file = self.dir.path().join("prog.bpf.c");
+        fs::write(&file, source).unwrap();
+        let compiled = Command::new("clang")
+            .args(["-target", "bpf", "-g", "-O2", "-Wall", "-Werror", "-Wno-unused-variable", mcpu, "-c"])
+            .args(["prog.bpf.c", "-o", "prog.bpf.o"])
+            .current_dir(self.dir.path())
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&compiled.stderr);
+        assert!(compiled.status.success(), "{}: {errors}\n{source}", self.name);
+        let mut args = vec![command, "prog.bpf.o", "--btf", text(&self.kernel), "--format", "json"];
+        args.extend(self.options.iter().map(String::as_str).chain(more.iter().copied()));
+        run_in(self.dir.path(), args).lines()
+    }
+
+    /// Applies every fix of the program's reasons, and returns the places of the fixes.
+    fn apply_fixes(&self) -> Vec<String> {
+        let lines = self.run("explain", &self.source, "-mcpu=v3", &[]);
+        let program = &lines[0];
+        schema().check("program of explain", program);
+        assert_ne!(program["verdict"], "loads", "{}", self.name);
+        let mut places = Vec::new();
+        let reasons = program["reasons"].as_array().unwrap();
+        // Fixes of one reason are alternatives. Those of other reasons are applied with the first alternative.
+        for (index, reason) in reasons.iter().enumerate() {
+            schema().check("reason of explain", reason);
+            for fix in reason["fixes"].as_array().unwrap() {
+                schema().check("fix of explain", fix);
+                let mut patch = Patch::new(&self.source);
+                if !patch.apply(reason, fix) {
+                    continue;
+                }
+                for (_, other) in reasons.iter().enumerate().filter(|(other, _)| *other != index) {
+                    let is_same_line = !other["source"].is_null() && other["source"] == reason["source"];
+                    let fixes = other["fixes"].as_array().unwrap();
+                    let _ = !is_same_line && fixes.iter().any(|fix| patch.apply(other, fix));
+                }
+                let options: Vec<_> = patch.options.iter().map(String::as_str).collect();
+                let checked = self.run("check", &patch.source, &patch.mcpu, &options);
+                let place = fix["applies_to"].as_str().unwrap();
+                assert_eq!(checked[0]["verdict"], "loads", "{}: {fix:#}\n{}", self.name, checked[0]);
+                places.push(place.to_owned());
+            }
+        }
+        assert!(!places.is_empty(), "{}: no fix in {program:#}", self.name);
+        places
+    }
+}
+
+/// A changed program.
+struct Patch {
+    source: String,
+    mcpu: String,
+    options: Vec<String>,
+}
+
+impl Patch {
+    fn new(source: &str) -> Self {
+        Self { source: source.to_owned(), mcpu: "-mcpu=v3".to_owned(), options: Vec::new() }
+    }
+
+    /// Applies a fix. Returns `false` if the fix is not for the program's source or for a command.
+    fn apply(&mut self, reason: &Value, fix: &Value) -> bool {
+        let code = fix["code"].as_str().unwrap_or_default().to_owned();
+        match fix["applies_to"].as_str().unwrap() {
+            "line" => {
+                let line = usize::try_from(reason["source"]["line"].as_u64().unwrap()).unwrap();
+                let mut lines: Vec<_> = self.source.lines().map(str::to_owned).collect();
+                lines[line - 1] = code;
+                self.source = lines.join("\n") + "\n";
+            }
+            "section" => {
+                let start = self.source.find("SEC(").unwrap();
+                let end = start + self.source[start..].find(')').unwrap() + 1;
+                self.source.replace_range(start..end, &code);
+            }
+            "map" => self.source = self.source.replacen("/* MAP */", &code, 1),
+            "extern" => {}
+            "compiler" => self.mcpu = code,
+            "command" => self.options.extend(code.split(' ').map(str::to_owned)),
+            _ => return false,
+        }
+        if let Some(declaration) = fix["declaration"].as_str() {
+            // Reasons of one line have the same declaration.
+            if !self.source.contains(declaration) {
+                // The lines of the reasons must not move: a declaration takes no line of its own.
+                let declaration = declaration.replace('\n', " ");
+                let with_marker = format!("{declaration} /* DECLARATIONS */");
+                self.source = self.source.replacen("/* DECLARATIONS */", &with_marker, 1);
+            }
+        }
+        true
+    }
+}
+
+/// Returns the complete BTF of a kernel of a version.
+fn complete_kernel(version: &str) -> Option<PathBuf> {
+    let kernels = artifacts::files(&artifacts::kernels(), ".btf");
+    kernels.into_iter().find(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("amd64-{version}.")))
+    })
+}
+
+/// Returns a kernel from before the 32-bit jumps, as far as the program needs it.
+fn old_kernel() -> Vec<u8> {
+    let mut b = Builder::new(Endian::Little);
+    let long = b.int("unsigned long", 8, 0);
+    b.structure("bpf_ctx_convert", 8, &[("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", long, 0)]);
+    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_RAW_TRACEPOINT", 17)]);
+    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_map_lookup_elem", 1)]);
+    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARRAY", 2)]);
+    b.finish()
+}
+
+/// Applies all fixes of a program, and checks which places they name.
+fn check_places(name: &'static str, expected: &[&str]) {
+    if let Some(case) = Case::new(name) {
+        assert_eq!(case.apply_fixes(), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_renamed_member_is_read_under_its_other_name_or_guarded() {
+    check_places("renamed_member", &["line", "line"]);
+    check_places("renamed_member_read", &["line", "line"]);
+    check_places("moved_member", &["line", "line"]);
+}
+
+#[test]
+fn a_statement_with_the_address_of_a_missing_member_is_guarded() {
+    check_places("renamed_member_address", &["line"]);
+}
+
+#[test]
+fn missing_types_and_enumerators_are_guarded() {
+    check_places("missing_type", &["line"]);
+    check_places("missing_enumerator", &["line"]);
+}
+
+#[test]
+fn a_missing_helper_is_replaced_by_an_older_one_or_guarded() {
+    check_places("older_helper", &["line", "line"]);
+    check_places("helper_in_condition", &["line"]);
+    check_places("helper_in_statement", &["line"]);
+}
+
+#[test]
+fn missing_externs_are_declared_weak_and_guarded() {
+    check_places("kfunc", &["line"]);
+    check_places("kfunc_before_kfuncs", &["line", "line"]);
+    check_places("kernel_variable", &["line"]);
+    check_places("configuration", &["extern", "extern"]);
+}
+
+#[test]
+fn programs_without_type_or_target_are_left_out_or_attached_elsewhere() {
+    check_places("attach_target", &["section", "section", "section", "section"]);
+    check_places("program_type", &["section"]);
+}
+
+#[test]
+fn map_sizes_are_set_in_the_definition_or_by_an_option() {
+    check_places("map_size", &["map", "command"]);
+}
+
+#[test]
+fn instructions_of_newer_kernels_are_compiled_for_an_older_set() {
+    check_places("instruction", &["compiler"]);
+}
+
+/// The demo's kernels are reduced, but suffice for members of types. This test needs no other kernels.
+#[test]
+fn explain_suggests_a_flavour_with_the_types_of_the_kernel() {
+    let run = run_in(&demo(), ["explain", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json"]);
+    let lines = run.lines();
+    let fix = &lines[0]["reasons"][0]["fixes"][0];
+    assert_eq!(fix["applies_to"], "line", "{}", run.out);
+    let flavour =
+        "struct task_struct___other {\n\tlong long state;\n} __attribute__((preserve_access_index));";
+    assert_eq!(fix["declaration"], flavour);
+    let code = "event->state = (bpf_core_field_exists(struct task_struct, __state) ? task->__state : \
+                ((struct task_struct___other *)task)->state);";
+    assert_eq!(fix["code"], code);
+    assert_eq!(run.exit, 1);
+}

@@ -1,0 +1,11 @@
+// kernel: 7.2
+#include "libbpf.h"
+/* DECLARATIONS */
+
+SEC("tp_btf/sched_process_exec") int prog(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+
+	result = (u64)task->robust_list;
+	return 0;
+}

@@ -1,0 +1,7 @@
+// kernel: 5.10
+#include "libbpf.h"
+
+SEC("netfilter") int prog(void *ctx)
+{
+	return 1;
+}
