@@ -87,8 +87,14 @@ fn check_lines_match_the_schema() {
 fn explain_lines_match_the_schema() {
     let run = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json"]);
     let lines = run.lines();
-    assert_eq!((run.exit, lines.len()), (1, 1));
-    lines.iter().for_each(|line| schema().check("explain", line));
+    // Two programs, and the relocation that does not resolve.
+    assert_eq!((run.exit, lines.len()), (1, 3));
+    let (programs, relocations) = lines.split_at(2);
+    programs.iter().for_each(|line| schema().check("program of explain", line));
+    relocations.iter().for_each(|line| schema().check("explain", line));
+    let reason = &programs[0]["reasons"][0];
+    schema().check("reason of explain", reason);
+    reason["fixes"].as_array().unwrap().iter().for_each(|fix| schema().check("fix of explain", fix));
 }
 
 #[test]

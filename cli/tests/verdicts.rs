@@ -260,3 +260,76 @@ fn the_exit_status_is_that_of_the_worst_line() {
         assert_eq!(exit(objects), expected, "{objects:?}");
     }
 }
+
+#[test]
+fn a_dry_run_has_the_verdict_and_the_exit_status_of_check() {
+    for object in ["kernel/exec.bpf.o", "kernel/config.bpf.o", "live/arena.bpf.o", "live/freplace.bpf.o"] {
+        for kernel in ["linux-5.10.btf", "linux-7.2.btf"] {
+            let (exit, checked) = line(object, kernel);
+            let path = demo().join(kernel);
+            let args = ["load", object, "--dry-run", "--btf", text(&path)];
+            let dry = run_in(&prebuilt(""), args.iter().chain(&["--format", "json"]));
+            let planned = &dry.lines()[0];
+            schema().check("load", planned);
+            assert_eq!(planned["verdict"], checked["verdict"], "{object} {kernel}");
+            assert_eq!(planned["verdicts"], checked["programs"], "{object} {kernel}");
+            let shown = run_in(&prebuilt(""), args);
+            if planned["status"] == "planned" {
+                assert_eq!((dry.exit, shown.exit), (exit, exit), "{object} {kernel}");
+            }
+            let verdict = checked["verdict"].as_str().unwrap().replace('_', " ");
+            assert!(shown.out.contains(&format!("  verdict: {verdict}\n")), "{}", shown.out);
+        }
+    }
+}
+
+#[test]
+fn the_settings_of_a_dry_run_count_for_its_verdict() {
+    let path = demo().join("linux-5.10.btf");
+    let dry = |object: &str, more: &[&str]| {
+        let args = ["load", object, "--dry-run", "--btf", text(&path), "--format", "json"];
+        let run = run_in(&prebuilt(""), args.iter().chain(more));
+        (run.exit, run.lines().remove(0))
+    };
+    // `unguarded` is refused, `guarded` loads.
+    let (exit, line) = dry("kernel/exec.bpf.o", &["--program", "guarded"]);
+    assert_eq!((exit, &line["verdict"]), (0, &json!("loads")), "{line}");
+    let (exit, line) = dry("kernel/exec.bpf.o", &["--program", "unguarded"]);
+    assert_eq!((exit, &line["verdict"]), (1, &json!("refused")), "{line}");
+    // A program that uses a map which is not created is refused, if the instruction is reached.
+    let (exit, line) = dry("kernel/exec.bpf.o", &["--program", "guarded", "--without-map", "events"]);
+    assert_eq!((exit, &line["verdict"]), (1, &json!("refused")), "{line}");
+    let reason = &program_of(&line, "guarded")["reasons"][0];
+    assert_eq!(reason["text"], "map events: the loader does not create it");
+}
+
+/// Returns the verdict on a program in a line of `load`.
+fn program_of<'l>(line: &'l Value, name: &str) -> &'l Value {
+    let programs = line["verdicts"].as_array().unwrap();
+    programs.iter().find(|program| program["name"] == name).unwrap()
+}
+
+#[test]
+fn explain_has_the_verdicts_of_check_and_names_guarded_accesses_and_other_kernels() {
+    let kernels = ["linux-5.10.btf", "linux-6.1.btf", "linux-7.2.btf"].map(|name| demo().join(name));
+    let mut args = vec!["explain", "demo/exec.bpf.o", "--format", "json"];
+    args.extend(kernels.iter().flat_map(|kernel| ["--btf", text(kernel)]));
+    let run = run_in(&prebuilt(""), args);
+    let lines = run.lines();
+    let verdict = |program: &str, kernel: &str| {
+        let mut found = lines.iter().filter(|line| line["program"] == program && line["reasons"].is_array());
+        found.find(|line| line["target"].as_str().unwrap().ends_with(kernel)).unwrap()
+    };
+    let missing = &verdict("handle_exec", "linux-5.10.btf")["reasons"][0];
+    assert!(missing["first_kernel"].as_str().unwrap().ends_with("linux-6.1.btf"), "{missing}");
+    assert_eq!(missing["last_kernel"], Value::Null);
+    let removed = &verdict("handle_exit", "linux-7.2.btf")["reasons"][0];
+    assert!(removed["last_kernel"].as_str().unwrap().ends_with("linux-6.1.btf"), "{removed}");
+    assert_eq!(removed["first_kernel"], Value::Null);
+    assert_eq!(verdict("handle_exec", "linux-6.1.btf")["verdict"], "loads");
+
+    let run = run_in(&prebuilt(""), ["explain", "kernel/exec.bpf.o", "--btf", text(&kernels[0])]);
+    let guarded = "guarded: `guarded`: struct task_struct.__state: vmlinux [1]: no member `__state`: a guard skips it, no \
+                   change needed";
+    assert!(run.out.contains(guarded), "{}", run.out);
+}

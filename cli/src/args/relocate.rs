@@ -30,8 +30,13 @@ pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
 pub(super) const EXPLAIN_HELP: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
+  core-relo explain prog.bpf.o --btf kernels/           also names the first kernel that has what another lacks
   core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
-  core-relo explain prog.bpf.o --program handle_exec --format json";
+  core-relo explain prog.bpf.o --program handle_exec --format json
+
+Prints the verdict of `check` on each program, every reason, and fixes as code: for the line that is named, for file scope, or for the
+loader. `guarded` is what a guard skips; it needs no change. The code is a suggestion: read it before you use it.
+Exit status: as for `check`.";
 pub(super) const PATCH_HELP: &str = "Examples:
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o - | sha256sum

@@ -29,7 +29,7 @@ pub(crate) struct ReasonJson<'a> {
 
 /// A source line.
 #[derive(Clone, Debug, Serialize)]
-struct SourceJson<'a> {
+pub(crate) struct SourceJson<'a> {
     file: &'a str,
     line: u32,
     column: u32,
@@ -68,7 +68,7 @@ impl<'a> ReasonJson<'a> {
 }
 
 impl<'a> SourceJson<'a> {
-    fn new(source: &'a SourceLine) -> Self {
+    pub(crate) fn new(source: &'a SourceLine) -> Self {
         Self { file: &source.file, line: source.line, column: source.column, text: &source.text }
     }
 }

@@ -5,16 +5,21 @@ use crate::{
     judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
     kernel::InsnFeature,
     requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind},
+    source_line::{SourceLine, source_line},
 };
 use core_relo::{
     Plan,
     btf::{Btf, Kind},
     explain::{Explainer, similar_names},
+    plan::PlannedReloc,
 };
 use std::collections::HashMap;
 
 /// The searches for similar functions. Each takes a pass over the kernel's types.
 const SEARCHES: usize = 64;
+
+/// The source lines that are searched for an access.
+const SEARCHED_LINES: usize = 256;
 
 /// An adviser on the reasons of one object on one kernel.
 #[derive(Debug)]
@@ -44,7 +49,8 @@ impl<'a, 'k> Advisor<'a, 'k> {
         match reason.requirement {
             Some(Requirement::Relocation(record)) => {
                 let Some(planned) = self.plan.get(record) else { return Vec::new() };
-                relocation::fixes(&planned, &self.explainer.explain(&planned), reason.source.as_ref())
+                let source = self.access_line(program, record, &planned, reason.source.as_ref());
+                relocation::fixes(&planned, &self.explainer.explain(&planned), source.as_ref())
             }
             Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
             Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
@@ -89,6 +95,27 @@ impl<'a, 'k> Advisor<'a, 'k> {
             Some(_) => program::type_fixes(self.section(program), &program.name),
             None => Vec::new(),
         }
+    }
+
+    /// Returns the source line of a relocation's access. Compilers move the instructions of constants, such as offsets, before the line
+    /// of the access, so the line is the first one from the instruction on that has the access.
+    fn access_line(
+        &self,
+        program: &ProgramNeeds,
+        record: usize,
+        planned: &PlannedReloc<'_>,
+        source: Option<&SourceLine>,
+    ) -> Option<SourceLine> {
+        if let Some(source) = source.filter(|source| relocation::is_access_line(planned, source)) {
+            return Some(source.clone());
+        }
+        let (btf, code) = (self.needs.object.btf()?, program.code.as_ref().ok()?);
+        let (insn, _) = program.records.iter().find(|(_, known)| *known == record)?;
+        let end = code.functions.iter().map(|copy| copy.start).find(|start| start > insn);
+        let later = code.line_info.iter().map(|[start, ..]| *start).filter(|start| start > insn);
+        let in_function = later.take_while(|start| end.is_none_or(|end| *start < end)).take(SEARCHED_LINES);
+        let mut lines = in_function.filter_map(|start| source_line(btf, code, start));
+        lines.find(|line| relocation::is_access_line(planned, line))
     }
 
     /// Returns the name of a program's section. Returns `None` if the name is no plain text.

@@ -97,6 +97,11 @@ impl<'s> CLine<'s> {
         is_statement.then_some(self.0)
     }
 
+    /// Returns whether the line has an identifier.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        self.identifiers(name).next().is_some()
+    }
+
     /// Returns the positions of an identifier.
     fn identifiers(&self, name: &str) -> impl Iterator<Item = usize> {
         self.0.match_indices(name).map(|(start, _)| start).filter(move |start| {

@@ -77,12 +77,12 @@ fn use_fixes(
 ) -> Vec<Fix> {
     let condition =
         if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") };
-    let with_declaration = |fix: Fix| Fix { declaration: declaration.clone(), ..fix };
+    let with_declaration = |fix: Fix| Fix { declaration: declaration.clone(), ..fix }.with_source(used_at);
     let line = used_at.and_then(|source| CLine::new(&source.text));
     let weak = if declaration.is_some() { format!("declare `{name}` weak, and ") } else { String::new() };
     let text = |guard: &str| format!("{weak}{guard}");
     if let Some(statement) = line.and_then(|line| line.as_statement()) {
-        let code = format!("if ({condition})\n\t{statement}");
+        let code = format!("if ({condition}) {{\n\t{statement}\n}}");
         let text = text(&format!("guard the statement, so that kernels without `{name}` skip it"));
         return vec![with_declaration(Fix::c(FixPlace::Line, text, code))];
     }

@@ -1,5 +1,7 @@
 //! A suggested change.
 
+use crate::source_line::SourceLine;
+
 /// A change that changes the verdict. The code is complete: it can replace what [`FixPlace`] names without further editing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -10,6 +12,9 @@ pub struct Fix {
     pub applies_to: FixPlace,
     /// The advice in one sentence.
     pub text: String,
+    /// The source line that the code replaces, for [`FixPlace::Line`]. It may come after the instruction of the reason, because compilers
+    /// move instructions.
+    pub source: Option<SourceLine>,
     /// C that goes to file scope, after the declarations that the program has already.
     pub declaration: Option<String>,
     /// The code. `None` if a declaration is all, or if no code can help, as the text says.
@@ -32,7 +37,7 @@ pub enum FixLanguage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FixPlace {
-    /// The code replaces the source line of the reason.
+    /// The code replaces the source line that the fix names.
     Line,
     /// The code is a condition, for an `if` around the access.
     Condition,
@@ -87,6 +92,7 @@ impl Fix {
             language: FixLanguage::C,
             applies_to: place,
             text: text.into(),
+            source: None,
             declaration: None,
             code: Some(code.into()),
         }
@@ -100,6 +106,12 @@ impl Fix {
     /// Creates advice without code.
     pub(super) fn without_code(text: impl Into<String>) -> Self {
         Self { code: None, ..Self::c(FixPlace::Nothing, text, "") }
+    }
+
+    /// Adds the source line that the code replaces.
+    pub(super) fn with_source(self, source: Option<&SourceLine>) -> Self {
+        let source = source.filter(|_| self.applies_to == FixPlace::Line).cloned();
+        Self { source, ..self }
     }
 
     /// Adds a declaration at file scope.

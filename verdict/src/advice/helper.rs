@@ -59,11 +59,13 @@ pub(super) fn fixes(
     let called = line.and_then(|line| Some((line, line.find_call(&format!("bpf_{name}"))?)));
     if answers.facts.helper(number).is_present() {
         // A condition on the kernel's enum is true here.
-        return vec![older_fix(name, older, called.as_ref()).unwrap_or_else(|| {
+        let fix = older_fix(name, older, called.as_ref()).unwrap_or_else(|| {
             Fix::without_code("the kernel has the helper, but not for programs of this type: move the call to a program of another type, or leave out the program")
-        })];
+        });
+        return vec![fix.with_source(reason.source.as_ref())];
     }
     let condition = format!("bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_{name})");
+    let source = reason.source.as_ref();
     let mut fixes = Vec::new();
     if let (Some((line, call)), Some((_, older, difference))) = (&called, older)
         && let (Some(older), Some(original)) = (helper_name(*older), line.get(&call.range))
@@ -75,7 +77,7 @@ pub(super) fn fixes(
     fixes.push(guard_fix(name, &condition, line, called.map(|(_, call)| call.range)));
     let replacement = REPLACEMENTS.iter().find(|(newer, _)| *newer == number);
     fixes.extend(replacement.map(|(_, text)| Fix::without_code(*text)));
-    fixes
+    fixes.into_iter().map(|fix| fix.with_source(source)).collect()
 }
 
 fn older_fix(
@@ -98,7 +100,7 @@ fn guard_fix(
 ) -> Fix {
     if let Some(statement) = line.and_then(|line| line.as_statement()) {
         let text = format!("guard the statement, so that kernels without bpf_{name}() skip it");
-        return Fix::c(FixPlace::Line, text, format!("if ({condition})\n\t{statement}"));
+        return Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"));
     }
     let guarded = line
         .zip(call)

@@ -5,7 +5,7 @@ use super::{
     fix::{Fix, FixLanguage, FixPlace},
 };
 use crate::requirements::{MapInput, Need, NeedId};
-use core_relo_object::object::MapType;
+use core_relo_object::{link::MapSource, object::MapType};
 
 /// Older map types for the same data, which need other calls.
 const OLDER_TYPES: [(MapType, &str); 5] = [
@@ -24,8 +24,10 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
     let Some(name) = advisor.needs.maps.get(map).map(|map| &map.name) else { return Vec::new() };
     let mut fixes = Vec::new();
     if let Some(Need::StructOps(_) | Need::Feature(_)) = advisor.answers.need(need) {
-        let text = "begin the section of the map and of its programs with `?`; the loader creates the map where the kernel has the type";
-        fixes.push(Fix::c(FixPlace::Section, text, "SEC(\"?.struct_ops\")"));
+        let text =
+            "leave the map out of the default load; the loader creates it where the kernel has the type";
+        let section = struct_ops_section(advisor, name).filter(|section| !section.starts_with('?'));
+        fixes.extend(section.map(|section| Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")"))));
     }
     let c = format!("bpf_map__set_autocreate(skel->maps.{name}, false);");
     let rust = format!("loader.map_mut(\"{name}\").autocreate = Some(false);");
@@ -38,6 +40,15 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
         fixes.extend(older.map(|(_, text)| Fix::without_code(*text)));
     }
     fixes
+}
+
+/// Returns the name of the section of a struct_ops map.
+fn struct_ops_section<'a>(advisor: &Advisor<'a, '_>, map: &str) -> Option<&'a str> {
+    let mut maps = advisor.needs.linker.maps().iter().filter(|entry| entry.name == map.as_bytes());
+    match maps.next()?.source {
+        MapSource::StructOps(map) => core::str::from_utf8(map.section.name).ok(),
+        _ => None,
+    }
 }
 
 /// Returns the fixes of an attribute that user space must set.

@@ -46,7 +46,8 @@ fn missing_fixes(
     let Some(access) = Access::new(planned) else {
         return explanation.help.iter().map(Fix::without_code).collect();
     };
-    let line = source.and_then(|source| CLine::new(&source.text));
+    let name = access.members.last().map_or(access.root.as_str(), String::as_str);
+    let line = source.and_then(|source| CLine::new(&source.text)).filter(|line| line.mentions(name));
     let mut fixes = Vec::new();
     if let (Some(line), [member]) = (line, &*access.members) {
         let alternatives = explanation.alternatives.iter();
@@ -57,7 +58,14 @@ fn missing_fixes(
         );
     }
     fixes.push(guard_fix(&access, line.as_ref()));
-    fixes
+    fixes.into_iter().map(|fix| fix.with_source(source)).collect()
+}
+
+/// Returns whether a source line has the access of a relocation.
+pub(super) fn is_access_line(planned: &PlannedReloc<'_>, source: &SourceLine) -> bool {
+    let access = Access::new(planned);
+    let name = access.as_ref().and_then(|access| access.members.last());
+    name.is_some_and(|name| CLine::new(&source.text).is_some_and(|line| line.mentions(name)))
 }
 
 impl Access {
@@ -113,11 +121,12 @@ fn alternative_fix(
         let (last, others) =
             arguments.split_last().filter(|(last, others)| **last == member && !others.is_empty())?;
         debug_assert_eq!(*last, member, "filtered");
+        // Reads cannot be nested: clang refuses nested accesses that are recorded.
         let base = match others {
             [base] => (*base).to_owned(),
             _ => format!("BPF_CORE_READ({})", others.join(", ")),
         };
-        let other = format!("BPF_CORE_READ(({flavour} *)({base}), {path})");
+        let other = format!("({{ {flavour} *other_ = (void *)({base}); BPF_CORE_READ(other_, {path}); }})");
         line.replace(&call.range, &format!("({condition} ? {} : {other})", line.get(&call.range)?))?
     };
     let text =
@@ -162,7 +171,7 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
     match line.and_then(CLine::as_statement) {
         Some(statement) => {
             let text = format!("guard the statement, so that kernels without `{what}` skip it");
-            Fix::c(FixPlace::Line, text, format!("if ({condition})\n\t{statement}"))
+            Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"))
         }
         None => {
             let text = format!("put the access to `{what}` into an `if` with this condition");

@@ -4,7 +4,10 @@ use super::{
     availability::Neighbours,
     explained::{ExplainedObject, ExplainedReason},
 };
-use crate::{json::verdict::ReasonJson, text::printer::Printer};
+use crate::{
+    json::verdict::{ReasonJson, SourceJson},
+    text::printer::Printer,
+};
 use core_relo_verdict::{advice::Fix, judge::Reason};
 use serde::Serialize;
 use std::io;
@@ -38,6 +41,7 @@ struct FixJson<'a> {
     text: &'a str,
     applies_to: &'static str,
     declaration: Option<&'a str>,
+    source: Option<SourceJson<'a>>,
 }
 
 /// Prints the lines of an object on a kernel.
@@ -79,6 +83,7 @@ impl<'a> FixJson<'a> {
             text: &fix.text,
             applies_to: fix.applies_to.word(),
             declaration: fix.declaration.as_deref(),
+            source: fix.source.as_ref().map(SourceJson::new),
         }
     }
 }

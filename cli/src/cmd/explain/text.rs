@@ -40,8 +40,11 @@ pub(super) fn write<'a>(
         write_reason(out, explained, (previous, reason), neighbours(&reason.reason))?;
         previous = Some(reason);
     }
-    let guarded = explained.verdict.programs.iter().flat_map(|p| p.guarded.iter().map(move |r| (p, r)));
-    guarded.into_iter().try_for_each(|(program, reason)| write_guarded(out, program, reason))?;
+    let guarded = || explained.verdict.programs.iter().flat_map(|p| p.guarded.iter().map(move |r| (p, r)));
+    if !explained.reasons.is_empty() && guarded().next().is_some() {
+        out.line("")?;
+    }
+    guarded().try_for_each(|(program, reason)| write_guarded(out, program, reason))?;
     if explained.reasons.is_empty() { Ok(()) } else { out.line("") }
 }
 
@@ -99,14 +102,17 @@ fn write_reason(
         reason.fixes.iter().partition(|fix| fix.code.is_some() || fix.declaration.is_some());
     notes.iter().try_for_each(|fix| out.line(fact_line("note", &fix.text)))?;
     for (index, fix) in with_code.into_iter().enumerate() {
-        write_fix(out, if index == 0 { "fix" } else { "or" }, fix)?;
+        let is_elsewhere = fix.source.is_some() && fix.source != reason.reason.source;
+        write_fix(out, if index == 0 { "fix" } else { "or" }, fix, is_elsewhere)?;
     }
     Ok(())
 }
 
-/// Prints a fix: its sentence, and below it the code.
-fn write_fix(out: &mut Printer<'_>, label: &str, fix: &Fix) -> io::Result<()> {
-    out.line(fact_line(label, &fix.text))?;
+/// Prints a fix: its sentence, with the source line if it is not that of the reason, and below it the code.
+fn write_fix(out: &mut Printer<'_>, label: &str, fix: &Fix, is_elsewhere: bool) -> io::Result<()> {
+    let source = fix.source.as_ref().filter(|_| is_elsewhere);
+    let position = source.map(|source| format!(" ({}:{})", source.file, source.line)).unwrap_or_default();
+    out.line(fact_line(label, &format!("{}{position}", fix.text)))?;
     let parts = [&fix.declaration, &fix.code];
     let lines = parts.into_iter().flatten().flat_map(|part| part.lines());
     lines.into_iter().try_for_each(|line| {
