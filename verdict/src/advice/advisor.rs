@@ -13,7 +13,8 @@ use core_relo::{
     explain::{Explainer, similar_names},
     plan::PlannedReloc,
 };
-use std::collections::HashMap;
+use core_relo_object::{ExternIndex, ProgramIndex, link::RefTarget};
+use std::collections::{HashMap, HashSet};
 
 /// The searches for similar functions. Each takes a pass over the kernel's types.
 const SEARCHES: usize = 64;
@@ -29,6 +30,12 @@ pub struct Advisor<'a, 'k> {
     pub(super) answers: &'a KernelAnswers<'a, 'k>,
     explainer: Explainer<'a>,
     searches: HashMap<(TargetKind, String), Vec<String>>,
+    /// The names of the object's types, once they are needed.
+    type_names: Option<HashSet<&'a [u8]>>,
+    /// The indices of the externs, by requirement.
+    externs: HashMap<NeedId, usize>,
+    /// The first use of each extern in the program that was asked for last.
+    first_uses: Option<(ProgramIndex, HashMap<usize, u32>)>,
 }
 
 impl<'a, 'k> Advisor<'a, 'k> {
@@ -38,7 +45,18 @@ impl<'a, 'k> Advisor<'a, 'k> {
         plan: &'a Plan<'a>,
         answers: &'a KernelAnswers<'a, 'k>,
     ) -> Self {
-        Self { needs, plan, answers, explainer: Explainer::new(plan), searches: HashMap::new() }
+        let externs =
+            needs.externs.iter().enumerate().rev().map(|(index, known)| (known.id, index)).collect();
+        Self {
+            needs,
+            plan,
+            answers,
+            explainer: Explainer::new(plan),
+            searches: HashMap::new(),
+            type_names: None,
+            externs,
+            first_uses: None,
+        }
     }
 
     /// Returns the fixes of a reason of a program, the best first. They are alternatives. A fix without code says why none can help.
@@ -49,8 +67,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
         match reason.requirement {
             Some(Requirement::Relocation(record)) => {
                 let Some(planned) = self.plan.get(record) else { return Vec::new() };
-                let source = self.access_line(program, record, &planned, reason.source.as_ref());
-                relocation::fixes(&planned, &self.explainer.explain(&planned), source.as_ref())
+                let source = self.access_line(program, &planned, reason);
+                let explanation = self.explainer.explain(&planned);
+                relocation::fixes(&planned, &explanation, self.type_names(), source.as_ref())
             }
             Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
             Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
@@ -102,17 +121,19 @@ impl<'a, 'k> Advisor<'a, 'k> {
     fn access_line(
         &self,
         program: &ProgramNeeds,
-        record: usize,
         planned: &PlannedReloc<'_>,
-        source: Option<&SourceLine>,
+        reason: &Reason,
     ) -> Option<SourceLine> {
-        if let Some(source) = source.filter(|source| relocation::is_access_line(planned, source)) {
+        if let Some(source) =
+            reason.source.as_ref().filter(|source| relocation::is_access_line(planned, source))
+        {
             return Some(source.clone());
         }
-        let (btf, code) = (self.needs.object.btf()?, program.code.as_ref().ok()?);
-        let (insn, _) = program.records.iter().find(|(_, known)| *known == record)?;
-        let end = code.functions.iter().map(|copy| copy.start).find(|start| start > insn);
-        let later = code.line_info.iter().map(|[start, ..]| *start).filter(|start| start > insn);
+        let (btf, code, insn) = (self.needs.object.btf()?, program.code.as_ref().ok()?, reason.insn?);
+        let next = code.functions.partition_point(|copy| copy.start <= insn);
+        let end = code.functions.get(next).map(|copy| copy.start);
+        let first = code.line_info.partition_point(|[start, ..]| *start <= insn);
+        let later = code.line_info.iter().skip(first).map(|[start, ..]| *start);
         let in_function = later.take_while(|start| end.is_none_or(|end| *start < end)).take(SEARCHED_LINES);
         let mut lines = in_function.filter_map(|start| source_line(btf, code, start));
         lines.find(|line| relocation::is_access_line(planned, line))
@@ -124,6 +145,36 @@ impl<'a, 'k> Advisor<'a, 'k> {
         let section = core::str::from_utf8(section).ok()?;
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         section.bytes().all(is_plain).then_some(section)
+    }
+
+    /// Returns the names of the object's types.
+    fn type_names(&mut self) -> &HashSet<&'a [u8]> {
+        let object = self.needs.object;
+        self.type_names.get_or_insert_with(|| {
+            let types = object.btf().into_iter().flat_map(|btf| btf.types());
+            types.map(|ty| ty.name().as_bytes()).collect()
+        })
+    }
+
+    /// Returns the index of the extern with a requirement.
+    pub(super) fn extern_index(&self, need: NeedId) -> Option<usize> {
+        self.externs.get(&need).copied()
+    }
+
+    /// Returns the source line of a program's first use of an extern.
+    pub(super) fn first_use(&mut self, program: &ProgramNeeds, index: usize) -> Option<SourceLine> {
+        let code = program.code.as_ref().ok()?;
+        if self.first_uses.as_ref().is_none_or(|(known, _)| *known != program.index) {
+            let mut uses = HashMap::new();
+            for (insn, target) in &code.refs {
+                if let RefTarget::Extern(ExternIndex(index)) = target {
+                    uses.entry(*index).or_insert(*insn);
+                }
+            }
+            self.first_uses = Some((program.index, uses));
+        }
+        let (_, uses) = self.first_uses.as_ref()?;
+        source_line(self.needs.object.btf()?, code, *uses.get(&index)?)
     }
 
     /// Returns targets of a kind with a similar name in the kernel's BTF.

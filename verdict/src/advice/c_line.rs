@@ -2,6 +2,9 @@
 
 use core::ops::Range;
 
+/// The length of the longest line that is rewritten. Longer lines do not come from people.
+const LINE_BYTES: usize = 256;
+
 /// A complete line of C, without its comment at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CLine<'s>(&'s str);
@@ -28,7 +31,9 @@ impl<'s> CLine<'s> {
         let end = [text.find("//"), text.find("/*")].into_iter().flatten().min().unwrap_or(text.len());
         let line = text.get(..end)?.trim();
         let has_rest = !text.trim_end().ends_with("*/") && text.contains("/*");
-        (!line.is_empty() && !text.contains('…') && !line.starts_with('#') && !has_rest).then_some(Self(line))
+        let is_short = line.len() <= LINE_BYTES;
+        (is_short && !line.is_empty() && !text.contains('…') && !line.starts_with('#') && !has_rest)
+            .then_some(Self(line))
     }
 
     /// Returns the line with an expression in place of a part.

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     judge::Reason,
     requirements::{NeedId, ProgramNeeds},
-    source_line::{SourceLine, source_line},
+    source_line::SourceLine,
 };
 use core_relo::{
     TypeId,
@@ -22,14 +22,12 @@ use core_relo_object::{
 
 /// Returns the fixes of a missing extern.
 pub(super) fn fixes(
-    advisor: &Advisor<'_, '_>,
+    advisor: &mut Advisor<'_, '_>,
     program: &ProgramNeeds,
     need: NeedId,
     reason: &Reason,
 ) -> Vec<Fix> {
-    let Some(index) = advisor.needs.externs.iter().position(|known| known.id == need) else {
-        return Vec::new();
-    };
+    let Some(index) = advisor.extern_index(need) else { return Vec::new() };
     let Some(entry) = advisor.needs.linker.externs().get(index) else { return Vec::new() };
     let (Some(btf), Ok(name)) = (advisor.needs.object.btf(), core::str::from_utf8(entry.name)) else {
         return Vec::new();
@@ -49,20 +47,20 @@ pub(super) fn fixes(
         };
     }
     let is_function = matches!(entry.binding, ExternBinding::Function(_));
-    let used_at = reason.source.clone().or_else(|| first_use(advisor, program, index));
+    let used_at = reason.source.clone().or_else(|| advisor.first_use(program, index));
     let declaration = declaration(btf, entry, name).filter(|_| !is_weak);
     use_fixes(name, is_function, declaration, used_at.as_ref())
 }
 
 /// Returns the fixes for calls of kernel functions on a kernel without such calls.
 pub(super) fn call_fixes(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
-    let called =
-        program.code.as_ref().ok().into_iter().flat_map(|code| &code.refs).find_map(|(insn, target)| {
-            let RefTarget::Extern(ExternIndex(index)) = target else { return None };
-            let entry = advisor.needs.linker.externs().get(*index)?;
-            let at = program.source_line(advisor.needs.object.btf()?, *insn);
-            (matches!(entry.binding, ExternBinding::Function(_)) && at == reason.source).then_some(entry)
-        });
+    let code = program.code.as_ref().ok();
+    let called = code.zip(reason.insn).and_then(|(code, insn)| {
+        let at = code.refs.binary_search_by_key(&insn, |(at, _)| *at).ok()?;
+        let (_, RefTarget::Extern(ExternIndex(index))) = code.refs.get(at)? else { return None };
+        let entry = advisor.needs.linker.externs().get(*index)?;
+        matches!(entry.binding, ExternBinding::Function(_)).then_some(entry)
+    });
     let (Some(entry), Some(btf)) = (called, advisor.needs.object.btf()) else { return Vec::new() };
     let Ok(name) = core::str::from_utf8(entry.name) else { return Vec::new() };
     let declaration = declaration(btf, entry, name).filter(|_| !entry.is_weak);
@@ -99,16 +97,6 @@ fn use_fixes(
         None => Fix::c(FixPlace::Condition, text("put each use into an `if` with this condition"), condition),
     };
     vec![with_declaration(fix)]
-}
-
-/// Returns the source line of a program's first use of an extern.
-fn first_use(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, index: usize) -> Option<SourceLine> {
-    let code = program.code.as_ref().ok()?;
-    let (insn, _) = code
-        .refs
-        .iter()
-        .find(|(_, target)| matches!(target, RefTarget::Extern(ExternIndex(i)) if *i == index))?;
-    source_line(advisor.needs.object.btf()?, code, *insn)
 }
 
 /// Returns the weak declaration of an extern. Returns `None` for a type that has no name in C.

@@ -7,11 +7,11 @@ use super::{
 use crate::source_line::SourceLine;
 use core_relo::{
     Name,
-    btf::Btf,
     explain::{AlternativeMember, CType, Explanation},
     limits,
     plan::{Decision, PlannedReloc, PoisonReason},
 };
+use std::collections::HashSet;
 
 /// The access of a poisoned relocation, as C names it.
 struct Access {
@@ -27,13 +27,14 @@ struct Access {
 pub(super) fn fixes(
     planned: &PlannedReloc<'_>,
     explanation: &Explanation,
+    type_names: &HashSet<&[u8]>,
     source: Option<&SourceLine>,
 ) -> Vec<Fix> {
     match planned.decision() {
         Ok(Decision::Poison { why: PoisonReason::Width { .. }, .. }) => vec![Fix::without_code(
             "no guard tells the widths apart: read the field with BPF_CORE_READ_BITFIELD(), which uses the kernel's width, or declare it in a flavour with the kernel's type",
         )],
-        Ok(Decision::Poison { .. }) => missing_fixes(planned, explanation, source),
+        Ok(Decision::Poison { .. }) => missing_fixes(planned, explanation, type_names, source),
         _ => explanation.help.iter().map(Fix::without_code).collect(),
     }
 }
@@ -41,6 +42,7 @@ pub(super) fn fixes(
 fn missing_fixes(
     planned: &PlannedReloc<'_>,
     explanation: &Explanation,
+    type_names: &HashSet<&[u8]>,
     source: Option<&SourceLine>,
 ) -> Vec<Fix> {
     let Some(access) = Access::new(planned) else {
@@ -52,9 +54,8 @@ fn missing_fixes(
     if let (Some(line), [member]) = (line, &*access.members) {
         let alternatives = explanation.alternatives.iter();
         fixes.extend(
-            alternatives.filter_map(|alternative| {
-                alternative_fix(planned.btf(), &access, &line, member, alternative)
-            }),
+            alternatives
+                .filter_map(|alternative| alternative_fix(type_names, &access, &line, member, alternative)),
         );
     }
     fixes.push(guard_fix(&access, line.as_ref()));
@@ -101,14 +102,14 @@ fn identifier(name: Name<'_>) -> Option<String> {
 
 /// Returns a fix that reads another member where the kernel lacks the access.
 fn alternative_fix(
-    btf: &Btf<'_>,
+    type_names: &HashSet<&[u8]>,
     access: &Access,
     line: &CLine<'_>,
     member: &str,
     alternative: &AlternativeMember,
 ) -> Option<Fix> {
     let AlternativeMember { declaration, path, .. } = alternative;
-    let flavour = new_flavour(btf, &access.root)?;
+    let flavour = new_flavour(type_names, &access.root)?;
     let condition = &access.condition;
     let code = if let Some(MemberAccess { range, base }) = line.find_member_read(member) {
         let is_name = base.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -136,13 +137,13 @@ fn alternative_fix(
 }
 
 /// Returns the name of a flavour that the object does not have.
-fn new_flavour(btf: &Btf<'_>, root: &str) -> Option<String> {
+fn new_flavour(type_names: &HashSet<&[u8]>, root: &str) -> Option<String> {
     let (keyword, name) =
         root.split_once(' ').filter(|(keyword, _)| matches!(*keyword, "struct" | "union"))?;
     let name = name.split("___").next()?;
     let suffixes = ["other", "other2", "other3", "other4"].into_iter();
     let mut names = suffixes.map(|suffix| format!("{name}___{suffix}"));
-    let free = names.find(|name| !btf.types().any(|ty| ty.name().as_bytes() == name.as_bytes()))?;
+    let free = names.find(|name| !type_names.contains(name.as_bytes()))?;
     Some(format!("{keyword} {free}"))
 }
 

@@ -25,7 +25,16 @@ impl ProgramVerdict {
 impl Reason {
     /// Creates a reason without source line, evidence and fix.
     pub fn new(kind: ReasonKind, verdict: Verdict, text: impl Into<String>) -> Self {
-        Self { kind, verdict, text: text.into(), source: None, evidence: None, fix: None, requirement: None }
+        Self {
+            kind,
+            verdict,
+            text: text.into(),
+            source: None,
+            insn: None,
+            evidence: None,
+            fix: None,
+            requirement: None,
+        }
     }
 
     /// Adds the source line.

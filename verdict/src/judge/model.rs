@@ -79,6 +79,8 @@ pub struct Reason {
     pub text: String,
     /// The source line of the first reachable instruction with the requirement.
     pub source: Option<SourceLine>,
+    /// The first reachable instruction with the requirement, in the linked program.
+    pub insn: Option<u32>,
     /// The evidence in the kernel. `None` if the reason does not depend on the kernel.
     pub evidence: Option<Evidence>,
     /// The fix: an option such as `--max-entries stackmap=N`, or what to write in the program.

@@ -205,7 +205,7 @@ impl ObjectContext<'_, '_> {
     /// Adds the source line of an instruction to a reason.
     fn place(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
         let source = self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn));
-        Reason { source, ..reason }
+        Reason { source, insn: Some(insn), ..reason }
     }
 }
 

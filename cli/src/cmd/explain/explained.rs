@@ -105,6 +105,8 @@ impl ExplainedObject {
         let mut advisor = object.needs.as_ref().ok().map(|needs| Advisor::new(needs, plan, &case.answers));
         let mut explainer = Explainer::new(plan);
         let mut known: HashMap<ReasonKey, usize> = HashMap::new();
+        let all_needs = object.needs.iter().flat_map(|needs| &needs.programs);
+        let needs_by_name: HashMap<_, _> = all_needs.map(|needs| (needs.name.as_str(), needs)).collect();
         for (program_index, program) in self.verdict.programs.iter().enumerate() {
             let mut indices = Vec::new();
             for reason in &program.reasons {
@@ -116,8 +118,7 @@ impl ExplainedObject {
                     explained.programs.push(program_index);
                     continue;
                 }
-                let needs = object.needs.as_ref().ok();
-                let needs = needs.and_then(|n| n.programs.iter().find(|needs| needs.name == program.name));
+                let needs = needs_by_name.get(program.name.as_str()).copied();
                 let fixes = match (&mut advisor, needs) {
                     (Some(advisor), Some(needs)) => advisor.fixes(needs, reason),
                     _ => Vec::new(),
