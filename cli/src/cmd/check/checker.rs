@@ -9,8 +9,12 @@ use super::{
 use crate::{
     describe,
     error::{BadInput, escape_path},
-    input::kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
+    input::{
+        image_facts::WantedFacts,
+        kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
+    },
     json::check::Unresolved,
+    policy::AllowList,
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
@@ -24,7 +28,9 @@ use std::{io, sync::Arc};
 pub(super) struct Checker<'c> {
     objects: ObjectsByOrder<'c>,
     checked: &'c CheckedObjects<'c>,
+    /// What the user says about the kernels.
     inputs: KernelInputs,
+    allow_list: &'c AllowList,
     threads: &'c Threads,
     options: OutputOptions,
     cache: ReportCache<KernelReport>,
@@ -34,11 +40,12 @@ impl<'c> Checker<'c> {
     pub(super) fn new(
         checked: &'c CheckedObjects<'c>,
         inputs: KernelInputs,
+        allow_list: &'c AllowList,
         threads: &'c Threads,
         options: OutputOptions,
     ) -> Self {
         let objects = ObjectsByOrder::new(&checked.objects);
-        Self { objects, checked, inputs, threads, options, cache: ReportCache::new() }
+        Self { objects, checked, inputs, allow_list, threads, options, cache: ReportCache::new() }
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel.
@@ -50,7 +57,7 @@ impl<'c> Checker<'c> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 let objects = self.objects.all.iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, self.options)
+                KernelOutput::new((&name, id), &report, objects, self.allow_list, self.options)
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
@@ -65,7 +72,8 @@ impl<'c> Checker<'c> {
             log::debug!("{}: not read again: the same file was read under another name", escape_path(path));
             return Ok((escape_path(path), report));
         }
-        let kernel = image.parse()?;
+        let wanted = WantedFacts { version_and_kconfig: true, symbols: self.checked.needs.has_symbols() };
+        let kernel = image.parse_with_facts(wanted)?;
         let report = Arc::new(self.check_kernel(&kernel));
         // The report of a module also depends on its base, which is another file.
         if let Some((_, file_id)) = file
@@ -91,6 +99,7 @@ impl<'c> Checker<'c> {
         };
         let target = &with_modules.as_ref().unwrap_or(kernel).target;
         let facts = KernelFacts::new(target, &self.checked.names, &inputs);
+        let warnings = kernel.warnings(&self.inputs, &facts);
         let answers = KernelAnswers::new(&self.checked.needs, facts);
         let objects_with_plans: Vec<_> = same_order.iter().zip(plans).collect();
         let plan_reports = self
@@ -101,7 +110,7 @@ impl<'c> Checker<'c> {
             Ok(()) => plan_reports.next(),
             Err(bad) => Some(ObjectReport::Mismatch(bad)),
         });
-        KernelReport(reports.collect())
+        KernelReport { objects: reports.collect(), warnings, release: kernel.release() }
     }
 
     /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
@@ -139,7 +148,7 @@ impl<'c> Checker<'c> {
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
-        let reasons = if self.options.text { reason_lines(&verdict) } else { Vec::new() };
+        let reasons = if self.options.text { reason_lines(&verdict, None) } else { Vec::new() };
         ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }
@@ -208,12 +217,13 @@ mod tests {
             exit: ExitStatus::Success,
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
-        let threads = Threads::none();
+        let (threads, allow_list) = (Threads::none(), AllowList::default());
         let result = with_checked_objects(&mut console, &files, &[], &threads, |_, objects| {
             let checker = || {
                 Checker::new(
                     objects,
                     KernelInputs::default(),
+                    &allow_list,
                     &threads,
                     OutputOptions { json: true, text: false, report: false, strict: false },
                 )

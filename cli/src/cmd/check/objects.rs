@@ -2,7 +2,7 @@
 
 use super::kernel_output::bad_object_line;
 use crate::{
-    args::{format::Format, load::Assignment},
+    args::format::Format,
     console::Console,
     error::BadInput,
     input::{
@@ -68,7 +68,7 @@ pub(super) fn read_objects(
 pub(super) fn with_checked_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
-    max_entries: &[Assignment],
+    max_entries: &[String],
     threads: &Threads,
     use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -87,7 +87,7 @@ pub(super) fn with_checked_objects(
                 let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
                 let mut needs = ObjectNeeds::collect(object, &relocs, &mut table);
                 if let Ok(needs) = &mut needs {
-                    max_entries.iter().for_each(|map| needs.set_input(&map.name, MapInput::MaxEntries));
+                    max_entries.iter().for_each(|map| needs.set_input(map, MapInput::MaxEntries));
                 }
                 objects.push(CheckedObject { file, object, relocs, records, needs });
             }

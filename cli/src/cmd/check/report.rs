@@ -3,6 +3,7 @@
 use crate::{
     error::BadInput,
     json::check::Unresolved,
+    policy::Acceptance,
     text::{line::Line, style::DIM},
 };
 use core_relo::plan::Summary;
@@ -14,7 +15,13 @@ const REASONS: usize = 3;
 
 /// The reports of all objects on one kernel. They do not depend on the name of the kernel's file.
 #[derive(Debug)]
-pub(super) struct KernelReport(pub(super) Vec<ObjectReport>);
+pub(super) struct KernelReport {
+    pub(super) objects: Vec<ObjectReport>,
+    /// Contradictions between the facts about the kernel, and facts that cannot be read.
+    pub(super) warnings: Vec<String>,
+    /// The release, as `uname -r` prints it, if known.
+    pub(super) release: Option<String>,
+}
 
 /// The report of one object on one kernel.
 #[derive(Debug)]
@@ -35,7 +42,8 @@ pub(super) enum ObjectReport {
 impl KernelReport {
     /// Returns the approximate size of the report in memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.0.iter().map(ObjectReport::memory_bytes).sum()
+        let warnings: usize = self.warnings.iter().map(String::len).sum();
+        self.objects.iter().map(ObjectReport::memory_bytes).sum::<usize>() + warnings
     }
 }
 
@@ -65,22 +73,35 @@ fn program_bytes(program: &ProgramVerdict) -> usize {
     size_of::<ProgramVerdict>() + program.name.len() + program.reasons.iter().map(reason_bytes).sum::<usize>()
 }
 
-/// Returns the first few different reasons of a verdict as lines, with their source positions. The others are only counted.
-pub(super) fn reason_lines(verdict: &ObjectVerdict) -> Vec<Line> {
-    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
-    // Programs of the default load come first.
-    let (default, optional): (Vec<_>, Vec<_>) = verdict.programs.iter().partition(|program| program.autoload);
-    for program in default.into_iter().chain(optional) {
-        for reason in &program.reasons {
-            let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
-            if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= REASONS {
-                continue;
-            }
-            let fix = reason.fix.as_ref().map_or_else(String::new, |fix| format!("; fix: {fix}"));
-            let optional = if program.autoload { "" } else { " (not in the default load)" };
-            let rest = format!("{}{optional}: {}{fix}", program.name, reason.text);
-            lines.push(Line::new().styled(DIM, position.unwrap_or_default()).text(rest));
+/// Returns the first few different reasons of a verdict as lines, with their source positions. The others are only counted. Accepted
+/// reasons come last.
+pub(super) fn reason_lines(verdict: &ObjectVerdict, acceptance: Option<&Acceptance>) -> Vec<Line> {
+    let mut reasons = Vec::new();
+    for (number, program) in verdict.programs.iter().enumerate() {
+        let accepted = acceptance.and_then(|acceptance| acceptance.program(number));
+        for (index, reason) in program.reasons.iter().enumerate() {
+            let entry = accepted.and_then(|accepted| accepted.reason(index));
+            reasons.push((program, reason, entry));
         }
+    }
+    // Programs of the default load come first. The sort is stable.
+    reasons.sort_by_key(|(program, _, entry)| (entry.is_some(), !program.autoload));
+    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
+    for (program, reason, entry) in reasons {
+        let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
+        if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= REASONS {
+            continue;
+        }
+        let fix = reason.fix.as_ref().map_or_else(String::new, |fix| format!("; fix: {fix}"));
+        let optional = if program.autoload { "" } else { " (not in the default load)" };
+        let position = Line::new().styled(DIM, position.unwrap_or_default());
+        lines.push(match entry {
+            None => position.text(format!("{}{optional}: {}{fix}", program.name, reason.text)),
+            Some(entry) => {
+                let rest = format!("{}{optional}: {}; {}", program.name, reason.text, entry.words());
+                position.styled(DIM, rest)
+            }
+        });
     }
     if let Some(more) = distinct.len().checked_sub(REASONS).filter(|more| *more > 0) {
         let more = format_args!("… and {more} more, see --format json");
