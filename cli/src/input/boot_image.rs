@@ -97,6 +97,18 @@ mod tests {
     }
 
     #[test]
+    fn headers_have_the_version() {
+        let mut image = vec![0; 0x400];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        assert_eq!(kernel_version(&image), None);
+        image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
+        image[0x300..0x306].copy_from_slice(b"6.1.0 ");
+        assert_eq!(kernel_version(&image), Some(&b"6.1.0 \0"[..]));
+        image[0x20e..0x210].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert_eq!(kernel_version(&image), None);
+    }
+
+    #[test]
     fn streams_are_found_anywhere() {
         let image = b"boot\x1f\x8b\x08gzip\xfd7zXZ\0\x04BZh9";
         let found: Vec<_> =

@@ -70,6 +70,11 @@ impl Acceptance {
         (entry.is_some() || accepts_reason).then_some(Self { verdict, entry, programs })
     }
 
+    /// Returns the acceptance of the object without that of its programs.
+    pub(crate) fn without_details(self) -> Self {
+        Self { programs: Vec::new(), ..self }
+    }
+
     /// Returns the entry that accepts the worst accepted reason of the default load. `None` if only reasons of other programs are
     /// accepted.
     pub(crate) fn entry(&self) -> Option<&AllowEntry> {

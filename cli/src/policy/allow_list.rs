@@ -14,7 +14,15 @@ use std::sync::{
 /// The entries of the command line and of `core-relo.toml`. Threads share the list.
 #[derive(Debug, Default)]
 pub(crate) struct AllowList {
-    entries: Vec<(SharedEntry, AtomicBool)>,
+    entries: Vec<ListedEntry>,
+}
+
+/// An entry of the list.
+#[derive(Debug)]
+struct ListedEntry {
+    entry: SharedEntry,
+    /// Whether the entry has accepted a reason.
+    is_used: AtomicBool,
 }
 
 /// The names of a kernel that a pattern may match.
@@ -30,12 +38,12 @@ pub(crate) struct KernelNames<'k> {
 
 /// The entries that match a kernel.
 #[derive(Debug)]
-pub(crate) struct KernelEntries<'l>(Vec<&'l (SharedEntry, AtomicBool)>);
+pub(crate) struct KernelEntries<'l>(Vec<&'l ListedEntry>);
 
 impl AllowList {
     pub(crate) fn new(entries: impl IntoIterator<Item = AllowEntry>) -> Self {
-        let entry = |entry| (Arc::new(entry), AtomicBool::new(false));
-        Self { entries: entries.into_iter().map(entry).collect() }
+        let listed = |entry| ListedEntry { entry: Arc::new(entry), is_used: AtomicBool::new(false) };
+        Self { entries: entries.into_iter().map(listed).collect() }
     }
 
     /// Returns the entries that match a kernel.
@@ -46,18 +54,18 @@ impl AllowList {
                 || kernel.release.is_some_and(|release| pattern.matches(release))
                 || version().is_some_and(|version| pattern.matches(&version))
         };
-        let entries = self.entries.iter().filter(|(entry, _)| entry.kernel.as_ref().is_none_or(matches));
+        let entries = self.entries.iter().filter(|listed| listed.entry.kernel.as_ref().is_none_or(matches));
         KernelEntries(entries.collect())
     }
 
     /// Returns the entries that have accepted nothing so far.
     pub(crate) fn unused(&self) -> impl Iterator<Item = &AllowEntry> {
-        self.entries.iter().filter(|(_, is_used)| !is_used.load(Relaxed)).map(|(entry, _)| &**entry)
+        self.entries.iter().filter(|listed| !listed.is_used.load(Relaxed)).map(|listed| &*listed.entry)
     }
 
     /// Returns the patterns of all entries, in the notation of `--allow`.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().map(|(entry, _)| entry.pattern())
+        self.entries.iter().map(|listed| listed.entry.pattern())
     }
 }
 
@@ -69,30 +77,34 @@ impl KernelEntries<'_> {
             return None;
         }
         let matches = |pattern: &Option<Glob>| pattern.as_ref().is_none_or(|glob| glob.matches_path(object));
-        let of_object: Vec<_> = self.0.iter().filter(|(entry, _)| matches(&entry.object)).collect();
-        if of_object.is_empty() {
+        let for_object: Vec<_> =
+            self.0.iter().copied().filter(|listed| matches(&listed.entry.object)).collect();
+        if for_object.is_empty() {
             return None;
         }
-        let of_program = |name: &str| {
+        let for_program = |name: &str| {
             let matches = |pattern: &Option<Glob>| pattern.as_ref().is_none_or(|glob| glob.matches(name));
-            let entries = of_object.iter().filter(|(entry, _)| matches(&entry.program));
+            let entries = for_object.iter().copied().filter(|listed| matches(&listed.entry.program));
             entries.collect::<Vec<_>>()
         };
-        let of_programs: Vec<_> = verdict.programs.iter().map(|program| of_program(&program.name)).collect();
+        let for_programs: Vec<_> =
+            verdict.programs.iter().map(|program| for_program(&program.name)).collect();
         Acceptance::new(verdict, |place| {
-            let found = match place {
+            let accepting: Vec<_> = match place {
                 Some((program, reason)) => {
                     let kind = verdict.programs.get(program)?.reasons.get(reason)?.kind;
-                    let mut entries = of_programs.get(program)?.iter();
-                    **entries.find(|(entry, _)| entry.kind.is_none_or(|wanted| wanted == kind))?
+                    let entries = for_programs.get(program)?.iter().copied();
+                    entries.filter(|listed| listed.entry.kind.is_none_or(|wanted| wanted == kind)).collect()
                 }
                 None => {
-                    of_object.iter().find(|(entry, _)| entry.program.is_none() && entry.kind.is_none())?
+                    let is_whole =
+                        |listed: &&ListedEntry| listed.entry.program.is_none() && listed.entry.kind.is_none();
+                    for_object.iter().copied().filter(is_whole).collect()
                 }
             };
-            let (entry, is_used) = found;
-            is_used.store(true, Relaxed);
-            Some(Arc::clone(entry))
+            // The first entry counts. The others are used as well: none of them can be removed as stale.
+            accepting.iter().for_each(|listed| listed.is_used.store(true, Relaxed));
+            accepting.first().map(|listed| Arc::clone(&listed.entry))
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         check::{CheckLine, TargetKeys},
         writer::JsonLines,
     },
-    policy::{AllowList, KernelNames},
+    policy::{Acceptance, AllowList, KernelNames},
     report::{FleetReport, Row as FleetRow},
     text::{
         line::Line,
@@ -118,6 +118,10 @@ impl KernelOutput {
                     if options.report {
                         judged.programs.clone_from(&verdict.programs);
                     }
+                    let acceptance = match options.report {
+                        true => acceptance,
+                        false => acceptance.map(Acceptance::without_details),
+                    };
                     output.fleet.rows.push(fleet_row(object, Ok(judged), acceptance));
                 }
             }

@@ -1,4 +1,4 @@
-//! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`.
+//! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`, and the same without `-R`.
 
 use super::{embedded_config::sets_option, fact::Fact};
 use crate::{error::escape_path, input::kernel_text};
@@ -7,23 +7,26 @@ use std::{
     sync::Arc,
 };
 
-/// The beginnings of the names of images.
-const IMAGES: [&str; 2] = ["vmlinuz-", "vmlinux-"];
+/// The names of images without their release.
+const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
 
-const KCONFIG: &str = "config-";
-const SYMBOLS: &str = "System.map-";
+const KCONFIG: &str = "config";
+const SYMBOLS: &str = "System.map";
 
 /// Returns the regular file of the same release beside an image.
-fn find(image: &Path, prefix: &str) -> Option<PathBuf> {
-    let name = image.file_name()?.to_str()?;
-    let release = IMAGES.iter().find_map(|image| name.strip_prefix(image))?;
-    let path = image.with_file_name(format!("{prefix}{release}"));
+fn find(image: &Path, name: &str) -> Option<PathBuf> {
+    let image_name = image.file_name()?.to_str()?;
+    let suffix = IMAGES.iter().find_map(|known| image_name.strip_prefix(known))?;
+    if !suffix.is_empty() && !suffix.starts_with('-') {
+        return None;
+    }
+    let path = image.with_file_name(format!("{name}{suffix}"));
     path.is_file().then_some(path)
 }
 
 /// Returns whether an image has such a file beside it.
 pub(super) fn exist(image: &Path) -> bool {
-    [KCONFIG, SYMBOLS].iter().any(|prefix| find(image, prefix).is_some())
+    [KCONFIG, SYMBOLS].iter().any(|name| find(image, name).is_some())
 }
 
 /// Reads the configuration beside an image.
@@ -48,8 +51,8 @@ pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<F
 }
 
 /// Reads a file beside an image, and returns its text and its name. A file that cannot be read is left out with a warning.
-fn read(image: &Path, prefix: &str, warnings: &mut Vec<String>) -> Option<(String, String)> {
-    let path = find(image, prefix)?;
+fn read(image: &Path, name: &str, warnings: &mut Vec<String>) -> Option<(String, String)> {
+    let path = find(image, name)?;
     let origin = escape_path(&path);
     match kernel_text::read(&path) {
         Ok(text) => Some((text, origin)),

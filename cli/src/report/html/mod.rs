@@ -19,7 +19,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of [`STYLE`] in base64. The browser applies no other style sheet.
-const STYLE_HASH: &str = "R2Y24XUQCAJMZEjsIkMC1Ym3ck8XdM6oHYrA87wVUeA=";
+const STYLE_HASH: &str = "ccH/HPDCm+s4w67ZVTycj3ysysVEvIaeOpUoTNBOJ5M=";
 /// The SHA-256 of [`SCRIPT`] in base64. The browser runs no other script.
 const SCRIPT_HASH: &str = "5OhayRJPiRZcZUaZW9npLTbUO9p/Wk2k1cFLSzuDWYA=";
 
