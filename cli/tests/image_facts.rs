@@ -9,7 +9,7 @@ use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use std::{
     env, fs,
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     path::Path,
 };
 
@@ -128,11 +128,11 @@ fn the_version_and_the_configuration_come_from_the_image() {
     }
     let (_, line) = check(&image(BANNER.as_bytes()), &[]);
     assert_eq!(line["verdict"], "unknown");
-    assert_eq!(evidence(&line, "kconfig"), ["unknown"; 4], "the version is known: {line}");
+    assert_eq!(evidence(&line, "kconfig"), ["unknown"; 4]);
     // A file that is no kernel has no facts.
     let other = BANNER.replace("Linux version", "Other version");
     let (_, line) = check(&image(&[other.as_bytes(), &embedded(&gzip(CONFIG.as_bytes()))].concat()), &[]);
-    assert_eq!(evidence(&line, "kconfig"), ["unknown"; 5]);
+    assert_eq!(evidence(&line, "kconfig"), ["unknown"; 4]);
 }
 
 #[test]

