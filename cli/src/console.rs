@@ -65,6 +65,12 @@ impl Console<'_> {
         self.report_error_on_stderr(bad)
     }
 
+    /// Prints a warning on stderr. The exit status does not change.
+    pub(crate) fn warn(&mut self, warning: &str) -> io::Result<()> {
+        let line = Line::new().text("core-relo: ").styled(style::WARNING, "warning");
+        self.err.line(line.text(format_args!(": {warning}")))
+    }
+
     /// Prints a note on stderr. The exit status does not change.
     pub(crate) fn note(&mut self, note: &str) -> io::Result<()> {
         self.err.line(format_args!("core-relo: note: {note}"))

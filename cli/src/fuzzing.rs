@@ -3,20 +3,22 @@
 use crate::{
     args::relocate::KernelArgs,
     cmd::check::{results_file::ResultsFile, results_header::ResultsHeader},
-    input::kernel::selection::Selection,
+    input::{image_facts::WantedFacts, kernel::selection::Selection},
     json::{btf_type::TypeJson, value::value_to_json as to_json},
 };
 use core_relo::btf::{Type, Value};
 use std::{ops::ControlFlow, path::Path};
 
-/// Reads the kernels in a file, as `--btf PATH --max-bytes N` does. Returns the size of each kernel's BTF in bytes, or the error
+/// Reads the kernels in a file, as `check --btf PATH --max-bytes N` does. Returns the size of each kernel's BTF in bytes, or the error
 /// message. A file whose name ends in `.tar` is an archive.
 pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let args = KernelArgs { btf: vec![path.to_owned()], max_bytes: Some(max_bytes), ..KernelArgs::default() };
     let selection = Selection::new(&args);
     let mut found: Vec<_> = selection.bad.iter().map(|source| Err(source.bad.to_string())).collect();
     for source in &selection.sources {
-        let _note: Option<String> = selection.visit_kernels(source, &mut |kernel| {
+        let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
+        let _note: Option<String> = selection.visit_images(source, &|_| true, &mut |_, image| {
+            let kernel = image.and_then(|image| image.parse_with_facts(wanted));
             let size = kernel.map(|kernel| kernel.target.vmlinux().btf.as_bytes().len());
             found.push(size.map_err(|bad| bad.to_string()));
             ControlFlow::Continue(())

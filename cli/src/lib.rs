@@ -15,6 +15,7 @@ mod input;
 mod json;
 mod kernel_objects;
 mod output;
+mod policy;
 mod process;
 mod report;
 mod stable_hash;

@@ -1,10 +1,13 @@
 //! The arguments of the commands that relocate: `check`, `plan`, `explain`, `patch`.
 
-use crate::args::{
-    byte_count,
-    format::{CheckFormat, Format},
-    load::Assignment,
-    shard::Shard,
+use crate::{
+    args::{
+        byte_count,
+        format::{CheckFormat, Format},
+        load::Assignment,
+        shard::Shard,
+    },
+    policy::AllowEntry,
 };
 use clap::{Args, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;
@@ -18,11 +21,12 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
+  core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'
 
 Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:
 --max-entries MAP=N) and `unknown` (no evidence answers a question about the kernel). The verdict on an object is the worst verdict on
 the programs of its default load. The verifier may still refuse a program for other reasons, such as its complexity.
-Exit status: 0 everything loads, 1 something is refused or needs input, 2 something is unknown or cannot be read.";
+Exit status: 0 everything loads or is allowed, 1 something is refused or needs input, 2 something is unknown or cannot be read.";
 pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
@@ -74,13 +78,15 @@ pub(crate) struct KernelArgs {
 /// What verdicts need besides the kernels' BTF
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct EvidenceArgs {
-    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that of the running kernel]
+    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that of the running kernel,
+    /// or in the kernel's image]
     #[arg(long, value_name = "X.Y.Z")]
     pub(crate) kernel_version: Option<KernelVersion>,
-    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel]
+    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel, in the kernel's
+    /// image, or in `config-R` beside `vmlinuz-R`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
-    /// Symbols of the kernels: a copy of /proc/kallsyms
+    /// Symbols of the kernels: a copy of /proc/kallsyms [default: the symbols of a vmlinux, or `System.map-R` beside `vmlinuz-R`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kallsyms: Option<PathBuf>,
     /// Maps whose max_entries user space sets before the load; may be given several times
@@ -107,6 +113,18 @@ pub(crate) struct CheckArgs {
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,
+    /// Accept known gaps: KEY=PATTERN with the keys `object`, `program`, `kernel` (globs with `*` and `?`) and `kind` (a kind of
+    /// reason, such as `helper`), several of them separated by commas. Accepted reasons do not count for the exit status; may be given
+    /// several times
+    #[arg(long, value_name = "KEY=PATTERN,...")]
+    pub(crate) allow: Vec<AllowEntry>,
+    /// Read accepted gaps and settings from FILE [default: `core-relo.toml` in the current directory, or in a parent within the
+    /// repository]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Read no `core-relo.toml`
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) no_config: bool,
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,

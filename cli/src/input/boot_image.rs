@@ -23,6 +23,19 @@ fn bz_image_payload(image: &[u8]) -> Option<Range<usize>> {
     range(start.checked_add(u32_at(image, 0x248)?)?, u32_at(image, 0x24c)?)
 }
 
+/// Returns the text of the version in the header of an x86 bzImage, with its NUL: `6.1.0-50-amd64 (…) #1 SMP …`.
+pub(crate) fn kernel_version(image: &[u8]) -> Option<&[u8]> {
+    const MAX_BYTES: usize = 512;
+    if image.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    // The offset is relative to the second sector. 0 means that there is no text.
+    let offset = usize::from(u16_at(image, 0x20e)?);
+    let text = image.get(offset.checked_add(0x200).filter(|_| offset != 0)?..)?;
+    let end = text.iter().take(MAX_BYTES).position(|byte| *byte == 0)?;
+    text.get(..=end)
+}
+
 fn zboot_payload(image: &[u8]) -> Option<Range<usize>> {
     if !image.starts_with(b"MZ") || image.get(4..8)? != b"zimg" {
         return None;
@@ -81,6 +94,18 @@ mod tests {
         image[0x24c..0x250].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(payload(&image), Some(0x408..0x1_0000_0407));
         assert_eq!(payload(&image[..0x240]), None);
+    }
+
+    #[test]
+    fn headers_have_the_version() {
+        let mut image = vec![0; 0x400];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        assert_eq!(kernel_version(&image), None);
+        image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
+        image[0x300..0x306].copy_from_slice(b"6.1.0 ");
+        assert_eq!(kernel_version(&image), Some(&b"6.1.0 \0"[..]));
+        image[0x20e..0x210].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert_eq!(kernel_version(&image), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
         elf_sections::{BtfSections, read_btf},
         file::{self, InputFile},
         file_kind::{btf_endian, is_elf, is_raw_or_elf, is_tar, max_bytes},
+        image_facts::{ImageFacts, WantedFacts},
         limits::{Limits, MAX_SEARCHED_BYTES},
     },
 };
@@ -24,24 +25,35 @@ const HEADER_BYTES: u64 = 32;
 
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
+/// The BTF in a file, and the other facts about the kernel that the file contains.
+pub(crate) type BtfAndFacts = (BtfFile, ImageFacts);
+
 /// Reads the BTF in a file.
 pub(crate) fn read(path: &Path, limits: Limits) -> Result<BtfFile, BadInput> {
-    read_input(InputFile::open(path, limits.bytes)?, limits)
+    let (file, _no_facts) = read_input(InputFile::open(path, limits.bytes)?, limits, WantedFacts::default())?;
+    Ok(file)
 }
 
-/// Reads the BTF in an open file.
-pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<BtfFile, BadInput> {
+/// Reads the BTF in an open file, and other facts about the kernel.
+pub(crate) fn read_input(
+    input: InputFile<'_>,
+    limits: Limits,
+    wanted: WantedFacts,
+) -> Result<BtfAndFacts, BadInput> {
     let path = input.path;
     if input.head.is_empty() {
         return Err(empty(path));
     }
     let mut limit = max_bytes(&input.head, limits);
     if let Some(file) = input.read_sysfs_btf(limit)? {
-        return Ok(file);
+        return Ok((file, ImageFacts::default()));
     }
+    let budget = Budget::for_kernel(limits, input.stored_bytes);
     if is_elf(&input.head) {
         match read_btf(path, &input, limits.bytes) {
-            BtfSections::Found(file) => return Ok(file),
+            BtfSections::Found(file) => {
+                return Ok((file, ImageFacts::from_elf_file(&input, &budget, wanted)));
+            }
             BtfSections::NoBtf => return Err(no_btf(path)),
             BtfSections::Unusual if !limits.is_user_set => limit = limit.min(MAX_SEARCHED_BYTES),
             BtfSections::Unusual => {}
@@ -52,16 +64,20 @@ pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<BtfFile
         let what = format!("truncated: its header says {used} bytes, {} are there", input.len);
         return Err(BadInput::for_path(path, what));
     }
-    let budget = Budget::for_kernel(limits, input.stored_bytes);
-    read_bytes(path, input.read_whole(limit, used)?, &budget)
+    read_bytes(path, input.read_whole(limit, used)?, &budget, wanted)
 }
 
-/// Finds the BTF in the content of a file.
-pub(crate) fn read_bytes(path: &Path, bytes: Data<'static>, budget: &Budget) -> Result<BtfFile, BadInput> {
+/// Finds the BTF, and other facts about the kernel, in the content of a file.
+pub(crate) fn read_bytes(
+    path: &Path,
+    bytes: Data<'static>,
+    budget: &Budget,
+    wanted: WantedFacts,
+) -> Result<BtfAndFacts, BadInput> {
     if bytes.is_empty() {
         return Err(empty(path));
     }
-    unpack(path, bytes, budget)
+    unpack(path, bytes, budget, wanted)
 }
 
 /// Returns the length of raw BTF from its header, or `None` for other files. Bytes after the BTF are ignored.
@@ -83,12 +99,19 @@ fn empty(path: &Path) -> BadInput {
 /// Finds the BTF in bytes: raw, in an ELF, or in the data that they unpack to.
 ///
 /// Each layer of compression is freed before the next one is read.
-fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<BtfFile, BadInput> {
-    let mut budget = budget.clone();
+fn unpack(
+    path: &Path,
+    mut bytes: Data<'static>,
+    budget: &Budget,
+    wanted: WantedFacts,
+) -> Result<BtfAndFacts, BadInput> {
+    let (mut budget, mut outer_facts) = (budget.clone(), ImageFacts::default());
     loop {
         if is_raw_or_elf(&bytes) {
-            return extract(path, bytes);
+            let facts = ImageFacts::from_image(&bytes, &budget, wanted);
+            return Ok((extract(path, bytes)?, facts.or_else(outer_facts)));
         }
+        outer_facts = ImageFacts::from_boot_header(&bytes, wanted).or_else(outer_facts);
         budget = budget.within_stream().map_err(|e| e.into_bad_input(path))?;
         let (compression, streams) = if let Some(payload) = boot_payload(path, &bytes)? {
             let what = "the boot image's header names a payload that is in no known compression";
@@ -100,7 +123,8 @@ fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<BtfF
             let bad = BadInput::for_path(path, "is a tar archive");
             return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
         } else {
-            return search(path, &bytes, &budget);
+            let (file, facts) = search(path, &bytes, &budget, wanted)?;
+            return Ok((file, facts.or_else(outer_facts)));
         };
         bytes = streams.read_all().map_err(|e| bad_stream(path, compression, &e))?;
     }
@@ -115,19 +139,20 @@ fn boot_payload<'b>(path: &Path, image: &'b [u8]) -> Result<Option<&'b [u8]>, Ba
 }
 
 /// Searches for BTF in an image without a header: arm64 and riscv64 contain BTF, s390x a compressed kernel.
-fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<BtfFile, BadInput> {
+fn search(path: &Path, image: &[u8], budget: &Budget, wanted: WantedFacts) -> Result<BtfAndFacts, BadInput> {
     log::info!("{}: searched for BTF", path.display());
     if let Some(btf) = find_btf_in_image(image) {
-        return extract(path, target::copy_bytes(btf).map_err(|e| file::unreadable(path, &e))?);
+        let file = extract(path, target::copy_bytes(btf).map_err(|e| file::unreadable(path, &e))?)?;
+        return Ok((file, ImageFacts::from_image(image, budget, wanted)));
     }
     for (compression, stream) in boot_image::find_streams(image) {
         // Bytes that look like a stream by chance fail. A stream that takes the whole budget ends the search.
         let unpacked = Streams::first(compression, stream, budget.clone()).read_all();
         let found = unpacked
             .map_err(|e| bad_stream(path, compression, &e))
-            .and_then(|inner| unpack(path, inner, budget));
+            .and_then(|inner| unpack(path, inner, budget, wanted));
         match found {
-            Ok(file) => return Ok(file),
+            Ok(found) => return Ok(found),
             Err(bad) => log::debug!("{}: a {compression} stream in it: {}", path.display(), bad.what),
         }
         budget.check().map_err(|e| e.into_bad_input(path))?;

@@ -1,11 +1,12 @@
-//! The BTF sections of an ELF, read without the rest of the file: a vmlinux with debug information is a hundred times as large.
+//! Sections of an ELF, read without the rest of the file: a vmlinux with debug information is a hundred times as large as its BTF.
 
-use crate::input::file::InputFile;
+use crate::input::{file::InputFile, file_kind::is_elf};
 use core_relo::{Data, Endian};
 use core_relo_loader::target::{BtfFile, Class, FileFormat};
 use std::path::Path;
 
 const SHT_PROGBITS: u32 = 1;
+const SHF_EXECINSTR: u64 = 4;
 const SHF_COMPRESSED: u64 = 0x800;
 
 /// The maximum number of sections of an ELF that is read in parts. Kernels have fewer than a hundred, modules a few hundred.
@@ -19,16 +20,34 @@ pub(super) enum BtfSections {
     Unusual,
 }
 
+/// An input of which parts can be read.
+pub(super) trait ReadPart<'d> {
+    /// Reads a part; `None` if the input has no such part.
+    fn read_part(&self, offset: u64, len: u64) -> Option<Data<'d>>;
+}
+
+impl<'d> ReadPart<'d> for InputFile<'_> {
+    fn read_part(&self, offset: u64, len: u64) -> Option<Data<'d>> {
+        InputFile::read_part(self, offset, len)
+    }
+}
+
+impl<'d> ReadPart<'d> for &'d [u8] {
+    fn read_part(&self, offset: u64, len: u64) -> Option<Data<'d>> {
+        let end = usize::try_from(offset.checked_add(len)?).ok()?;
+        self.get(usize::try_from(offset).ok()?..end).map(Data::Borrowed)
+    }
+}
+
 /// Reads the sections `.BTF` and `.BTF.base` of an ELF.
 pub(super) fn read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> BtfSections {
     try_read_btf(path, input, limit).unwrap_or(BtfSections::Unusual)
 }
 
 fn try_read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> Option<BtfSections> {
-    let header = Header::parse(&input.head)?;
-    let sections = Sections::read(&header, input)?;
-    let Some(btf) = sections.find_unique(b".BTF", limit)? else { return Some(BtfSections::NoBtf) };
-    let base = sections.find_unique(b".BTF.base", limit)?;
+    let sections = Sections::read_file(input)?;
+    let Some(btf) = sections.find_data(b".BTF", limit)? else { return Some(BtfSections::NoBtf) };
+    let base = sections.find_data(b".BTF.base", limit)?;
     if base.as_ref().is_some_and(|base| base.len > limit - btf.len) {
         return None;
     }
@@ -41,7 +60,8 @@ fn try_read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> Option<BtfSec
         return None;
     }
     file.base = base;
-    file.format = FileFormat::Elf { class: header.class, endian: header.endian, machine: header.machine };
+    let Sections { class, endian, machine, .. } = sections;
+    file.format = FileFormat::Elf { class, endian, machine };
     Some(BtfSections::Found(file))
 }
 
@@ -96,23 +116,40 @@ impl Header {
 }
 
 /// The fields of a section header.
-#[derive(Clone, Copy)]
-struct Section {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
     name_offset: usize,
     kind: u32,
     flags: u64,
-    offset: u64,
-    len: u64,
+    pub(super) offset: u64,
+    pub(super) len: u64,
 }
 
 /// The section headers and names of an ELF.
-struct Sections {
+#[derive(Debug)]
+pub(super) struct Sections<'d> {
+    pub(super) class: Class,
+    pub(super) endian: Endian,
+    machine: u16,
     headers: Vec<Section>,
-    names: Data<'static>,
+    names: Data<'d>,
 }
 
-impl Sections {
-    fn read(header: &Header, input: &InputFile<'_>) -> Option<Self> {
+impl<'d> Sections<'d> {
+    /// Reads the section headers of an ELF in memory. Returns `None` for other bytes.
+    pub(super) fn read(elf: &&'d [u8]) -> Option<Self> {
+        if !is_elf(elf) {
+            return None;
+        }
+        Self::read_with(&Header::parse(elf)?, elf)
+    }
+
+    /// Reads the section headers of an ELF in a file.
+    pub(super) fn read_file(input: &InputFile<'_>) -> Option<Self> {
+        Self::read_with(&Header::parse(&input.head)?, input)
+    }
+
+    fn read_with(header: &Header, input: &impl ReadPart<'d>) -> Option<Self> {
         let table_bytes = header.section_count.checked_mul(header.entry_bytes)?;
         let table = input.read_part(header.table_offset, table_bytes)?;
         let entries = table.chunks_exact(usize::try_from(header.entry_bytes).ok()?);
@@ -121,20 +158,32 @@ impl Sections {
         let names = input.read_part(names.offset, names.len.min(SECTIONS << 8))?;
         let has_name = |section: &Section| names.get(section.name_offset..).is_some();
         headers.iter().all(has_name).then_some(())?;
-        Some(Self { headers, names })
+        let Header { class, endian, machine, .. } = *header;
+        Some(Self { class, endian, machine, headers, names })
+    }
+
+    /// Returns whether a section contains instructions.
+    pub(super) fn is_code(&self, index: usize) -> bool {
+        self.headers.get(index).is_some_and(|section| section.flags & SHF_EXECINSTR != 0)
+    }
+
+    /// Returns the section of this name with data, as [`find_kind`](Self::find_kind).
+    pub(super) fn find_data(&self, name: &[u8], limit: u64) -> Option<Option<Section>> {
+        self.find_kind(name, SHT_PROGBITS, limit)
     }
 
     /// Returns the section with this name, or `Some(None)` if there is none.
     ///
-    /// Returns `None` if several sections have the name, or if the section is compressed, empty or larger than `limit`.
-    fn find_unique(&self, name: &[u8], limit: u64) -> Option<Option<Section>> {
+    /// Returns `None` if several sections have the name, or if the section is of another kind (`SHT_*`), compressed, empty or larger
+    /// than `limit`.
+    pub(super) fn find_kind(&self, name: &[u8], kind: u32, limit: u64) -> Option<Option<Section>> {
         let has_name = |section: &&Section| {
             let rest = self.names.get(section.name_offset..).and_then(|text| text.strip_prefix(name));
             matches!(rest, Some([0, ..]))
         };
         let mut with_name = self.headers.iter().filter(has_name);
         let is_plain = |section: &Section| {
-            section.kind == SHT_PROGBITS
+            section.kind == kind
                 && section.flags & SHF_COMPRESSED == 0
                 && section.len > 0
                 && section.len <= limit

@@ -9,6 +9,7 @@ mod elf_sections;
 pub(crate) mod file;
 pub(crate) mod file_id;
 pub(crate) mod file_kind;
+pub(crate) mod image_facts;
 pub(crate) mod kernel;
 pub(crate) mod kernel_text;
 pub(crate) mod limits;

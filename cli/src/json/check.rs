@@ -6,8 +6,9 @@ use crate::{
     json::{
         error::ErrorJson,
         record::{RecordKeys, SourceLine},
-        verdict::ProgramJson,
+        verdict::{ProgramJson, VerdictAllowedJson},
     },
+    policy::Acceptance,
 };
 use core_relo::{
     explain::{reason, text},
@@ -32,6 +33,8 @@ pub(crate) struct CheckLine<'a> {
     error: Option<ErrorJson<'a>>,
     target_id: Option<&'a str>,
     programs: Vec<ProgramJson<'a>>,
+    allowed: Option<VerdictAllowedJson<'a>>,
+    kernel_warnings: &'a [String],
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -53,6 +56,23 @@ impl<'a> CheckLine<'a> {
         let programs = verdict.programs.iter().map(ProgramJson::new).collect();
         let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
         Self { programs, ..line }
+    }
+
+    /// Adds the accepted reasons.
+    pub(crate) fn with_acceptance(mut self, acceptance: Option<&'a Acceptance>) -> Self {
+        let Some(acceptance) = acceptance else { return self };
+        self.allowed = acceptance.entry().map(|entry| VerdictAllowedJson::new(acceptance.verdict, entry));
+        for (number, program) in self.programs.iter_mut().enumerate() {
+            if let Some(accepted) = acceptance.program(number) {
+                program.accept(accepted);
+            }
+        }
+        self
+    }
+
+    /// Adds the warnings about the facts of the kernel.
+    pub(crate) fn with_kernel_warnings(self, kernel_warnings: &'a [String]) -> Self {
+        Self { kernel_warnings, ..self }
     }
 
     /// Creates the line for an object, a kernel, or a pair of both, that cannot be checked.
@@ -87,6 +107,8 @@ impl<'a> CheckLine<'a> {
             error,
             target_id,
             programs: Vec::new(),
+            allowed: None,
+            kernel_warnings: &[],
         }
     }
 }

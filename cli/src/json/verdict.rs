@@ -1,8 +1,9 @@
 //! The verdict on a program.
 
+use crate::policy::{AllowEntry, ProgramAcceptance};
 use core_relo_verdict::{
     SourceLine,
-    judge::{ProgramVerdict, Reason},
+    judge::{ProgramVerdict, Reason, Verdict},
     kernel::Evidence,
 };
 use serde::Serialize;
@@ -14,6 +15,23 @@ pub(crate) struct ProgramJson<'a> {
     autoload: bool,
     verdict: &'static str,
     reasons: Vec<ReasonJson<'a>>,
+    allowed: Option<VerdictAllowedJson<'a>>,
+}
+
+/// The acceptance of a verdict, or of a part of its reasons.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct VerdictAllowedJson<'a> {
+    /// The verdict that is left.
+    verdict: &'static str,
+    pattern: String,
+    reason: Option<&'a str>,
+}
+
+/// The acceptance of a reason.
+#[derive(Clone, Debug, Serialize)]
+struct ReasonAllowedJson<'a> {
+    pattern: String,
+    reason: Option<&'a str>,
 }
 
 /// A reason of a verdict.
@@ -25,6 +43,7 @@ pub(crate) struct ReasonJson<'a> {
     source: Option<SourceJson<'a>>,
     evidence: Option<EvidenceJson<'a>>,
     fix: Option<&'a str>,
+    allowed: Option<ReasonAllowedJson<'a>>,
 }
 
 /// A source line.
@@ -50,7 +69,25 @@ impl<'a> ProgramJson<'a> {
             autoload: program.autoload,
             verdict: program.verdict.word(),
             reasons: program.reasons.iter().map(ReasonJson::new).collect(),
+            allowed: None,
         }
+    }
+
+    /// Adds the accepted reasons.
+    pub(crate) fn accept(&mut self, accepted: &'a ProgramAcceptance) {
+        self.allowed = accepted.entry().map(|entry| VerdictAllowedJson::new(accepted.verdict, entry));
+        for (index, reason) in self.reasons.iter_mut().enumerate() {
+            let entry = accepted.reason(index);
+            reason.allowed = entry
+                .map(|entry| ReasonAllowedJson { pattern: entry.pattern(), reason: entry.reason.as_deref() });
+        }
+    }
+}
+
+impl<'a> VerdictAllowedJson<'a> {
+    /// Creates the value from the verdict that is left and the entry that accepts the worst reason.
+    pub(crate) fn new(verdict: Verdict, entry: &'a AllowEntry) -> Self {
+        Self { verdict: verdict.word(), pattern: entry.pattern(), reason: entry.reason.as_deref() }
     }
 }
 
@@ -63,6 +100,7 @@ impl<'a> ReasonJson<'a> {
             source: reason.source.as_ref().map(SourceJson::new),
             evidence: reason.evidence.as_ref().map(EvidenceJson::new),
             fix: reason.fix.as_deref(),
+            allowed: None,
         }
     }
 }

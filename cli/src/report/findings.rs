@@ -1,6 +1,7 @@
 //! The distinct reasons of an object, each with its programs and kernels.
 
 use super::matrix::ObjectLine;
+use crate::policy::AllowEntry;
 use core_relo_verdict::{
     SourceLine,
     judge::{Reason, ReasonKind, Verdict},
@@ -18,6 +19,8 @@ pub(super) struct Finding<'r> {
     pub(super) kernels: Vec<usize>,
     /// The evidence, each with the kernels that have it.
     pub(super) evidence: Vec<(&'r Evidence, Vec<usize>)>,
+    /// The entry of the allow list that accepts the reason on these kernels.
+    pub(super) allowed: Option<&'r AllowEntry>,
 }
 
 /// A program that has a reason.
@@ -28,11 +31,12 @@ pub(super) struct FoundProgram<'r> {
     pub(super) autoload: bool,
 }
 
-/// All of a reason but its evidence, which may differ between kernels.
-type ReasonKey<'r> = (ReasonKind, Verdict, &'r str, Option<&'r SourceLine>, Option<&'r str>);
+/// All of a reason but its evidence, which may differ between kernels, and whether an entry of the allow list accepts the reason.
+type ReasonKey<'r> = (ReasonKind, Verdict, &'r str, Option<&'r SourceLine>, Option<&'r str>, bool);
 
-fn key(reason: &Reason) -> ReasonKey<'_> {
-    (reason.kind, reason.verdict, &reason.text, reason.source.as_ref(), reason.fix.as_deref())
+fn key<'r>(reason: &'r Reason, allowed: Option<&AllowEntry>) -> ReasonKey<'r> {
+    let (source, fix) = (reason.source.as_ref(), reason.fix.as_deref());
+    (reason.kind, reason.verdict, &reason.text, source, fix, allowed.is_some())
 }
 
 impl<'r> Finding<'r> {
@@ -54,17 +58,22 @@ impl<'r> Finding<'r> {
     }
 }
 
-/// Returns a finding per program and distinct reason, worst first.
+/// Returns a finding per program and distinct reason, worst first and accepted reasons last.
 pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
     let mut findings = Vec::<Finding<'r>>::new();
     let mut indexes = HashMap::new();
     for (kernel, row) in object.cells.iter().enumerate() {
-        let verdict = row.and_then(|row| row.outcome.as_ref().ok());
-        for program in verdict.iter().flat_map(|object| &object.programs) {
-            for reason in &program.reasons {
-                let index = *indexes.entry((&*program.name, key(reason))).or_insert_with(|| {
+        let Some((row, verdict)) = row.and_then(|row| Some((row, row.outcome.as_ref().ok()?))) else {
+            continue;
+        };
+        for (number, program) in verdict.programs.iter().enumerate() {
+            let accepted = row.program_acceptance(number);
+            for (index, reason) in program.reasons.iter().enumerate() {
+                let allowed = accepted.and_then(|accepted| accepted.reason(index));
+                let index = *indexes.entry((&*program.name, key(reason, allowed))).or_insert_with(|| {
                     let programs = vec![FoundProgram { name: &program.name, autoload: program.autoload }];
-                    findings.push(Finding { reason, programs, kernels: Vec::new(), evidence: Vec::new() });
+                    let (kernels, evidence) = (Vec::new(), Vec::new());
+                    findings.push(Finding { reason, programs, kernels, evidence, allowed });
                     findings.len() - 1
                 });
                 if let Some(finding) = findings.get_mut(index) {
@@ -74,7 +83,9 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
         }
     }
     // The sort is stable: equally bad findings stay in the order of kernels and programs.
-    findings.sort_by_key(|finding| (Reverse(finding.is_autoload()), Reverse(finding.reason.verdict)));
+    findings.sort_by_key(|finding| {
+        (finding.allowed.is_some(), Reverse(finding.is_autoload()), Reverse(finding.reason.verdict))
+    });
     findings
 }
 
@@ -83,7 +94,9 @@ pub(super) fn find_by_reason<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
     let mut merged = Vec::<Finding<'r>>::new();
     let mut indexes = HashMap::new();
     for finding in find_by_program(object) {
-        let index = *indexes.entry((key(finding.reason), finding.kernels.clone())).or_insert(merged.len());
+        let index = *indexes
+            .entry((key(finding.reason, finding.allowed), finding.kernels.clone()))
+            .or_insert(merged.len());
         match merged.get_mut(index) {
             Some(other) => {
                 other.programs.extend(finding.programs);

@@ -1,6 +1,6 @@
 //! JUnit XML: a test suite per kernel, a test case per program.
 //!
-//! A program that the kernel refuses is a failure, and a pair of object and kernel that could not be judged is an error. An unknown
+//! An accepted verdict is a skipped test. Any other program that the kernel refuses is a failure, and a pair of object and kernel that could not be judged is an error. An unknown
 //! verdict and missing input are skipped tests: the object and the kernel are not known to be wrong. Programs that are not loaded by
 //! default never fail, because the default load succeeds without them: they are skipped.
 
@@ -9,7 +9,7 @@ use super::{
     matrix::{Kernel, Matrix},
     model::{Outcome, Row},
 };
-use crate::error::BadInput;
+use crate::{error::BadInput, policy::ProgramAcceptance};
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 use std::io::{self, Write};
 
@@ -94,34 +94,48 @@ fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite
 
 fn row_cases(row: &Row) -> Vec<Case> {
     match &row.outcome {
-        Ok(verdict) => object_cases(&row.object, verdict),
+        Ok(verdict) => object_cases(row, verdict),
         Err(bad) => vec![error_case(&row.object, OBJECT_CASE, bad)],
     }
 }
 
-fn object_cases(object: &str, verdict: &ObjectVerdict) -> Vec<Case> {
-    let mut cases: Vec<_> = verdict.programs.iter().map(|program| program_case(object, program)).collect();
+fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
+    let object = &*row.object;
+    let programs = verdict.programs.iter().enumerate();
+    let case_of = |(number, program)| program_case(object, program, row.program_acceptance(number));
+    let mut cases: Vec<_> = programs.map(case_of).collect();
     let default_load = verdict.programs.iter().filter(|program| program.autoload);
     let worst = default_load.map(|program| program.verdict).max();
     if worst.unwrap_or_default() < verdict.verdict || verdict.programs.is_empty() {
-        let words = Outcome::Verdict(verdict.verdict).words();
-        let content = match status(verdict.verdict, true) {
+        let words = row.outcome().words();
+        let verdict_left = row.acceptance.as_ref().map_or(verdict.verdict, |accepted| accepted.verdict);
+        let status = match row.outcome() {
+            Outcome::Allowed => Status::Skipped,
+            _ => status(verdict_left, true),
+        };
+        let content = match status {
             Status::Passed => String::new(),
             Status::Skipped => format!("<skipped message=\"{words}\"/>"),
             Status::Failed | Status::Error => format!("<failure message=\"{words}\" type=\"object\"/>"),
         };
-        cases.push(case(object, OBJECT_CASE, status(verdict.verdict, true), &content));
+        cases.push(case(object, OBJECT_CASE, status, &content));
     }
     cases
 }
 
-fn program_case(object: &str, program: &ProgramVerdict) -> Case {
-    let status = status(program.verdict, program.autoload);
-    let words = Outcome::Verdict(program.verdict).words();
+fn program_case(object: &str, program: &ProgramVerdict, accepted: Option<&ProgramAcceptance>) -> Case {
+    let status = match accepted {
+        Some(accepted) if accepted.verdict == Verdict::Loads => Status::Skipped,
+        Some(accepted) => status(accepted.verdict, program.autoload),
+        None => status(program.verdict, program.autoload),
+    };
+    let words = Outcome::from(program.verdict).words();
+    let allowed = accepted.and_then(ProgramAcceptance::entry);
+    let allowed = allowed.map(|entry| format!("{}: ", Markup(&entry.words()))).unwrap_or_default();
     let default = if program.autoload { "" } else { "not loaded by default: " };
     let first = program.reasons.first();
     let text = first.map(|reason| format!(": {}", Markup(&reason.text))).unwrap_or_default();
-    let message = format!("{default}{words}{text}");
+    let message = format!("{allowed}{default}{words}{text}");
     let content = match status {
         Status::Passed => String::new(),
         Status::Skipped => format!("<skipped message=\"{message}\"/>"),

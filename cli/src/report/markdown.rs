@@ -13,7 +13,6 @@ use super::{
     model::Outcome,
     summary::{describe_kernels, summarize},
 };
-use core_relo_verdict::judge::Verdict;
 use std::{
     cmp::Reverse,
     fmt::Write as _,
@@ -147,10 +146,11 @@ fn details(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
 
 /// Returns the list item of a reason.
 fn finding_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], finding: &Finding<'_>) -> String {
-    let Finding { reason, programs, kernels, evidence } = finding;
+    let Finding { reason, programs, kernels, evidence, allowed } = finding;
     let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
-    let verdict = words(Outcome::Verdict(reason.verdict));
-    let mut text = format!("* **{verdict}** {extent}: {}\n", MarkdownCode(&reason.text));
+    let verdict = words(Outcome::from(reason.verdict));
+    let allowed = allowed.map(|entry| format!(" ({})", code(&entry.words()))).unwrap_or_default();
+    let mut text = format!("* **{verdict}**{allowed} {extent}: {}\n", MarkdownCode(&reason.text));
     let mut names: Vec<_> =
         programs.iter().take(MAX_NAMED_KERNELS).map(|program| code(program.name)).collect();
     if programs.len() > MAX_NAMED_KERNELS {
@@ -182,10 +182,11 @@ fn words(outcome: Outcome) -> &'static str {
 
 const fn symbol(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Verdict(Verdict::Loads) => "✅",
-        Outcome::Verdict(Verdict::Unknown) => "❔",
-        Outcome::Verdict(Verdict::NeedsInput) => "⚠️",
-        Outcome::Verdict(Verdict::Refused) => "❌",
+        Outcome::Loads => "✅",
+        Outcome::Allowed => "☑️",
+        Outcome::Unknown => "❔",
+        Outcome::NeedsInput => "⚠️",
+        Outcome::Refused => "❌",
         Outcome::BadInput => "🚫",
     }
 }

@@ -122,9 +122,10 @@ impl<'r> ObjectLine<'r> {
         let mut lines = Vec::<ProgramLine<'r>>::new();
         let mut indexes = BTreeMap::new();
         for (kernel, row) in self.cells.iter().enumerate() {
-            for program in
-                row.iter().filter_map(|row| row.outcome.as_ref().ok()).flat_map(|object| &object.programs)
-            {
+            let Some((row, verdict)) = row.and_then(|row| Some((row, row.outcome.as_ref().ok()?))) else {
+                continue;
+            };
+            for (number, program) in verdict.programs.iter().enumerate() {
                 let index = *indexes.entry(&*program.name).or_insert_with(|| {
                     let outcomes = vec![None; self.cells.len()];
                     lines.push(ProgramLine { name: &program.name, autoload: program.autoload, outcomes });
@@ -132,7 +133,8 @@ impl<'r> ObjectLine<'r> {
                 });
                 let outcome = lines.get_mut(index).and_then(|line| line.outcomes.get_mut(kernel));
                 if let Some(outcome) = outcome {
-                    *outcome = (*outcome).max(Some(Outcome::Verdict(program.verdict)));
+                    let left = row.program_acceptance(number).map(|accepted| accepted.verdict);
+                    *outcome = (*outcome).max(Some(Outcome::new(program.verdict, left)));
                 }
             }
         }

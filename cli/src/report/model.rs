@@ -1,6 +1,9 @@
 //! The results that a report shows.
 
-use crate::error::BadInput;
+use crate::{
+    error::BadInput,
+    policy::{Acceptance, ProgramAcceptance},
+};
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 
 /// The version of a kernel, such as (5, 15, 0).
@@ -28,44 +31,74 @@ pub(crate) struct Row {
     pub(crate) architecture: Option<String>,
     /// The verdict, or why the pair could not be judged.
     pub(crate) outcome: Result<ObjectVerdict, BadInput>,
+    /// The reasons that the project accepts.
+    pub(crate) acceptance: Option<Acceptance>,
 }
 
 impl Row {
-    /// Returns the outcome without its details.
+    /// Returns the outcome without its details, and without the accepted reasons.
     pub(super) fn outcome(&self) -> Outcome {
-        self.outcome.as_ref().map_or(Outcome::BadInput, |object| Outcome::Verdict(object.verdict))
+        let left = self.acceptance.as_ref().map(|acceptance| acceptance.verdict);
+        self.outcome.as_ref().map_or(Outcome::BadInput, |object| Outcome::new(object.verdict, left))
+    }
+
+    /// Returns the accepted reasons of a program, by its index.
+    pub(super) fn program_acceptance(&self, index: usize) -> Option<&ProgramAcceptance> {
+        self.acceptance.as_ref()?.program(index)
     }
 }
 
 /// The outcome for an object or a program on a kernel. A later variant is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Outcome {
-    Verdict(Verdict),
+    Loads,
+    /// The project accepts every reason against the load.
+    Allowed,
+    Unknown,
+    NeedsInput,
+    Refused,
     /// The pair of object and kernel could not be judged.
     BadInput,
 }
 
 impl Outcome {
     /// All outcomes, best first.
-    pub(super) const ALL: [Self; 5] = [
-        Self::Verdict(Verdict::Loads),
-        Self::Verdict(Verdict::Unknown),
-        Self::Verdict(Verdict::NeedsInput),
-        Self::Verdict(Verdict::Refused),
-        Self::BadInput,
-    ];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Loads, Self::Allowed, Self::Unknown, Self::NeedsInput, Self::Refused, Self::BadInput];
+
+    /// Returns the outcome of a verdict. `left` is the verdict without the accepted reasons, if there are such reasons.
+    pub(super) fn new(verdict: Verdict, left: Option<Verdict>) -> Self {
+        match left {
+            Some(Verdict::Loads) if verdict != Verdict::Loads => Self::Allowed,
+            left => left.unwrap_or(verdict).into(),
+        }
+    }
 
     /// Returns whether the kernel loads the object or program.
     pub(super) const fn is_loads(self) -> bool {
-        matches!(self, Self::Verdict(Verdict::Loads))
+        matches!(self, Self::Loads)
     }
 
     /// Returns the words for people.
     pub(super) const fn words(self) -> &'static str {
         match self {
-            Self::Verdict(Verdict::NeedsInput) => "needs input",
-            Self::Verdict(verdict) => verdict.word(),
+            Self::Loads => "loads",
+            Self::Allowed => "allowed",
+            Self::Unknown => "unknown",
+            Self::NeedsInput => "needs input",
+            Self::Refused => "refused",
             Self::BadInput => "bad input",
+        }
+    }
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Loads => Self::Loads,
+            Verdict::Unknown => Self::Unknown,
+            Verdict::NeedsInput => Self::NeedsInput,
+            Verdict::Refused => Self::Refused,
         }
     }
 }

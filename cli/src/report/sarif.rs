@@ -11,7 +11,7 @@ use super::{
     rules::rule,
     summary::describe_kernels,
 };
-use crate::{error::BadInput, json::writer, stable_hash};
+use crate::{error::BadInput, json::writer, policy::AllowEntry, stable_hash};
 use core_relo::Escaped;
 use core_relo_verdict::{
     SourceLine,
@@ -99,9 +99,11 @@ fn result(
         "kind": "function",
     });
     // The line is left out, so that a result keeps its identity when lines move.
-    let identity =
-        [object.name, program, reason.kind.word(), &reason.text, file.map_or("", |source| &source.file)];
-    json!({
+    let mut identity =
+        vec![object.name, program, reason.kind.word(), &reason.text, file.map_or("", |source| &source.file)];
+    // A reason that is accepted on some kernels is another result than on the others.
+    identity.extend(finding.allowed.map(|_| "allowed"));
+    let mut result = json!({
         "ruleId": reason.kind.word(),
         "ruleIndex": kinds.iter().position(|kind| *kind == reason.kind),
         "level": level,
@@ -109,7 +111,17 @@ fn result(
         "locations": [{ "physicalLocation": physical, "logicalLocations": [logical] }],
         "partialFingerprints": { "coreRelo/v1": format!("{:016x}", stable_hash::hash(identity.join("\0").as_bytes())) },
         "properties": { "verdict": reason.verdict.word(), "kernelCount": finding.kernels.len() },
-    })
+    });
+    if let (Some(entry), Some(keys)) = (finding.allowed, result.as_object_mut()) {
+        keys.insert("suppressions".into(), json!([suppression(entry)]));
+    }
+    result
+}
+
+/// Returns the suppression of a result that the project accepts. `external` means that the source code has no mark of it.
+fn suppression(entry: &AllowEntry) -> Value {
+    let justification = entry.reason.clone().unwrap_or_else(|| entry.to_string());
+    json!({ "kind": "external", "status": "accepted", "justification": plain(&justification) })
 }
 
 /// Returns the region of a source line. SARIF counts columns in UTF-16 units, compilers in bytes: a column of other text is left out.
@@ -133,7 +145,7 @@ fn message(matrix: &Matrix<'_>, object: &ObjectLine<'_>, finding: &Finding<'_>, 
     let mut text =
         format!("{} in {}{default}: {}\n", plain(program), plain(object.name), plain(&reason.text));
     let extent = describe_kernels(&matrix.kernels, &object.outcomes(), kernels, &plain);
-    let verdict = super::model::Outcome::Verdict(reason.verdict).words();
+    let verdict = super::model::Outcome::from(reason.verdict).words();
     let names = kernels.iter().filter_map(|kernel| matrix.kernels.get(*kernel));
     let mut names: Vec<_> = names.take(MAX_LISTED_KERNELS).map(|kernel| plain(kernel.name)).collect();
     if kernels.len() > MAX_LISTED_KERNELS {

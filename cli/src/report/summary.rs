@@ -354,11 +354,10 @@ pub(super) fn describe_kernels(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_relo_verdict::judge::Verdict;
 
-    const LOADS: Outcome = Outcome::Verdict(Verdict::Loads);
-    const REFUSED: Outcome = Outcome::Verdict(Verdict::Refused);
-    const UNKNOWN: Outcome = Outcome::Verdict(Verdict::Unknown);
+    const LOADS: Outcome = Outcome::Loads;
+    const REFUSED: Outcome = Outcome::Refused;
+    const UNKNOWN: Outcome = Outcome::Unknown;
 
     fn kernel<'r>(
         architecture: Option<&'r str>,

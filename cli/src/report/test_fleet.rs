@@ -30,6 +30,7 @@ pub(super) fn row(
         kernel_version,
         architecture,
         outcome: Ok(verdict),
+        acceptance: None,
     }
 }
 

@@ -4,8 +4,9 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     conditional::ALWAYS_COMPILED,
     enumeration::Enumeration,
-    inputs::KernelInputs,
+    inputs::{InputOrigins, KernelInputs},
     mark::{Change, Mark, MarkPresence},
+    names::KernelSymbol,
     query::{CONTEXTS, ENUMS, NameQuery},
     version::KernelVersion,
 };
@@ -41,8 +42,8 @@ pub struct KernelFacts<'k> {
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
     /// The values of the configuration; `None` for an option that is not set.
     pub(super) kconfig: OnceLock<HashMap<&'k str, Option<&'k str>>>,
-    /// The symbols of the query, with their modules.
-    pub(super) kallsyms: OnceLock<HashMap<&'k [u8], Option<&'k str>>>,
+    /// The symbols of the query.
+    pub(super) kallsyms: OnceLock<HashMap<&'k [u8], KernelSymbol<'k>>>,
 }
 
 /// The BTF of vmlinux or of a module, with the types of the query.
@@ -142,10 +143,16 @@ impl<'k> KernelFacts<'k> {
         self.link_types.answer(number, None)
     }
 
-    /// Returns the version that the user gave. BTF does not contain the version.
+    /// Returns the version, with its origin as evidence. BTF does not contain the version.
     pub fn version(&self) -> Option<(KernelVersion, Evidence)> {
         let version = self.inputs.version?;
-        Some((version, Evidence { source: EvidenceSource::Version, text: format!("Linux {version}") }))
+        Some((version, self.version_evidence(format!("Linux {version}"))))
+    }
+
+    /// Returns the evidence that the version gives.
+    fn version_evidence(&self, text: String) -> Evidence {
+        let text = InputOrigins::evidence_text(self.inputs.origins.version.as_ref(), text);
+        Evidence { source: EvidenceSource::Version, text }
     }
 
     /// Returns the first function of vmlinux among these names.
@@ -180,8 +187,8 @@ impl<'k> KernelFacts<'k> {
                 Answer::from_btf(false, format!("{}, as kernels before {release}", mark.absence()))
             }
             (None, Some(version)) => {
-                let text = format!("Linux {version}; {subject} came with {release}");
-                let evidence = Evidence { source: EvidenceSource::Version, text };
+                let evidence =
+                    self.version_evidence(format!("Linux {version}; {subject} came with {release}"));
                 if version >= release { Answer::Present(evidence) } else { Answer::Absent(evidence) }
             }
             (None, None) => Answer::Unknown(format!("the kernel's version: {subject} came with {release}")),

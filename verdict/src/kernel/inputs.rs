@@ -3,7 +3,7 @@
 use super::version::KernelVersion;
 use alloc::sync::Arc;
 
-/// The facts about a kernel that the user gives beside its BTF. Each may be missing. An empty text counts as missing.
+/// The facts about a kernel beside its BTF. Each may be missing. An empty text counts as missing.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct KernelInputs {
@@ -11,10 +11,47 @@ pub struct KernelInputs {
     pub version: Option<KernelVersion>,
     /// The text of the configuration: `/proc/config.gz` or `/boot/config-…`, decompressed.
     pub kconfig: Option<Arc<str>>,
-    /// The text of `/proc/kallsyms`.
+    /// The text of `/proc/kallsyms`, or of `System.map`, which has the same form.
     pub kallsyms: Option<Arc<str>>,
+    /// The symbols that `kallsyms` lists.
+    pub symbol_scope: SymbolScope,
+    /// The places where the facts were found, for the evidence.
+    pub origins: InputOrigins,
     /// The modules that the target contains.
     pub modules: ModuleCoverage,
+}
+
+/// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`. `None` for a fact that the user gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers build it")]
+pub struct InputOrigins {
+    /// The place of the version.
+    pub version: Option<Arc<str>>,
+    /// The place of the configuration.
+    pub kconfig: Option<Arc<str>>,
+    /// The place of the symbols.
+    pub kallsyms: Option<Arc<str>>,
+}
+
+impl InputOrigins {
+    /// Returns the text of evidence with the place where the evidence was found.
+    pub(super) fn evidence_text(origin: Option<&Arc<str>>, text: String) -> String {
+        match origin {
+            Some(origin) => format!("{text} ({origin})"),
+            None => text,
+        }
+    }
+}
+
+/// The symbols that a list contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers choose")]
+pub enum SymbolScope {
+    /// The symbols that `/proc/kallsyms` shows.
+    #[default]
+    Kallsyms,
+    /// All symbols of the linked kernel, as in `System.map`. `/proc/kallsyms` shows variables only with `CONFIG_KALLSYMS_ALL`.
+    Linked,
 }
 
 /// The modules that a target contains.

@@ -5,6 +5,7 @@ use super::{
     changes::ATTACH_COOKIE,
     conditional::SYSCALL_WRAPPERS,
     facts::KernelFacts,
+    inputs::InputOrigins,
 };
 use core_relo::Name;
 use std::collections::HashMap;
@@ -36,12 +37,16 @@ impl KernelFacts<'_> {
         }
     }
 
-    fn configured(&self, name: &str) -> KconfigAnswer {
+    pub(super) fn configured(&self, name: &str) -> KconfigAnswer {
         let shown = Name::new(name.as_bytes()).shortened();
         let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
             return KconfigAnswer::Unknown(format!("the kernel's configuration: {shown}"));
         };
-        let evidence = |text| Evidence { source: EvidenceSource::Kconfig, text };
+        let origin = self.inputs.origins.kconfig.as_ref();
+        let evidence = |text| Evidence {
+            source: EvidenceSource::Kconfig,
+            text: InputOrigins::evidence_text(origin, text),
+        };
         match self.kconfig.get_or_init(|| index(text)).get(name) {
             Some(Some(value)) => KconfigAnswer::Value(
                 (*value).into(),

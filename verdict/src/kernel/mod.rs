@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `answer` | answers and their evidence |
-//! | `version`, `inputs` | what the user gives beside the BTF |
+//! | `version`, `inputs` | facts beside the BTF, and where they were found |
 //! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
 //! | `conditional` | functions that exist only if a map or program type is compiled |
 //! | `query` | the names that are searched in one pass |
@@ -39,7 +39,7 @@ pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use facts::KernelFacts;
 pub use helper_call::may_call;
-pub use inputs::{KernelInputs, ModuleCoverage};
+pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub use kconfig::KconfigAnswer;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;

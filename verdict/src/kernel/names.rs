@@ -3,7 +3,8 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::{KernelFacts, KernelTypes},
-    inputs::ModuleCoverage,
+    inputs::{InputOrigins, ModuleCoverage, SymbolScope},
+    kconfig::KconfigAnswer,
     query::{LIVEPATCH, STRUCT_OPS_PREFIX},
 };
 use core_relo::{
@@ -23,6 +24,13 @@ const EVERY_KERNEL: [&str; 8] = [
     "bpf_prog_fops",
     "btf_fops",
 ];
+
+/// A symbol of the kernel or of a module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelSymbol<'k> {
+    module: Option<&'k str>,
+    is_function: bool,
+}
 
 impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel or a module has a function, such as an attach target, `bpf_lsm_*` or `bpf_iter_*`.
@@ -90,15 +98,38 @@ impl<'k> KernelFacts<'k> {
             self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name).copied()
         } else {
             let mut symbols = text.lines().filter_map(parse_symbol);
-            symbols.find(|(symbol, _)| symbol.as_bytes() == name).map(|(_, module)| module)
+            symbols.find(|(symbol, _)| symbol.as_bytes() == name).map(|(_, symbol)| symbol)
         };
-        let evidence = |text| Evidence { source: EvidenceSource::Kallsyms, text };
-        match found {
-            Some(None) => Answer::Present(evidence(format!("symbol {shown}"))),
-            Some(Some(module)) => {
-                Answer::Present(evidence(format!("symbol {shown} of module {}", shortened(module))))
-            }
-            None => Answer::Absent(evidence(format!("no symbol {shown}"))),
+        let origin = self.inputs.origins.kallsyms.as_ref();
+        let evidence = |text| Evidence {
+            source: EvidenceSource::Kallsyms,
+            text: InputOrigins::evidence_text(origin, text),
+        };
+        let Some(symbol) = found else { return Answer::Absent(evidence(format!("no symbol {shown}"))) };
+        let text = match symbol.module {
+            None => format!("symbol {shown}"),
+            Some(module) => format!("symbol {shown} of module {}", shortened(module)),
+        };
+        match self.inputs.symbol_scope {
+            SymbolScope::Linked if !symbol.is_function => self.linked_variable(&text, evidence(text.clone())),
+            _ => Answer::Present(evidence(text)),
+        }
+    }
+
+    /// Answers whether `/proc/kallsyms` shows a variable of the linked kernel.
+    fn linked_variable(&self, text: &str, symbol: Evidence) -> Answer {
+        if self.find_any(&[LIVEPATCH]).is_some() {
+            return Answer::Present(symbol);
+        }
+        match self.configured("CONFIG_KALLSYMS_ALL") {
+            KconfigAnswer::Value(..) => Answer::Present(symbol),
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(Evidence {
+                text: format!("{}; {text} is a variable, which /proc/kallsyms does not show", evidence.text),
+                ..evidence
+            }),
+            KconfigAnswer::Unknown(question) => Answer::Unknown(format!(
+                "{question}, without which /proc/kallsyms shows no variables: {text} is one"
+            )),
         }
     }
 
@@ -201,12 +232,12 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns the symbols of the query that the kernel has, with their modules.
-    fn index_symbols(&self, text: &'k str) -> HashMap<&'k [u8], Option<&'k str>> {
+    /// Returns the symbols of the query that the kernel has.
+    fn index_symbols(&self, text: &'k str) -> HashMap<&'k [u8], KernelSymbol<'k>> {
         let mut index = HashMap::new();
-        for (symbol, module) in text.lines().filter_map(parse_symbol) {
-            if self.query.symbols.contains(symbol.as_bytes()) {
-                index.entry(symbol.as_bytes()).or_insert(module);
+        for (name, symbol) in text.lines().filter_map(parse_symbol) {
+            if self.query.symbols.contains(name.as_bytes()) {
+                index.entry(name.as_bytes()).or_insert(symbol);
             }
         }
         index
@@ -219,9 +250,12 @@ fn shortened(module: &str) -> ShortName<'_> {
 }
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and the module in brackets.
-fn parse_symbol(line: &str) -> Option<(&str, Option<&str>)> {
+fn parse_symbol(line: &str) -> Option<(&str, KernelSymbol<'_>)> {
     let mut words = line.split_ascii_whitespace();
-    let name = words.nth(2)?;
+    let kind = words.nth(1)?;
+    let name = words.next()?;
     let module = words.next().and_then(|word| word.strip_prefix('[')?.strip_suffix(']'));
-    Some((name, module))
+    // As in nm: the text section, and weak symbols that are no objects.
+    let is_function = matches!(kind, "t" | "T" | "w" | "W");
+    Some((name, KernelSymbol { module, is_function }))
 }

@@ -262,6 +262,31 @@ fn symbols_are_those_of_kallsyms() {
 }
 
 #[test]
+fn variables_of_the_linked_kernel_need_a_configuration_that_shows_them() {
+    let target = Target::new("vmlinux", parse(&builder()));
+    let map = "ffffffff81000000 D jiffies\nffffffff81000008 t helper\nffffffff81000010 W weak\n";
+    let with_config = |kconfig: Option<&str>| KernelInputs {
+        kallsyms: Some(map.into()),
+        kconfig: kconfig.map(Into::into),
+        symbol_scope: SymbolScope::Linked,
+        origins: InputOrigins { kallsyms: Some("System.map-6.1".into()), ..InputOrigins::default() },
+        ..KernelInputs::default()
+    };
+    for (kconfig, expected) in [
+        (None, "unknown"),
+        (Some("CONFIG_KALLSYMS_ALL=y\n"), "present"),
+        (Some("# CONFIG_KALLSYMS_ALL is not set\n"), "absent"),
+    ] {
+        with_facts(&target, &with_config(kconfig), |facts| {
+            assert_eq!(text(&facts.symbol(b"jiffies")).0, expected);
+            assert_eq!(text(&facts.symbol(b"helper")), ("present", "symbol helper (System.map-6.1)"));
+            assert_eq!(text(&facts.symbol(b"weak")).0, "present");
+            assert_eq!(text(&facts.symbol(b"fget")), ("absent", "no symbol fget (System.map-6.1)"));
+        });
+    }
+}
+
+#[test]
 fn the_configuration_has_values() {
     let target = Target::new("vmlinux", parse(&builder()));
     with_facts(&target, &KernelInputs::default(), |facts| {

@@ -34,6 +34,15 @@ impl KernelVersion {
     }
 }
 
+impl KernelVersion {
+    /// Returns the version of a value of `LINUX_VERSION_CODE`. Returns `None` for 0, which stands for an unknown version.
+    pub fn from_code(code: u32) -> Option<Self> {
+        let byte = |shift: u32| u8::try_from(code.checked_shr(shift)? & 0xff).ok();
+        let version = Self { major: byte(16)?, minor: byte(8)?, patch: byte(0)?.into() };
+        (code != 0).then_some(version)
+    }
+}
+
 impl FromStr for KernelVersion {
     type Err = KernelVersionError;
 
@@ -96,5 +105,7 @@ mod tests {
     fn the_code_is_that_of_linux_version_code() {
         assert_eq!(KernelVersion { major: 6, minor: 1, patch: 176 }.code(), 0x06_01_b0);
         assert_eq!(KernelVersion { major: 4, minor: 14, patch: 336 }.code(), 0x04_0e_ff);
+        assert_eq!(KernelVersion::from_code(0x06_01_b0), "6.1.176".parse().ok());
+        assert_eq!(KernelVersion::from_code(0), None);
     }
 }

@@ -127,6 +127,16 @@ impl NeedTable {
         (0..self.needs.len()).map(NeedId)
     }
 
+    /// Returns whether an object needs the kernel's symbols.
+    pub fn has_symbols(&self) -> bool {
+        self.needs.iter().any(|need| match need {
+            Need::Symbol(_) => true,
+            // Found by the function behind bpf(2).
+            Need::Kconfig(name) => &**name == "LINUX_HAS_SYSCALL_WRAPPER",
+            _ => false,
+        })
+    }
+
     /// Returns the requirements in the order of their indices.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Need> {
         self.needs.iter()

@@ -2,7 +2,7 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputOptions},
-    report::{KernelReport, ObjectReport},
+    report::{KernelReport, ObjectReport, REASONS},
     report_cache::ReportCache,
 };
 use crate::{
@@ -15,18 +15,17 @@ use crate::{
     error::{BadInput, escape_path},
     input::kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
     json::check::Unresolved,
+    policy::AllowList,
     process::threads::Threads,
 };
 use core_relo::Plan;
 use core_relo_verdict::kernel::KernelInputs;
 use std::{io, sync::Arc};
 
-/// The maximum number of reasons in a text report. `explain` prints all of them.
-const REASONS: usize = 3;
-
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     judge: KernelJudge<'c>,
+    allow_list: &'c AllowList,
     options: OutputOptions,
     cache: ReportCache<KernelReport>,
 }
@@ -35,10 +34,16 @@ impl<'c> Checker<'c> {
     pub(super) fn new(
         objects: &'c JudgedObjects<'c>,
         inputs: KernelInputs,
+        allow_list: &'c AllowList,
         threads: &'c Threads,
         options: OutputOptions,
     ) -> Self {
-        Self { judge: KernelJudge::new(objects, inputs, threads), options, cache: ReportCache::new() }
+        Self {
+            judge: KernelJudge::new(objects, inputs, threads),
+            allow_list,
+            options,
+            cache: ReportCache::new(),
+        }
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel.
@@ -50,7 +55,7 @@ impl<'c> Checker<'c> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 let objects = self.judge.objects().iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, self.options)
+                KernelOutput::new((&name, id), &report, objects, self.allow_list, self.options)
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
@@ -65,7 +70,7 @@ impl<'c> Checker<'c> {
             log::debug!("{}: not read again: the same file was read under another name", escape_path(path));
             return Ok((escape_path(path), report));
         }
-        let kernel = image.parse()?;
+        let kernel = image.parse_with_facts(self.judge.wanted_facts())?;
         let report = Arc::new(self.check_kernel(&kernel));
         // The report of a module also depends on its base, which is another file.
         if let Some((_, file_id)) = file
@@ -78,11 +83,11 @@ impl<'c> Checker<'c> {
 
     fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
         self.judge.with_kernel(kernel, None, |case| {
-            let reports = self.judge.threads().map(&case.plans, |planned| match planned {
+            let objects = self.judge.threads().map(&case.plans, |planned| match planned {
                 Ok((object, plan)) => self.object_report(object, plan, case),
                 Err(bad) => ObjectReport::Mismatch(bad.clone()),
             });
-            KernelReport(reports)
+            KernelReport { objects, warnings: case.warnings.clone(), release: case.kernel.release() }
         })
     }
 
@@ -97,7 +102,8 @@ impl<'c> Checker<'c> {
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
-        let reasons = if self.options.text { reason_lines(&verdict, Some(REASONS)) } else { Vec::new() };
+        let reasons =
+            if self.options.text { reason_lines(&verdict, None, Some(REASONS)) } else { Vec::new() };
         ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }
@@ -162,13 +168,14 @@ mod tests {
             exit: ExitStatus::Success,
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
-        let threads = Threads::none();
+        let (threads, allow_list) = (Threads::none(), AllowList::default());
         let result =
             with_judged_objects(&mut console, &files, &[], &threads, report_bad_object, |_, objects| {
                 let checker = || {
                     Checker::new(
                         objects,
                         KernelInputs::default(),
+                        &allow_list,
                         &threads,
                         OutputOptions { json: true, text: false, report: false, strict: false },
                     )

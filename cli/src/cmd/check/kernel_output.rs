@@ -1,8 +1,8 @@
 //! The output for one kernel: JSON lines, rows of the table, messages. Threads prepare it, and one of them prints it.
 
-use super::report::{KernelReport, ObjectReport};
+use super::report::{KernelReport, ObjectReport, REASONS};
 use crate::{
-    cmd::verdicts::exit_status,
+    cmd::verdicts::{exit_status, reasons::reason_lines},
     console::ExitStatus,
     describe,
     error::BadInput,
@@ -11,9 +11,14 @@ use crate::{
         check::{CheckLine, TargetKeys},
         writer::JsonLines,
     },
+    policy::{Acceptance, AllowList, KernelNames},
     report::{FleetReport, Row as FleetRow},
-    text::line::Line,
+    text::{
+        line::Line,
+        style::{self, DIM},
+    },
 };
+use anstyle::Style;
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use std::{io, sync::Arc};
 
@@ -34,6 +39,8 @@ pub(super) struct KernelOutput {
     pub(super) exit: ExitStatus,
     /// Messages for stderr.
     pub(super) errors: Vec<BadInput>,
+    /// Warnings for stderr, with the kernel's name.
+    pub(super) warnings: Vec<String>,
     pub(super) lines: JsonLines,
     pub(super) rows: Vec<Row>,
     /// The results for the summary and for reports.
@@ -42,7 +49,8 @@ pub(super) struct KernelOutput {
 
 /// A row of the table, and the lines below it.
 pub(super) struct Row {
-    pub(super) verdict: Verdict,
+    /// The style and the word of the verdict.
+    pub(super) verdict: (Style, &'static str),
     pub(super) cells: [String; 3],
     pub(super) reasons: Arc<[Line]>,
 }
@@ -53,37 +61,57 @@ impl KernelOutput {
         (name, id): (&str, &KernelId),
         report: &KernelReport,
         objects: impl Iterator<Item = &'o str>,
+        allow_list: &AllowList,
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self::default();
         let target_id = id.key(name);
         let target = TargetKeys { target: name, target_id: target_id.as_deref() };
+        output.warnings.extend(report.warnings.iter().map(|warning| format!("{name}: {warning}")));
         let release = KernelRelease::from_name(name);
-        let fleet_row = |object: &str, outcome| FleetRow {
+        let names = KernelNames { name, release: report.release.as_deref(), version: release.version };
+        let entries = allow_list.for_kernel(&names);
+        let fleet_row = |object: &str, outcome, acceptance| FleetRow {
             object: object.to_owned(),
             kernel: name.to_owned(),
             kernel_version: release.version,
             architecture: release.architecture.map(str::to_owned),
             outcome,
+            acceptance,
         };
-        for (object, report) in objects.zip(&report.0) {
-            match report {
+        for (object, object_report) in objects.zip(&report.objects) {
+            match object_report {
                 ObjectReport::Mismatch(bad) => {
                     // A cached report has the name under which the file was first read.
                     let bad = BadInput { file: name.to_owned(), ..bad.clone() };
                     if options.json {
                         output.lines.push(&CheckLine::bad_input(Some(object), Some(target), &bad))?;
                     }
-                    output.fleet.rows.push(fleet_row(object, Err(bad.clone())));
+                    output.fleet.rows.push(fleet_row(object, Err(bad.clone()), None));
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
                 ObjectReport::Planned { summary, unresolved, verdict, reasons } => {
-                    output.exit = output.exit.max(exit_status(verdict.verdict, options.strict));
+                    let acceptance = entries.accept(object, verdict);
+                    let verdict_left = acceptance.as_ref().map_or(verdict.verdict, |a| a.verdict);
+                    output.exit = output.exit.max(exit_status(verdict_left, options.strict));
                     if options.json {
-                        output
-                            .lines
-                            .push(&CheckLine::judged(object, target, *summary, unresolved, verdict))?;
+                        let line = CheckLine::judged(object, target, *summary, unresolved, verdict);
+                        let line = line.with_acceptance(acceptance.as_ref());
+                        output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
+                    }
+                    if options.text {
+                        let cells = [object.to_owned(), name.to_owned(), describe::summary(*summary)];
+                        let reasons = match &acceptance {
+                            None => Arc::clone(reasons),
+                            Some(acceptance) => reason_lines(verdict, Some(acceptance), Some(REASONS)).into(),
+                        };
+                        let is_allowed = verdict_left == Verdict::Loads && verdict.verdict != Verdict::Loads;
+                        let verdict = match is_allowed {
+                            true => (DIM, "allowed"),
+                            false => (style::verdict_style(verdict_left), describe::verdict(verdict_left)),
+                        };
+                        output.rows.push(Row { verdict, cells, reasons });
                     }
                     // The summary needs only the verdict on the object.
                     let mut judged = ObjectVerdict::default();
@@ -91,12 +119,11 @@ impl KernelOutput {
                     if options.report {
                         judged.programs.clone_from(&verdict.programs);
                     }
-                    output.fleet.rows.push(fleet_row(object, Ok(judged)));
-                    if options.text {
-                        let cells = [object.to_owned(), name.to_owned(), describe::summary(*summary)];
-                        let (verdict, reasons) = (verdict.verdict, Arc::clone(reasons));
-                        output.rows.push(Row { verdict, cells, reasons });
-                    }
+                    let acceptance = match options.report {
+                        true => acceptance,
+                        false => acceptance.map(Acceptance::without_details),
+                    };
+                    output.fleet.rows.push(fleet_row(object, Ok(judged), acceptance));
                 }
             }
         }

@@ -27,6 +27,7 @@ use crate::{
         object::ObjectFile,
         stream::Descriptor,
     },
+    policy::{AllowList, Config, find_config},
     process::threads::Threads,
 };
 use checker::Checker;
@@ -56,37 +57,54 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
     let files = read_objects(console, &args.objects, &threads.objects, report_bad_object)?;
+    let max_entries = &settings.max_entries;
     with_judged_objects(
         console,
         &files,
-        &args.evidence.max_entries,
+        max_entries,
         &threads.objects,
         report_bad_object,
-        |console, objects| {
-            let open_results = |path: &PathBuf| {
-                ResultsFile::open(
-                    path,
-                    &ResultsHeader::new(
-                        objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
-                    ),
-                )
-            };
-            let resumed = match args.resume.as_ref().map(open_results).transpose() {
-                Ok(resumed) => resumed,
-                Err(bad) => return console.report_error_on_stderr(&bad),
-            };
-            if let Some((results, previous)) = &resumed
-                && previous.kernel_count() > 0
-            {
-                let (name, kernels) = (results.name(), previous.kernel_count());
-                console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
-            }
-            // The directories are listed after the results file was created, which may be in one of them.
-            let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-            let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
-            check_kernels(console, objects, &selection, &threads, &settings, resumed)
-        },
+        |console, objects| check_selection(console, args, objects, &threads, &settings),
     )
+}
+
+/// Checks objects on the kernels that the arguments select.
+fn check_selection(
+    console: &mut Console<'_>,
+    args: &CheckArgs,
+    objects: &JudgedObjects<'_>,
+    threads: &CheckThreads,
+    settings: &CheckSettings,
+) -> io::Result<()> {
+    let open_results = |path: &PathBuf| {
+        let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
+        let header = ResultsHeader::new(objects).with_allow(settings.allow_list.patterns());
+        ResultsFile::open(path, &header)
+    };
+    let resumed = match args.resume.as_ref().map(open_results).transpose() {
+        Ok(resumed) => resumed,
+        Err(bad) => return console.report_error_on_stderr(&bad),
+    };
+    if let Some((results, previous)) = &resumed
+        && previous.kernel_count() > 0
+    {
+        let (name, kernels) = (results.name(), previous.kernel_count());
+        console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
+    }
+    // The directories are listed after the results file was created, which may be in one of them.
+    let results_file = resumed.as_ref().map(|(results, _)| results.inode());
+    let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
+    // An entry may be for a kernel of another shard or of an earlier run.
+    let is_complete = args.shard.is_none() && resumed.is_none();
+    check_kernels(console, objects, &selection, threads, settings, resumed)?;
+    if is_complete { warn_of_unused_entries(console, &settings.allow_list) } else { Ok(()) }
+}
+
+/// Warns of entries of the allow list that have accepted nothing.
+fn warn_of_unused_entries(console: &mut Console<'_>, allow_list: &AllowList) -> io::Result<()> {
+    allow_list.unused().try_for_each(|entry| {
+        console.warn(&format!("{entry}: the entry accepts nothing; help: remove it if the gap is closed"))
+    })
 }
 
 /// Checks objects on a selection of kernels. Reports bad input on the console.
@@ -109,10 +127,13 @@ fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()
     console.report_error_on_stderr(bad)
 }
 
-/// What the user says about the kernels, and about the output.
+/// What the user says about the kernels, the maps, and the output.
 #[derive(Debug, Default)]
 struct CheckSettings {
     inputs: KernelInputs,
+    /// The maps whose size user space sets.
+    max_entries: Vec<String>,
+    allow_list: AllowList,
     reports: Reports,
     strict: bool,
 }
@@ -121,8 +142,22 @@ impl CheckSettings {
     fn new(args: &CheckArgs) -> Result<Self, BadInput> {
         let inputs = kernel_inputs(&args.evidence)?;
         let reports = Reports::new(args.format.report(), &args.report)?;
-        Ok(Self { inputs, reports, strict: args.strict })
+        let config = read_config(args)?;
+        let max_entries =
+            args.evidence.max_entries.iter().map(|map| map.name.clone()).chain(config.max_entries).collect();
+        let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
+        Ok(Self { inputs, max_entries, allow_list, reports, strict: args.strict || config.strict })
     }
+}
+
+/// Reads the configuration file that the arguments name, or the one of the project.
+fn read_config(args: &CheckArgs) -> Result<Config, BadInput> {
+    let path = match &args.config {
+        _ if args.no_config => None,
+        Some(path) => Some(path.clone()),
+        None => find_config()?,
+    };
+    path.map_or_else(|| Ok(Config::default()), |path| Config::read(&path))
 }
 
 /// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
@@ -166,7 +201,8 @@ fn check_kernels(
     }
     let no_threads = Threads::none();
     let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
-    let checker = Checker::new(objects, settings.inputs.clone(), object_threads, options);
+    let checker =
+        Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options);
     let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<CheckOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
         let note = selection.visit_images(source, &is_wanted, &mut |id, image| {

@@ -5,9 +5,18 @@ use core_relo::plan::Summary;
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason};
 use std::sync::Arc;
 
+/// The maximum number of reasons in a text report. `explain` prints all of them.
+pub(super) const REASONS: usize = 3;
+
 /// The reports of all objects on one kernel. They do not depend on the name of the kernel's file.
 #[derive(Debug)]
-pub(super) struct KernelReport(pub(super) Vec<ObjectReport>);
+pub(super) struct KernelReport {
+    pub(super) objects: Vec<ObjectReport>,
+    /// Contradictions between the facts about the kernel, and facts that cannot be read.
+    pub(super) warnings: Vec<String>,
+    /// The release, as `uname -r` prints it, if known.
+    pub(super) release: Option<String>,
+}
 
 /// The report of one object on one kernel.
 #[derive(Debug)]
@@ -28,7 +37,8 @@ pub(super) enum ObjectReport {
 impl KernelReport {
     /// Returns the approximate size of the report in memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.0.iter().map(ObjectReport::memory_bytes).sum()
+        let warnings: usize = self.warnings.iter().map(String::len).sum();
+        self.objects.iter().map(ObjectReport::memory_bytes).sum::<usize>() + warnings
     }
 }
 

@@ -18,6 +18,9 @@ pub(super) const LINE_BYTES: usize = 128 << 20;
 pub(crate) struct ResultsHeader {
     core_relo: String,
     objects: Vec<HeaderObject>,
+    /// The patterns of the allow list, which decide on the exit status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allow: Vec<String>,
 }
 
 /// An object, and the hash of its content.
@@ -38,7 +41,13 @@ impl ResultsHeader {
         Self {
             core_relo: env!("CARGO_PKG_VERSION").to_owned(),
             objects: objects.map(header_object).collect(),
+            allow: Vec::new(),
         }
+    }
+
+    /// Adds the patterns of the allow list.
+    pub(crate) fn with_allow(self, patterns: impl Iterator<Item = String>) -> Self {
+        Self { allow: patterns.collect(), ..self }
     }
 
     /// Returns the names of the objects.
@@ -70,6 +79,9 @@ impl ResultsHeader {
         Some(match changed.or(removed) {
             Some(HeaderObject { object, .. }) => {
                 format!("its results are not of the same objects: `{object}` differs")
+            }
+            None if self.allow != other.allow => {
+                "its results were accepted with another allow list".to_owned()
             }
             None => "its results are of the same objects in another order".to_owned(),
         })

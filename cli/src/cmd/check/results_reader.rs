@@ -85,6 +85,16 @@ struct ResultsLine<'l> {
     target_id: Option<Cow<'l, str>>,
     #[serde(rename = "programs")]
     _programs: Vec<IgnoredAny>,
+    allowed: Option<Allowed>,
+    #[serde(rename = "kernel_warnings")]
+    _kernel_warnings: Vec<IgnoredAny>,
+}
+
+/// The accepted part of a verdict.
+#[derive(Deserialize)]
+struct Allowed {
+    /// The verdict that is left.
+    verdict: Verdict,
 }
 
 /// The first keys of a line.
@@ -203,7 +213,8 @@ impl<'h> ResultsReader<'h> {
         let first = (0, offset, ExitStatus::default());
         let (previous_lines, offset, exit) =
             self.kernel.take().map_or(first, |k| (k.lines, k.offset, k.exit));
-        let (lines, exit) = (previous_lines + 1, exit.max(line.verdict.into()));
+        let verdict = line.allowed.map_or(line.verdict, |allowed| allowed.verdict);
+        let (lines, exit) = (previous_lines + 1, exit.max(verdict.into()));
         if line.object.is_some() && lines < self.header.objects().len() {
             self.kernel = Some(IncompleteKernel { id, name: line.target.into_owned(), lines, offset, exit });
         } else {

@@ -8,12 +8,10 @@ use super::{
 use crate::{
     args::format::Format,
     console::Console,
-    describe,
     input::kernel::id::KernelId,
     report::{FleetReport, summary_lines},
     text::{
         line::Line,
-        style,
         table::{AlignedTable, left_cell},
     },
 };
@@ -72,16 +70,14 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         self.fleet.rows.extend(output.fleet.rows);
         self.fleet.unread.extend(output.fleet.unread);
         for Row { verdict, cells, reasons } in output.rows {
-            self.table.styled_row(
-                style::verdict_style(verdict),
-                describe::verdict(verdict),
-                cells.map(left_cell),
-            );
+            let (style, word) = verdict;
+            self.table.styled_row(style, word, cells.map(left_cell));
             self.reasons.push(reasons);
         }
         if self.reasons.len() >= ALIGNED_ROWS {
             self.flush_table()?;
         }
+        output.warnings.iter().try_for_each(|warning| self.console.warn(warning))?;
         output.errors.iter().try_for_each(|bad| self.console.report_error_on_stderr(bad))
     }
 

@@ -38,22 +38,16 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     };
     let threads = Threads::none();
     let files = read_objects(console, slice::from_ref(&args.object), &threads, report_bad)?;
-    with_judged_objects(
-        console,
-        &files,
-        &args.evidence.max_entries,
-        &threads,
-        report_bad,
-        |console, objects| {
-            if objects.objects.is_empty() {
-                return Ok(());
-            }
-            let selection = Selection::new(&args.kernels);
-            let options =
-                ExplainOptions { is_json: console.format == Format::Json, program: args.program.as_deref() };
-            explain_on(console, objects, &selection, inputs, options)
-        },
-    )
+    let max_entries: Vec<_> = args.evidence.max_entries.iter().map(|map| map.name.clone()).collect();
+    with_judged_objects(console, &files, &max_entries, &threads, report_bad, |console, objects| {
+        if objects.objects.is_empty() {
+            return Ok(());
+        }
+        let selection = Selection::new(&args.kernels);
+        let options =
+            ExplainOptions { is_json: console.format == Format::Json, program: args.program.as_deref() };
+        explain_on(console, objects, &selection, inputs, options)
+    })
 }
 
 /// Explains objects on a selection of kernels, for `demo`.
@@ -94,8 +88,8 @@ fn explain_on(
     let (mut availability, mut explained) = (Availability::default(), Vec::new());
     for source in &selection.sources {
         let mut visited = Ok(());
-        let note = selection.visit_kernels(source, &mut |kernel| {
-            visited = match kernel {
+        let note = selection.visit_images(source, &|_| true, &mut |_, image| {
+            visited = match image.and_then(|image| image.parse_with_facts(judge.wanted_facts())) {
                 Ok(kernel) => {
                     explain_kernel(console, &judge, &kernel, &mut availability, options).and_then(|kernel| {
                         // Other kernels may tell more about this one.
@@ -125,6 +119,7 @@ fn explain_kernel(
 ) -> io::Result<ExplainedKernel> {
     judge.with_kernel(kernel, None, |case| {
         let name = case.kernel.name.clone();
+        case.warnings.iter().try_for_each(|warning| console.warn(&format!("{name}: {warning}")))?;
         let index = availability.add(&name, case);
         let mut objects = Vec::new();
         for (index, planned) in case.plans.iter().enumerate() {

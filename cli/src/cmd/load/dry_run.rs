@@ -8,7 +8,12 @@ use crate::{
     error::BadInput,
     input::{
         file,
-        kernel::{image::read_kernel, parsed::Kernel, source::KernelSource},
+        image_facts::WantedFacts,
+        kernel::{
+            image::{KernelImage, read_kernel},
+            parsed::Kernel,
+            source::KernelSource,
+        },
         limits::{Limits, MAX_OBJECT_BYTES},
         object::ObjectFile,
     },
@@ -37,7 +42,11 @@ impl DryRunKernel {
         kconfig: Option<&PathBuf>,
     ) -> Result<Self, BadInput> {
         let kernel = match btf {
-            Some(path) => read_file(path)?,
+            Some(path) => {
+                let source = file_source(path);
+                let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
+                KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?
+            }
             None => read_kernel(&KernelSource::Running, &[], Limits::default())?,
         };
         let mut inputs = KernelInputs::default();
@@ -91,6 +100,9 @@ impl DryRunKernel {
 }
 
 pub(super) fn read_file(path: &Path) -> Result<Kernel, BadInput> {
-    let source = KernelSource::File { path: path.to_path_buf(), base: None };
-    read_kernel(&source, &[], Limits::default())
+    read_kernel(&file_source(path), &[], Limits::default())
+}
+
+fn file_source(path: &Path) -> KernelSource {
+    KernelSource::File { path: path.to_path_buf(), base: None }
 }

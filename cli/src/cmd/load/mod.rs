@@ -322,7 +322,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         let Some(verdict) = self.verdict else { return Ok(()) };
         let (word, style) = (describe::verdict(verdict.verdict), verdict_style(verdict.verdict));
         self.console.out.line(Line::new().styled(BOLD, "  verdict: ").styled(style, word))?;
-        reason_lines(verdict, None)
+        reason_lines(verdict, None, None)
             .iter()
             .try_for_each(|line| self.console.out.line(Line::new().text("    ").line(line)))
     }

@@ -1,7 +1,11 @@
 //! The judge of all objects on one kernel.
 
 use super::objects::{JudgedObject, JudgedObjects, ObjectsByOrder};
-use crate::{error::BadInput, input::kernel::parsed::Kernel, process::threads::Threads};
+use crate::{
+    error::BadInput,
+    input::{image_facts::WantedFacts, kernel::parsed::Kernel},
+    process::threads::Threads,
+};
 use core_relo::{Plan, Relocs};
 use core_relo_verdict::{
     judge::{KernelAnswers, ObjectVerdict, judge},
@@ -23,6 +27,8 @@ pub(crate) struct KernelCase<'k, 'c> {
     /// For each object its plan, or the reason why the object does not fit the kernel, such as its byte order.
     pub(crate) plans: Vec<Result<(&'k JudgedObject<'c>, Plan<'k>), BadInput>>,
     pub(crate) answers: KernelAnswers<'k, 'k>,
+    /// Contradictions between the facts about the kernel, and facts that cannot be read.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'c> KernelJudge<'c> {
@@ -33,6 +39,11 @@ impl<'c> KernelJudge<'c> {
     /// Returns the objects.
     pub(crate) fn objects(&self) -> &'c [JudgedObject<'c>] {
         self.objects.all
+    }
+
+    /// Returns the facts to find in the images of kernels.
+    pub(crate) fn wanted_facts(&self) -> WantedFacts {
+        WantedFacts { version_and_kconfig: true, symbols: self.judged.needs.has_symbols() }
     }
 
     /// Returns the threads that work on several objects of one kernel.
@@ -63,13 +74,14 @@ impl<'c> KernelJudge<'c> {
         };
         let kernel = with_modules.as_ref().unwrap_or(kernel);
         let facts = KernelFacts::new(&kernel.target, &self.judged.names, &inputs);
+        let warnings = kernel.warnings(&self.inputs, &facts);
         let answers = KernelAnswers::new(&self.judged.needs, facts);
         let mut planned = same_order.iter().copied().zip(plans);
         let plans = byte_orders.into_iter().filter_map(|check| match check {
             Ok(()) => planned.next().map(Ok),
             Err(bad) => Some(Err(bad)),
         });
-        use_case(&KernelCase { kernel, plans: plans.collect(), answers })
+        use_case(&KernelCase { kernel, plans: plans.collect(), answers, warnings })
     }
 
     /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.

@@ -1,26 +1,52 @@
 //! The reasons of a verdict as lines.
 
-use crate::text::{line::Line, style::DIM};
+use crate::{
+    describe,
+    policy::Acceptance,
+    text::{line::Line, style::DIM},
+};
 use core_relo_verdict::judge::ObjectVerdict;
-use std::collections::HashSet;
+use std::{cmp::Reverse, collections::HashSet};
 
 /// Returns the different reasons of a verdict as lines, with their source positions. With a limit, the others are only counted.
-pub(crate) fn reason_lines(verdict: &ObjectVerdict, limit: Option<usize>) -> Vec<Line> {
+///
+/// The reasons of the default load come first, among them the worst. Accepted reasons come last.
+pub(crate) fn reason_lines(
+    verdict: &ObjectVerdict,
+    acceptance: Option<&Acceptance>,
+    limit: Option<usize>,
+) -> Vec<Line> {
     let limit = limit.unwrap_or(usize::MAX);
-    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
-    // Programs of the default load come first.
-    let (default, optional): (Vec<_>, Vec<_>) = verdict.programs.iter().partition(|program| program.autoload);
-    for program in default.into_iter().chain(optional) {
-        for reason in &program.reasons {
-            let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
-            if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= limit {
-                continue;
-            }
-            let fix = reason.fix.as_ref().map_or_else(String::new, |fix| format!("; fix: {fix}"));
-            let optional = if program.autoload { "" } else { " (not in the default load)" };
-            let rest = format!("{}{optional}: {}{fix}", program.name, reason.text);
-            lines.push(Line::new().styled(DIM, position.unwrap_or_default()).text(rest));
+    let mut reasons = Vec::new();
+    for (number, program) in verdict.programs.iter().enumerate() {
+        let accepted = acceptance.and_then(|acceptance| acceptance.program(number));
+        for (index, reason) in program.reasons.iter().enumerate() {
+            let entry = accepted.and_then(|accepted| accepted.reason(index));
+            reasons.push((program, reason, entry));
         }
+    }
+    // The sort is stable: equally bad reasons stay in the order of the programs.
+    reasons.sort_by_key(|(program, reason, entry)| {
+        (entry.is_some(), !program.autoload, Reverse(reason.verdict))
+    });
+    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
+    for (program, reason, entry) in reasons {
+        let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
+        if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= limit {
+            continue;
+        }
+        let optional = if program.autoload { "" } else { " (not in the default load)" };
+        let word = match reason.verdict == verdict.verdict {
+            true => String::new(),
+            false => format!("{}: ", describe::verdict(reason.verdict)),
+        };
+        let text = format!("{}{optional}: {word}{}", program.name, reason.text);
+        let line = Line::new().styled(DIM, position.unwrap_or_default());
+        lines.push(match (entry, &reason.fix) {
+            (Some(entry), _) => line.styled(DIM, format!("{text}; {}", entry.words())),
+            (None, Some(fix)) => line.text(format!("{text}; fix: {fix}")),
+            (None, None) => line.text(text),
+        });
     }
     if let Some(more) = distinct.len().checked_sub(limit).filter(|more| *more > 0) {
         let more = format_args!("… and {more} more, see --format json");

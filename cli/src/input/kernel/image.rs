@@ -7,6 +7,7 @@ use crate::{
         compression::budget::Budget,
         file::OpenFile,
         file_id::FileId,
+        image_facts::{self, WantedFacts},
         kernel::{parsed::Kernel, source::KernelSource},
         limits::Limits,
     },
@@ -30,7 +31,7 @@ enum Content<'s> {
 
 impl<'s> KernelImage<'s> {
     /// Opens a source, which must not be an archive.
-    pub(super) fn open(
+    pub(crate) fn open(
         source: &'s KernelSource,
         modules: &'s [PathBuf],
         limits: Limits,
@@ -62,25 +63,37 @@ impl<'s> KernelImage<'s> {
         Self { content: Content::Member { path, bytes, budget }, modules, limits }
     }
 
-    /// Returns the path and the identity of the file. Returns `None` for a kernel that does not consist of a single file.
+    /// Returns the path and the identity of the file. Returns `None` for a kernel that does not consist of a single file, or that may
+    /// have facts in other files beside it.
     pub(crate) fn file_id(&self) -> Option<(&'s Path, FileId)> {
         match &self.content {
-            Content::File { file, .. } if self.modules.is_empty() => Some((file.path, file.id?)),
+            Content::File { file, .. }
+                if self.modules.is_empty() && !image_facts::has_neighbours(file.path) =>
+            {
+                Some((file.path, file.id?))
+            }
             _ => None,
         }
     }
 
-    /// Reads and parses the kernel.
+    /// Reads and parses the kernel, without facts besides its BTF.
     pub(crate) fn parse(self) -> Result<Kernel, BadInput> {
+        self.parse_with_facts(WantedFacts::default())
+    }
+
+    /// Reads and parses the kernel, and finds facts in its image.
+    pub(crate) fn parse_with_facts(self, wanted: WantedFacts) -> Result<Kernel, BadInput> {
         let limits = self.limits;
         let kernel = match self.content {
             Content::File { file, base } => {
                 let path = file.path;
-                let btf_file = btf_file::read_input(file.read_head()?, limits)?;
-                Kernel::from_file(path, &btf_file, base, limits)?
+                let (btf_file, facts) = btf_file::read_input(file.read_head()?, limits, wanted)?;
+                let kernel = Kernel::from_file(path, &btf_file, base, limits)?;
+                kernel.with_facts(facts.with_neighbours(path, wanted))
             }
             Content::Member { path, bytes, budget } => {
-                Kernel::from_member(&path, &btf_file::read_bytes(&path, bytes, &budget)?)?
+                let (btf_file, facts) = btf_file::read_bytes(&path, bytes, &budget, wanted)?;
+                Kernel::from_member(&path, &btf_file)?.with_facts(facts)
             }
             Content::Parsed(kernel) => *kernel,
         };

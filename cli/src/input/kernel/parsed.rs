@@ -6,6 +6,7 @@ use crate::{
     input::{
         btf_file,
         file::without_path,
+        image_facts::{Fact, ImageFacts},
         kernel::{
             module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
             source::running_release,
@@ -21,7 +22,7 @@ use core_relo_loader::{
     running_kernel,
     target::{self, BtfFile, TargetError},
 };
-use core_relo_verdict::kernel::KernelInputs;
+use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -39,12 +40,14 @@ pub(crate) struct Kernel {
     is_running: bool,
     /// Whether this is the running kernel, without its modules.
     can_add_modules: bool,
+    facts: ImageFacts,
 }
 
 impl Kernel {
     /// Creates a kernel without modules.
     pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
-        Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), is_running: false, can_add_modules: false }
+        let target = Target::new(MAIN_BTF, Arc::new(btf));
+        Self { name, target, is_running: false, can_add_modules: false, facts: ImageFacts::default() }
     }
 
     /// Reads the running kernel. [`Self::with_needed_modules`] adds its modules.
@@ -91,7 +94,12 @@ impl Kernel {
         let kernel = Self::from_file(&base, &btf_file::read(&base, limits)?, None, limits)?;
         let module = parse_split(path, file, &kernel.target.vmlinux().btf)?;
         let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
-        Ok(Self { name, target, is_running: false, can_add_modules: false })
+        Ok(Self { name, target, ..kernel })
+    }
+
+    /// Adds the facts that the kernel's image contains.
+    pub(super) fn with_facts(self, facts: ImageFacts) -> Self {
+        Self { facts, ..self }
     }
 
     /// Adds modules that the user named.
@@ -149,20 +157,58 @@ impl Kernel {
             return None;
         }
         let target = self.target.clone().with_modules(modules).with_excluded_modules(skipped_count);
-        Some(Self { name: self.name.clone(), target, is_running: self.is_running, can_add_modules: false })
+        Some(Self { target, can_add_modules: false, ..self.clone() })
     }
 
-    /// Returns what is known about the kernel besides its BTF: what the user gives, and for the running kernel its version and, if
-    /// `reads_kconfig`, its configuration.
+    /// Returns what is known about the kernel besides its BTF: what the user gives, and what the kernel's image contains or the running
+    /// kernel shows. The configuration of the running kernel is read if `reads_kconfig`.
     pub(crate) fn inputs(&self, given: &KernelInputs, reads_kconfig: bool) -> KernelInputs {
         let mut inputs = given.clone();
-        if self.is_running {
-            inputs.version = inputs.version.or_else(|| running_release().parse().ok());
-            if inputs.kconfig.is_none() && reads_kconfig {
-                inputs.kconfig = running_kernel().system.and_then(|system| system.read_kconfig().ok());
-            }
+        if let (None, Some(Fact { value, origin })) = (inputs.version, self.version()) {
+            (inputs.version, inputs.origins.version) = (Some(value), Some(origin));
+        }
+        if let (None, Some(Fact { value, origin })) = (&inputs.kconfig, &self.facts.kconfig) {
+            inputs.kconfig = Some(Arc::clone(value));
+            inputs.origins.kconfig = Some(Arc::clone(origin));
+        }
+        if let (None, Some(Fact { value, origin })) = (&inputs.kallsyms, &self.facts.symbols) {
+            inputs.kallsyms = Some(Arc::clone(value));
+            inputs.origins.kallsyms = Some(Arc::clone(origin));
+            inputs.symbol_scope = SymbolScope::Linked;
+        }
+        if self.is_running && inputs.kconfig.is_none() && reads_kconfig {
+            inputs.kconfig = running_kernel().system.and_then(|system| system.read_kconfig().ok());
         }
         inputs
+    }
+
+    /// Returns the version in the kernel's image, or that of the running kernel.
+    fn version(&self) -> Option<Fact<KernelVersion>> {
+        if !self.is_running {
+            return self.facts.version.clone();
+        }
+        let version = KernelVersion::from_code(running_kernel().kernel_version)?;
+        Some(Fact { value: version, origin: "running kernel".into() })
+    }
+
+    /// Returns the release, as `uname -r` prints it, if the kernel runs or its image contains the release.
+    pub(crate) fn release(&self) -> Option<String> {
+        if self.is_running { Some(running_release()) } else { self.facts.release.clone() }
+    }
+
+    /// Returns contradictions between the version that the user gives and other evidence, and facts that cannot be read. `facts` are
+    /// those with the given version.
+    pub(crate) fn warnings(&self, given: &KernelInputs, facts: &KernelFacts<'_>) -> Vec<String> {
+        let mut warnings = self.facts.warnings.clone();
+        let Some(given) = given.version else { return warnings };
+        if let Some(Fact { value, origin }) = self.version()
+            && !is_compatible(given, value)
+        {
+            warnings
+                .push(format!("the given version is {given}, but that of the kernel is {value} ({origin})"));
+        }
+        warnings.extend(facts.contradictions());
+        warnings
     }
 
     /// Returns whether the target contains the types of a module.
@@ -184,4 +230,10 @@ impl Kernel {
         let bpf = if own == Endian::Little { "bpfel" } else { "bpfeb" };
         Err(BadInput::new(&*self.name, what).help(format!("compile the object with --target={bpf}")))
     }
+}
+
+/// Returns whether a version that the user gives may be that of a kernel. Without a patch level, it stands for all of them.
+fn is_compatible(given: KernelVersion, kernel: KernelVersion) -> bool {
+    (given.major, given.minor) == (kernel.major, kernel.minor)
+        && (given.patch == 0 || given.patch == kernel.patch)
 }

@@ -85,8 +85,13 @@ fn write_finding(
     finding: &Finding<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Finding { reason, programs, kernels, evidence } = finding;
-    open_finding(Outcome::Verdict(reason.verdict), &reason.text, kernels, out)?;
+    let Finding { reason, programs, kernels, evidence, allowed } = finding;
+    let outcome = allowed.map_or(Outcome::from(reason.verdict), |_| Outcome::Allowed);
+    open_finding(outcome, &reason.text, kernels, out)?;
+    if let Some(entry) = allowed {
+        let text = format!("{}; {}", Outcome::from(reason.verdict).words(), Markup(&entry.words()));
+        write_field("verdict", &text, out)?;
+    }
     write_field("problem", rule(reason.kind).title, out)?;
     let kernels_text = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     write_field("kernels", &format!("{kernels_text} ({})", kernel_list(kernels)), out)?;

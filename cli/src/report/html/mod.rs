@@ -11,7 +11,6 @@ use super::{
     matrix::Matrix,
     model::{KernelVersion, Outcome},
 };
-use core_relo_verdict::judge::Verdict;
 use std::io::{self, Write};
 
 /// The style sheet. [`STYLE_HASH`] is its hash.
@@ -20,7 +19,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of [`STYLE`] in base64. The browser applies no other style sheet.
-const STYLE_HASH: &str = "R2Y24XUQCAJMZEjsIkMC1Ym3ck8XdM6oHYrA87wVUeA=";
+const STYLE_HASH: &str = "ccH/HPDCm+s4w67ZVTycj3ysysVEvIaeOpUoTNBOJ5M=";
 /// The SHA-256 of [`SCRIPT`] in base64. The browser runs no other script.
 const SCRIPT_HASH: &str = "5OhayRJPiRZcZUaZW9npLTbUO9p/Wk2k1cFLSzuDWYA=";
 
@@ -123,10 +122,11 @@ fn version_text(version: Option<KernelVersion>) -> Option<String> {
 /// Returns the class of an outcome in the style sheet and the script.
 const fn class(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Verdict(Verdict::Loads) => "l",
-        Outcome::Verdict(Verdict::Unknown) => "u",
-        Outcome::Verdict(Verdict::NeedsInput) => "n",
-        Outcome::Verdict(Verdict::Refused) => "r",
+        Outcome::Loads => "l",
+        Outcome::Allowed => "a",
+        Outcome::Unknown => "u",
+        Outcome::NeedsInput => "n",
+        Outcome::Refused => "r",
         Outcome::BadInput => "b",
     }
 }
@@ -134,10 +134,11 @@ const fn class(outcome: Outcome) -> &'static str {
 /// Returns the symbol of an outcome, so that colours are not needed.
 const fn symbol(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Verdict(Verdict::Loads) => "✓",
-        Outcome::Verdict(Verdict::Unknown) => "?",
-        Outcome::Verdict(Verdict::NeedsInput) => "!",
-        Outcome::Verdict(Verdict::Refused) => "✗",
+        Outcome::Loads => "✓",
+        Outcome::Allowed => "~",
+        Outcome::Unknown => "?",
+        Outcome::NeedsInput => "!",
+        Outcome::Refused => "✗",
         Outcome::BadInput => "⚠",
     }
 }
@@ -145,12 +146,13 @@ const fn symbol(outcome: Outcome) -> &'static str {
 /// Returns the meaning of an outcome.
 const fn meaning(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Verdict(Verdict::Loads) => {
+        Outcome::Loads => {
             "the kernel has all that the programs need; the verifier may still refuse them for other reasons"
         }
-        Outcome::Verdict(Verdict::Unknown) => "no evidence answers at least one question about the kernel",
-        Outcome::Verdict(Verdict::NeedsInput) => "user space must set something before the load",
-        Outcome::Verdict(Verdict::Refused) => "the kernel refuses a program that is loaded by default",
+        Outcome::Allowed => "the project accepts every reason against the load (core-relo.toml, --allow)",
+        Outcome::Unknown => "no evidence answers at least one question about the kernel",
+        Outcome::NeedsInput => "user space must set something before the load",
+        Outcome::Refused => "the kernel refuses a program that is loaded by default",
         Outcome::BadInput => "the object could not be judged on the kernel",
     }
 }

@@ -1,0 +1,88 @@
+//! The accepted reasons of an object's verdict on a kernel.
+
+use super::entry::{AllowEntry, SharedEntry};
+use core_relo_verdict::judge::{ObjectVerdict, Verdict};
+
+/// The accepted reasons of an object's verdict on a kernel, and the verdicts that are left without them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Acceptance {
+    /// The verdict on the object without the accepted reasons. It decides on the exit status.
+    pub(crate) verdict: Verdict,
+    /// The entry that accepts the worst reason of the object, if one does.
+    entry: Option<SharedEntry>,
+    programs: Vec<ProgramAcceptance>,
+}
+
+/// The accepted reasons of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProgramAcceptance {
+    /// The verdict on the program without the accepted reasons.
+    pub(crate) verdict: Verdict,
+    /// The entry that accepts each reason.
+    reasons: Vec<Option<SharedEntry>>,
+}
+
+impl ProgramAcceptance {
+    /// Returns the entry that accepts the worst accepted reason.
+    pub(crate) fn entry(&self) -> Option<&AllowEntry> {
+        self.reasons.iter().flatten().next().map(|entry| &**entry)
+    }
+
+    /// Returns the entry that accepts a reason, by the reason's index.
+    pub(crate) fn reason(&self, index: usize) -> Option<&AllowEntry> {
+        self.reasons.get(index)?.as_deref()
+    }
+}
+
+impl Acceptance {
+    /// Asks for each reason which entry accepts it. `accept` gets the index of a program and of a reason; without them, a reason that
+    /// belongs to no program. Returns `None` if no reason is accepted.
+    pub(super) fn new(
+        object: &ObjectVerdict,
+        mut accept: impl FnMut(Option<(usize, usize)>) -> Option<SharedEntry>,
+    ) -> Option<Self> {
+        let mut programs = Vec::with_capacity(object.programs.len());
+        for (number, program) in object.programs.iter().enumerate() {
+            let mut accepted = ProgramAcceptance::default();
+            for (index, reason) in program.reasons.iter().enumerate() {
+                let entry = accept(Some((number, index)));
+                if entry.is_none() {
+                    accepted.verdict = accepted.verdict.max(reason.verdict);
+                }
+                accepted.reasons.push(entry);
+            }
+            programs.push(accepted);
+        }
+        let default_load = || object.programs.iter().zip(&programs).filter(|(program, _)| program.autoload);
+        let mut verdict = default_load().map(|(_, accepted)| accepted.verdict).max().unwrap_or_default();
+        let accepted = default_load().filter(|(_, accepted)| accepted.entry().is_some());
+        let worst = accepted.max_by_key(|(program, _)| program.verdict);
+        let mut entry = worst.and_then(|(_, accepted)| accepted.reasons.iter().flatten().next().cloned());
+        // Without programs, the maps decide on the object.
+        let of_programs = default_load().map(|(program, _)| program.verdict).max().unwrap_or_default();
+        if of_programs < object.verdict {
+            entry = accept(None);
+            if entry.is_none() {
+                verdict = object.verdict;
+            }
+        }
+        let accepts_reason = programs.iter().any(|program| program.entry().is_some());
+        (entry.is_some() || accepts_reason).then_some(Self { verdict, entry, programs })
+    }
+
+    /// Returns the acceptance of the object without that of its programs.
+    pub(crate) fn without_details(self) -> Self {
+        Self { programs: Vec::new(), ..self }
+    }
+
+    /// Returns the entry that accepts the worst accepted reason of the default load. `None` if only reasons of other programs are
+    /// accepted.
+    pub(crate) fn entry(&self) -> Option<&AllowEntry> {
+        self.entry.as_deref()
+    }
+
+    /// Returns the accepted reasons of a program, by its index.
+    pub(crate) fn program(&self, index: usize) -> Option<&ProgramAcceptance> {
+        self.programs.get(index).filter(|program| program.entry().is_some())
+    }
+}

@@ -1,0 +1,110 @@
+//! The allow list: the reasons that a project accepts.
+
+use super::{
+    acceptance::Acceptance,
+    entry::{AllowEntry, SharedEntry},
+    glob::Glob,
+};
+use core_relo_verdict::judge::{ObjectVerdict, Verdict};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+/// The entries of the command line and of `core-relo.toml`. Threads share the list.
+#[derive(Debug, Default)]
+pub(crate) struct AllowList {
+    entries: Vec<ListedEntry>,
+}
+
+/// An entry of the list.
+#[derive(Debug)]
+struct ListedEntry {
+    entry: SharedEntry,
+    /// Whether the entry has accepted a reason.
+    is_used: AtomicBool,
+}
+
+/// The names of a kernel that a pattern may match.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelNames<'k> {
+    /// The name in the output: a path, or `linux RELEASE (running)`.
+    pub(crate) name: &'k str,
+    /// The release, as `uname -r` prints it, if known.
+    pub(crate) release: Option<&'k str>,
+    /// The version in the name, such as (6, 1, 0).
+    pub(crate) version: Option<(u32, u32, u32)>,
+}
+
+/// The entries that match a kernel.
+#[derive(Debug)]
+pub(crate) struct KernelEntries<'l>(Vec<&'l ListedEntry>);
+
+impl AllowList {
+    pub(crate) fn new(entries: impl IntoIterator<Item = AllowEntry>) -> Self {
+        let listed = |entry| ListedEntry { entry: Arc::new(entry), is_used: AtomicBool::new(false) };
+        Self { entries: entries.into_iter().map(listed).collect() }
+    }
+
+    /// Returns the entries that match a kernel.
+    pub(crate) fn for_kernel(&self, kernel: &KernelNames<'_>) -> KernelEntries<'_> {
+        let matches = |pattern: &Glob| {
+            let version = || kernel.version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
+            pattern.matches_path(kernel.name)
+                || kernel.release.is_some_and(|release| pattern.matches(release))
+                || version().is_some_and(|version| pattern.matches(&version))
+        };
+        let entries = self.entries.iter().filter(|listed| listed.entry.kernel.as_ref().is_none_or(matches));
+        KernelEntries(entries.collect())
+    }
+
+    /// Returns the entries that have accepted nothing so far.
+    pub(crate) fn unused(&self) -> impl Iterator<Item = &AllowEntry> {
+        self.entries.iter().filter(|listed| !listed.is_used.load(Relaxed)).map(|listed| &*listed.entry)
+    }
+
+    /// Returns the patterns of all entries, in the notation of `--allow`.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().map(|listed| listed.entry.pattern())
+    }
+}
+
+impl KernelEntries<'_> {
+    /// Finds the accepted reasons of the verdict on an object. Returns `None` if none is accepted.
+    pub(crate) fn accept(&self, object: &str, verdict: &ObjectVerdict) -> Option<Acceptance> {
+        let has_reason = verdict.programs.iter().any(|program| !program.reasons.is_empty());
+        if self.0.is_empty() || !has_reason && verdict.verdict == Verdict::Loads {
+            return None;
+        }
+        let matches = |pattern: &Option<Glob>| pattern.as_ref().is_none_or(|glob| glob.matches_path(object));
+        let for_object: Vec<_> =
+            self.0.iter().copied().filter(|listed| matches(&listed.entry.object)).collect();
+        if for_object.is_empty() {
+            return None;
+        }
+        let for_program = |name: &str| {
+            let matches = |pattern: &Option<Glob>| pattern.as_ref().is_none_or(|glob| glob.matches(name));
+            let entries = for_object.iter().copied().filter(|listed| matches(&listed.entry.program));
+            entries.collect::<Vec<_>>()
+        };
+        let for_programs: Vec<_> =
+            verdict.programs.iter().map(|program| for_program(&program.name)).collect();
+        Acceptance::new(verdict, |place| {
+            let accepting: Vec<_> = match place {
+                Some((program, reason)) => {
+                    let kind = verdict.programs.get(program)?.reasons.get(reason)?.kind;
+                    let entries = for_programs.get(program)?.iter().copied();
+                    entries.filter(|listed| listed.entry.kind.is_none_or(|wanted| wanted == kind)).collect()
+                }
+                None => {
+                    let is_whole =
+                        |listed: &&ListedEntry| listed.entry.program.is_none() && listed.entry.kind.is_none();
+                    for_object.iter().copied().filter(is_whole).collect()
+                }
+            };
+            // The first entry counts. The others are used as well: none of them can be removed as stale.
+            accepting.iter().for_each(|listed| listed.is_used.store(true, Relaxed));
+            accepting.first().map(|listed| Arc::clone(&listed.entry))
+        })
+    }
+}

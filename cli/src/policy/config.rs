@@ -1,0 +1,83 @@
+//! The file `core-relo.toml`.
+
+use super::{
+    entry::{AllowEntry, PATTERN_KEYS},
+    toml_value::{Table, TomlError, TomlFile},
+};
+use crate::{
+    error::{BadInput, escape_path},
+    input::file,
+};
+use std::path::Path;
+
+/// The largest configuration file, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The largest number of entries of the allow list.
+const MAX_ENTRIES: usize = 1000;
+
+/// The settings in `core-relo.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// The accepted reasons: `[[allow]]`.
+    pub(crate) allow: Vec<AllowEntry>,
+    /// As `--strict`: `check.strict`.
+    pub(crate) strict: bool,
+    /// As `--max-entries`: the names of the maps in `check.max-entries`.
+    pub(crate) max_entries: Vec<String>,
+}
+
+impl Config {
+    /// Reads a configuration file.
+    pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
+        let bytes = file::read(path, MAX_FILE_BYTES)?;
+        let text = str::from_utf8(&bytes).map_err(|e| {
+            BadInput::for_path(path, format_args!("is no UTF-8 from byte {} on", e.valid_up_to()))
+        })?;
+        Self::parse(&escape_path(path), text).map_err(|e| {
+            let bad = BadInput::new(format!("{}:{}:{}", escape_path(path), e.line, e.column), e.problem);
+            match e.help {
+                Some(help) => bad.help(help),
+                None => bad,
+            }
+        })
+    }
+
+    /// Parses a configuration. `name` is the file's name in messages.
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self, TomlError> {
+        let file = TomlFile::parse(text)?;
+        let root = file.root();
+        root.check_keys(&["allow", "check"])?;
+        let mut config = Self::default();
+        for table in root.tables("allow", MAX_ENTRIES)? {
+            config.allow.push(parse_entry(name, &table)?);
+        }
+        if let Some(check) = root.table("check")? {
+            check.check_keys(&["max-entries", "strict"])?;
+            config.strict = check.boolean("strict")?.unwrap_or_default();
+            if let Some(maps) = check.table("max-entries")? {
+                config.max_entries = maps.counts()?;
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// Parses an entry of the allow list.
+fn parse_entry(file: &str, table: &Table<'_, '_>) -> Result<AllowEntry, TomlError> {
+    let [object, program, kernel, kind] = PATTERN_KEYS;
+    table.check_keys(&[object, program, kernel, kind, "reason"])?;
+    let place = format!("{file}:{}", table.line());
+    let mut entry =
+        AllowEntry { reason: table.string("reason")?.map(str::to_owned), place, ..AllowEntry::default() };
+    for key in PATTERN_KEYS {
+        if let Some(value) = table.string(key)? {
+            entry.set(key, value).map_err(|e| table.error_at(key, e))?;
+        }
+    }
+    if entry.has_pattern() {
+        return Ok(entry);
+    }
+    let problem = "the entry has no pattern, and would accept everything";
+    Err(table.error(problem).help("add `object`, `program`, `kernel` or `kind`"))
+}

@@ -1,0 +1,28 @@
+//! The policy of a project: refusals that it accepts, and its settings of `check`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `glob` | patterns with `*` and `?` |
+//! | `entry` | an entry of the allow list, and `--allow KEY=PATTERN,…` |
+//! | `allow_list` | the entries, and the reasons that they accept |
+//! | `acceptance` | the accepted reasons of an object's verdict, and the verdict that is left |
+//! | `config`, `toml_value` | the file `core-relo.toml` |
+//! | `search` | the search for this file |
+//!
+//! The policy changes no verdict. It decides on the exit status, and marks accepted reasons in every format.
+
+mod acceptance;
+mod allow_list;
+mod config;
+mod entry;
+mod glob;
+mod search;
+#[cfg(test)]
+mod tests;
+mod toml_value;
+
+pub(crate) use acceptance::{Acceptance, ProgramAcceptance};
+pub(crate) use allow_list::{AllowList, KernelNames};
+pub(crate) use config::Config;
+pub(crate) use entry::AllowEntry;
+pub(crate) use search::find_config;
