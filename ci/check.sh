@@ -3,7 +3,10 @@
 #
 # CORE_RELO_OBJECTS, CORE_RELO_KERNELS: paths, one per line, with globs
 # CORE_RELO_OUTPUT: the folder for the reports (default: core-relo-report)
-# CORE_RELO_FAIL_ON: `refused` (default), `bad-input` or `never`
+# CORE_RELO_FAIL_ON: the exit statuses of `check` that fail the job
+#   refused (default)  1 and 2: a refusal, missing input, an unknown verdict, bad input
+#   bad-input          2: an unknown verdict, bad input
+#   never              none
 set -euo pipefail
 
 fail_on=${CORE_RELO_FAIL_ON:-refused}
@@ -38,19 +41,11 @@ done
 output=${CORE_RELO_OUTPUT:-core-relo-report}
 mkdir -p -- "$output"
 
-# Runs the check with the options given, and keeps the exit status.
 status=0
-check() {
-  status=0
-  core-relo check "${kernels[@]}" "$@" -- "${objects[@]}" || status=$?
-}
+core-relo check "${kernels[@]}" --report "$output/report.sarif" --report "$output/report.junit.xml" \
+  --report "$output/report.md" --report "$output/report.html" -- "${objects[@]}" || status=$?
 
-check --format sarif > "$output/report.sarif"
-check --format junit > "$output/report.junit.xml"
-check --format markdown > "$output/report.md"
-check --report "$output/report.html"
-
-if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$output/report.md" ]; then
   cat -- "$output/report.md" >> "$GITHUB_STEP_SUMMARY"
 fi
 if [ -n "${GITHUB_OUTPUT:-}" ]; then

@@ -10,8 +10,15 @@ use std::{
     process::Command,
 };
 
-/// The stand-in: prints its arguments, one in each pair of brackets.
-const STAND_IN: &str = "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit \"$STATUS\"\n";
+/// The stand-in: writes its arguments, one in each pair of brackets, to each report.
+const STAND_IN: &str = r#"#!/bin/sh
+arguments=$(printf '<%s>' "$@")
+while [ $# -gt 0 ]; do
+  if [ "$1" = --report ]; then printf %s "$arguments" > "$2"; fi
+  shift
+done
+exit "$STATUS"
+"#;
 
 fn ci_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci")
@@ -55,12 +62,12 @@ fn the_script_writes_every_report() {
     let Some(exit) = run(folder.path(), 1, &variables) else { return };
     assert_eq!(exit, 1);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    for (file, format) in
-        [("report.sarif", "sarif"), ("report.junit.xml", "junit"), ("report.md", "markdown")]
-    {
-        let expected = format!(
-            "<check><--btf=kernels><--btf=$(false)/none*><--format><{format}><--><my build/a b.bpf.o><my build/c.bpf.o>"
-        );
+    let files = ["report.sarif", "report.junit.xml", "report.md", "report.html"];
+    let reports: String = files.iter().map(|file| format!("<--report><to/here/{file}>")).collect();
+    let expected = format!(
+        "<check><--btf=kernels><--btf=$(false)/none*>{reports}<--><my build/a b.bpf.o><my build/c.bpf.o>"
+    );
+    for file in files {
         assert_eq!(read(&format!("to/here/{file}")), expected);
     }
     assert_eq!(read("summary"), read("to/here/report.md"));

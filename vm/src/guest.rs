@@ -7,21 +7,10 @@ use crate::{
     initramfs::Initramfs,
     kernel_image::KernelImage,
     machine::Machine,
+    memory_file::MemoryFile,
     notes::Note,
 };
-use rustix::fs::{MemfdFlags, memfd_create};
-use std::{
-    ffi::OsString,
-    fs::{self, DirBuilder, File},
-    io::Write as _,
-    os::{
-        fd::AsRawFd as _,
-        unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
-    },
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{ffi::OsString, fs, os::unix::ffi::OsStrExt as _, path::Path, time::Duration};
 
 /// The guest's first process.
 pub(crate) const INIT: &str = "/init";
@@ -146,20 +135,18 @@ impl Guest {
 
     /// Boots the kernel and runs the commands. Calls `line` with each line that commands print on standard output.
     pub fn boot(&self, kernel: &KernelImage, line: &mut dyn FnMut(&str)) -> Result<GuestOutput, VmError> {
-        let dir = TemporaryDirectory::new()?;
         let mut files = self.files.clone();
         if let Some(config) = kernel.config_path() {
             files.copy(&config, CONFIG)?;
         }
         let archive = files.finish();
-        let (_memory, initramfs) = memory_file(&archive)?;
+        let initramfs = MemoryFile::with_content("initramfs", &archive)?;
         // The kernel holds the archive and the unpacked files at the same time.
         let memory_mib = MEMORY_MIB + 2 * (archive.len() as u64 >> 20);
         drop(archive);
         let machine = Machine {
             kernel,
-            initramfs: &initramfs,
-            dir: &dir.0,
+            initramfs: &initramfs.path(),
             time_limit: self.time_limit,
             cpus: self.cpus,
             memory_mib,
@@ -218,39 +205,6 @@ impl std::fmt::Display for GuestEnd {
     }
 }
 
-/// Writes data to a file in memory, which leaves nothing behind, whatever ends this process. Returns the path of the file in child
-/// processes.
-fn memory_file(data: &[u8]) -> Result<(File, PathBuf), VmError> {
-    let error = |error: std::io::Error| VmError::file(Path::new("initramfs in memory"), &error);
-    // Without MFD_CLOEXEC, QEMU inherits the descriptor.
-    let descriptor = memfd_create("initramfs", MemfdFlags::empty()).map_err(|errno| error(errno.into()))?;
-    let mut file = File::from(descriptor);
-    file.write_all(data).map_err(error)?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Ok((file, path))
-}
-
-/// A directory of this process alone, removed when dropped.
-struct TemporaryDirectory(PathBuf);
-
-impl TemporaryDirectory {
-    fn new() -> Result<Self, VmError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("core-relo-vm-{}-{number}", std::process::id()));
-        // An existing directory may belong to another user.
-        DirBuilder::new().mode(0o700).create(&path).map_err(|error| VmError::file(&path, &error))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        // A directory that cannot be removed is left to the cleaning of the system's temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,20 +226,5 @@ mod tests {
         let archive = guest.files.finish();
         let has = |words: &[u8]| archive.windows(words.len()).any(|window| window == words);
         assert!(has(b"/init\0load\0a b\0") && has(b"/init\0\0"));
-    }
-
-    #[test]
-    fn a_temporary_directory_is_removed() {
-        let dir = TemporaryDirectory::new().unwrap();
-        let path = dir.0.clone();
-        fs::write(path.join("console"), "x").unwrap();
-        drop(dir);
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn a_file_in_memory_has_a_path() {
-        let (_file, path) = memory_file(b"archive").unwrap();
-        assert_eq!(fs::read(path).unwrap(), b"archive");
     }
 }

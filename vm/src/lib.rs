@@ -20,6 +20,7 @@ pub mod init;
 pub mod initramfs;
 pub mod kernel_image;
 pub mod machine;
+mod memory_file;
 mod notes;
 
 pub use arch::Arch;

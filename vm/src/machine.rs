@@ -1,11 +1,13 @@
 //! One run of QEMU: its arguments, its time limit, and the guest's output.
 
-use crate::{arch::Arch, error::VmError, executable::LIBRARY_DIR, kernel_image::KernelImage};
+use crate::{
+    arch::Arch, error::VmError, executable::LIBRARY_DIR, kernel_image::KernelImage, memory_file::MemoryFile,
+};
 use std::{
     fs::File,
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
@@ -19,8 +21,6 @@ pub struct Machine<'m> {
     pub kernel: &'m KernelImage,
     /// The file with the initramfs.
     pub initramfs: &'m Path,
-    /// The directory for the kernel's console and the guest's notes.
-    pub dir: &'m Path,
     /// The time limit, boot included.
     pub time_limit: Duration,
     /// The number of processors.
@@ -48,7 +48,7 @@ pub struct RunOutput {
 /// The interval at which the time limit is checked while the machine prints nothing.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The most bytes to read from a serial port.
+/// The most bytes that a serial port may print.
 const OUTPUT_BYTES: u64 = 256 << 20;
 
 /// All features of TCG except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes
@@ -96,42 +96,51 @@ impl Machine<'_> {
     pub fn run(&self, line: &mut dyn FnMut(&str)) -> Result<RunOutput, VmError> {
         let arch = self.kernel.arch();
         let qemu = find_qemu(arch)?;
-        let messages = self.dir.join("qemu");
-        let created = File::create(&messages).map_err(|error| VmError::file(&messages, &error))?;
-        let mut command = self.command(&qemu);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
-        let failed =
-            |error: std::io::Error| VmError::Qemu { program: arch.qemu(), reason: error.to_string() };
-        let mut child = command.spawn().map_err(failed)?;
-        let lines = child_lines(&mut child);
+        let ports = PortFiles::new()?;
+        let mut command = self.command(&qemu, &ports);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(ports.qemu.descriptor()?);
+        let mut process = Process::start(command, arch)?;
         let end = Instant::now() + self.time_limit;
         let (mut timed_out, mut bytes) = (false, 0);
-        // QEMU closes its output, and with it the channel, when it ends.
-        loop {
-            match lines.recv_timeout(CHECK_INTERVAL) {
+        let mut next_check = Instant::now();
+        let status = loop {
+            let closed = match process.lines.recv_timeout(CHECK_INTERVAL) {
                 Ok(text) => {
                     bytes += text.len() as u64 + 1;
-                    if bytes > OUTPUT_BYTES {
-                        child.kill().map_err(failed)?;
-                        child.wait().map_err(failed)?;
-                        return Err(VmError::Output { limit_bytes: OUTPUT_BYTES });
-                    }
-                    line(&text);
+                    line(text.trim_end_matches('\r'));
+                    false
                 }
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => true,
+                Err(RecvTimeoutError::Timeout) => false,
+            };
+            // A machine may close its output long before it ends.
+            if closed {
+                if let Some(status) = process.exit_status()? {
+                    break status;
+                }
+                thread::sleep(CHECK_INTERVAL);
             }
-            if Instant::now() > end && !timed_out {
+            if bytes > OUTPUT_BYTES {
+                return Err(VmError::Output { limit_bytes: OUTPUT_BYTES });
+            }
+            let now = Instant::now();
+            if now < next_check {
+                continue;
+            }
+            next_check = now + CHECK_INTERVAL;
+            if ports.longest()? > OUTPUT_BYTES {
+                return Err(VmError::Output { limit_bytes: OUTPUT_BYTES });
+            }
+            if now > end && !timed_out {
                 timed_out = true;
-                child.kill().map_err(failed)?;
+                process.kill()?;
             }
-        }
-        let status = child.wait().map_err(failed)?;
+        };
         let output = RunOutput {
-            console: self.read("console"),
-            notes: self.read("notes"),
-            errors: self.read("errors"),
-            qemu: self.read("qemu"),
+            console: ports.console.text()?,
+            notes: ports.notes.text()?,
+            errors: ports.errors.text()?,
+            qemu: ports.qemu.text()?,
             timed_out,
         };
         if !status.success() && !timed_out && output.console.is_empty() {
@@ -141,16 +150,7 @@ impl Machine<'_> {
         Ok(output)
     }
 
-    /// Returns the text of a port's file.
-    fn read(&self, name: &str) -> String {
-        let mut bytes = Vec::new();
-        // A port that the guest never opens has an empty file. The part that can be read is enough for a report.
-        let _ =
-            File::open(self.dir.join(name)).and_then(|file| file.take(OUTPUT_BYTES).read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn command(&self, qemu: &Path) -> Command {
+    fn command(&self, qemu: &Path, files: &PortFiles) -> Command {
         let arch = self.kernel.arch();
         let mut command = Command::new(qemu);
         if let Some(setpriv) = find_program("setpriv") {
@@ -174,15 +174,13 @@ impl Machine<'_> {
         command.arg("-kernel").arg(self.kernel.path()).arg("-initrd").arg(self.initramfs);
         command.arg("-append").arg(kernel_arguments(arch));
         let ports = [
-            ("console", self.dir.join("console")),
+            ("console", files.console.path()),
             ("output", PathBuf::from("/proc/self/fd/1")),
-            ("notes", self.dir.join("notes")),
-            ("errors", self.dir.join("errors")),
+            ("notes", files.notes.path()),
+            ("errors", files.errors.path()),
         ];
         for (index, (name, path)) in ports.iter().enumerate() {
-            // QEMU splits arguments at commas; a doubled comma stands for itself.
-            let path = path.display().to_string().replace(',', ",,");
-            command.args(["-chardev", &format!("file,id={name},path={path}")]);
+            command.args(["-chardev", &format!("file,id={name},path={}", path.display())]);
             match (arch, index) {
                 (Arch::X86_64, _) => {
                     command.args(["-device", &format!("isa-serial,chardev={name},index={index}")])
@@ -198,6 +196,68 @@ impl Machine<'_> {
     }
 }
 
+/// The files of the serial ports, and of QEMU's own messages.
+struct PortFiles {
+    console: MemoryFile,
+    notes: MemoryFile,
+    errors: MemoryFile,
+    qemu: MemoryFile,
+}
+
+impl PortFiles {
+    fn new() -> Result<Self, VmError> {
+        Ok(Self {
+            console: MemoryFile::new("console")?,
+            notes: MemoryFile::new("notes")?,
+            errors: MemoryFile::new("errors")?,
+            qemu: MemoryFile::new("messages of QEMU")?,
+        })
+    }
+
+    /// Returns the length of the longest file in bytes.
+    fn longest(&self) -> Result<u64, VmError> {
+        let files = [&self.console, &self.notes, &self.errors, &self.qemu];
+        files.into_iter().try_fold(0, |longest, file| Ok(file.len()?.max(longest)))
+    }
+}
+
+/// A process of QEMU, killed when dropped.
+struct Process {
+    child: Child,
+    /// The lines that the process prints. The channel closes with the output.
+    lines: mpsc::Receiver<String>,
+    arch: Arch,
+}
+
+impl Process {
+    fn start(mut command: Command, arch: Arch) -> Result<Self, VmError> {
+        let mut child = command.spawn().map_err(|error| qemu_error(arch, &error))?;
+        let lines = child_lines(&mut child);
+        Ok(Self { child, lines, arch })
+    }
+
+    fn kill(&mut self) -> Result<(), VmError> {
+        self.child.kill().map_err(|error| qemu_error(self.arch, &error))
+    }
+
+    /// Returns the exit status of a process that has ended.
+    fn exit_status(&mut self) -> Result<Option<ExitStatus>, VmError> {
+        self.child.try_wait().map_err(|error| qemu_error(self.arch, &error))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only for a process that has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn qemu_error(arch: Arch, error: &std::io::Error) -> VmError {
+    VmError::Qemu { program: arch.qemu(), reason: error.to_string() }
+}
+
 /// Returns the kernel's command line. The last word is a variable in the environment of the first process.
 fn kernel_arguments(arch: Arch) -> String {
     let only_here: &[&str] = if arch == Arch::X86_64 { &COMMAND_LINE_X86 } else { &[] };
@@ -207,7 +267,7 @@ fn kernel_arguments(arch: Arch) -> String {
     words.chain([libraries.as_str()]).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the lines that a process prints. The channel closes when the process ends.
+/// Returns the lines that a process prints. The channel closes with the output of the process, and beyond the limit.
 fn child_lines(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel();
     let out = child.stdout.take();
@@ -216,7 +276,7 @@ fn child_lines(child: &mut Child) -> mpsc::Receiver<String> {
         let out = out.into_iter().map(|out| out.take(OUTPUT_BYTES + 1));
         let texts = out.flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok);
         for text in texts {
-            if sender.send(String::from_utf8_lossy(&text).trim_end_matches('\r').to_owned()).is_err() {
+            if sender.send(String::from_utf8_lossy(&text).into_owned()).is_err() {
                 return;
             }
         }

@@ -107,7 +107,7 @@ fn result(
         "ruleId": reason.kind.word(),
         "ruleIndex": kinds.iter().position(|kind| *kind == reason.kind),
         "level": level,
-        "message": { "text": message(matrix, object, finding, program) },
+        "message": message_json(&message(matrix, object, finding, program)),
         "locations": [{ "physicalLocation": physical, "logicalLocations": [logical] }],
         "partialFingerprints": { "coreRelo/v1": format!("{:016x}", stable_hash::hash(identity.join("\0").as_bytes())) },
         "properties": { "verdict": reason.verdict.word(), "kernelCount": finding.kernels.len() },
@@ -164,7 +164,7 @@ fn message(matrix: &Matrix<'_>, object: &ObjectLine<'_>, finding: &Finding<'_>, 
 
 /// Returns a notification for each input that could not be read or judged.
 fn notifications(matrix: &Matrix<'_>) -> Vec<Value> {
-    let notification = |text: String| json!({ "level": "error", "message": { "text": text } });
+    let notification = |text: String| json!({ "level": "error", "message": message_json(&text) });
     let text = |bad: &BadInput| {
         let help = bad.help.as_ref().map(|help| format!("\nhelp: {}", plain(help))).unwrap_or_default();
         format!("{}{help}", plain(&bad.what))
@@ -179,9 +179,14 @@ fn notifications(matrix: &Matrix<'_>) -> Vec<Value> {
     unread.chain(pairs).map(notification).collect()
 }
 
-/// Returns text from input for a message. `[text](target)` would be a link.
+/// Returns text from input. `[text](target)` would be a link in a message.
 fn plain(text: &str) -> String {
     Escaped(shortened(text, MAX_TEXT_CHARS)).to_string().replace("](", "] (")
+}
+
+/// Returns the object of a message. In the text of a message, a brace stands for itself if it is doubled (SARIF 2.1.0, 3.11.5).
+fn message_json(text: &str) -> Value {
+    json!({ "text": text.replace('{', "{{").replace('}', "}}") })
 }
 
 #[cfg(test)]
@@ -238,6 +243,11 @@ mod tests {
 
     fn array(value: &Value) -> &[Value] {
         value.as_array().unwrap()
+    }
+
+    #[test]
+    fn braces_in_messages_are_doubled() {
+        assert_eq!(message_json("a {0} b"), json!({ "text": "a {{0}} b" }));
     }
 
     #[test]

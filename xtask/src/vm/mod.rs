@@ -166,7 +166,6 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let machine = Machine {
         kernel: &image,
         initramfs: &initramfs,
-        dir: &dir,
         time_limit: request.limit,
         cpus: request.cpus,
         memory_mib: MEMORY_MIB,
@@ -192,6 +191,8 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
         ended = machine.run(&mut line)?;
     }
     let _ = std::fs::remove_file(&initramfs);
+    let console = dir.join("console");
+    std::fs::write(&console, &ended.console).map_err(|error| format!("{}: {error}", console.display()))?;
     let started = is_started(&ended);
     if counts.is_empty() && started && !last.is_empty() {
         // The kernel crashed in a test, so the tests did not print their counts.
@@ -201,9 +202,9 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
     report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
     if !started {
-        return Err(no_boot(kernel, request, &ended, &dir.join("console")));
+        return Err(no_boot(kernel, request, &ended, &console));
     }
-    check_end(kernel, request, &ended, &last, &dir.join("console"))?;
+    check_end(kernel, request, &ended, &last, &console)?;
     let listing = request.test_args.iter().any(|arg| arg == "--list");
     if counts.is_empty() && !listing {
         return Err(Failure::CannotRun(format!("{name}: no test matches: {}", request.test_args.join(" "))));

@@ -21,8 +21,10 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     )?;
     write_head(&matrix.kernels, out)?;
     writeln!(out, "<tbody>")?;
+    let dir_len = common_directory_len(matrix.objects.iter().map(|object| object.name));
     for (index, object) in matrix.objects.iter().enumerate() {
-        write_line(index + 1, object, &matrix.kernels, out)?;
+        let name = object.name.get(dir_len..).unwrap_or(object.name);
+        write_line(index + 1, name, object, &matrix.kernels, out)?;
     }
     write!(out, "</tbody>\n</table></div>\n")
 }
@@ -86,14 +88,34 @@ fn start_class(kernels: &[Kernel<'_>], index: usize) -> &'static str {
     }
 }
 
+/// Returns the length in bytes of the directory that all paths have in common, with the slash at its end. A column of the matrix is
+/// too narrow for it.
+fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>) -> usize {
+    let directory = |path: &'n str| path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or_default();
+    let Some(first) = paths.next().map(directory) else { return 0 };
+    let common = paths.fold(first, |common, path| {
+        let same = common.bytes().zip(directory(path).bytes()).take_while(|(a, b)| a == b).count();
+        let slash =
+            common.as_bytes().get(..same).and_then(|same| same.iter().rposition(|byte| *byte == b'/'));
+        slash.and_then(|slash| common.get(..=slash)).unwrap_or_default()
+    });
+    common.len()
+}
+
 /// Writes the line of an object. End tags are left out where HTML allows that: a large fleet has thousands of cells.
 fn write_line(
     number: usize,
+    name: &str,
     object: &ObjectLine<'_>,
     kernels: &[Kernel<'_>],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write!(out, "<tr><th scope=\"row\"><a href=\"#o{number}\">{}</a>", Markup(object.name))?;
+    write!(
+        out,
+        "<tr><th scope=\"row\" title=\"{}\"><a href=\"#o{number}\">{}</a>",
+        Markup(object.name),
+        Markup(name)
+    )?;
     for (index, outcome) in object.outcomes().into_iter().enumerate() {
         let start = start_class(kernels, index);
         match outcome {
@@ -108,4 +130,20 @@ fn write_line(
         }
     }
     writeln!(out, "</tr>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_directory_len;
+
+    #[test]
+    fn the_common_directory_ends_at_a_slash() {
+        let len = |paths: &[&str]| common_directory_len(paths.iter().copied());
+        assert_eq!(len(&["/a/bc/one.o", "/a/bd/one.o"]), 3);
+        assert_eq!(len(&["build/one.o", "build/sub/two.o"]), 6);
+        assert_eq!(len(&["dir/one.o"]), 4);
+        assert_eq!(len(&["one.o", "build/one.o"]), 0);
+        assert_eq!(len(&["é/one.o", "è/one.o"]), 0);
+        assert_eq!(len(&[]), 0);
+    }
 }
