@@ -156,7 +156,7 @@ fn report_refusal(console: &mut Console<'_>, args: &RunArgs, object: &str, e: &L
     console.raise_exit(ExitStatus::Incompatible);
     if console.format == Format::Json {
         let wants_log = args.setup.verifier_log > 0;
-        return console.out.json(&json::refused(object, Some(&args.program), e, wants_log));
+        return console.out.json(&json::refused(object, Some(&args.program), e, wants_log, None));
     }
     let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
     print_refusal(&mut console.out, name, e, Path::new(object))?;

@@ -1,6 +1,6 @@
 //! The JSON lines of `load` and `run`.
 
-use crate::json::verifier_log::LogExcerpt;
+use crate::{budget::stats::ProgramStats, json::verifier_log::LogExcerpt};
 use core_relo_loader::{
     MapIndex, ProgramIndex,
     attach::{AttachError, Link},
@@ -24,6 +24,8 @@ pub(crate) struct LoadOutcome<'l> {
     skipped: Vec<SkippedJson<'l>>,
     links: Vec<LinkJson<'l>>,
     not_attached: Vec<SkippedJson<'l>>,
+    /// The verifier's statistics, with `--each --stats`.
+    stats: Option<ProgramStats>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -137,7 +139,18 @@ struct LinkJson<'l> {
 fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
     let (maps, programs, skipped, links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let not_attached = Vec::new();
-    LoadOutcome { object, program: None, status, error: None, maps, programs, skipped, links, not_attached }
+    LoadOutcome {
+        object,
+        program: None,
+        status,
+        error: None,
+        maps,
+        programs,
+        skipped,
+        links,
+        not_attached,
+        stats: None,
+    }
 }
 
 /// Creates the outcome of a dry run.
@@ -184,10 +197,18 @@ pub(crate) fn loaded<'l>(
 }
 
 /// Creates the outcome for one program that was loaded by itself (`--each`).
-pub(crate) fn accepted<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
+pub(crate) fn accepted<'l>(
+    object: &'l str,
+    program: &'l LoadedProgram,
+    stats: Option<ProgramStats>,
+    wants_log: bool,
+) -> LoadOutcome<'l> {
+    let json = loaded_program(program, None);
+    let verifier_log = json.verifier_log.filter(|_| wants_log);
     LoadOutcome {
         program: Some(program.name()),
-        programs: vec![loaded_program(program, None)],
+        programs: vec![ProgramJson { verifier_log, ..json }],
+        stats,
         ..outcome(object, "loaded")
     }
 }
@@ -198,6 +219,7 @@ pub(crate) fn refused<'l>(
     program: Option<&'l str>,
     e: &LoadError,
     wants_log: bool,
+    stats: Option<ProgramStats>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
     let mut error = LoadErrorJson {
@@ -228,7 +250,7 @@ pub(crate) fn refused<'l>(
         LoadError::Kernel { .. } => "map",
         _ => "plan",
     };
-    LoadOutcome { program, error: Some(error), ..outcome(object, "refused") }
+    LoadOutcome { program, error: Some(error), stats, ..outcome(object, "refused") }
 }
 
 /// Creates the outcome for an object that was loaded and could not be attached or pinned.

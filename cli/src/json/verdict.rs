@@ -1,8 +1,9 @@
 //! The verdict on a program.
 
+use crate::json::reality::RealityJson;
 use core_relo_verdict::{
     SourceLine,
-    judge::{ProgramVerdict, Reason},
+    judge::{ProgramVerdict, Reason, Verdict},
     kernel::Evidence,
 };
 use serde::Serialize;
@@ -14,11 +15,13 @@ pub(crate) struct ProgramJson<'a> {
     autoload: bool,
     verdict: &'static str,
     reasons: Vec<ReasonJson<'a>>,
+    /// The outcome of the real load, with `--boot`.
+    reality: Option<RealityJson<'a>>,
 }
 
 /// A reason of a verdict.
 #[derive(Debug, Serialize)]
-struct ReasonJson<'a> {
+pub(crate) struct ReasonJson<'a> {
     kind: &'static str,
     verdict: &'static str,
     text: &'a str,
@@ -44,18 +47,25 @@ struct EvidenceJson<'a> {
 }
 
 impl<'a> ProgramJson<'a> {
-    pub(crate) fn new(program: &'a ProgramVerdict) -> Self {
+    pub(crate) fn new(program: &'a ProgramVerdict, reality: Option<RealityJson<'a>>) -> Self {
         Self {
             name: &program.name,
             autoload: program.autoload,
             verdict: program.verdict.word(),
             reasons: program.reasons.iter().map(ReasonJson::new).collect(),
+            reality,
         }
+    }
+
+    /// Creates the JSON of a program on a kernel whose types cannot be read.
+    pub(crate) fn unjudged(name: &'a str, autoload: bool, reality: RealityJson<'a>) -> Self {
+        let verdict = Verdict::Unknown.word();
+        Self { name, autoload, verdict, reasons: Vec::new(), reality: Some(reality) }
     }
 }
 
 impl<'a> ReasonJson<'a> {
-    fn new(reason: &'a Reason) -> Self {
+    pub(crate) fn new(reason: &'a Reason) -> Self {
         Self {
             kind: reason.kind.word(),
             verdict: reason.verdict.word(),

@@ -23,8 +23,8 @@ use std::{io, sync::Arc};
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     objects: ObjectsByOrder<'c>,
-    checked: &'c CheckedObjects<'c>,
-    inputs: KernelInputs,
+    pub(super) checked: &'c CheckedObjects<'c>,
+    pub(super) inputs: KernelInputs,
     threads: &'c Threads,
     options: OutputOptions,
     cache: ReportCache<KernelReport>,
@@ -50,7 +50,7 @@ impl<'c> Checker<'c> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 let objects = self.objects.all.iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, self.options)
+                KernelOutput::new((&name, id), &report, objects, None, self.options)
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
@@ -66,7 +66,7 @@ impl<'c> Checker<'c> {
             return Ok((escape_path(path), report));
         }
         let kernel = image.parse()?;
-        let report = Arc::new(self.check_kernel(&kernel));
+        let report = Arc::new(self.check_kernel(&kernel, &self.inputs));
         // The report of a module also depends on its base, which is another file.
         if let Some((_, file_id)) = file
             && !kernel.has_modules()
@@ -76,14 +76,15 @@ impl<'c> Checker<'c> {
         Ok((kernel.name, report))
     }
 
-    fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
+    /// Judges the objects on a kernel. `given` is what the user knows about the kernel besides its BTF.
+    pub(super) fn check_kernel(&self, kernel: &Kernel, given: &KernelInputs) -> KernelReport {
         let objects = self.objects.all;
         let byte_order_checks: Vec<_> =
             objects.iter().map(|object| kernel.check_byte_order(object.object.endian())).collect();
         let same_order = objects.iter().zip(&byte_order_checks).filter(|(_, check)| check.is_ok());
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, kernel);
-        let inputs = kernel.inputs(&self.inputs, self.checked.needs.has_kconfig());
+        let inputs = kernel.inputs(given, self.checked.needs.has_kconfig());
         let with_modules = self.add_modules(kernel, &plans, &inputs);
         let plans = match &with_modules {
             Some(kernel) => self.plan(&same_order, kernel),
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use crate::{
         args::format::Format,
-        cmd::check::objects::with_checked_objects,
+        cmd::check::objects::{report_bad_object, with_checked_objects},
         console::{Console, ExitStatus},
         input::{
             kernel::{selection::Selection, source::KernelSource},
@@ -209,40 +210,41 @@ mod tests {
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
-        let result = with_checked_objects(&mut console, &files, &[], &threads, |_, objects| {
-            let checker = || {
-                Checker::new(
-                    objects,
-                    KernelInputs::default(),
-                    &threads,
-                    OutputOptions { json: true, text: false, report: false, strict: false },
-                )
-            };
-            let lines = |checker: &Checker<'_>| {
-                let mut lines = None;
-                visit_image(&mut |image| {
-                    lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
-                });
-                lines.unwrap()
-            };
-            let is_cached = |checker: &Checker<'_>| {
-                let mut is_cached = false;
-                visit_image(&mut |image| {
-                    is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
-                });
-                is_cached
-            };
-            let first_checker = checker();
-            let first = lines(&first_checker);
-            assert!(is_cached(&first_checker), "the test needs a cached report");
-            assert_eq!(lines(&first_checker), first);
-            fs::write(&path, &new)?;
-            fs::File::options().write(true).open(&path)?.set_modified(modified)?;
-            let changed = lines(&first_checker);
-            assert_ne!(changed, first);
-            assert_eq!(changed, lines(&checker()));
-            Ok(())
-        });
+        let result =
+            with_checked_objects(&mut console, &files, &[], &threads, report_bad_object, |_, objects| {
+                let checker = || {
+                    Checker::new(
+                        objects,
+                        KernelInputs::default(),
+                        &threads,
+                        OutputOptions { json: true, text: false, report: false, strict: false },
+                    )
+                };
+                let lines = |checker: &Checker<'_>| {
+                    let mut lines = None;
+                    visit_image(&mut |image| {
+                        lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
+                    });
+                    lines.unwrap()
+                };
+                let is_cached = |checker: &Checker<'_>| {
+                    let mut is_cached = false;
+                    visit_image(&mut |image| {
+                        is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
+                    });
+                    is_cached
+                };
+                let first_checker = checker();
+                let first = lines(&first_checker);
+                assert!(is_cached(&first_checker), "the test needs a cached report");
+                assert_eq!(lines(&first_checker), first);
+                fs::write(&path, &new)?;
+                fs::File::options().write(true).open(&path)?.set_modified(modified)?;
+                let changed = lines(&first_checker);
+                assert_ne!(changed, first);
+                assert_eq!(changed, lines(&checker()));
+                Ok(())
+            });
         assert!(result.is_ok());
     }
 }

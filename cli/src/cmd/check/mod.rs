@@ -1,5 +1,7 @@
 //! `check`: relocates objects against kernels without loading them, and prints a line for each object and kernel.
 
+pub(crate) mod boot;
+pub(crate) mod booted;
 mod checker;
 mod kernel_output;
 mod objects;
@@ -14,24 +16,29 @@ mod writer;
 
 use crate::{
     args::{format::Format, relocate::CheckArgs},
-    console::{self, Console},
+    budget::BudgetGate,
+    console::{self, Console, ExitStatus},
     error::BadInput,
     input::{
         kernel::{
+            id::KernelId,
             selection::{BadSource, Selection},
             source::KernelSource,
         },
         kernel_text,
+        limits::Limits,
         object::ObjectFile,
         stream::Descriptor,
     },
     process::threads::Threads,
 };
+use boot::BootSettings;
+use booted::BootedKernel;
 use checker::Checker;
 use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel_output::{KernelOutput, OutputOptions};
-use objects::{CheckedObjects, read_objects, with_checked_objects};
+use objects::{CheckedObjects, read_objects, report_bad_object, with_checked_objects};
 use reports::Reports;
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
@@ -48,37 +55,50 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         let bad = BadInput::for_path(path, "is standard input or a pipe, expected a file with --resume");
         return console.report_error(&bad.help("write its content to a file first"));
     }
-    let settings = match CheckSettings::new(args) {
-        Ok(settings) => settings,
+    let opened = CheckSettings::new(args).and_then(|settings| Ok((settings, BudgetGate::open(&args.stats)?)));
+    let (settings, budget) = match opened {
+        Ok(opened) => opened,
         Err(bad) => return console.report_error(&bad),
     };
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
-    let files = read_objects(console, &args.objects, &threads.objects)?;
-    with_checked_objects(console, &files, &args.max_entries, &threads.objects, |console, objects| {
-        let open_results = |path: &PathBuf| {
-            ResultsFile::open(
-                path,
-                &ResultsHeader::new(
-                    objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
-                ),
-            )
-        };
-        let resumed = match args.resume.as_ref().map(open_results).transpose() {
-            Ok(resumed) => resumed,
-            Err(bad) => return console.report_error_on_stderr(&bad),
-        };
-        if let Some((results, previous)) = &resumed
-            && previous.kernel_count() > 0
-        {
-            let (name, kernels) = (results.name(), previous.kernel_count());
-            console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
-        }
-        // The directories are listed after the results file was created, which may be in one of them.
-        let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-        let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
-        check_kernels(console, objects, &selection, &threads, &settings, resumed)
-    })
+    let files = read_objects(console, &args.objects, &threads.objects, report_bad_object)?;
+    let (max_entries, threads) = (&args.max_entries, &threads);
+    with_checked_objects(
+        console,
+        &files,
+        max_entries,
+        &threads.objects,
+        report_bad_object,
+        |console, objects| {
+            let open_results = |path: &PathBuf| {
+                ResultsFile::open(
+                    path,
+                    &ResultsHeader::new(
+                        objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
+                    ),
+                )
+            };
+            let resumed = match args.resume.as_ref().map(open_results).transpose() {
+                Ok(resumed) => resumed,
+                Err(bad) => return console.report_error_on_stderr(&bad),
+            };
+            if let Some((results, previous)) = &resumed
+                && previous.kernel_count() > 0
+            {
+                let (name, kernels) = (results.name(), previous.kernel_count());
+                console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
+            }
+            // The directories are listed after the results file was created, which may be in one of them.
+            let results_file = resumed.as_ref().map(|(results, _)| results.inode());
+            let selection = match args.boot.is_empty() || !args.kernels.btf.is_empty() {
+                true => Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels),
+                // The images to boot are the only kernels.
+                false => Selection::default(),
+            };
+            check_kernels(console, objects, &selection, threads, &settings, (resumed, budget))
+        },
+    )
 }
 
 /// Checks objects on a selection of kernels. Reports bad input on the console.
@@ -88,21 +108,24 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_checked_objects(console, files, &[], &threads.objects, |console, objects| {
-        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), None)
+    with_checked_objects(console, files, &[], &threads.objects, report_bad_object, |console, objects| {
+        let state = (None, BudgetGate::default());
+        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
     })
 }
 
 /// What the user says about the kernels, and about the output.
 #[derive(Debug, Default)]
-struct CheckSettings {
+struct CheckSettings<'a> {
     inputs: KernelInputs,
     reports: Reports,
     strict: bool,
+    /// The images to boot.
+    boot: Option<(Selection, BootSettings<'a>)>,
 }
 
-impl CheckSettings {
-    fn new(args: &CheckArgs) -> Result<Self, BadInput> {
+impl<'a> CheckSettings<'a> {
+    fn new(args: &'a CheckArgs) -> Result<Self, BadInput> {
         let read = |path: &PathBuf| kernel_text::read(path).map(Arc::from);
         let inputs = KernelInputs {
             version: args.kernel_version,
@@ -111,7 +134,15 @@ impl CheckSettings {
             ..KernelInputs::default()
         };
         let reports = Reports::new(args.format.report(), &args.report)?;
-        Ok(Self { inputs, reports, strict: args.strict })
+        let boot_settings = BootSettings {
+            guest: &args.guest,
+            max_entries: &args.max_entries,
+            stats: args.stats.needs_stats(),
+        };
+        let limits = Limits::new(args.kernels.max_bytes);
+        let boot =
+            (!args.boot.is_empty()).then(|| (Selection::for_boot_images(&args.boot, limits), boot_settings));
+        Ok(Self { inputs, reports, strict: args.strict, boot })
     }
 }
 
@@ -126,8 +157,8 @@ fn check_kernels(
     objects: &CheckedObjects<'_>,
     selection: &Selection,
     threads: &CheckThreads,
-    settings: &CheckSettings,
-    resumed: Option<(ResultsFile, PreviousResults)>,
+    settings: &CheckSettings<'_>,
+    (resumed, mut budget): (Option<(ResultsFile, PreviousResults)>, BudgetGate),
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     let (results, previous) = match resumed {
@@ -145,8 +176,20 @@ fn check_kernels(
         KernelSource::Archive(path) => previous.has_archive(path),
         _ => previous.has_kernel(&source.id()),
     };
-    let sources: Vec<_> = selection.sources.iter().filter(|source| !is_done(source)).collect();
-    let progress = progress_bar(sources.len());
+    let to_judge = selection.sources.iter().filter(|source| !is_done(source));
+    let mut units: Vec<_> = to_judge.map(|source| Unit { source, selection, boot: None }).collect();
+    if let Some((selection, boot)) = &settings.boot
+        && !objects.objects.is_empty()
+    {
+        let boot = Some(boot);
+        units.extend(selection.sources.iter().map(|source| Unit { source, selection, boot }));
+    }
+    if console.exit == ExitStatus::Error {
+        // So far, only objects have been read.
+        budget.record_incomplete("an object cannot be read");
+    }
+    let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
+    let progress = progress_bar(units.len());
     let mut writer = CheckWriter::new(console, results);
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
@@ -155,27 +198,42 @@ fn check_kernels(
         }
     }
     let no_threads = Threads::none();
-    let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
+    let object_threads = if units.len() == 1 { &threads.objects } else { &no_threads };
     let checker = Checker::new(objects, settings.inputs.clone(), object_threads, options);
-    let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<CheckOutput>) -> ControlFlow<()>| {
+    let work = |unit: &Unit<'_>, send: &mut dyn FnMut(io::Result<UnitOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
-        let note = selection.visit_images(source, &is_wanted, &mut |id, image| {
-            send(checker.check(id, image).map(|kernel| CheckOutput::Kernel(Some(id.clone()), kernel)))
+        let note = unit.selection.visit_images(unit.source, &is_wanted, &mut |id, image| {
+            send(match (unit.boot, unit.source) {
+                (Some(boot), KernelSource::File { path, .. }) => {
+                    Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(path, image, boot))))
+                }
+                _ => checker
+                    .check(id, image)
+                    .map(|kernel| UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), kernel))),
+            })
         });
         if let Some(note) = note {
-            let _: ControlFlow<()> = send(Ok(CheckOutput::Note(note)));
+            let _: ControlFlow<()> = send(Ok(UnitOutput::Judged(CheckOutput::Note(note))));
         }
     };
-    let (mut kernel_count, mut ended_sources) = (0u64, sources.iter());
-    ordered::for_each_in_order(&threads.kernels, &sources, work, |output| {
+    let (mut kernel_count, mut ended_units) = (0u64, units.iter());
+    ordered::for_each_in_order(&threads.kernels, &units, work, |output| {
         let Some(output) = output.transpose()? else {
-            if let Some(KernelSource::Archive(path)) = ended_sources.next() {
+            if let Some(KernelSource::Archive(path)) = ended_units.next().map(|unit| unit.source) {
                 writer.end_archive(path);
             }
             // An archive without kernels counts as one.
             progress.inc(u64::from(kernel_count == 0));
             kernel_count = 0;
             return Ok(());
+        };
+        let output = match output {
+            UnitOutput::Judged(output) => output,
+            UnitOutput::Booted(id, booted) => {
+                booted.record(&names, &mut budget);
+                let output = KernelOutput::booted(&id, &booted, &names, options)?;
+                CheckOutput::Kernel(Some(id), output)
+            }
         };
         if matches!(output, CheckOutput::Kernel(..)) {
             progress.inc_length(kernel_count.min(1));
@@ -188,7 +246,23 @@ fn check_kernels(
         progress.suspend(|| writer.write(output).and_then(|()| writer.flush_console()))
     })?;
     progress.finish_and_clear();
-    writer.finish(&settings.reports)
+    writer.finish(&settings.reports)?;
+    budget.finish(console)
+}
+
+/// A kernel, or an archive of kernels, to check.
+struct Unit<'s> {
+    source: &'s KernelSource,
+    /// The selection of the source.
+    selection: &'s Selection,
+    /// The settings of the guest, for an image that boots.
+    boot: Option<&'s BootSettings<'s>>,
+}
+
+/// A result of a unit.
+enum UnitOutput {
+    Judged(CheckOutput),
+    Booted(KernelId, Box<BootedKernel>),
 }
 
 fn progress_bar(kernel_count: usize) -> ProgressBar {

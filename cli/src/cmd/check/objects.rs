@@ -24,6 +24,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+/// A function that reports an object that cannot be read.
+pub(super) type ReportBadObject = fn(&mut Console<'_>, &BadInput) -> io::Result<()>;
+
 /// The objects to check, with the table of what they need.
 pub(super) struct CheckedObjects<'o> {
     pub(super) objects: Vec<CheckedObject<'o>>,
@@ -48,6 +51,7 @@ pub(super) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
+    report_bad: ReportBadObject,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
     let paths = directory::find_objects(paths);
@@ -58,7 +62,7 @@ pub(super) fn read_objects(
     for read in threads.map(&paths, read) {
         match read {
             Ok(file) => files.push(file),
-            Err(bad) => report_bad_object(console, &bad)?,
+            Err(bad) => report_bad(console, &bad)?,
         }
     }
     Ok(files)
@@ -70,13 +74,14 @@ pub(super) fn with_checked_objects(
     files: &[ObjectFile],
     max_entries: &[Assignment],
     threads: &Threads,
+    report_bad: ReportBadObject,
     use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
         match object {
             Ok(object) => parsed.push((file, object)),
-            Err(bad) => report_bad_object(console, &bad)?,
+            Err(bad) => report_bad(console, &bad)?,
         }
     }
     let (mut objects, mut table) = (Vec::new(), NeedTable::default());
@@ -91,14 +96,15 @@ pub(super) fn with_checked_objects(
                 }
                 objects.push(CheckedObject { file, object, relocs, records, needs });
             }
-            Err(bad) => report_bad_object(console, &bad)?,
+            Err(bad) => report_bad(console, &bad)?,
         }
     }
     let names = table.names();
     use_objects(console, &CheckedObjects { objects, needs: table, names })
 }
 
-fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
+/// Reports an object that cannot be read, with a line of `check`.
+pub(super) fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
     if console.format == Format::Json {
         console.out.json_lines(&bad_object_line(bad)?)?;
     }

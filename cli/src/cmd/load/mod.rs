@@ -9,11 +9,15 @@ mod tests;
 
 use crate::{
     args::{format::Format, load::LoadArgs},
+    budget::{BudgetGate, stats::ProgramStats},
     console::{Console, ExitStatus},
     describe::short_type_name,
     error::{BadInput, escape_path},
     input::{
-        kernel::{image::read_kernel, source::KernelSource},
+        kernel::{
+            image::read_kernel,
+            source::{KernelSource, running_release},
+        },
         limits::Limits,
         object::ObjectFile,
     },
@@ -107,6 +111,10 @@ fn load_all(
         Ok(target) => target,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
+    let mut budget = match BudgetGate::open(&args.stats) {
+        Ok(budget) => budget,
+        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
+    };
     let mut loaded = Vec::new();
     for path in &args.objects {
         if kernel.check_interrupted() {
@@ -115,6 +123,7 @@ fn load_all(
         let file = match ObjectFile::read(path) {
             Ok(file) => file,
             Err(bad) => {
+                budget.record_incomplete(bad.to_string());
                 console.report_error(&bad)?;
                 continue;
             }
@@ -122,22 +131,32 @@ fn load_all(
         let object = match file.parse() {
             Ok(object) => object,
             Err(bad) => {
+                budget.record_incomplete(bad.to_string());
                 console.report_error(&bad)?;
                 continue;
             }
         };
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
+            budget.record_incomplete(bad.to_string());
             console.report_error(&bad)?;
             continue;
+        }
+        if args.stats.needs_stats() {
+            loader.settings_mut().log_level |= LOG_STATS;
         }
         if !args.program.is_empty() {
             loader.select_programs(args.program.iter().map(String::as_str));
         }
-        let object_loader = ObjectLoader { console, args, file: &file, object: &object, kernel };
+        let object_loader =
+            ObjectLoader { console, args, file: &file, object: &object, kernel, budget: &mut budget };
         loaded.extend(object_loader.run(&loader)?);
     }
-    Ok(Some(loaded).filter(|_| !kernel.is_interrupted()))
+    if kernel.is_interrupted() {
+        return Ok(None);
+    }
+    budget.finish(console)?;
+    Ok(Some(loaded))
 }
 
 /// Returns the kernel for which to plan the load.
@@ -158,6 +177,9 @@ fn read_kernel_btf(path: &Path) -> Result<KernelBtf, BadInput> {
     Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), []))
 }
 
+/// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
+const LOG_STATS: u32 = 4;
+
 /// The reason why `--attach` does not attach a program without an attach target in its section.
 const NO_TARGET: &str = "its section names no target; pin it (--pin), and attach it with the tool that sets up the interface, cgroup or socket";
 
@@ -168,6 +190,7 @@ struct ObjectLoader<'a, 'w, 'd, 's> {
     file: &'a ObjectFile,
     object: &'a Object<'d>,
     kernel: &'a InterruptibleKernel<'s>,
+    budget: &'a mut BudgetGate,
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
@@ -239,7 +262,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
             match loaded {
                 _ if self.kernel.is_interrupted() => break,
                 Ok(loaded) => self.report_accepted(name, &loaded)?,
-                Err(e) => self.report_refusal(Some(name), &e)?,
+                Err(e) => {
+                    self.budget.record_refused((&running_release(), &self.file.name, name));
+                    self.report_refusal(Some(name), &e)?;
+                }
             }
             self.console.out.flush()?;
         }
@@ -248,12 +274,22 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     fn report_accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
         let Some(program) = loaded.program(name) else { return Ok(()) };
+        let stats = self.args.stats.needs_stats().then(|| ProgramStats::from(program.verifier_stats()));
+        if let Some(stats) = &stats {
+            self.budget.record((&running_release(), &self.file.name, name), stats);
+        }
+        // The log of statistics alone is no log that the user asked for.
+        let wants_log = self.args.setup.verifier_log > 1;
         if self.console.format == Format::Json {
-            return self.console.out.json(&json::accepted(&self.file.name, program));
+            return self.console.out.json(&json::accepted(&self.file.name, program, stats, wants_log));
         }
         let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
-        self.console.out.line(line.styled(BOLD, name))?;
-        print_log(&mut self.console.out, &program.log)
+        let line = line.styled(BOLD, name);
+        self.console.out.line(match &stats {
+            Some(stats) => line.text(": ").text(stats),
+            None => line,
+        })?;
+        if wants_log { print_log(&mut self.console.out, &program.log) } else { Ok(()) }
     }
 
     /// Reports a plan error. An unknown name in the arguments is bad input, not a refusal.
@@ -268,7 +304,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let wants_log = self.args.setup.verifier_log > 0;
-            return self.console.out.json(&json::refused(&self.file.name, program, e, wants_log));
+            let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
+            return self.console.out.json(&json::refused(&self.file.name, program, e, wants_log, stats));
         }
         let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
         if let Some(program) = program {
@@ -373,6 +410,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the verifier's statistics up to the refusal of a program.
+fn refused_stats(e: &LoadError) -> Option<ProgramStats> {
+    match e {
+        LoadError::Program { refused, .. } => Some(refused.verifier_stats().into()),
+        _ => None,
     }
 }
 

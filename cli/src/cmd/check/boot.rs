@@ -1,0 +1,148 @@
+//! Judges and boots kernels.
+
+use super::{
+    booted::BootedKernel,
+    checker::Checker,
+    kernel_output::OutputOptions,
+    objects::{CheckedObject, ReportBadObject, read_objects, with_checked_objects},
+    ordered,
+    report::ObjectReport,
+};
+use crate::{
+    args::{format::Format, guest::GuestArgs, load::Assignment},
+    console::Console,
+    error::BadInput,
+    guest::{
+        load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
+        setup::new_guest,
+    },
+    input::{
+        kernel::{id::KernelId, image::KernelImage, selection::Selection, source::KernelSource},
+        kernel_text,
+        limits::Limits,
+    },
+    process::threads::Threads,
+};
+use core_relo_verdict::kernel::KernelInputs;
+use core_relo_vm::KernelImage as BootImage;
+use std::{
+    ffi::OsString,
+    io,
+    num::NonZeroUsize,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Settings of the guests that load the objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BootSettings<'a> {
+    pub(crate) guest: &'a GuestArgs,
+    pub(crate) max_entries: &'a [Assignment],
+    /// Whether programs load with the verifier's statistics.
+    pub(crate) stats: bool,
+}
+
+impl Checker<'_> {
+    /// Judges the objects on a kernel, boots the kernel, and loads the objects.
+    pub(super) fn boot(
+        &self,
+        path: &Path,
+        image: Result<KernelImage<'_>, BadInput>,
+        settings: &BootSettings<'_>,
+    ) -> BootedKernel {
+        let boot_image = BootImage::open(path);
+        let inputs = self.guest_inputs(boot_image.as_ref().ok());
+        let report = image.and_then(KernelImage::parse).map(|kernel| self.check_kernel(&kernel, &inputs));
+        let checked = self.checked.objects.iter().enumerate();
+        let objects: Vec<_> = checked
+            .map(|(index, object)| {
+                let report = report.as_ref().ok().and_then(|report| report.0.get(index));
+                object_programs(object, !matches!(report, Some(ObjectReport::Mismatch(_))), settings)
+            })
+            .collect();
+        let loads = boot_image
+            .and_then(|image| load_in_guest(new_guest(settings.guest, image.arch())?, &image, &objects));
+        let (loads, boot_error) = match loads {
+            Ok(loads) => (loads, None),
+            Err(error) => (GuestLoad::not_booted(&objects, &error.to_string()), Some(error)),
+        };
+        BootedKernel { path: path.to_path_buf(), report, loads, boot_error }
+    }
+
+    /// Returns what is known about the kernel besides its BTF: what the user gives, and the configuration that the guest has.
+    fn guest_inputs(&self, image: Option<&BootImage>) -> KernelInputs {
+        let mut inputs = self.inputs.clone();
+        if inputs.kconfig.is_none()
+            && self.checked.needs.has_kconfig()
+            && let Some(path) = image.and_then(BootImage::config_path)
+        {
+            match kernel_text::read(&path) {
+                Ok(kconfig) => inputs.kconfig = Some(Arc::from(kconfig)),
+                Err(bad) => log::warn!("{bad}"),
+            }
+        }
+        inputs
+    }
+}
+
+/// Returns the programs of an object to load.
+fn object_programs<'o>(
+    object: &'o CheckedObject<'_>,
+    fits_kernel: bool,
+    settings: &BootSettings<'_>,
+) -> ObjectPrograms<'o> {
+    let programs = object.object.programs().iter().filter(|program| !program.is_subprogram && fits_kernel);
+    let mut options: Vec<OsString> = Vec::new();
+    if settings.stats {
+        options.push("--stats".into());
+    }
+    for Assignment { name, value } in settings.max_entries {
+        if object.object.maps().iter().any(|map| map.name == name.as_bytes()) {
+            options.extend(["--max-entries".into(), format!("{name}={value}").into()]);
+        }
+    }
+    ObjectPrograms {
+        path: &object.file.name,
+        bytes: object.file.bytes(),
+        programs: programs.map(ObjectProgram::new).collect(),
+        options,
+    }
+}
+
+/// Judges objects on kernels and boots the kernels. Passes the kernels to `emit` in their order, with the paths of the objects. Bad objects
+/// are reported.
+pub(crate) fn boot_kernels(
+    console: &mut Console<'_>,
+    objects: &[PathBuf],
+    kernels: &[PathBuf],
+    jobs: usize,
+    settings: &BootSettings<'_>,
+    emit: &mut dyn FnMut(&mut Console<'_>, &[&str], &BootedKernel) -> io::Result<()>,
+) -> io::Result<()> {
+    let report_bad: ReportBadObject = |console, bad| console.report_error(bad);
+    let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
+    let files = read_objects(console, objects, &no_threads, report_bad)?;
+    let max_entries = settings.max_entries;
+    with_checked_objects(console, &files, max_entries, &no_threads, report_bad, |console, checked| {
+        if checked.objects.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
+        let options =
+            OutputOptions { json: console.format == Format::Json, text: false, report: false, strict: false };
+        let checker = Checker::new(checked, KernelInputs::default(), &no_threads, options);
+        let selection = Selection::for_boot_images(kernels, Limits::default());
+        let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
+            let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
+                KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
+                _ => ControlFlow::Continue(()),
+            });
+            note.into_iter().for_each(|note| log::warn!("{note}"));
+        };
+        ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
+            Some(booted) => emit(console, &names, &booted),
+            None => Ok(()),
+        })
+    })
+}
