@@ -4,11 +4,13 @@ use super::file::{Budget, ProgramKey, Usage};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The programs of a run: the measured ones, and the reasons why others have no statistics.
+/// The programs of a run: the measured ones, the reasons why others have no statistics, and those left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Measurements {
     pub(super) programs: Budget,
     pub(super) unmeasured: BTreeMap<ProgramKey, String>,
+    /// The programs that the user left out of the run.
+    pub(super) excluded: BTreeSet<ProgramKey>,
 }
 
 /// A statistic of a program.
@@ -49,7 +51,7 @@ pub(super) struct Comparison {
     pub(super) within_count: usize,
     /// The number of these programs that need less than their budget.
     pub(super) below_count: usize,
-    /// The number of entries for kernels and objects that are not part of the run.
+    /// The number of entries for kernels, objects and programs that are not part of the run.
     pub(super) skipped_count: usize,
 }
 
@@ -122,7 +124,9 @@ impl Comparison {
         for key in budget.keys().filter(|key| !run.programs.contains_key(*key)) {
             let reason = match run.unmeasured.get(key) {
                 Some(reason) => reason.clone(),
-                None if objects.contains(&object_key(key)) => "the run did not load it".to_owned(),
+                None if objects.contains(&object_key(key)) && !run.excluded.contains(key) => {
+                    "the run did not load it".to_owned()
+                }
                 None => {
                     comparison.skipped_count += 1;
                     continue;
@@ -188,6 +192,7 @@ mod tests {
         let budget = Budget::from([
             (key("k", "o", "gone"), usage(1)),
             (key("k", "o", "refused"), usage(1)),
+            (key("k", "o", "excluded"), usage(1)),
             (key("k", "o", "no states"), Usage { total_states: Some(1), ..usage(1) }),
             (key("k", "other object", "p"), usage(1)),
             (key("other kernel", "o", "p"), usage(1)),
@@ -198,6 +203,7 @@ mod tests {
                 (key("k", "o", "new"), usage(1)),
             ]),
             unmeasured: BTreeMap::from([(key("k", "o", "refused"), "refused".to_owned())]),
+            excluded: BTreeSet::from([key("k", "o", "excluded")]),
         };
         let comparison = Comparison::new(&budget, &run, 0);
         let found: Vec<_> =
@@ -209,6 +215,6 @@ mod tests {
             ("refused", "not_loaded"),
         ];
         assert_eq!(found, expected);
-        assert_eq!((comparison.skipped_count, comparison.within_count), (2, 0));
+        assert_eq!((comparison.skipped_count, comparison.within_count), (3, 0));
     }
 }

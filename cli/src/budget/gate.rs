@@ -54,6 +54,11 @@ impl BudgetGate {
         self.run.unmeasured.insert(key(kernel, object, program), reason);
     }
 
+    /// Records a program that the user left out.
+    pub(crate) fn record_excluded(&mut self, (kernel, object, program): (&str, &str, &str)) {
+        self.run.excluded.insert(key(kernel, object, program));
+    }
+
     /// Records that results are missing, for example because a kernel did not boot.
     pub(crate) fn record_incomplete(&mut self, reason: impl Into<String>) {
         self.incomplete.get_or_insert_with(|| reason.into());
@@ -78,7 +83,7 @@ impl BudgetGate {
             if comparison.skipped_count > 0 {
                 let count = comparison.skipped_count;
                 console.note(&format!(
-                    "{name}: {count} entries of other kernels or objects were not compared"
+                    "{name}: {count} entries of other kernels, objects or programs were not compared"
                 ))?;
             }
             if let Some(reason) = &self.incomplete {

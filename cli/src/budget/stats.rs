@@ -12,6 +12,7 @@ pub(crate) struct ProgramStats {
     pub(crate) peak_states: Option<u64>,
     pub(crate) max_states_per_insn: Option<u64>,
     pub(crate) stack_depth: Option<u64>,
+    pub(crate) peak_stack_depth: Option<u64>,
     pub(crate) verification_usec: Option<u64>,
     pub(crate) log_bytes: Option<usize>,
 }
@@ -24,6 +25,7 @@ impl From<VerifierStats> for ProgramStats {
             peak_states: stats.peak_states,
             max_states_per_insn: stats.max_states_per_insn,
             stack_depth: stats.stack_depth,
+            peak_stack_depth: stats.peak_stack_depth,
             verification_usec: stats.verification_usec,
             log_bytes: Some(stats.log_bytes),
         }
@@ -42,7 +44,10 @@ impl fmt::Display for ProgramStats {
             (None, Some(peak)) => Some(format!("peak of {peak} states")),
             (None, None) => None,
         });
-        parts.extend(self.stack_depth.map(|n| format!("{n} bytes of stack")));
+        parts.extend(match (self.stack_depth, self.peak_stack_depth) {
+            (Some(sum), Some(peak)) => Some(format!("{sum} bytes of stack (peak {peak})")),
+            (sum, peak) => sum.or(peak).map(|n| format!("{n} bytes of stack")),
+        });
         parts.extend(self.verification_usec.map(|n| format!("{n} µs")));
         parts.extend(self.log_bytes.map(|n| format!("log of {n} bytes")));
         f.write_str(if parts.is_empty() { "no statistics" } else { "" })?;

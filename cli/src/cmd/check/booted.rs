@@ -242,7 +242,8 @@ pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
 fn program_line(release: &str, program: &BootedProgram<'_>) -> Option<Line> {
     let load = program.load;
     let wrong = program.wrong_verdict();
-    if matches!(load.reality, Reality::Loaded) && wrong.is_none() && load.stats.is_none() {
+    let is_loaded = matches!(load.reality, Reality::Loaded);
+    if is_loaded && wrong.is_none() && load.stats.is_none() {
         return None;
     }
     let mut line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, &load.program);
@@ -250,7 +251,8 @@ fn program_line(release: &str, program: &BootedProgram<'_>) -> Option<Line> {
     if let Some(reason) = load.reality.reason() {
         line = line.text(": ").text(first_line(reason));
     }
-    if let Some(stats) = &load.stats {
+    // The statistics of a refused program tell nothing about the program that will load.
+    if let Some(stats) = load.stats.filter(|_| is_loaded) {
         line = line.text(": ").text(stats);
     }
     Some(match wrong {

@@ -255,7 +255,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
             return self.console.report_error(&bad.help(format!("it has {}", names.join(", "))));
         }
-        for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
+        let release = running_release();
+        for name in &names {
+            if !self.args.program.is_empty() && !self.args.program.contains(name) {
+                self.budget.record_excluded((&release, &self.file.name, name));
+                continue;
+            }
             let mut loader = loader.clone();
             loader.select_programs([name.as_str()]);
             let loaded = loader.plan().and_then(|plan| loader.execute_unpinned(&plan, self.kernel));
@@ -263,7 +268,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
                 _ if self.kernel.is_interrupted() => break,
                 Ok(loaded) => self.report_accepted(name, &loaded)?,
                 Err(e) => {
-                    self.budget.record_refused((&running_release(), &self.file.name, name));
+                    self.budget.record_refused((&release, &self.file.name, name));
                     self.report_refusal(Some(name), &e)?;
                 }
             }

@@ -90,7 +90,8 @@ fn print(console: &mut Console<'_>, release: &str, program: &BootedProgram<'_>) 
     if let Some(reason) = program.load.reality.reason() {
         line = line.text(": ").text(first_line(reason));
     }
-    if let Some(stats) = &program.load.stats {
+    let is_loaded = matches!(program.load.reality, Reality::Loaded);
+    if let Some(stats) = program.load.stats.filter(|_| is_loaded) {
         line = line.text(": ").text(stats);
     }
     console.out.line(line)?;
