@@ -110,15 +110,18 @@ fn object_programs<'o>(
     }
 }
 
-/// Judges objects on kernels and boots the kernels. Passes the kernels to `emit` in their order, with the paths of the objects. Bad objects
-/// are reported.
+/// A function that receives each booted kernel, with the paths of the objects.
+pub(crate) type KernelVisitor<'v> =
+    dyn FnMut(&mut Console<'_>, &[&str], &BootedKernel) -> io::Result<()> + 'v;
+
+/// Judges objects on kernels and boots the kernels. Passes the kernels to `emit` in their order. Bad objects are reported.
 pub(crate) fn boot_kernels(
     console: &mut Console<'_>,
     objects: &[PathBuf],
     kernels: &[PathBuf],
     jobs: usize,
     settings: &BootSettings<'_>,
-    emit: &mut dyn FnMut(&mut Console<'_>, &[&str], &BootedKernel) -> io::Result<()>,
+    emit: &mut KernelVisitor<'_>,
 ) -> io::Result<()> {
     let report_bad: ReportBadObject = |console, bad| console.report_error(bad);
     let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
