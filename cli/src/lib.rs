@@ -4,6 +4,7 @@
 //! `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
 
 mod args;
+mod budget;
 mod cmd;
 mod console;
 mod describe;
@@ -11,6 +12,7 @@ mod dispatch;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod guest;
 mod input;
 mod json;
 mod kernel_objects;

@@ -3,25 +3,10 @@
 
 mod common;
 
-use common::{Run, prebuilt, run, schema, text};
+use common::{Run, may_load, prebuilt, run, schema, text};
 use core_relo::Endian;
 use core_relo_loader::sys;
 use std::{fs, path::Path};
-
-/// Returns true if this process may load programs. Otherwise reports a skipped test.
-fn may_load() -> bool {
-    let program = sys::ProgLoad {
-        prog_type: 1,
-        insns: &[0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0],
-        license: b"GPL",
-        ..sys::ProgLoad::default()
-    };
-    let loaded = sys::prog_load(&program, &mut []);
-    if let Err(e) = &loaded {
-        println!("SKIP: programs cannot be loaded here: {e}");
-    }
-    loaded.is_ok()
-}
 
 fn load(args: &[&str]) -> Run {
     run([&["load"], args].concat())
@@ -152,6 +137,10 @@ fn a_refusal_names_program_line_and_reason() {
     assert_eq!(line["error"]["verifier_log_lines"].as_u64(), u64::try_from(lines).ok(), "{line} {whole}");
     let last = line["error"]["verifier_log"].as_str().unwrap();
     assert!(lines > 20 && last.lines().count() == 20, "of {lines} lines there are {last}");
+    // A log of the statistics alone has no instructions. The refused program is loaded again.
+    let stats = &load(&[text(&object), "--each", "--stats", "--format", "json"]).lines()[0];
+    assert_eq!(stats["error"]["insn"], line["error"]["insn"], "{stats}");
+    assert!(stats["error"]["insn"].is_u64() && stats["stats"]["verified_insns"].is_u64(), "{stats}");
 }
 
 #[test]

@@ -92,9 +92,11 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
             "allowed": null,
         }],
         "allowed": null,
+        "reality": null,
     });
-    let handle_exit =
-        json!({"name": "handle_exit", "autoload": true, "verdict": "loads", "reasons": [], "allowed": null});
+    let handle_exit = json!({
+        "name": "handle_exit", "autoload": true, "verdict": "loads", "reasons": [], "allowed": null, "reality": null
+    });
     assert_eq!(line["programs"], json!([handle_exec, handle_exit]));
 }
 
@@ -107,8 +109,7 @@ fn a_guarded_missing_field_loads() {
             (0, &json!("loads"), &json!(poisoned)),
             "{line}"
         );
-        let guard =
-            json!({"name": "guard", "autoload": true, "verdict": "loads", "reasons": [], "allowed": null});
+        let guard = json!({"name": "guard", "autoload": true, "verdict": "loads", "reasons": [], "allowed": null, "reality": null});
         assert_eq!(line["programs"], json!([guard]));
     }
 }
@@ -217,7 +218,7 @@ fn programs_have_the_documented_keys() {
     for object in ["kernel/exec.bpf.o", "kernel/config.bpf.o", "live/arena.bpf.o", "live/kconfig.bpf.o"] {
         let (_, line) = line(object, "linux-5.10.btf");
         for program in line["programs"].as_array().unwrap() {
-            assert_eq!(keys(program), ["name", "autoload", "verdict", "reasons", "allowed"]);
+            assert_eq!(keys(program), ["name", "autoload", "verdict", "reasons", "allowed", "reality"]);
             assert!(program["name"].is_string() && program["autoload"].is_boolean(), "{program}");
             let reasons = program["reasons"].as_array().unwrap();
             assert_eq!(reasons.is_empty(), program["verdict"] == "loads", "{program}");

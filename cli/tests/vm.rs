@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{prebuilt, run, text};
+use common::{prebuilt, run, schema, text};
+use serde_json::json;
 use std::{env, fs, path::PathBuf, process::Command};
 
 /// Returns the kernels that `cargo xtask vm` fetched, or prints why there are none.
@@ -61,10 +62,55 @@ fn programs_load_in_a_guest() {
         let lines = ran.lines();
         assert!(!lines.is_empty(), "{ran:?}");
         let keys: Vec<_> = lines[0].as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["object", "kernel", "release", "program", "reality", "reason", "error"]);
-        assert!(lines.iter().all(|line| line["reality"] == "loaded"), "{ran:?}");
+        let known = ["object", "kernel", "release", "program", "reality", "reason", "error"];
+        assert_eq!(keys, [&known[..], &["verdict", "reasons", "agrees", "stats"]].concat());
+        assert!(lines.iter().all(|line| line["reality"] == "loaded" && line["agrees"] == true), "{ran:?}");
         assert_eq!(ran.exit, 0);
     }
+}
+
+#[test]
+fn verdicts_are_printed_beside_real_loads() {
+    for kernel in kernels("verdicts_are_printed_beside_real_loads") {
+        let [loads, refused] = ["live/cgroup_skb.bpf.o", "live/freplace.bpf.o"].map(prebuilt);
+        let dir = tempfile::tempdir().unwrap();
+        let budget = dir.path().join("budget.jsonl");
+        let args = ["check", text(&loads), text(&refused), "--boot", text(&kernel), "--format", "json"];
+        let ran = run([&args[..], &["--write-budget", text(&budget)]].concat());
+        assert_eq!(ran.exit, 1, "{ran:?}");
+        let lines = ran.lines();
+        assert_eq!(lines.len(), 2, "{ran:?}");
+        for (line, status) in lines.iter().zip(["loaded", "refused"]) {
+            schema().check("check", line);
+            for program in line["programs"].as_array().unwrap() {
+                schema().check("reality of check", &program["reality"]);
+                assert_eq!(
+                    (&program["reality"]["status"], &program["reality"]["agrees"]),
+                    (&json!(status), &json!(true))
+                );
+            }
+        }
+        let stats = &lines[0]["programs"][0]["reality"]["stats"];
+        schema().check("verifier statistics", stats);
+        assert!(stats["verified_insns"].as_u64().is_some_and(|n| n > 0), "{stats}");
+        // The text of the other front end, with the budget of the first run.
+        let args = ["vm", text(&loads), "--kernel", text(&kernel), "--budget", text(&budget)];
+        let ran = run(args);
+        assert_eq!(ran.exit, 0, "{ran:?}");
+        assert!(ran.out.starts_with("loaded   loads       "), "{ran:?}");
+        assert!(ran.out.contains(" agree") && ran.out.contains(" kept: "), "{ran:?}");
+    }
+}
+
+#[test]
+fn an_image_that_does_not_boot_still_has_verdicts() {
+    let ran = run(["check", "exec.bpf.o", "--boot", "linux-6.1.btf", "--format", "json"]);
+    assert_eq!(ran.exit, 2, "{ran:?}");
+    assert!(ran.err.contains("linux-6.1.btf: not a bootable kernel image"), "{ran:?}");
+    let line = &ran.lines()[0];
+    schema().check("check", line);
+    let program = &line["programs"][0];
+    assert_eq!((&program["verdict"], &program["reality"]["status"]), (&json!("loads"), &json!("unknown")));
 }
 
 #[test]

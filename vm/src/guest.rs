@@ -102,6 +102,11 @@ impl Guest {
         self.files.copy(from, &guest_path).map(drop)
     }
 
+    /// Adds a file with this content. Commands find it at this path.
+    pub fn add_file(&mut self, guest_path: &Path, content: &[u8]) {
+        self.files.add_file(&guest_path.to_string_lossy(), content);
+    }
+
     /// Sets the directory in which commands run.
     pub fn set_working_dir(&mut self, dir: &Path) {
         self.files.add_dir(dir);

@@ -1,6 +1,6 @@
 //! The arguments of `load` and `run`.
 
-use crate::args::format::Format;
+use crate::args::{format::Format, stats::StatsArgs};
 use clap::{Args, ValueHint};
 use std::{path::PathBuf, str::FromStr};
 
@@ -9,6 +9,7 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o --dry-run                 the load plan, and the verdict of `check`
   core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
   core-relo load prog.bpf.o --each                    each program by itself: which ones load
+  core-relo load *.bpf.o --each --budget budget.jsonl the same, and whether the verifier needs more work than before
   core-relo load prog.bpf.o --attach --set target_pid=42
   core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
 
@@ -18,8 +19,8 @@ If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pi
 new maps of this kind by name, as its last step; it never removes these pins. If a signal arrives before everything is loaded (SIGINT,
 SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXCPU), the command unloads everything that it loaded,
 and the signal ends the process. A complete load stays.
-Exit status: 0 if everything was loaded, 1 if the kernel refused something, 2 for bad input or wrong usage. With --dry-run as for
-`check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown.";
+Exit status: 0 if everything was loaded, 1 if the kernel refused something or a budget is exceeded, 2 for bad input or wrong usage. With
+--dry-run as for `check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown.";
 pub(crate) const RUN_HELP: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
@@ -63,8 +64,10 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Vec<String>,
     /// Load each program by itself, and continue after a refusal
-    #[arg(long, conflicts_with_all = ["attach", "pin", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["attach", "pin", "dry_run"], group = "single_loads")]
     pub(crate) each: bool,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
     /// Print the load plan and the verdict, and load nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -4,11 +4,13 @@ pub(crate) mod btf;
 mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
+pub(crate) mod guest;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
 pub(crate) mod relocate;
 pub(crate) mod requires;
 pub(crate) mod shard;
+pub(crate) mod stats;
 pub(crate) mod vm;
 
 use btf::BtfCommand;
@@ -196,6 +198,9 @@ impl Command {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
+            Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
+            Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
+            Self::Vm(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             _ => Vec::new(),
         }
     }

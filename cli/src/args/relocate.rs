@@ -4,8 +4,10 @@ use crate::{
     args::{
         byte_count,
         format::{CheckFormat, Format},
+        guest::GuestArgs,
         load::Assignment,
         shard::Shard,
+        stats::StatsArgs,
     },
     policy::AllowEntry,
 };
@@ -22,11 +24,13 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
   core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'
+  core-relo check *.bpf.o --boot /boot/vmlinuz-*    every program is loaded on the kernels, in QEMU
 
 Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:
 --max-entries MAP=N) and `unknown` (no evidence answers a question about the kernel). The verdict on an object is the worst verdict on
 the programs of its default load. The verifier may still refuse a program for other reasons, such as its complexity.
-Exit status: 0 everything loads or is allowed, 1 something is refused or needs input, 2 something is unknown or cannot be read.";
+Exit status: 0 everything loads or is allowed, 1 something is refused or needs input, 2 something is unknown or cannot be read. With --boot, the
+real loads decide.";
 pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
@@ -131,6 +135,14 @@ pub(crate) struct CheckArgs {
     /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may be given several times
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
     pub(crate) report: Vec<PathBuf>,
+    /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the real outcome beside the
+    /// verdict. A vmlinuz (bzImage), an ELF vmlinux, an arm64 Image
+    #[arg(long, value_name = "VMLINUZ", num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base", "shard", "resume"])]
+    pub(crate) boot: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: CheckFormat,

@@ -1,21 +1,25 @@
 //! The arguments of `vm`.
 
-use crate::args::format::Format;
+use crate::args::{format::Format, guest::GuestArgs, load::Assignment, stats::StatsArgs};
 use clap::{Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};
 
 pub(crate) const VM_HELP: &str = "Examples:
   core-relo vm prog.bpf.o --kernel /boot/vmlinuz-6.1.0-50-amd64     which programs load on this kernel
   core-relo vm *.bpf.o --kernel kernels/vmlinuz-* --format json    a line for each object, kernel and program
+  core-relo vm *.bpf.o --kernel vmlinuz-* --budget budget.jsonl    does the verifier need more work than before
   core-relo vm prog.bpf.o --kernel vmlinuz-5.10 --command ./loader --verbose prog.bpf.o
                                                                    your own loader, with its libraries
 
 Boots each kernel in QEMU, without a disk image, and loads every program by itself, as root. That takes seconds, with KVM or without. The
 running system's BPF objects stay as they are, and no privileges are needed. The guest runs this executable, with its shared libraries.
 If `config-6.1` is beside `vmlinuz-6.1`, the guest has the kernel's configuration. The guest has no modules.
+The first word of a line is the outcome of the real load, the second the verdict of `check` on the program. A line below names a verdict
+that is wrong.
 With --command, BINARY gets the rest of the line as arguments. It finds OBJ and --file at their paths on this system, and runs in the
 same directory. Its output is passed on, and its exit status is that of this command.
-Exit status: 0 if everything was loaded, 1 if a kernel refused something, 2 for bad input, or if a result is unknown.";
+Exit status: 0 if everything was loaded, 1 if a kernel refused something or a budget is exceeded, 2 for bad input, or if a result is
+unknown.";
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VmArgs {
@@ -23,20 +27,24 @@ pub(crate) struct VmArgs {
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath, required_unless_present = "command")]
     pub(crate) objects: Vec<PathBuf>,
     /// Kernel to boot: a vmlinuz (bzImage), an ELF vmlinux, an arm64 Image
-    #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Vec<PathBuf>,
     /// Run this executable instead, with the rest of the line as its arguments
-    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true)]
+    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["max_entries", "stats", "budget", "write_budget"])]
     pub(crate) command: Vec<OsString>,
     /// Further file or directory for --command; may be given several times
     #[arg(long, value_name = "PATH", requires = "command", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Vec<PathBuf>,
-    /// Build of core-relo for the guest, for kernels of another architecture [default: this executable]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) guest_binary: Option<PathBuf>,
-    /// Time limit for each kernel, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
-    pub(crate) timeout: u64,
+    /// Set the max_entries of a map before the load; may be given several times
+    #[arg(long, value_name = "MAP=N")]
+    pub(crate) max_entries: Vec<Assignment>,
+    /// Number of kernels to boot at the same time; 0 means one for each CPU
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -17,6 +17,9 @@ const MAX_KERNEL_BYTES: u64 = 1 << 30;
 /// The maximum size of a file that is searched for BTF because its first bytes have no known format.
 pub(crate) const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 
+/// The maximum size of a budget file, in bytes. A line has about 200 bytes, and large fleets have 100,000 lines.
+pub(crate) const MAX_BUDGET_BYTES: u64 = 256 << 20;
+
 /// The limit for reading and unpacking one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {

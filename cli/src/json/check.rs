@@ -5,6 +5,7 @@ use crate::{
     error::BadInput,
     json::{
         error::ErrorJson,
+        reality::RealityJson,
         record::{RecordKeys, SourceLine},
         verdict::{ProgramJson, VerdictAllowedJson},
     },
@@ -16,7 +17,10 @@ use core_relo::{
 };
 use core_relo_verdict::judge::ObjectVerdict;
 use serde::{Serialize, Serializer};
-use std::sync::{Arc, OnceLock};
+use std::{
+    iter,
+    sync::{Arc, OnceLock},
+};
 
 /// The result of checking an object on a kernel, or the error for an object or a kernel that could not be read.
 #[derive(Debug, Serialize)]
@@ -45,15 +49,19 @@ pub(crate) struct TargetKeys<'a> {
 }
 
 impl<'a> CheckLine<'a> {
-    /// Creates the line for an object that was judged.
+    /// Creates the line for an object that was judged. The real loads are empty, or one for each program.
     pub(crate) fn judged(
         object: &'a str,
         target: TargetKeys<'a>,
         summary: Summary,
         relocations: &'a [Unresolved],
         verdict: &'a ObjectVerdict,
+        realities: impl Iterator<Item = RealityJson<'a>>,
     ) -> Self {
-        let programs = verdict.programs.iter().map(ProgramJson::new).collect();
+        let realities = realities.map(Some).chain(iter::repeat_with(|| None));
+        let programs = verdict.programs.iter().zip(realities);
+        let programs =
+            programs.map(|(program, reality)| ProgramJson::new(program).with_reality(reality)).collect();
         let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
         Self { programs, ..line }
     }
@@ -82,6 +90,11 @@ impl<'a> CheckLine<'a> {
         bad: &'a BadInput,
     ) -> Self {
         Self::new(object, target, Summary::default(), "bad_input", &[], Some(ErrorJson::new(bad)))
+    }
+
+    /// Adds the programs of an object that was loaded without a verdict.
+    pub(crate) fn with_programs(self, programs: Vec<ProgramJson<'a>>) -> Self {
+        Self { programs, ..self }
     }
 
     fn new(

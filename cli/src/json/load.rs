@@ -1,6 +1,9 @@
 //! The JSON lines of `load` and `run`.
 
-use crate::json::{verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt};
+use crate::{
+    budget::stats::ProgramStats,
+    json::{verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt},
+};
 use core_relo_loader::{
     MapIndex, ProgramIndex,
     attach::{AttachError, Link},
@@ -28,6 +31,8 @@ pub(crate) struct LoadOutcome<'l> {
     /// The verdict of a dry run: `loads`, `refused`, `needs_input` or `unknown`.
     verdict: Option<&'static str>,
     verdicts: Vec<ProgramVerdictJson<'l>>,
+    /// The verifier's statistics, with `--each --stats`.
+    stats: Option<ProgramStats>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -153,6 +158,7 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
         not_attached,
         verdict: None,
         verdicts: Vec::new(),
+        stats: None,
     }
 }
 
@@ -174,7 +180,7 @@ pub(crate) fn planned<'l>(
 
 impl<'l> LoadOutcome<'l> {
     /// Adds the verdict of a dry run.
-    fn with_verdict(mut self, verdict: Option<&'l ObjectVerdict>) -> Self {
+    pub(crate) fn with_verdict(mut self, verdict: Option<&'l ObjectVerdict>) -> Self {
         self.verdict = verdict.map(|verdict| verdict.verdict.word());
         self.verdicts = verdict.iter().flat_map(|v| v.programs.iter().map(ProgramVerdictJson::new)).collect();
         self
@@ -213,10 +219,18 @@ pub(crate) fn loaded<'l>(
 }
 
 /// Creates the outcome for one program that was loaded by itself (`--each`).
-pub(crate) fn accepted<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
+pub(crate) fn accepted<'l>(
+    object: &'l str,
+    program: &'l LoadedProgram,
+    stats: Option<ProgramStats>,
+    wants_log: bool,
+) -> LoadOutcome<'l> {
+    let json = loaded_program(program, None);
+    let verifier_log = json.verifier_log.filter(|_| wants_log);
     LoadOutcome {
         program: Some(program.name()),
-        programs: vec![loaded_program(program, None)],
+        programs: vec![ProgramJson { verifier_log, ..json }],
+        stats,
         ..outcome(object, "loaded")
     }
 }
@@ -227,7 +241,7 @@ pub(crate) fn refused<'l>(
     program: Option<&'l str>,
     e: &LoadError,
     wants_log: bool,
-    verdict: Option<&'l ObjectVerdict>,
+    stats: Option<ProgramStats>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
     let mut error = LoadErrorJson {
@@ -258,7 +272,7 @@ pub(crate) fn refused<'l>(
         LoadError::Kernel { .. } => "map",
         _ => "plan",
     };
-    LoadOutcome { program, error: Some(error), ..outcome(object, "refused").with_verdict(verdict) }
+    LoadOutcome { program, error: Some(error), stats, ..outcome(object, "refused") }
 }
 
 /// Creates the outcome for an object that was loaded and could not be attached or pinned.

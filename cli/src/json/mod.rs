@@ -1,10 +1,12 @@
 //! JSON output. docs/json.md documents the keys and their order.
 
 pub(crate) mod btf_type;
+pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod error;
 pub(crate) mod load;
 pub(crate) mod plan;
+pub(crate) mod reality;
 pub(crate) mod record;
 pub(crate) mod requires;
 pub(crate) mod value;

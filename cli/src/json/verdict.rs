@@ -1,6 +1,9 @@
 //! The verdict on a program.
 
-use crate::policy::{AllowEntry, ProgramAcceptance};
+use crate::{
+    json::reality::RealityJson,
+    policy::{AllowEntry, ProgramAcceptance},
+};
 use core_relo_verdict::{
     SourceLine,
     judge::{ProgramVerdict, Reason, Verdict},
@@ -16,6 +19,8 @@ pub(crate) struct ProgramJson<'a> {
     verdict: &'static str,
     reasons: Vec<ReasonJson<'a>>,
     allowed: Option<VerdictAllowedJson<'a>>,
+    /// The outcome of the real load, with `--boot`.
+    reality: Option<RealityJson<'a>>,
 }
 
 /// The acceptance of a verdict, or of a part of its reasons.
@@ -70,7 +75,13 @@ impl<'a> ProgramJson<'a> {
             verdict: program.verdict.word(),
             reasons: program.reasons.iter().map(ReasonJson::new).collect(),
             allowed: None,
+            reality: None,
         }
+    }
+
+    /// Adds the outcome of the real load.
+    pub(crate) fn with_reality(self, reality: Option<RealityJson<'a>>) -> Self {
+        Self { reality, ..self }
     }
 
     /// Adds the accepted reasons.
@@ -81,6 +92,12 @@ impl<'a> ProgramJson<'a> {
             reason.allowed = entry
                 .map(|entry| ReasonAllowedJson { pattern: entry.pattern(), reason: entry.reason.as_deref() });
         }
+    }
+
+    /// Creates the JSON of a program on a kernel whose types cannot be read.
+    pub(crate) fn unjudged(name: &'a str, autoload: bool, reality: RealityJson<'a>) -> Self {
+        let verdict = Verdict::Unknown.word();
+        Self { name, autoload, verdict, reasons: Vec::new(), allowed: None, reality: Some(reality) }
     }
 }
 

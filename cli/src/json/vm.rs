@@ -1,17 +1,20 @@
 //! The JSON lines of `vm`.
 
 use crate::{
-    cmd::vm::guest_load::{ProgramReality, Reality, Refusal},
+    budget::stats::ProgramStats,
+    cmd::check::booted::BootedProgram,
     error::escape_path,
+    guest::load::{Reality, Refusal},
+    json::verdict::ReasonJson,
 };
 use core_relo_vm::GuestOutput;
 use serde::Serialize;
 use std::path::Path;
 
-/// The outcome of loading a program on a kernel.
-#[derive(Clone, Debug, Serialize)]
+/// The outcome of loading a program on a kernel, beside the verdict.
+#[derive(Debug, Serialize)]
 pub(crate) struct ProgramOutcome<'l> {
-    object: String,
+    object: &'l str,
     kernel: String,
     release: &'l str,
     program: &'l str,
@@ -20,23 +23,34 @@ pub(crate) struct ProgramOutcome<'l> {
     /// The reason why the outcome is unknown.
     reason: Option<&'l str>,
     error: Option<&'l Refusal>,
+    verdict: Option<&'static str>,
+    reasons: Vec<ReasonJson<'l>>,
+    /// Whether the outcome is that of the verdict; `None` if one of them is unknown.
+    agrees: Option<bool>,
+    stats: Option<ProgramStats>,
 }
 
 impl<'l> ProgramOutcome<'l> {
-    pub(crate) fn new(kernel: &Path, release: &'l str, program: &'l ProgramReality) -> Self {
-        let (reason, error) = match &program.reality {
+    pub(crate) fn new(kernel: &Path, release: &'l str, program: &BootedProgram<'l>) -> Self {
+        let load = program.load;
+        let (reason, error) = match &load.reality {
             Reality::Loaded => (None, None),
             Reality::Refused(refusal) => (None, Some(&**refusal)),
             Reality::Unknown(reason) => (Some(reason.as_str()), None),
         };
+        let reasons = program.verdict.iter().flat_map(|verdict| &verdict.reasons);
         Self {
-            object: escape_path(&program.object),
+            object: program.object,
             kernel: escape_path(kernel),
             release,
-            program: &program.program,
-            reality: program.reality.word(),
+            program: &load.program,
+            reality: load.reality.word(),
             reason,
             error,
+            verdict: program.verdict.map(|verdict| verdict.verdict.word()),
+            reasons: reasons.map(ReasonJson::new).collect(),
+            agrees: program.agreement().is_agreed(),
+            stats: load.stats,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
+    args::load::Assignment,
     error::{BadInput, escape_path},
     input::file,
 };
@@ -23,8 +24,8 @@ pub(crate) struct Config {
     pub(crate) allow: Vec<AllowEntry>,
     /// As `--strict`: `check.strict`.
     pub(crate) strict: bool,
-    /// As `--max-entries`: the names of the maps in `check.max-entries`.
-    pub(crate) max_entries: Vec<String>,
+    /// As `--max-entries`: `check.max-entries`.
+    pub(crate) max_entries: Vec<Assignment>,
 }
 
 impl Config {
@@ -56,7 +57,8 @@ impl Config {
             check.check_keys(&["max-entries", "strict"])?;
             config.strict = check.boolean("strict")?.unwrap_or_default();
             if let Some(maps) = check.table("max-entries")? {
-                config.max_entries = maps.counts()?;
+                let assignment = |(name, count): (String, u32)| Assignment { name, value: count.to_string() };
+                config.max_entries = maps.counts()?.into_iter().map(assignment).collect();
             }
         }
         Ok(config)

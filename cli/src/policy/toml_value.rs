@@ -129,13 +129,13 @@ impl<'f, 't> Table<'f, 't> {
         Ok(tables)
     }
 
-    /// Returns the keys of a table whose values are counts from 1 to 2^32 - 1.
-    pub(super) fn counts(&self) -> Result<Vec<String>, TomlError> {
-        let mut names = Vec::new();
+    /// Returns the entries of a table whose values are counts from 1 to 2^32 - 1.
+    pub(super) fn counts(&self) -> Result<Vec<(String, u32)>, TomlError> {
+        let mut counts = Vec::new();
         for (key, value) in self.table {
             let integer = value.get_ref().as_integer();
             let count = integer.and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
-            if count.is_none_or(|count| count == 0) {
+            let Some(count) = count.filter(|count| *count > 0) else {
                 let expected = "a number from 1 to 4294967295";
                 let problem = match integer {
                     Some(number) => {
@@ -144,10 +144,10 @@ impl<'f, 't> Table<'f, 't> {
                     None => mismatch(key.get_ref(), value.get_ref(), expected),
                 };
                 return Err(TomlError::new(self.text, value.span().start, problem));
-            }
-            names.push(key.get_ref().to_string());
+            };
+            counts.push((key.get_ref().to_string(), count));
         }
-        Ok(names)
+        Ok(counts)
     }
 
     fn with_table(&self, table: &'f DeTable<'t>, span: Option<Range<usize>>) -> Self {

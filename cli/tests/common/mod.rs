@@ -1,6 +1,7 @@
 //! Helpers that run the command as a user does.
 #![allow(dead_code, clippy::panic, reason = "each test file uses its part, and fails by panicking")]
 
+use core_relo_loader::sys;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -104,6 +105,21 @@ pub(crate) fn has_own_bpffs(test: &str) -> bool {
         other => panic!("{test}: {other:?}"),
     }
     false
+}
+
+/// Returns true if this process may load programs. Otherwise reports a skipped test.
+pub(crate) fn may_load() -> bool {
+    let program = sys::ProgLoad {
+        prog_type: 1,
+        insns: &[0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0],
+        license: b"GPL",
+        ..sys::ProgLoad::default()
+    };
+    let loaded = sys::prog_load(&program, &mut []);
+    if let Err(e) = &loaded {
+        println!("SKIP: programs cannot be loaded here: {e}");
+    }
+    loaded.is_ok()
 }
 
 /// docs/json.md: section → keys and types, as its tables have them.

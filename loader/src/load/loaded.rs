@@ -3,6 +3,7 @@
 use super::{
     error::RemainingPins,
     kernel::{Kernel, RunningKernel},
+    verifier_stats::VerifierStats,
 };
 use crate::{
     maps::Arena,
@@ -202,6 +203,16 @@ impl LoadedProgram {
     /// Returns the program's name.
     pub fn name(&self) -> &str {
         self.plan.name()
+    }
+
+    /// Returns the verifier's statistics. A load with log level 4 has all values; without a log, only the number of instructions is
+    /// known, from Linux 5.16 on.
+    pub fn verifier_stats(&self) -> VerifierStats {
+        let mut stats = VerifierStats::from_log(&self.log);
+        // Older kernels leave 0.
+        let verified_insns = sys::prog_info(self).ok().map(|info| info.verified_insns).filter(|n| *n > 0);
+        stats.verified_insns = verified_insns.map(u64::from).or(stats.verified_insns);
+        stats
     }
 }
 

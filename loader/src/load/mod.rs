@@ -24,6 +24,7 @@ mod tests;
 mod token;
 mod typed_maps;
 mod verifier;
+mod verifier_stats;
 
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
@@ -32,6 +33,7 @@ pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram};
+pub use verifier_stats::VerifierStats;
 
 use core_relo_object::load_plan::LoadPlan;
 

@@ -25,6 +25,9 @@ const ATTEMPTS: u32 = 5;
 /// verification. A large log costs only the memory that the kernel writes.
 const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 
+/// The bits of a log level that log instructions (kernel: `BPF_LOG_LEVEL`).
+const LOG_INSNS: u32 = 3;
+
 /// The treatment of a map element whose program is not loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MissingProgram {
@@ -113,8 +116,8 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(fds)
     }
 
-    /// Loads a program without a log, unless the plan sets a log level. If the kernel refuses the program, loads it again with a log
-    /// of increasing size.
+    /// Loads a program with the log level of the plan. If the kernel refuses the program, loads it again with a log of the instructions,
+    /// which tells the reason. The log's size increases until the log fits.
     fn verify(
         &self,
         plan: &LoadPlan,
@@ -122,13 +125,8 @@ impl<K: Kernel> Loading<'_, K> {
         mut load: ProgLoad<'_>,
     ) -> Result<(OwnedFd, String), LoadError> {
         let mut sizes = LOG_BYTES.into_iter();
-        let mut next_log = |load: &mut ProgLoad<'_>| {
-            load.log_level = load.log_level.max(1);
-            // A failed `vec!` would end the process. Zeros that nobody writes to cost no memory.
-            let is_available = |size: &usize| Vec::<u8>::new().try_reserve_exact(*size).is_ok();
-            sizes.next().filter(is_available).map(|size| vec![0; size])
-        };
-        let first_log = if load.log_level == 0 { None } else { next_log(&mut load) };
+        let mut next_log = || sizes.next().and_then(empty_log);
+        let first_log = if load.log_level == 0 { None } else { next_log() };
         // An empty log requests no log.
         let mut log = first_log.unwrap_or_default();
         let mut truncated_log: Option<String> = None;
@@ -137,8 +135,15 @@ impl<K: Kernel> Loading<'_, K> {
                 Ok(fd) => return Ok((fd, log_text(&log))),
                 Err(errno) => errno,
             };
-            if (log.is_empty() || errno == Errno(libc::ENOSPC))
-                && let Some(larger_log) = next_log(&mut load)
+            if load.log_level & LOG_INSNS == 0 {
+                load.log_level |= 1;
+                let same_size = if log.is_empty() { next_log() } else { empty_log(log.len()) };
+                if let Some(same_size) = same_size {
+                    log = same_size;
+                    continue;
+                }
+            } else if (log.is_empty() || errno == Errno(libc::ENOSPC))
+                && let Some(larger_log) = next_log()
             {
                 truncated_log = (!log.is_empty()).then(|| log_text(&log));
                 log = larger_log;
@@ -217,6 +222,12 @@ impl<K: Kernel> Loading<'_, K> {
         let program = self.loaded.programs.iter().find(|program| program.plan.function() == function);
         program.map(|program| program.fd.as_raw_fd())
     }
+}
+
+/// Returns a buffer for a log, or `None` if there is too little memory.
+fn empty_log(size: usize) -> Option<Vec<u8>> {
+    // A failed `vec!` would end the process. Zeros that nobody writes to cost no memory.
+    Vec::<u8>::new().try_reserve_exact(size).is_ok().then(|| vec![0; size])
 }
 
 /// Returns the offset of the `imm` that a fixup sets: that of the first half of a map's `ld_imm64`, or of the second half for a

@@ -1,6 +1,6 @@
 //! Programs that the kernel refused, and what the verifier's log tells about the reason.
 
-use super::old_verifier;
+use super::{old_verifier, verifier_stats::VerifierStats};
 use crate::{convert::before_nul, hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
@@ -84,6 +84,11 @@ impl RefusedProgram {
             refused.hint = hint;
         }
         refused
+    }
+
+    /// Returns the verifier's statistics up to the refusal.
+    pub fn verifier_stats(&self) -> VerifierStats {
+        VerifierStats::from_log(&self.log)
     }
 
     /// Returns the last lines of the verifier's log, without its statistics.

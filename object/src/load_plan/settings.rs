@@ -27,7 +27,8 @@ pub struct Settings {
     pub kconfig: Option<String>,
     /// The source of a BPF token.
     pub token: TokenSource,
-    /// The verifier's log level for programs that it accepts: 0 is no log, 1 basic, 2 verbose. Adding 4 logs statistics.
+    /// The verifier's log level for programs that it accepts: 0 is no log, 1 basic, 2 verbose. Adding 4 logs statistics. A program
+    /// that the kernel refuses is loaded again with level 1, if the level has no log of the instructions.
     pub log_level: u32,
     /// Options of CO-RE relocation that differ from libbpf.
     pub core_options: core_relo::plan::Options,

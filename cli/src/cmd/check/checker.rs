@@ -24,7 +24,7 @@ use std::{io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
-    judge: KernelJudge<'c>,
+    pub(super) judge: KernelJudge<'c>,
     allow_list: &'c AllowList,
     options: OutputOptions,
     cache: ReportCache<KernelReport>,
@@ -55,7 +55,7 @@ impl<'c> Checker<'c> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 let objects = self.judge.objects().iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, self.allow_list, self.options)
+                KernelOutput::new((&name, id), &report, objects, (self.allow_list, None), self.options)
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
@@ -81,7 +81,8 @@ impl<'c> Checker<'c> {
         Ok((kernel.name, report))
     }
 
-    fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
+    /// Judges the objects on a kernel.
+    pub(super) fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
         self.judge.with_kernel(kernel, None, |case| {
             let objects = self.judge.threads().map(&case.plans, |planned| match planned {
                 Ok((object, plan)) => self.object_report(object, plan, case),

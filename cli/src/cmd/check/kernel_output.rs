@@ -1,14 +1,19 @@
 //! The output for one kernel: JSON lines, rows of the table, messages. Threads prepare it, and one of them prints it.
 
-use super::report::{KernelReport, ObjectReport, REASONS};
+use super::{
+    booted::{AgreementCounts, BootedKernel, ObjectLoads},
+    report::{KernelReport, ObjectReport, REASONS},
+};
 use crate::{
     cmd::verdicts::{exit_status, reasons::reason_lines},
     console::ExitStatus,
     describe,
-    error::BadInput,
+    error::{BadInput, escape_path},
+    guest::setup,
     input::kernel::{id::KernelId, release::KernelRelease},
     json::{
         check::{CheckLine, TargetKeys},
+        verdict::ProgramJson,
         writer::JsonLines,
     },
     policy::{Acceptance, AllowList, KernelNames},
@@ -41,6 +46,10 @@ pub(super) struct KernelOutput {
     pub(super) errors: Vec<BadInput>,
     /// Warnings for stderr, with the kernel's name.
     pub(super) warnings: Vec<String>,
+    /// Further lines for stderr: the messages of a guest.
+    pub(super) messages: Vec<Line>,
+    /// The verdicts of a booted kernel, compared with its real loads.
+    pub(super) agreement: AgreementCounts,
     pub(super) lines: JsonLines,
     pub(super) rows: Vec<Row>,
     /// The results for the summary and for reports.
@@ -56,12 +65,12 @@ pub(super) struct Row {
 }
 
 impl KernelOutput {
-    /// Creates the output for a kernel that was checked.
+    /// Creates the output for a kernel that was checked. The real loads of a booted kernel are printed beside the verdicts.
     pub(super) fn new<'o>(
         (name, id): (&str, &KernelId),
         report: &KernelReport,
         objects: impl Iterator<Item = &'o str>,
-        allow_list: &AllowList,
+        (allow_list, booted): (&AllowList, Option<&BootedKernel>),
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self::default();
@@ -79,7 +88,8 @@ impl KernelOutput {
             outcome,
             acceptance,
         };
-        for (object, object_report) in objects.zip(&report.objects) {
+        for (index, (object, object_report)) in objects.zip(&report.objects).enumerate() {
+            let loads = booted.map(|booted| booted.object(index, object));
             match object_report {
                 ObjectReport::Mismatch(bad) => {
                     // A cached report has the name under which the file was first read.
@@ -94,9 +104,13 @@ impl KernelOutput {
                 ObjectReport::Planned { summary, unresolved, verdict, reasons } => {
                     let acceptance = entries.accept(object, verdict);
                     let verdict_left = acceptance.as_ref().map_or(verdict.verdict, |a| a.verdict);
-                    output.exit = output.exit.max(exit_status(verdict_left, options.strict));
+                    let exit = || exit_status(verdict_left, options.strict);
+                    let real_exit = |loads: &ObjectLoads<'_>| loads.exit_status(acceptance.as_ref());
+                    output.exit = output.exit.max(loads.as_ref().map_or_else(exit, real_exit));
                     if options.json {
-                        let line = CheckLine::judged(object, target, *summary, unresolved, verdict);
+                        let realities = loads.iter().flat_map(ObjectLoads::realities);
+                        let line =
+                            CheckLine::judged(object, target, *summary, unresolved, verdict, realities);
                         let line = line.with_acceptance(acceptance.as_ref());
                         output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
                     }
@@ -105,6 +119,10 @@ impl KernelOutput {
                         let reasons = match &acceptance {
                             None => Arc::clone(reasons),
                             Some(acceptance) => reason_lines(verdict, Some(acceptance), Some(REASONS)).into(),
+                        };
+                        let reasons = match &loads {
+                            Some(loads) => reasons.iter().cloned().chain(loads.lines()).collect(),
+                            None => reasons,
                         };
                         let is_allowed = verdict_left == Verdict::Loads && verdict.verdict != Verdict::Loads;
                         let verdict = match is_allowed {
@@ -127,6 +145,67 @@ impl KernelOutput {
                 }
             }
         }
+        Ok(output)
+    }
+
+    /// Creates the output for a kernel that was judged and booted.
+    pub(super) fn booted(
+        id: &KernelId,
+        booted: &BootedKernel,
+        objects: &[&str],
+        allow_list: &AllowList,
+        options: OutputOptions,
+    ) -> io::Result<Self> {
+        let name = escape_path(&booted.path);
+        let mut output = match &booted.report {
+            Ok(report) => {
+                Self::new((&name, id), report, objects.iter().copied(), (allow_list, Some(booted)), options)?
+            }
+            Err(bad) => Self::unjudged((&name, id), bad, booted, objects, options)?,
+        };
+        output.agreement = AgreementCounts::new(booted.programs(objects));
+        if let Some(error) = &booted.boot_error {
+            output.errors.push(setup::bad_input(error));
+            output.messages.extend(setup::console_lines(error));
+        }
+        let diagnostics = booted.loads.diagnostics.lines();
+        output.messages.extend(diagnostics.map(|line| Line::new().styled(DIM, line)));
+        Ok(output)
+    }
+
+    /// Creates the output for a booted kernel whose types cannot be read: the real loads without verdicts.
+    fn unjudged(
+        (name, id): (&str, &KernelId),
+        bad: &BadInput,
+        booted: &BootedKernel,
+        objects: &[&str],
+        options: OutputOptions,
+    ) -> io::Result<Self> {
+        let mut output = Self::default();
+        output
+            .messages
+            .push(Line::from(format_args!("core-relo: note: no verdicts, only real loads: {bad}")));
+        let target_id = id.key(name);
+        let target = TargetKeys { target: name, target_id: target_id.as_deref() };
+        for (index, object) in objects.iter().enumerate() {
+            let loads = booted.object(index, object);
+            output.exit = output.exit.max(loads.exit_status(None));
+            if options.json {
+                let programs = loads.programs.iter().zip(loads.realities());
+                let programs = programs.map(|(program, reality)| {
+                    ProgramJson::unjudged(&program.load.program, program.load.autoload, reality)
+                });
+                let line = CheckLine::bad_input(Some(object), Some(target), bad);
+                output.lines.push(&line.with_programs(programs.collect()))?;
+            }
+            if options.text {
+                let cells = [(*object).to_owned(), name.to_owned(), "no types of the kernel".to_owned()];
+                let verdict = (style::verdict_style(Verdict::Unknown), describe::verdict(Verdict::Unknown));
+                let reasons = loads.lines().into();
+                output.rows.push(Row { verdict, cells, reasons });
+            }
+        }
+        output.fleet.unread.push(bad.clone());
         Ok(output)
     }
 

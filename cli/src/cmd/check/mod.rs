@@ -1,5 +1,7 @@
 //! `check`: relocates objects against kernels without loading them, and prints a line for each object and kernel.
 
+pub(crate) mod boot;
+pub(crate) mod booted;
 mod checker;
 mod kernel_output;
 mod ordered;
@@ -12,24 +14,29 @@ mod results_reader;
 mod writer;
 
 use crate::{
-    args::{format::Format, relocate::CheckArgs},
+    args::{format::Format, load::Assignment, relocate::CheckArgs},
+    budget::BudgetGate,
     cmd::verdicts::{
         kernel_inputs,
         objects::{JudgedObjects, read_objects, with_judged_objects},
     },
-    console::{self, Console},
+    console::{self, Console, ExitStatus},
     error::BadInput,
     input::{
         kernel::{
+            id::KernelId,
             selection::{BadSource, Selection},
             source::KernelSource,
         },
+        limits::Limits,
         object::ObjectFile,
         stream::Descriptor,
     },
     policy::{AllowList, Config, find_config},
     process::threads::Threads,
 };
+use boot::BootSettings;
+use booted::BootedKernel;
 use checker::Checker;
 use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -50,8 +57,9 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         let bad = BadInput::for_path(path, "is standard input or a pipe, expected a file with --resume");
         return console.report_error(&bad.help("write its content to a file first"));
     }
-    let settings = match CheckSettings::new(args) {
-        Ok(settings) => settings,
+    let opened = CheckSettings::new(args).and_then(|settings| Ok((settings, BudgetGate::open(&args.stats)?)));
+    let (settings, budget) = match opened {
+        Ok(opened) => opened,
         Err(bad) => return console.report_error(&bad),
     };
     let jobs = NonZeroUsize::new(args.jobs);
@@ -64,7 +72,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         max_entries,
         &threads.objects,
         report_bad_object,
-        |console, objects| check_selection(console, args, objects, &threads, &settings),
+        |console, objects| check_selection(console, args, objects, &threads, &settings, budget),
     )
 }
 
@@ -74,7 +82,8 @@ fn check_selection(
     args: &CheckArgs,
     objects: &JudgedObjects<'_>,
     threads: &CheckThreads,
-    settings: &CheckSettings,
+    settings: &CheckSettings<'_>,
+    budget: BudgetGate,
 ) -> io::Result<()> {
     let open_results = |path: &PathBuf| {
         let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
@@ -93,10 +102,14 @@ fn check_selection(
     }
     // The directories are listed after the results file was created, which may be in one of them.
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-    let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
+    let selection = match args.boot.is_empty() || !args.kernels.btf.is_empty() {
+        true => Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels),
+        // The images to boot are the only kernels.
+        false => Selection::default(),
+    };
     // An entry may be for a kernel of another shard or of an earlier run.
     let is_complete = args.shard.is_none() && resumed.is_none();
-    check_kernels(console, objects, &selection, threads, settings, resumed)?;
+    check_kernels(console, objects, &selection, threads, settings, (resumed, budget))?;
     if is_complete { warn_of_unused_entries(console, &settings.allow_list) } else { Ok(()) }
 }
 
@@ -115,7 +128,8 @@ pub(crate) fn check(
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
     with_judged_objects(console, files, &[], &threads.objects, report_bad_object, |console, objects| {
-        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), None)
+        let state = (None, BudgetGate::default());
+        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
     })
 }
 
@@ -129,24 +143,36 @@ fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()
 
 /// What the user says about the kernels, the maps, and the output.
 #[derive(Debug, Default)]
-struct CheckSettings {
+struct CheckSettings<'a> {
     inputs: KernelInputs,
     /// The maps whose size user space sets.
-    max_entries: Vec<String>,
+    max_entries: Vec<Assignment>,
     allow_list: AllowList,
     reports: Reports,
     strict: bool,
+    /// The images to boot.
+    boot: Option<(Selection, BootSettings<'a>)>,
 }
 
-impl CheckSettings {
-    fn new(args: &CheckArgs) -> Result<Self, BadInput> {
+impl<'a> CheckSettings<'a> {
+    fn new(args: &'a CheckArgs) -> Result<Self, BadInput> {
         let inputs = kernel_inputs(&args.evidence)?;
         let reports = Reports::new(args.format.report(), &args.report)?;
         let config = read_config(args)?;
-        let max_entries =
-            args.evidence.max_entries.iter().map(|map| map.name.clone()).chain(config.max_entries).collect();
+        let max_entries: Vec<_> =
+            config.max_entries.into_iter().chain(args.evidence.max_entries.iter().cloned()).collect();
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
-        Ok(Self { inputs, max_entries, allow_list, reports, strict: args.strict || config.strict })
+        let boot = (!args.boot.is_empty()).then(|| {
+            let limits = Limits::new(args.kernels.max_bytes);
+            let boot_settings = BootSettings {
+                guest: &args.guest,
+                max_entries: max_entries.clone(),
+                stats: args.stats.needs_stats(),
+            };
+            (Selection::for_boot_images(&args.boot, limits), boot_settings)
+        });
+        let strict = args.strict || config.strict;
+        Ok(Self { inputs, max_entries, allow_list, reports, strict, boot })
     }
 }
 
@@ -171,8 +197,8 @@ fn check_kernels(
     objects: &JudgedObjects<'_>,
     selection: &Selection,
     threads: &CheckThreads,
-    settings: &CheckSettings,
-    resumed: Option<(ResultsFile, PreviousResults)>,
+    settings: &CheckSettings<'_>,
+    (resumed, mut budget): (Option<(ResultsFile, PreviousResults)>, BudgetGate),
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     let (results, previous) = match resumed {
@@ -190,8 +216,20 @@ fn check_kernels(
         KernelSource::Archive(path) => previous.has_archive(path),
         _ => previous.has_kernel(&source.id()),
     };
-    let sources: Vec<_> = selection.sources.iter().filter(|source| !is_done(source)).collect();
-    let progress = progress_bar(sources.len());
+    let to_judge = selection.sources.iter().filter(|source| !is_done(source));
+    let mut units: Vec<_> = to_judge.map(|source| Unit { source, selection, boot: None }).collect();
+    if let Some((selection, boot)) = &settings.boot
+        && !objects.objects.is_empty()
+    {
+        let boot = Some(boot);
+        units.extend(selection.sources.iter().map(|source| Unit { source, selection, boot }));
+    }
+    if console.exit == ExitStatus::Error {
+        // So far, only objects have been read.
+        budget.record_incomplete("an object cannot be read");
+    }
+    let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
+    let progress = progress_bar(units.len());
     let mut writer = CheckWriter::new(console, results);
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
@@ -200,28 +238,43 @@ fn check_kernels(
         }
     }
     let no_threads = Threads::none();
-    let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
+    let object_threads = if units.len() == 1 { &threads.objects } else { &no_threads };
     let checker =
         Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options);
-    let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<CheckOutput>) -> ControlFlow<()>| {
+    let work = |unit: &Unit<'_>, send: &mut dyn FnMut(io::Result<UnitOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
-        let note = selection.visit_images(source, &is_wanted, &mut |id, image| {
-            send(checker.check(id, image).map(|kernel| CheckOutput::Kernel(Some(id.clone()), kernel)))
+        let note = unit.selection.visit_images(unit.source, &is_wanted, &mut |id, image| {
+            send(match (unit.boot, unit.source) {
+                (Some(boot), KernelSource::File { path, .. }) => {
+                    Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(path, image, boot))))
+                }
+                _ => checker
+                    .check(id, image)
+                    .map(|kernel| UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), kernel))),
+            })
         });
         if let Some(note) = note {
-            let _: ControlFlow<()> = send(Ok(CheckOutput::Note(note)));
+            let _: ControlFlow<()> = send(Ok(UnitOutput::Judged(CheckOutput::Note(note))));
         }
     };
-    let (mut kernel_count, mut ended_sources) = (0u64, sources.iter());
-    ordered::for_each_in_order(&threads.kernels, &sources, work, |output| {
+    let (mut kernel_count, mut ended_units) = (0u64, units.iter());
+    ordered::for_each_in_order(&threads.kernels, &units, work, |output| {
         let Some(output) = output.transpose()? else {
-            if let Some(KernelSource::Archive(path)) = ended_sources.next() {
+            if let Some(KernelSource::Archive(path)) = ended_units.next().map(|unit| unit.source) {
                 writer.end_archive(path);
             }
             // An archive without kernels counts as one.
             progress.inc(u64::from(kernel_count == 0));
             kernel_count = 0;
             return Ok(());
+        };
+        let output = match output {
+            UnitOutput::Judged(output) => output,
+            UnitOutput::Booted(id, booted) => {
+                booted.record(&names, &mut budget);
+                let output = KernelOutput::booted(&id, &booted, &names, &settings.allow_list, options)?;
+                CheckOutput::Kernel(Some(id), output)
+            }
         };
         if matches!(output, CheckOutput::Kernel(..)) {
             progress.inc_length(kernel_count.min(1));
@@ -234,7 +287,23 @@ fn check_kernels(
         progress.suspend(|| writer.write(output).and_then(|()| writer.flush_console()))
     })?;
     progress.finish_and_clear();
-    writer.finish(&settings.reports)
+    writer.finish(&settings.reports)?;
+    budget.finish(console)
+}
+
+/// A kernel, or an archive of kernels, to check.
+struct Unit<'s> {
+    source: &'s KernelSource,
+    /// The selection of the source.
+    selection: &'s Selection,
+    /// The settings of the guest, for an image that boots.
+    boot: Option<&'s BootSettings<'s>>,
+}
+
+/// A result of a unit.
+enum UnitOutput {
+    Judged(CheckOutput),
+    Booted(KernelId, Box<BootedKernel>),
 }
 
 fn progress_bar(kernel_count: usize) -> ProgressBar {

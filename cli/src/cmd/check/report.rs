@@ -43,6 +43,14 @@ impl KernelReport {
 }
 
 impl ObjectReport {
+    /// Returns the verdicts on the programs, unless the object does not fit the kernel.
+    pub(super) fn programs(&self) -> Option<&[ProgramVerdict]> {
+        match self {
+            Self::Planned { verdict, .. } => Some(&verdict.programs),
+            Self::Mismatch(_) => None,
+        }
+    }
+
     fn memory_bytes(&self) -> usize {
         let content = match self {
             Self::Planned { unresolved, reasons, verdict, .. } => {

@@ -1,6 +1,7 @@
 //! The writer for the outputs of kernels: to the console, and to the results file.
 
 use super::{
+    booted::AgreementCounts,
     kernel_output::{KernelOutput, Row},
     reports::Reports,
     results_file::ResultsFile,
@@ -37,6 +38,8 @@ pub(super) struct CheckWriter<'p, 'w> {
     reasons: Vec<Arc<[Line]>>,
     /// The results so far, for the summary and for reports.
     fleet: FleetReport,
+    /// The verdicts of booted kernels, compared with their real loads.
+    agreement: AgreementCounts,
 }
 
 impl<'p, 'w> CheckWriter<'p, 'w> {
@@ -47,6 +50,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             table: AlignedTable::new(),
             reasons: Vec::new(),
             fleet: FleetReport::default(),
+            agreement: AgreementCounts::default(),
         }
     }
 
@@ -69,6 +73,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         }
         self.fleet.rows.extend(output.fleet.rows);
         self.fleet.unread.extend(output.fleet.unread);
+        self.agreement += output.agreement;
         for Row { verdict, cells, reasons } in output.rows {
             let (style, word) = verdict;
             self.table.styled_row(style, word, cells.map(left_cell));
@@ -78,7 +83,14 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             self.flush_table()?;
         }
         output.warnings.iter().try_for_each(|warning| self.console.warn(warning))?;
-        output.errors.iter().try_for_each(|bad| self.console.report_error_on_stderr(bad))
+        let is_booted = output.agreement != AgreementCounts::default();
+        if is_booted {
+            // A boot takes seconds, so no kernel waits for the next one.
+            self.flush_table()?;
+            self.flush_console()?;
+        }
+        output.errors.iter().try_for_each(|bad| self.console.report_error_on_stderr(bad))?;
+        output.messages.into_iter().try_for_each(|line| self.console.err.line(line))
     }
 
     /// Records in the results file that an archive was read to its end.
@@ -106,6 +118,10 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         if reports.prints_lines() && self.console.format == Format::Text && has_several_kernels(&self.fleet) {
             self.console.out.line("")?;
             summary_lines(&self.fleet).into_iter().try_for_each(|line| self.console.out.line(line))?;
+        }
+        let is_text = reports.prints_lines() && self.console.format == Format::Text;
+        if is_text && self.agreement != AgreementCounts::default() {
+            self.console.out.line(self.agreement)?;
         }
         reports.write(self.console, &self.fleet)
     }

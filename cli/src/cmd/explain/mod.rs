@@ -38,16 +38,22 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     };
     let threads = Threads::none();
     let files = read_objects(console, slice::from_ref(&args.object), &threads, report_bad)?;
-    let max_entries: Vec<_> = args.evidence.max_entries.iter().map(|map| map.name.clone()).collect();
-    with_judged_objects(console, &files, &max_entries, &threads, report_bad, |console, objects| {
-        if objects.objects.is_empty() {
-            return Ok(());
-        }
-        let selection = Selection::new(&args.kernels);
-        let options =
-            ExplainOptions { is_json: console.format == Format::Json, program: args.program.as_deref() };
-        explain_on(console, objects, &selection, inputs, options)
-    })
+    with_judged_objects(
+        console,
+        &files,
+        &args.evidence.max_entries,
+        &threads,
+        report_bad,
+        |console, objects| {
+            if objects.objects.is_empty() {
+                return Ok(());
+            }
+            let selection = Selection::new(&args.kernels);
+            let options =
+                ExplainOptions { is_json: console.format == Format::Json, program: args.program.as_deref() };
+            explain_on(console, objects, &selection, inputs, options)
+        },
+    )
 }
 
 /// Explains objects on a selection of kernels, for `demo`.

@@ -10,11 +10,15 @@ mod tests;
 
 use crate::{
     args::{format::Format, load::LoadArgs},
+    budget::{BudgetGate, stats::ProgramStats},
     cmd::verdicts::{exit_status, reasons::reason_lines},
     console::{Console, ExitStatus},
     describe::{self, short_type_name},
     error::{BadInput, escape_path},
-    input::{kernel::parsed::Kernel, object::ObjectFile},
+    input::{
+        kernel::{parsed::Kernel, source::running_release},
+        object::ObjectFile,
+    },
     json::load as json,
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
@@ -107,6 +111,10 @@ fn load_all(
         Ok(kernels) => kernels,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
+    let mut budget = match BudgetGate::open(&args.stats) {
+        Ok(budget) => budget,
+        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
+    };
     let mut loaded = Vec::new();
     for path in &args.objects {
         if kernel.check_interrupted() {
@@ -115,6 +123,7 @@ fn load_all(
         let file = match ObjectFile::read(path) {
             Ok(file) => file,
             Err(bad) => {
+                budget.record_incomplete(bad.to_string());
                 console.report_error(&bad)?;
                 continue;
             }
@@ -122,14 +131,19 @@ fn load_all(
         let object = match file.parse() {
             Ok(object) => object,
             Err(bad) => {
+                budget.record_incomplete(bad.to_string());
                 console.report_error(&bad)?;
                 continue;
             }
         };
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
+            budget.record_incomplete(bad.to_string());
             console.report_error(&bad)?;
             continue;
+        }
+        if args.stats.needs_stats() {
+            loader.settings_mut().log_level |= LOG_STATS;
         }
         if !args.program.is_empty() {
             loader.select_programs(args.program.iter().map(String::as_str));
@@ -142,11 +156,22 @@ fn load_all(
                 continue;
             }
         };
-        let object_loader =
-            ObjectLoader { console, args, file: &file, object: &object, kernel, verdict: verdict.as_ref() };
+        let object_loader = ObjectLoader {
+            console,
+            args,
+            file: &file,
+            object: &object,
+            kernel,
+            verdict: verdict.as_ref(),
+            budget: &mut budget,
+        };
         loaded.extend(object_loader.run(&loader)?);
     }
-    Ok(Some(loaded).filter(|_| !kernel.is_interrupted()))
+    if kernel.is_interrupted() {
+        return Ok(None);
+    }
+    budget.finish(console)?;
+    Ok(Some(loaded))
 }
 
 /// Returns the kernel for which to plan the load, and for a dry run the kernel to judge the object on.
@@ -171,6 +196,9 @@ fn kernel_btf(kernel: &Kernel) -> KernelBtf {
     KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), [])
 }
 
+/// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
+const LOG_STATS: u32 = 4;
+
 /// The reason why `--attach` does not attach a program without an attach target in its section.
 const NO_TARGET: &str = "its section names no target; pin it (--pin), and attach it with the tool that sets up the interface, cgroup or socket";
 
@@ -183,6 +211,7 @@ struct ObjectLoader<'a, 'w, 'd, 's> {
     kernel: &'a InterruptibleKernel<'s>,
     /// The verdict of a dry run.
     verdict: Option<&'a ObjectVerdict>,
+    budget: &'a mut BudgetGate,
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
@@ -248,14 +277,22 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
             return self.console.report_error(&bad.help(format!("it has {}", names.join(", "))));
         }
-        for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
+        let release = running_release();
+        for name in &names {
+            if !self.args.program.is_empty() && !self.args.program.contains(name) {
+                self.budget.record_excluded((&release, &self.file.name, name));
+                continue;
+            }
             let mut loader = loader.clone();
             loader.select_programs([name.as_str()]);
             let loaded = loader.plan().and_then(|plan| loader.execute_unpinned(&plan, self.kernel));
             match loaded {
                 _ if self.kernel.is_interrupted() => break,
                 Ok(loaded) => self.report_accepted(name, &loaded)?,
-                Err(e) => self.report_refusal(Some(name), &e)?,
+                Err(e) => {
+                    self.budget.record_refused((&release, &self.file.name, name));
+                    self.report_refusal(Some(name), &e)?;
+                }
             }
             self.console.out.flush()?;
         }
@@ -264,12 +301,22 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     fn report_accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
         let Some(program) = loaded.program(name) else { return Ok(()) };
+        let stats = self.args.stats.needs_stats().then(|| ProgramStats::from(program.verifier_stats()));
+        if let Some(stats) = &stats {
+            self.budget.record((&running_release(), &self.file.name, name), stats);
+        }
+        // The log of statistics alone is no log that the user asked for.
+        let wants_log = self.args.setup.verifier_log > 1;
         if self.console.format == Format::Json {
-            return self.console.out.json(&json::accepted(&self.file.name, program));
+            return self.console.out.json(&json::accepted(&self.file.name, program, stats, wants_log));
         }
         let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
-        self.console.out.line(line.styled(BOLD, name))?;
-        print_log(&mut self.console.out, &program.log)
+        let line = line.styled(BOLD, name);
+        self.console.out.line(match &stats {
+            Some(stats) => line.text(": ").text(stats),
+            None => line,
+        })?;
+        if wants_log { print_log(&mut self.console.out, &program.log) } else { Ok(()) }
     }
 
     /// Reports a plan error. An unknown name in the arguments is bad input, not a refusal.
@@ -284,13 +331,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let wants_log = self.args.setup.verifier_log > 0;
-            return self.console.out.json(&json::refused(
-                &self.file.name,
-                program,
-                e,
-                wants_log,
-                self.verdict,
-            ));
+            let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
+            let line = json::refused(&self.file.name, program, e, wants_log, stats);
+            return self.console.out.json(&line.with_verdict(self.verdict));
         }
         let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
         if let Some(program) = program {
@@ -409,6 +452,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the verifier's statistics up to the refusal of a program.
+fn refused_stats(e: &LoadError) -> Option<ProgramStats> {
+    match e {
+        LoadError::Program { refused, .. } => Some(refused.verifier_stats().into()),
+        _ => None,
     }
 }
 

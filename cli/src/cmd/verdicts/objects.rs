@@ -1,6 +1,7 @@
 //! The objects to judge, parsed once for all kernels.
 
 use crate::{
+    args::load::Assignment,
     console::Console,
     error::BadInput,
     input::{
@@ -84,7 +85,7 @@ pub(crate) fn read_objects(
 pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
-    max_entries: &[String],
+    max_entries: &[Assignment],
     threads: &Threads,
     report_bad: BadObjectReporter,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
@@ -103,7 +104,7 @@ pub(crate) fn with_judged_objects(
             Ok(relocs) => {
                 let mut judged = JudgedObject::new(file, object, relocs, &mut table);
                 if let Ok(needs) = &mut judged.needs {
-                    max_entries.iter().for_each(|map| needs.set_input(map, MapInput::MaxEntries));
+                    max_entries.iter().for_each(|map| needs.set_input(&map.name, MapInput::MaxEntries));
                 }
                 objects.push(judged);
             }

@@ -1,113 +1,108 @@
-//! `vm`: loads objects on other kernels, in QEMU.
+//! `vm`: loads objects on other kernels, in QEMU, and prints the outcome beside the verdict.
 
-pub(crate) mod guest_load;
-mod guest_setup;
 mod user_command;
 
 use crate::{
     args::{format::Format, vm::VmArgs},
+    budget::BudgetGate,
+    cmd::check::{
+        boot::{BootSettings, boot_kernels},
+        booted::{AgreementCounts, BootedKernel, BootedProgram, reality_status},
+    },
     console::{Console, ExitStatus},
-    error::escape_path,
-    input::object::ObjectFile,
+    describe,
+    guest::{
+        load::{Reality, first_line},
+        setup::report_failure,
+    },
     json::vm as json,
     text::{
         line::Line,
-        style::{BOLD, DIM, ERROR, GOOD},
+        style::{self, BOLD, DIM, ERROR, GOOD},
     },
 };
-use core_relo_vm::KernelImage;
-use guest_load::{GuestLoad, ObjectPrograms, Reality, load_in_guest};
-use guest_setup::{new_guest, report_failure};
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
     if !args.command.is_empty() {
         return user_command::run(console, args);
     }
-    let objects = read_objects(console, &args.objects)?;
-    if objects.is_empty() {
-        return Ok(());
+    let mut budget = match BudgetGate::open(&args.stats) {
+        Ok(budget) => budget,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let settings = BootSettings {
+        guest: &args.guest,
+        max_entries: args.max_entries.clone(),
+        stats: args.stats.needs_stats(),
+    };
+    let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {
+        booted.record(objects, &mut budget);
+        report(console, objects, booted)
+    };
+    boot_kernels(console, &args.objects, &args.kernel, args.jobs, &settings, &mut emit)?;
+    if console.exit == ExitStatus::Error {
+        budget.record_incomplete("some results are missing");
     }
-    for path in &args.kernel {
-        let loads = KernelImage::open(path)
-            .and_then(|kernel| load_in_guest(new_guest(args, kernel.arch())?, &kernel, &objects));
-        match loads {
-            Ok(loads) => report(console, path, &loads)?,
-            Err(error) => report_failure(console, &error)?,
-        }
-    }
-    Ok(())
-}
-
-/// Reads the objects on the host, so that bad input is reported before a boot.
-fn read_objects(console: &mut Console<'_>, paths: &[PathBuf]) -> io::Result<Vec<ObjectPrograms>> {
-    let mut objects = Vec::new();
-    for path in paths {
-        let programs = ObjectFile::read(path).and_then(|file| {
-            let object = file.parse()?;
-            let programs = object.programs().iter().filter(|program| !program.is_subprogram);
-            Ok(programs.map(|program| String::from_utf8_lossy(program.name()).into_owned()).collect())
-        });
-        match programs {
-            Ok(programs) => objects.push(ObjectPrograms { path: path.clone(), programs }),
-            Err(bad) => console.report_error(&bad)?,
-        }
-    }
-    Ok(objects)
-}
-
-/// Returns the first line of a message. A heading of a list is followed by the first entry.
-fn first_line(message: &str) -> String {
-    let mut lines = message.lines().map(str::trim);
-    match (lines.next(), lines.next()) {
-        (Some(heading), Some(entry)) if heading.ends_with(':') => format!("{heading} {entry}"),
-        (line, _) => line.unwrap_or_default().to_owned(),
-    }
+    budget.finish(console)
 }
 
 /// Prints a line for each program.
-fn report(console: &mut Console<'_>, kernel: &Path, loads: &GuestLoad) -> io::Result<()> {
-    for program in &loads.programs {
-        match program.reality {
-            Reality::Loaded => {}
-            Reality::Refused(_) => console.raise_exit(ExitStatus::Incompatible),
-            Reality::Unknown(_) => console.raise_exit(ExitStatus::Error),
-        }
-        if console.format == Format::Json {
-            console.out.json(&json::ProgramOutcome::new(kernel, &loads.release, program))?;
-            continue;
-        }
-        let (style, word) = match program.reality {
-            Reality::Loaded => (GOOD, "loaded"),
-            Reality::Refused(_) => (ERROR, "refused"),
-            Reality::Unknown(_) => (ERROR, "unknown"),
-        };
-        let line = Line::new().styled(style, format_args!("{word:<9}")).column(22, &loads.release);
-        let line =
-            line.text(" ").text(escape_path(&program.object)).text(": ").styled(BOLD, &program.program);
-        let line = match program.reality.reason() {
-            Some(reason) => line.text(": ").text(first_line(reason)),
-            None => line,
-        };
-        console.out.line(line)?;
+fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) -> io::Result<()> {
+    booted.mismatches().try_for_each(|bad| console.report_error(bad))?;
+    if let Some(error) = &booted.boot_error {
+        return report_failure(console, error);
     }
-    for line in loads.diagnostics.lines() {
+    if let Some(bad) = booted.unread() {
+        console.note(&format!("no verdicts, only real loads: {bad}"))?;
+    }
+    let Some(release) = &booted.loads.release else { return Ok(()) };
+    for program in booted.programs(objects) {
+        console.raise_exit(reality_status(&program.load.reality));
+        match console.format {
+            Format::Json => console.out.json(&json::ProgramOutcome::new(&booted.path, release, &program))?,
+            Format::Text => print(console, release, &program)?,
+        }
+    }
+    if console.format == Format::Text && booted.unread().is_none() {
+        let counts = AgreementCounts::new(booted.programs(objects));
+        console.out.line(Line::new().styled(DIM, format_args!("{release}: {counts}")))?;
+    }
+    for line in booted.loads.diagnostics.lines() {
         console.err.line(Line::new().styled(DIM, line))?;
     }
     console.out.flush()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_heading_is_followed_by_its_first_entry() {
-        assert_eq!(first_line("p: no\nmore"), "p: no");
-        assert_eq!(first_line("unresolved externs:\n  a: x\n  b: y"), "unresolved externs: a: x");
-        assert_eq!(first_line(""), "");
+/// Prints the outcome of a load and the verdict, and a line below if the verdict is wrong.
+fn print(console: &mut Console<'_>, release: &str, program: &BootedProgram<'_>) -> io::Result<()> {
+    let style = match program.load.reality {
+        Reality::Loaded => GOOD,
+        Reality::Refused(_) | Reality::Unknown(_) => ERROR,
+    };
+    let line = Line::new().styled(style, format_args!("{:<9}", program.load.reality.word()));
+    let line = match program.verdict {
+        Some(verdict) => {
+            let word = describe::verdict(verdict.verdict);
+            line.styled(style::verdict_style(verdict.verdict), format_args!("{word:<12}"))
+        }
+        None => line.column(12, "-"),
+    };
+    let line = line.column(22, release).text(format_args!(" {}: ", program.object));
+    let mut line = line.styled(BOLD, &program.load.program);
+    if let Some(reason) = program.load.reality.reason() {
+        line = line.text(": ").text(first_line(reason));
+    }
+    let is_loaded = matches!(program.load.reality, Reality::Loaded);
+    if let Some(stats) = program.load.stats.filter(|_| is_loaded) {
+        line = line.text(": ").text(stats);
+    }
+    console.out.line(line)?;
+    match program.wrong_verdict() {
+        Some(wrong) => {
+            let line = Line::new().text("    ").styled(ERROR, "wrong verdict");
+            console.out.line(line.text(format_args!(" `{wrong}`")))
+        }
+        None => Ok(()),
     }
 }

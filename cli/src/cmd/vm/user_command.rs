@@ -1,10 +1,10 @@
 //! `vm --command`: the user's own loader on other kernels.
 
-use super::guest_setup::{new_guest, report_failure};
 use crate::{
     args::{format::Format, vm::VmArgs},
     console::{Console, ExitStatus},
     error::BadInput,
+    guest::setup::{new_guest, report_failure},
     json::vm as json,
 };
 use core_relo_vm::{Guest, GuestOutput, KernelImage, VmError, guest::GuestEnd};
@@ -16,7 +16,7 @@ use std::{
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
     for path in &args.kernel {
         let prepared = KernelImage::open(path).and_then(|kernel| {
-            let mut guest = new_guest(args, kernel.arch())?;
+            let mut guest = new_guest(&args.guest, kernel.arch())?;
             prepare(&mut guest, args)?;
             Ok((guest, kernel))
         });

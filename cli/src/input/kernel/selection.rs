@@ -95,6 +95,12 @@ impl Selection {
         selection
     }
 
+    /// Selects images to boot. An image is a single file, never a directory or an archive.
+    pub(crate) fn for_boot_images(paths: &[PathBuf], limits: Limits) -> Self {
+        let source = |path: &PathBuf| KernelSource::File { path: path.clone(), base: None };
+        Self { sources: paths.iter().map(source).collect(), limits, ..Self::default() }
+    }
+
     fn add_dir(
         &mut self,
         dir: &Path,

@@ -1,7 +1,7 @@
 //! Creates guests, and reports guests that do not run.
 
 use crate::{
-    args::vm::VmArgs,
+    args::guest::GuestArgs,
     console::Console,
     error::BadInput,
     text::{line::Line, style::DIM},
@@ -10,7 +10,7 @@ use core_relo_vm::{Arch, Guest, VmError};
 use std::{io, time::Duration};
 
 /// Creates a guest that runs this executable, or the one that the user gives.
-pub(crate) fn new_guest(args: &VmArgs, arch: Arch) -> Result<Guest, VmError> {
+pub(crate) fn new_guest(args: &GuestArgs, arch: Arch) -> Result<Guest, VmError> {
     let mut guest = match &args.guest_binary {
         Some(path) => Guest::new(arch, path)?,
         None => Guest::with_current_executable(arch)?,
@@ -21,7 +21,13 @@ pub(crate) fn new_guest(args: &VmArgs, arch: Arch) -> Result<Guest, VmError> {
 
 /// Reports that a guest does not run, with the end of its console.
 pub(crate) fn report_failure(console: &mut Console<'_>, error: &VmError) -> io::Result<()> {
-    let bad = match error {
+    console.report_error(&bad_input(error))?;
+    console_lines(error).into_iter().try_for_each(|line| console.err.line(line))
+}
+
+/// Returns the error for a guest that does not run.
+pub(crate) fn bad_input(error: &VmError) -> BadInput {
+    match error {
         VmError::NoQemu(arch) => BadInput::new(arch.qemu(), "not installed")
             .help(format!("install the package {} (Debian, Ubuntu)", arch.qemu_package())),
         VmError::ForeignExecutable { .. } => BadInput::new("vm", error)
@@ -30,12 +36,15 @@ pub(crate) fn report_failure(console: &mut Console<'_>, error: &VmError) -> io::
             BadInput::new("vm", error).help("name the library's directory in LD_LIBRARY_PATH")
         }
         _ => BadInput::new("vm", error),
-    };
-    console.report_error(&bad)?;
-    if let VmError::NoBoot { console: text, .. } = error {
-        for line in text.lines() {
-            console.err.line(Line::new().text("  ").styled(DIM, line))?;
-        }
     }
-    Ok(())
+}
+
+/// Returns the end of the console of a kernel that does not boot.
+pub(crate) fn console_lines(error: &VmError) -> Vec<Line> {
+    match error {
+        VmError::NoBoot { console, .. } => {
+            console.lines().map(|line| Line::new().text("  ").styled(DIM, line)).collect()
+        }
+        _ => Vec::new(),
+    }
 }

@@ -1,5 +1,7 @@
 //! Loads of objects in a guest, and the outcome of each program.
 
+use crate::budget::stats::ProgramStats;
+use core_relo_loader::object::Program;
 use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -13,20 +15,31 @@ const OBJECTS: &str = "/vm/objects";
 
 /// An object to load, and its programs.
 #[derive(Clone, Debug)]
-pub(crate) struct ObjectPrograms {
+pub(crate) struct ObjectPrograms<'o> {
     /// The path as the user gave it.
-    pub(crate) path: PathBuf,
-    /// The names of the programs, without subprograms.
-    pub(crate) programs: Vec<String>,
+    pub(crate) path: &'o str,
+    pub(crate) bytes: &'o [u8],
+    /// The programs, without subprograms. An object without programs is not loaded.
+    pub(crate) programs: Vec<ObjectProgram>,
+    /// Further options of `load`.
+    pub(crate) options: Vec<OsString>,
+}
+
+/// A program to load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectProgram {
+    pub(crate) name: String,
+    /// Whether the default load of the object includes the program.
+    pub(crate) autoload: bool,
 }
 
 /// The outcome of the loads in one guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GuestLoad {
-    /// The kernel's release, as `uname -r` prints it.
-    pub(crate) release: String,
-    /// Every program of every object, in order.
-    pub(crate) programs: Vec<ProgramReality>,
+    /// The kernel's release, as `uname -r` prints it; `None` if the kernel did not boot.
+    pub(crate) release: Option<String>,
+    /// Every program of each object, in order.
+    pub(crate) objects: Vec<Vec<ProgramReality>>,
     /// The messages of the loads, and the end of the kernel's console after a crash.
     pub(crate) diagnostics: String,
 }
@@ -34,11 +47,13 @@ pub(crate) struct GuestLoad {
 /// The outcome of loading a program on a real kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProgramReality {
-    /// The object's path as the user gave it.
-    pub(crate) object: PathBuf,
     /// The program's name.
     pub(crate) program: String,
+    /// Whether the default load of the object includes the program.
+    pub(crate) autoload: bool,
     pub(crate) reality: Reality,
+    /// The verifier's statistics, if the load asked for them.
+    pub(crate) stats: Option<ProgramStats>,
 }
 
 /// The outcome of loading a program by itself.
@@ -74,6 +89,19 @@ struct LoadLine {
     program: Option<String>,
     status: String,
     error: Option<Box<Refusal>>,
+    /// Older builds of the guest's executable do not print the key.
+    #[serde(default)]
+    stats: Option<ProgramStats>,
+}
+
+impl ObjectProgram {
+    pub(crate) fn new(program: &Program<'_>) -> Self {
+        Self { name: String::from_utf8_lossy(program.name()).into_owned(), autoload: program.autoload() }
+    }
+
+    fn with_reality(&self, reality: Reality, stats: Option<ProgramStats>) -> ProgramReality {
+        ProgramReality { program: self.name.clone(), autoload: self.autoload, reality, stats }
+    }
 }
 
 impl Reality {
@@ -100,14 +128,14 @@ impl Reality {
 pub(crate) fn load_in_guest(
     mut guest: Guest,
     kernel: &KernelImage,
-    objects: &[ObjectPrograms],
+    objects: &[ObjectPrograms<'_>],
 ) -> Result<GuestLoad, VmError> {
-    for (index, object) in objects.iter().enumerate() {
-        let guest_path = guest_path(index, &object.path);
-        guest.add_path(&object.path, &guest_path)?;
+    for (index, object) in objects.iter().enumerate().filter(|(_, object)| !object.programs.is_empty()) {
+        let guest_path = guest_path(index, Path::new(object.path));
+        guest.add_file(&guest_path, object.bytes);
         // One command for each object: after a crash of the loader, the next object still loads.
         let words = ["load", "--each", "--format", "json"].map(OsString::from);
-        guest.add_own_command(&[&words[..], &[guest_path.into()]].concat());
+        guest.add_own_command(&[&words[..], &object.options, &[guest_path.into()]].concat());
     }
     let output = guest.boot(kernel, &mut |_| {})?;
     let lines: Vec<_> = output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -115,7 +143,27 @@ pub(crate) fn load_in_guest(
     if output.end != GuestEnd::Complete {
         diagnostics.push_str(&output.end.to_string());
     }
-    Ok(GuestLoad { release: output.release, programs: outcomes(objects, lines, &output.end), diagnostics })
+    let objects = outcomes(objects, lines, &output.end);
+    Ok(GuestLoad { release: Some(output.release), objects, diagnostics })
+}
+
+impl GuestLoad {
+    /// Creates the outcome for a kernel that did not boot.
+    pub(crate) fn not_booted(objects: &[ObjectPrograms<'_>], reason: &str) -> Self {
+        let unknown =
+            |program: &ObjectProgram| program.with_reality(Reality::Unknown(reason.to_owned()), None);
+        let objects = objects.iter().map(|object| object.programs.iter().map(unknown).collect()).collect();
+        Self { release: None, objects, diagnostics: String::new() }
+    }
+}
+
+/// Returns the first line of a message. A heading of a list is followed by the first entry.
+pub(crate) fn first_line(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim);
+    match (lines.next(), lines.next()) {
+        (Some(heading), Some(entry)) if heading.ends_with(':') => format!("{heading} {entry}"),
+        (line, _) => line.unwrap_or_default().to_owned(),
+    }
 }
 
 fn guest_path(index: usize, path: &Path) -> PathBuf {
@@ -127,8 +175,12 @@ fn object_index(path: &str) -> Option<usize> {
     path.strip_prefix(OBJECTS)?.strip_prefix('/')?.split('/').next()?.parse().ok()
 }
 
-/// Returns the outcome of every program of every object.
-fn outcomes(objects: &[ObjectPrograms], lines: Vec<LoadLine>, end: &GuestEnd) -> Vec<ProgramReality> {
+/// Returns the outcome of every program of each object.
+fn outcomes(
+    objects: &[ObjectPrograms<'_>],
+    lines: Vec<LoadLine>,
+    end: &GuestEnd,
+) -> Vec<Vec<ProgramReality>> {
     let mut realities = HashMap::new();
     for line in lines {
         let Some(index) = object_index(&line.object) else { continue };
@@ -137,27 +189,25 @@ fn outcomes(objects: &[ObjectPrograms], lines: Vec<LoadLine>, end: &GuestEnd) ->
             (_, Some(refusal)) => Reality::Refused(refusal),
             (status, None) => Reality::Unknown(format!("the status of the load is `{status}`")),
         };
-        realities.insert((index, line.program), reality);
+        realities.insert((index, line.program), (reality, line.stats));
     }
     let missing = match end {
         GuestEnd::Complete => "the load printed no result".to_owned(),
         GuestEnd::Crashed(_) => "the kernel crashed before the load ended".to_owned(),
         end => format!("not loaded: {end}"),
     };
-    let mut outcomes = Vec::new();
-    for (index, object) in objects.iter().enumerate() {
+    let program_outcomes = |(index, object): (usize, &ObjectPrograms<'_>)| {
         // A refusal without a program concerns all programs of the object.
         let of_object = realities.remove(&(index, None));
-        for name in &object.programs {
-            let reality = realities.remove(&(index, Some(name.clone()))).or_else(|| of_object.clone());
-            outcomes.push(ProgramReality {
-                object: object.path.clone(),
-                program: name.clone(),
-                reality: reality.unwrap_or_else(|| Reality::Unknown(missing.clone())),
-            });
-        }
-    }
-    outcomes
+        let outcome = |program: &ObjectProgram| {
+            let outcome = realities.remove(&(index, Some(program.name.clone())));
+            let outcome = outcome.or_else(|| of_object.clone());
+            let (reality, stats) = outcome.unwrap_or_else(|| (Reality::Unknown(missing.clone()), None));
+            program.with_reality(reality, stats)
+        };
+        object.programs.iter().map(outcome).collect()
+    };
+    objects.iter().enumerate().map(program_outcomes).collect()
 }
 
 #[cfg(test)]
@@ -166,9 +216,10 @@ mod tests {
 
     use super::*;
 
-    fn object(path: &str, programs: &[&str]) -> ObjectPrograms {
-        let programs = programs.iter().map(|name| (*name).to_owned()).collect();
-        ObjectPrograms { path: path.into(), programs }
+    fn object<'o>(path: &'o str, programs: &[&str]) -> ObjectPrograms<'o> {
+        let program = |name: &&str| ObjectProgram { name: (*name).to_owned(), autoload: true };
+        let programs = programs.iter().map(program).collect();
+        ObjectPrograms { path, bytes: b"", programs, options: Vec::new() }
     }
 
     fn lines(text: &str) -> Vec<LoadLine> {
@@ -178,14 +229,16 @@ mod tests {
     #[test]
     fn every_program_gets_its_line() {
         let objects = [object("a.o", &["one", "two"]), object("dir/b.o", &["one", "two"])];
-        let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"loaded","error":null,"maps":[]}
+        let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"loaded","error":null,"maps":[],"stats":{"verified_insns":7,"log_bytes":90}}
 {"object":"/vm/objects/0/a.o","program":"two","status":"refused","error":{"stage":"program","text":"two: no\nmore","errno":22}}
 {"object":"/vm/objects/1/b.o","program":null,"status":"refused","error":{"stage":"plan","text":"no plan"}}"#;
         let outcomes = outcomes(&objects, lines(text), &GuestEnd::Complete);
-        let words: Vec<_> = outcomes.iter().map(|o| (o.program.as_str(), o.reality.word())).collect();
+        let words: Vec<_> =
+            outcomes.iter().flatten().map(|o| (o.program.as_str(), o.reality.word())).collect();
         assert_eq!(words, [("one", "loaded"), ("two", "refused"), ("one", "refused"), ("two", "refused")]);
-        assert_eq!(outcomes[1].reality.reason(), Some("two: no\nmore"));
-        assert_eq!(outcomes[3].reality.reason(), Some("no plan"));
+        assert_eq!(outcomes[0][0].stats.unwrap().verified_insns, Some(7));
+        assert_eq!(outcomes[0][1].reality.reason(), Some("two: no\nmore"));
+        assert_eq!(outcomes[1][1].reality.reason(), Some("no plan"));
     }
 
     #[test]
@@ -193,9 +246,9 @@ mod tests {
         let objects = [object("a.o", &["one", "two"])];
         let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"loaded","error":null}"#;
         let outcomes = outcomes(&objects, lines(text), &GuestEnd::Crashed("BUG".to_owned()));
-        assert_eq!(outcomes[0].reality, Reality::Loaded);
+        assert_eq!(outcomes[0][0].reality, Reality::Loaded);
         let reason = "the kernel crashed before the load ended".to_owned();
-        assert_eq!(outcomes[1].reality, Reality::Unknown(reason));
+        assert_eq!(outcomes[0][1].reality, Reality::Unknown(reason));
     }
 
     #[test]
@@ -203,5 +256,12 @@ mod tests {
         assert_eq!(object_index("/vm/objects/12/a.o"), Some(12));
         assert_eq!(object_index("/vm/objects/x/a.o"), None);
         assert_eq!(object_index("/tmp/a.o"), None);
+    }
+
+    #[test]
+    fn a_heading_is_followed_by_its_first_entry() {
+        assert_eq!(first_line("p: no\nmore"), "p: no");
+        assert_eq!(first_line("unresolved externs:\n  a: x\n  b: y"), "unresolved externs: a: x");
+        assert_eq!(first_line(""), "");
     }
 }

@@ -1,0 +1,133 @@
+//! Judges and boots kernels.
+
+use super::{
+    booted::BootedKernel, checker::Checker, kernel_output::OutputOptions, ordered, report::ObjectReport,
+};
+use crate::{
+    args::{format::Format, guest::GuestArgs, load::Assignment},
+    cmd::verdicts::objects::{BadObjectReporter, JudgedObject, read_objects, with_judged_objects},
+    console::Console,
+    error::BadInput,
+    guest::{
+        load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
+        setup::new_guest,
+    },
+    input::{
+        kernel::{id::KernelId, image::KernelImage, selection::Selection, source::KernelSource},
+        limits::Limits,
+    },
+    policy::AllowList,
+    process::threads::Threads,
+};
+use core_relo_verdict::kernel::KernelInputs;
+use core_relo_vm::KernelImage as BootImage;
+use std::{
+    ffi::OsString,
+    io,
+    num::NonZeroUsize,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+/// Settings of the guests that load the objects.
+#[derive(Clone, Debug)]
+pub(crate) struct BootSettings<'a> {
+    pub(crate) guest: &'a GuestArgs,
+    /// The sizes of maps that user space sets.
+    pub(crate) max_entries: Vec<Assignment>,
+    /// Whether programs load with the verifier's statistics.
+    pub(crate) stats: bool,
+}
+
+impl Checker<'_> {
+    /// Judges the objects on a kernel, boots the kernel, and loads the objects.
+    pub(super) fn boot(
+        &self,
+        path: &Path,
+        image: Result<KernelImage<'_>, BadInput>,
+        settings: &BootSettings<'_>,
+    ) -> BootedKernel {
+        let boot_image = BootImage::open(path);
+        let kernel = image.and_then(|image| image.parse_with_facts(self.judge.wanted_facts()));
+        let report = kernel.map(|kernel| self.check_kernel(&kernel));
+        let checked = self.judge.objects().iter().enumerate();
+        let objects: Vec<_> = checked
+            .map(|(index, object)| {
+                let report = report.as_ref().ok().and_then(|report| report.objects.get(index));
+                object_programs(object, !matches!(report, Some(ObjectReport::Mismatch(_))), settings)
+            })
+            .collect();
+        let loads = boot_image
+            .and_then(|image| load_in_guest(new_guest(settings.guest, image.arch())?, &image, &objects));
+        let (loads, boot_error) = match loads {
+            Ok(loads) => (loads, None),
+            Err(error) => (GuestLoad::not_booted(&objects, &error.to_string()), Some(error)),
+        };
+        BootedKernel { path: path.to_path_buf(), report, loads, boot_error }
+    }
+}
+
+/// Returns the programs of an object to load.
+fn object_programs<'o>(
+    object: &'o JudgedObject<'_>,
+    fits_kernel: bool,
+    settings: &BootSettings<'_>,
+) -> ObjectPrograms<'o> {
+    let programs = object.object.programs().iter().filter(|program| !program.is_subprogram && fits_kernel);
+    let mut options: Vec<OsString> = Vec::new();
+    if settings.stats {
+        options.push("--stats".into());
+    }
+    for Assignment { name, value } in &settings.max_entries {
+        if object.object.maps().iter().any(|map| map.name == name.as_bytes()) {
+            options.extend(["--max-entries".into(), format!("{name}={value}").into()]);
+        }
+    }
+    ObjectPrograms {
+        path: &object.file.name,
+        bytes: object.file.bytes(),
+        programs: programs.map(ObjectProgram::new).collect(),
+        options,
+    }
+}
+
+/// A function that receives each booted kernel, with the paths of the objects.
+pub(crate) type KernelVisitor<'v> =
+    dyn FnMut(&mut Console<'_>, &[&str], &BootedKernel) -> io::Result<()> + 'v;
+
+/// Judges objects on kernels and boots the kernels. Passes the kernels to `emit` in their order. Bad objects are reported.
+pub(crate) fn boot_kernels(
+    console: &mut Console<'_>,
+    objects: &[PathBuf],
+    kernels: &[PathBuf],
+    jobs: usize,
+    settings: &BootSettings<'_>,
+    emit: &mut KernelVisitor<'_>,
+) -> io::Result<()> {
+    let report_bad: BadObjectReporter = |console, bad| console.report_error(bad);
+    let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
+    let files = read_objects(console, objects, &no_threads, report_bad)?;
+    let max_entries = &settings.max_entries;
+    with_judged_objects(console, &files, max_entries, &no_threads, report_bad, |console, checked| {
+        if checked.objects.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
+        let options =
+            OutputOptions { json: console.format == Format::Json, text: false, report: false, strict: false };
+        let allow_list = AllowList::default();
+        let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
+        let selection = Selection::for_boot_images(kernels, Limits::default());
+        let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
+            let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
+                KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
+                _ => ControlFlow::Continue(()),
+            });
+            note.into_iter().for_each(|note| log::warn!("{note}"));
+        };
+        ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
+            Some(booted) => emit(console, &names, &booted),
+            None => Ok(()),
+        })
+    })
+}

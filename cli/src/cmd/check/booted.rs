@@ -1,0 +1,286 @@
+//! Kernels that were judged and booted: the verdict on each program beside the outcome of its real load.
+
+use super::report::{KernelReport, ObjectReport};
+use crate::{
+    budget::BudgetGate,
+    console::ExitStatus,
+    describe,
+    error::BadInput,
+    guest::load::{GuestLoad, ProgramReality, Reality, first_line},
+    json::reality::RealityJson,
+    policy::Acceptance,
+    text::{
+        line::Line,
+        style::{BOLD, DIM, ERROR},
+    },
+};
+use core_relo_verdict::judge::{ProgramVerdict, Verdict};
+use core_relo_vm::VmError;
+use std::{fmt, ops::AddAssign, path::PathBuf};
+
+/// The verdicts on all objects, and their real loads, on a kernel.
+#[derive(Debug)]
+pub(crate) struct BootedKernel {
+    /// The image's path as the user gave it.
+    pub(crate) path: PathBuf,
+    /// The verdicts, or the reason why the kernel's types cannot be read.
+    pub(super) report: Result<KernelReport, BadInput>,
+    /// The real loads. Every program is unknown if the kernel does not boot.
+    pub(crate) loads: GuestLoad,
+    /// The reason why the kernel does not boot.
+    pub(crate) boot_error: Option<VmError>,
+}
+
+/// A program of a booted kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BootedProgram<'b> {
+    /// The object's path as the user gave it.
+    pub(crate) object: &'b str,
+    /// The verdict; `None` if the kernel's types cannot be read.
+    pub(crate) verdict: Option<&'b ProgramVerdict>,
+    pub(crate) load: &'b ProgramReality,
+}
+
+/// The relation between a verdict and the outcome of the real load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agreement {
+    Agrees,
+    Differs,
+    /// The verdict or the outcome is unknown.
+    Undecided,
+}
+
+impl Agreement {
+    pub(crate) const fn new(verdict: Verdict, reality: &Reality) -> Self {
+        match (verdict, reality) {
+            (Verdict::Unknown, _) | (_, Reality::Unknown(_)) => Self::Undecided,
+            (Verdict::Loads, Reality::Loaded) => Self::Agrees,
+            (Verdict::Refused | Verdict::NeedsInput, Reality::Refused(_)) => Self::Agrees,
+            (Verdict::Loads, Reality::Refused(_)) => Self::Differs,
+            (Verdict::Refused | Verdict::NeedsInput, Reality::Loaded) => Self::Differs,
+        }
+    }
+}
+
+impl Agreement {
+    /// Returns whether the verdict agrees with the outcome; `None` if one of them is unknown.
+    pub(crate) const fn is_agreed(self) -> Option<bool> {
+        match self {
+            Self::Agrees => Some(true),
+            Self::Differs => Some(false),
+            Self::Undecided => None,
+        }
+    }
+}
+
+impl BootedProgram<'_> {
+    /// Returns the relation between the verdict and the real load.
+    pub(crate) fn agreement(&self) -> Agreement {
+        self.verdict
+            .map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.verdict, &self.load.reality))
+    }
+}
+
+impl BootedKernel {
+    /// Returns the programs of all objects, in order. `objects` are the paths of the objects.
+    pub(crate) fn programs<'b>(&'b self, objects: &'b [&'b str]) -> impl Iterator<Item = BootedProgram<'b>> {
+        (0..).zip(objects).flat_map(|(index, object)| self.object(index, object).programs)
+    }
+
+    /// Returns the programs of the object at a position.
+    pub(crate) fn object<'b>(&'b self, index: usize, object: &'b str) -> ObjectLoads<'b> {
+        let verdicts = self.report.as_ref().ok().and_then(|report| report.objects.get(index)?.programs());
+        let loads = self.loads.objects.get(index).into_iter().flatten().enumerate();
+        let programs = loads.map(|(index, load)| BootedProgram {
+            object,
+            // Both lists have the programs of the object in its order, without subprograms.
+            verdict: verdicts.and_then(|verdicts| verdicts.get(index)),
+            load,
+        });
+        ObjectLoads { release: self.loads.release.as_deref(), programs: programs.collect() }
+    }
+
+    /// Returns the errors of objects that do not fit the kernel.
+    pub(crate) fn mismatches(&self) -> impl Iterator<Item = &BadInput> {
+        let reports = self.report.iter().flat_map(|report| &report.objects);
+        reports.filter_map(|report| match report {
+            ObjectReport::Mismatch(bad) => Some(bad),
+            ObjectReport::Planned { .. } => None,
+        })
+    }
+
+    /// Returns the reason why the kernel's types cannot be read.
+    pub(crate) fn unread(&self) -> Option<&BadInput> {
+        self.report.as_ref().err()
+    }
+
+    /// Records the statistics of the programs for a budget.
+    pub(crate) fn record(&self, objects: &[&str], budget: &mut BudgetGate) {
+        if let Some(error) = &self.boot_error {
+            return budget.record_incomplete(error.to_string());
+        }
+        self.mismatches().for_each(|bad| budget.record_incomplete(bad.to_string()));
+        let Some(release) = &self.loads.release else { return };
+        for program in self.programs(objects) {
+            let key = (release.as_str(), program.object, program.load.program.as_str());
+            match (&program.load.reality, &program.load.stats) {
+                (Reality::Loaded, Some(stats)) => budget.record(key, stats),
+                (Reality::Loaded, None) => budget.record_incomplete("a load has no statistics"),
+                (Reality::Refused(_), _) => budget.record_refused(key),
+                (Reality::Unknown(reason), _) => budget.record_incomplete(reason.clone()),
+            }
+        }
+    }
+}
+
+/// The numbers of verdicts that agree with the real load, differ from it, and are undecided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgreementCounts {
+    agrees: usize,
+    differs: usize,
+    undecided: usize,
+}
+
+impl AgreementCounts {
+    pub(crate) fn new<'b>(programs: impl Iterator<Item = BootedProgram<'b>>) -> Self {
+        let mut counts = Self::default();
+        for program in programs {
+            *match program.agreement() {
+                Agreement::Agrees => &mut counts.agrees,
+                Agreement::Differs => &mut counts.differs,
+                Agreement::Undecided => &mut counts.undecided,
+            } += 1;
+        }
+        counts
+    }
+}
+
+impl AddAssign for AgreementCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.agrees += other.agrees;
+        self.differs += other.differs;
+        self.undecided += other.undecided;
+    }
+}
+
+/// Prints `9 verdicts agree with the real loads, 1 differs`.
+impl fmt::Display for AgreementCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agrees, differs, undecided } = self;
+        let (s, verb) = if *agrees == 1 { ("", "agrees") } else { ("s", "agree") };
+        write!(f, "{agrees} verdict{s} {verb} with the real load{s}")?;
+        if *differs > 0 {
+            write!(f, ", {differs} differ{}", if *differs == 1 { "s" } else { "" })?;
+        }
+        if *undecided > 0 {
+            write!(f, ", {undecided} undecided")?;
+        }
+        Ok(())
+    }
+}
+
+/// The real loads of an object's programs, beside their verdicts.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectLoads<'b> {
+    pub(crate) release: Option<&'b str>,
+    pub(crate) programs: Vec<BootedProgram<'b>>,
+}
+
+impl<'b> ObjectLoads<'b> {
+    /// Returns the exit status of the object: that of the real loads of the programs in the default load. A real refusal is accepted
+    /// with all reasons of its verdict.
+    pub(super) fn exit_status(&self, acceptance: Option<&Acceptance>) -> ExitStatus {
+        let is_accepted = |index: usize| {
+            let program = acceptance.and_then(|acceptance| acceptance.program(index));
+            program.is_some_and(|program| program.verdict == Verdict::Loads)
+        };
+        let counts = |(index, program): &(usize, &BootedProgram<'_>)| {
+            let is_refused = matches!(program.load.reality, Reality::Refused(_));
+            program.load.autoload && !(is_refused && is_accepted(*index))
+        };
+        let status = |(_, program): (_, &BootedProgram<'_>)| reality_status(&program.load.reality);
+        self.programs.iter().enumerate().filter(counts).map(status).max().unwrap_or_default()
+    }
+
+    /// Returns the JSON of each program's real load.
+    pub(super) fn realities(&self) -> impl Iterator<Item = RealityJson<'b>> {
+        self.programs.iter().map(|program| program.reality_json(self.release))
+    }
+
+    /// Returns a line for each program that was not loaded or whose verdict differs, or for each with statistics, and a line with counts.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let release = self.release.unwrap_or("not booted");
+        let counts = AgreementCounts::new(self.programs.iter().copied());
+        let mut lines: Vec<_> =
+            self.programs.iter().filter_map(|program| program_line(release, program)).collect();
+        if !self.programs.is_empty() {
+            lines.push(Line::new().styled(DIM, format_args!("{release}: {counts}")));
+        }
+        lines
+    }
+}
+
+impl<'b> BootedProgram<'b> {
+    pub(crate) fn reality_json(&self, release: Option<&'b str>) -> RealityJson<'b> {
+        RealityJson::new(release, self.load, self.agreement().is_agreed())
+    }
+
+    /// Returns the text of a verdict that is wrong: the verdict, and its first reason.
+    pub(crate) fn wrong_verdict(&self) -> Option<String> {
+        let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
+        Some(verdict_text(verdict))
+    }
+}
+
+fn verdict_text(verdict: &ProgramVerdict) -> String {
+    match verdict.reasons.first() {
+        Some(reason) => format!("{}: {}", describe::verdict(verdict.verdict), reason.text),
+        None => describe::verdict(verdict.verdict).to_owned(),
+    }
+}
+
+/// Returns the exit status for the outcome of a load.
+pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
+    match reality {
+        Reality::Loaded => ExitStatus::Success,
+        Reality::Refused(_) => ExitStatus::Incompatible,
+        Reality::Unknown(_) => ExitStatus::Error,
+    }
+}
+
+fn program_line(release: &str, program: &BootedProgram<'_>) -> Option<Line> {
+    let load = program.load;
+    let wrong = program.wrong_verdict();
+    let is_loaded = matches!(load.reality, Reality::Loaded);
+    if is_loaded && wrong.is_none() && load.stats.is_none() {
+        return None;
+    }
+    let mut line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, &load.program);
+    line = line.text(format_args!(": {}", load.reality.word()));
+    if let Some(reason) = load.reality.reason() {
+        line = line.text(": ").text(first_line(reason));
+    }
+    // The statistics of a refused program tell nothing about the program that will load.
+    if let Some(stats) = load.stats.filter(|_| is_loaded) {
+        line = line.text(": ").text(stats);
+    }
+    Some(match wrong {
+        Some(wrong) => line.text("; ").styled(ERROR, "wrong verdict").text(format_args!(" `{wrong}`")),
+        None => line,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_outcomes_confirm_or_contradict_a_verdict() {
+        let unknown = Reality::Unknown("crashed".to_owned());
+        assert_eq!(Agreement::new(Verdict::Loads, &Reality::Loaded), Agreement::Agrees);
+        assert_eq!(Agreement::new(Verdict::Refused, &Reality::Loaded), Agreement::Differs);
+        assert_eq!(Agreement::new(Verdict::NeedsInput, &Reality::Loaded), Agreement::Differs);
+        assert_eq!(Agreement::new(Verdict::Unknown, &Reality::Loaded), Agreement::Undecided);
+        assert_eq!(Agreement::new(Verdict::Loads, &unknown), Agreement::Undecided);
+    }
+}

@@ -1,0 +1,4 @@
+//! Guests: other kernels, booted in QEMU, in which this executable loads objects.
+
+pub(crate) mod load;
+pub(crate) mod setup;

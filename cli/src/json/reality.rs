@@ -1,0 +1,38 @@
+//! The outcome of a program's real load in a guest.
+
+use crate::{
+    budget::stats::ProgramStats,
+    guest::load::{ProgramReality, Reality, Refusal},
+};
+use serde::Serialize;
+
+/// The outcome of a program's real load, in the lines of `check --boot`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RealityJson<'l> {
+    /// `loaded`, `refused` or `unknown`.
+    status: &'static str,
+    release: Option<&'l str>,
+    /// The reason of a refusal, or why the outcome is unknown.
+    reason: Option<&'l str>,
+    /// Whether the outcome is that of the verdict; `None` if one of them is unknown.
+    agrees: Option<bool>,
+    error: Option<&'l Refusal>,
+    stats: Option<ProgramStats>,
+}
+
+impl<'l> RealityJson<'l> {
+    pub(crate) fn new(release: Option<&'l str>, load: &'l ProgramReality, agrees: Option<bool>) -> Self {
+        let error = match &load.reality {
+            Reality::Refused(refusal) => Some(&**refusal),
+            Reality::Loaded | Reality::Unknown(_) => None,
+        };
+        Self {
+            status: load.reality.word(),
+            release,
+            reason: load.reality.reason(),
+            agrees,
+            error,
+            stats: load.stats,
+        }
+    }
+}
