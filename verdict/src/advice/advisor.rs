@@ -151,7 +151,7 @@ impl<'a, 'k> Advisor<'a, 'k> {
     fn type_names(&mut self) -> &HashSet<&'a [u8]> {
         let object = self.needs.object;
         self.type_names.get_or_insert_with(|| {
-            let types = object.btf().into_iter().flat_map(|btf| btf.types());
+            let types = object.btf().into_iter().flat_map(Btf::types);
             types.map(|ty| ty.name().as_bytes()).collect()
         })
     }

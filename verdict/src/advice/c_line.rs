@@ -2,6 +2,10 @@
 
 use core::ops::Range;
 
+/// The words that begin a statement which is no expression.
+const KEYWORDS: [&str; 12] =
+    ["return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default", "switch"];
+
 /// The length of the longest line that is rewritten. Longer lines do not come from people.
 const LINE_BYTES: usize = 256;
 
@@ -90,10 +94,6 @@ impl<'s> CLine<'s> {
         let start = body.trim_start_matches('*');
         let end = start.find(|c: char| !is_identifier_char(c)).unwrap_or(start.len());
         let (word, rest) = start.split_at_checked(end)?;
-        const KEYWORDS: [&str; 12] = [
-            "return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default",
-            "switch",
-        ];
         // After the first word of a declaration comes another word or a pointer's star.
         let rest = rest.trim_start();
         let is_expression =

@@ -49,7 +49,7 @@ pub(super) fn fixes(
     let is_function = matches!(entry.binding, ExternBinding::Function(_));
     let used_at = reason.source.clone().or_else(|| advisor.first_use(program, index));
     let declaration = declaration(btf, entry, name).filter(|_| !is_weak);
-    use_fixes(name, is_function, declaration, used_at.as_ref())
+    use_fixes(name, is_function, declaration.as_deref(), used_at.as_ref())
 }
 
 /// Returns the fixes for calls of kernel functions on a kernel without such calls.
@@ -64,18 +64,19 @@ pub(super) fn call_fixes(advisor: &Advisor<'_, '_>, program: &ProgramNeeds, reas
     let (Some(entry), Some(btf)) = (called, advisor.needs.object.btf()) else { return Vec::new() };
     let Ok(name) = core::str::from_utf8(entry.name) else { return Vec::new() };
     let declaration = declaration(btf, entry, name).filter(|_| !entry.is_weak);
-    use_fixes(name, true, declaration, reason.source.as_ref())
+    use_fixes(name, true, declaration.as_deref(), reason.source.as_ref())
 }
 
 fn use_fixes(
     name: &str,
     is_function: bool,
-    declaration: Option<String>,
+    declaration: Option<&str>,
     used_at: Option<&SourceLine>,
 ) -> Vec<Fix> {
     let condition =
         if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") };
-    let with_declaration = |fix: Fix| Fix { declaration: declaration.clone(), ..fix }.with_source(used_at);
+    let with_declaration =
+        |fix: Fix| Fix { declaration: declaration.map(str::to_owned), ..fix }.with_source(used_at);
     let line = used_at.and_then(|source| CLine::new(&source.text));
     let weak = if declaration.is_some() { format!("declare `{name}` weak, and ") } else { String::new() };
     let text = |guard: &str| format!("{weak}{guard}");

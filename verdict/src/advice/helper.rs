@@ -105,14 +105,10 @@ fn guard_fix(
     let guarded = line
         .zip(call)
         .and_then(|(line, call)| line.replace(&call, &format!("({condition} ? {} : 0)", line.get(&call)?)));
-    match guarded {
-        Some(code) => {
-            let text = format!("guard the call; its result is 0 where the kernel lacks bpf_{name}()");
-            Fix::c(FixPlace::Line, text, code)
-        }
-        None => {
-            let text = format!("put the call of bpf_{name}() into an `if` with this condition");
-            Fix::c(FixPlace::Condition, text, condition)
-        }
+    if let Some(code) = guarded {
+        let text = format!("guard the call; its result is 0 where the kernel lacks bpf_{name}()");
+        return Fix::c(FixPlace::Line, text, code);
     }
+    let text = format!("put the call of bpf_{name}() into an `if` with this condition");
+    Fix::c(FixPlace::Condition, text, condition)
 }

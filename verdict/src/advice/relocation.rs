@@ -169,14 +169,10 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
             code,
         );
     }
-    match line.and_then(CLine::as_statement) {
-        Some(statement) => {
-            let text = format!("guard the statement, so that kernels without `{what}` skip it");
-            Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"))
-        }
-        None => {
-            let text = format!("put the access to `{what}` into an `if` with this condition");
-            Fix::c(FixPlace::Condition, text, condition.clone())
-        }
+    if let Some(statement) = line.and_then(CLine::as_statement) {
+        let text = format!("guard the statement, so that kernels without `{what}` skip it");
+        return Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"));
     }
+    let text = format!("put the access to `{what}` into an `if` with this condition");
+    Fix::c(FixPlace::Condition, text, condition.clone())
 }

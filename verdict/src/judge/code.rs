@@ -9,6 +9,7 @@ use crate::{
 use core_relo::{
     Plan,
     insn::{Insn, Slot},
+    plan::Decision,
 };
 use core_relo_object::{
     ExternIndex,
@@ -16,11 +17,19 @@ use core_relo_object::{
     object::{Linkage, Program},
 };
 
-/// Returns the instructions of a program after relocation.
-pub(super) fn relocated(code: &LinkedProgram, needs: &ProgramNeeds, plan: &Plan<'_>) -> Vec<Insn> {
+/// Returns the instructions of a program after relocation. Without poison, the instructions of relocations that do not resolve stay as
+/// the compiler wrote them.
+pub(super) fn relocated(
+    code: &LinkedProgram,
+    needs: &ProgramNeeds,
+    plan: &Plan<'_>,
+    with_poison: bool,
+) -> Vec<Insn> {
     let mut insns = code.insns.clone();
     for (insn, record) in &needs.records {
-        let Some(after) = plan.get(*record).and_then(|planned| planned.after()) else { continue };
+        let Some(planned) = plan.get(*record) else { continue };
+        let is_poisoned = matches!(planned.decision(), Ok(Decision::Poison { .. }));
+        let Some(after) = planned.after().filter(|_| with_poison || !is_poisoned) else { continue };
         let at = usize_of(*insn);
         if let Some(first) = insns.get_mut(at) {
             *first = after.first();

@@ -114,12 +114,18 @@ impl ObjectContext<'_, '_> {
         if suspects.is_empty() {
             return;
         }
-        let reachability = self.analyze(program, linked);
+        let reachability = self.analyze(program, linked, true);
         for Suspect { insn, reason } in suspects {
             match self.decide(insn, &reason, linked, &reachability) {
                 Some(reason) => reasons.push(reason),
                 None => guarded.push(self.place(reason, linked, insn)),
             }
+        }
+        // The verifier stops at a poisoned instruction. What is dead only because of that is not guarded.
+        let stops = reasons.iter().any(|reason| reason.insn.is_some());
+        if stops && !guarded.is_empty() {
+            let beyond = self.analyze(program, linked, false);
+            guarded.retain(|dead| dead.insn.is_some_and(|insn| matches!(beyond.at(insn), Reach::Dead)));
         }
     }
 
@@ -144,8 +150,8 @@ impl ObjectContext<'_, '_> {
         uses.filter_map(suspect).collect()
     }
 
-    fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram) -> Reachability {
-        let insns = code::relocated(linked, program, self.plan);
+    fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram, with_poison: bool) -> Reachability {
+        let insns = code::relocated(linked, program, self.plan, with_poison);
         let functions = code::functions(self.needs, linked);
         let loads = code::loads(self.needs, linked, self.frozen, self.answers);
         // If nothing tells, the kernel may verify functions that nothing calls.

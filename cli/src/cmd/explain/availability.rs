@@ -8,10 +8,17 @@ use std::collections::HashMap;
 /// For each requirement of the objects, the first and the last kernel of a set that meets it.
 #[derive(Debug, Default)]
 pub(super) struct Availability {
-    kernels: Vec<(String, Option<(u32, u32, u32)>)>,
+    kernels: Vec<RankedKernel>,
     needs: HashMap<NeedId, Span>,
     /// By the index of the object and of the record.
     records: HashMap<(usize, usize), Span>,
+}
+
+/// A kernel of the set, with the version in its name.
+#[derive(Debug)]
+struct RankedKernel {
+    name: String,
+    version: Option<(u32, u32, u32)>,
 }
 
 /// The first and the last kernel in the order of versions. Kernels without a version are in the order of the arguments.
@@ -34,7 +41,8 @@ impl Availability {
     /// Adds a kernel, and returns its index.
     pub(super) fn add(&mut self, name: &str, case: &KernelCase<'_, '_>) -> usize {
         let kernel = self.kernels.len();
-        self.kernels.push((name.to_owned(), KernelRelease::from_name(name).version));
+        self.kernels
+            .push(RankedKernel { name: name.to_owned(), version: KernelRelease::from_name(name).version });
         for (need, answer) in case.answers.iter() {
             if answer.is_present() {
                 extend(&mut self.needs, need, kernel, &self.kernels);
@@ -59,8 +67,8 @@ impl Availability {
             _ => None,
         };
         let Some(span) = span else { return Neighbours::default() };
-        let rank = |kernel: usize| self.kernels.get(kernel).map(|(_, version)| (*version, kernel));
-        let name = |kernel: usize| self.kernels.get(kernel).map(|(name, _)| name.as_str());
+        let rank = |kernel: usize| self.kernels.get(kernel).map(|known| (known.version, kernel));
+        let name = |kernel: usize| self.kernels.get(kernel).map(|known| known.name.as_str());
         Neighbours {
             first: name(span.first).filter(|_| rank(span.first) > rank(kernel)),
             last: name(span.last).filter(|_| rank(span.last) < rank(kernel)),
@@ -72,9 +80,9 @@ fn extend<K: Eq + std::hash::Hash>(
     spans: &mut HashMap<K, Span>,
     key: K,
     kernel: usize,
-    kernels: &[(String, Option<(u32, u32, u32)>)],
+    kernels: &[RankedKernel],
 ) {
-    let rank = |kernel: usize| kernels.get(kernel).map(|(_, version)| (*version, kernel));
+    let rank = |kernel: usize| kernels.get(kernel).map(|known| (known.version, kernel));
     let span = spans.entry(key).or_insert(Span { first: kernel, last: kernel });
     if rank(kernel) < rank(span.first) {
         span.first = kernel;

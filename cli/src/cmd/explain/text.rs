@@ -96,7 +96,8 @@ fn write_reason(
     }
     let repeats_fixes = previous.is_some_and(|previous| previous.fixes == reason.fixes);
     if repeats_fixes && !reason.fixes.is_empty() {
-        return out.line(fact_line("fix", "the same as above"));
+        let has_code = reason.fixes.iter().any(|fix| fix.code.is_some() || fix.declaration.is_some());
+        return out.line(fact_line(if has_code { "fix" } else { "note" }, "the same as above"));
     }
     let (with_code, notes): (Vec<_>, Vec<_>) =
         reason.fixes.iter().partition(|fix| fix.code.is_some() || fix.declaration.is_some());
