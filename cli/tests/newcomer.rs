@@ -74,6 +74,7 @@ fn files_in_boot_that_are_no_kernels_are_skipped() {
     for name in others {
         write(dir.path(), name, "not a kernel");
     }
+    write(dir.path(), "boot/config-6.1.0-18-amd64", "CONFIG_HZ=250\n");
     let check = |args: &[&str]| run_in(dir.path(), [&["check", "exec.bpf.o", "--btf"], args].concat());
     let run = check(&["boot"]);
     assert_eq!((run.exit, &*run.err, run.out.lines().count()), (0, "", 1), "{}", run.out);

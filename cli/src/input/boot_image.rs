@@ -1,6 +1,6 @@
 //! The position of the compressed kernel in a boot image.
 
-use crate::input::compression::format::Compression;
+use crate::input::{compression::format::Compression, limits::MAX_BANNER_BYTES};
 use core_relo::Endian;
 use std::ops::Range;
 
@@ -25,14 +25,13 @@ fn bz_image_payload(image: &[u8]) -> Option<Range<usize>> {
 
 /// Returns the text of the version in the header of an x86 bzImage, with its NUL: `6.1.0-50-amd64 (…) #1 SMP …`.
 pub(crate) fn kernel_version(image: &[u8]) -> Option<&[u8]> {
-    const MAX_BYTES: usize = 512;
     if image.get(0x202..0x206)? != b"HdrS" {
         return None;
     }
     // The offset is relative to the second sector. 0 means that there is no text.
     let offset = usize::from(u16_at(image, 0x20e)?);
     let text = image.get(offset.checked_add(0x200).filter(|_| offset != 0)?..)?;
-    let end = text.iter().take(MAX_BYTES).position(|byte| *byte == 0)?;
+    let end = text.iter().take(MAX_BANNER_BYTES).position(|byte| *byte == 0)?;
     text.get(..=end)
 }
 

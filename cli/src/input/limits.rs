@@ -44,3 +44,16 @@ impl Limits {
 
 /// The limit on the bytes of a kernel's configuration or symbols, unpacked. `/proc/kallsyms` of a distribution's kernel has about 15 MiB.
 pub(super) const KERNEL_TEXT_BYTES: u64 = 64 << 20;
+
+/// The largest section of an ELF that is searched for facts about a kernel, in bytes. The read-only data of a kernel have less than
+/// 32 MiB.
+pub(super) const MAX_FACT_SECTION_BYTES: u64 = 128 << 20;
+
+/// The longest name of a symbol in a symbol table, in bytes (the kernel's `KSYM_NAME_LEN`).
+pub(super) const MAX_SYMBOL_BYTES: usize = 512;
+
+/// The largest banner of a kernel that is parsed, in bytes.
+pub(super) const MAX_BANNER_BYTES: usize = 1024;
+
+/// The largest number of places in an image that are parsed as a banner or signature. A kernel has a few of each.
+pub(super) const MAX_BANNERS: usize = 256;

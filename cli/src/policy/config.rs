@@ -2,6 +2,7 @@
 
 use super::{
     entry::{AllowEntry, PATTERN_KEYS},
+    limits::{MAX_ENTRIES, MAX_FILE_BYTES},
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
@@ -10,12 +11,6 @@ use crate::{
     input::file,
 };
 use std::path::Path;
-
-/// The largest configuration file, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// The largest number of entries of the allow list.
-const MAX_ENTRIES: usize = 1000;
 
 /// The settings in `core-relo.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

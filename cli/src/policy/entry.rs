@@ -1,6 +1,9 @@
 //! An entry of the allow list.
 
-use super::glob::{Glob, GlobError};
+use super::{
+    glob::{Glob, GlobError},
+    limits::MAX_SUGGESTED_CHARS,
+};
 use core_relo_verdict::judge::ReasonKind;
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -141,8 +144,7 @@ pub(super) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
 
 /// Returns the question whether the nearest word was meant, or an empty text if no word is near.
 pub(super) fn suggestion<'w>(unknown: &str, words: impl IntoIterator<Item = &'w str>) -> String {
-    const MAX_WORD_CHARS: usize = 32;
-    if unknown.chars().nth(MAX_WORD_CHARS).is_some() {
+    if unknown.chars().nth(MAX_SUGGESTED_CHARS).is_some() {
         return String::new();
     }
     let distance = |word: &'w str| (strsim::damerau_levenshtein(unknown, word), word);

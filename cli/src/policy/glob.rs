@@ -1,9 +1,7 @@
 //! Patterns with `*` and `?`.
 
+use super::limits::MAX_PATTERN_BYTES;
 use core::fmt;
-
-/// The longest pattern, in bytes.
-pub(super) const MAX_PATTERN_BYTES: usize = 512;
 
 /// A pattern: `*` stands for any characters, `?` for one character. The whole text must match.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod allow_list;
 mod config;
 mod entry;
 mod glob;
+mod limits;
 mod search;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,10 @@
 //! The banner of a kernel: its release, its version, its builder. `/proc/version` shows the banner.
 
+use crate::input::limits::{MAX_BANNER_BYTES, MAX_BANNERS};
 use core_relo_verdict::kernel::KernelVersion;
 use memchr::memmem;
 
 const BANNER: &[u8] = b"Linux version ";
-
-/// The largest number of places that are parsed as a banner or signature. A kernel has a few of each.
-const MAX_PLACES: usize = 256;
-
-/// The largest banner that is parsed, in bytes.
-const MAX_BANNER_BYTES: usize = 1024;
 
 /// The beginning of Ubuntu's signature: `Ubuntu 5.15.0-91.101-generic 5.15.131`.
 const UBUNTU: &[u8] = b"Ubuntu ";
@@ -25,7 +20,7 @@ pub(super) struct Banner {
 
 /// Finds the first banner in bytes.
 pub(super) fn find_banner(bytes: &[u8]) -> Option<Banner> {
-    let places = memmem::find_iter(bytes, BANNER).take(MAX_PLACES);
+    let places = memmem::find_iter(bytes, BANNER).take(MAX_BANNERS);
     let banner = places.filter_map(|at| parse_banner(bytes.get(at..)?)).next()?;
     if banner.version.is_some() {
         return Some(banner);
@@ -58,7 +53,7 @@ pub(super) fn parse_banner(bytes: &[u8]) -> Option<Banner> {
 /// Finds the version in Ubuntu's signature.
 fn find_ubuntu_version(bytes: &[u8], release: &str) -> Option<KernelVersion> {
     let from_release: KernelVersion = release.parse().ok()?;
-    let places = memmem::find_iter(bytes, UBUNTU).take(MAX_PLACES);
+    let places = memmem::find_iter(bytes, UBUNTU).take(MAX_BANNERS);
     let mut signatures = places.filter_map(|at| {
         let rest = bytes.get(at..)?;
         let rest = rest.get(..rest.len().min(MAX_BANNER_BYTES))?;

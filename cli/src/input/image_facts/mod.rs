@@ -21,14 +21,12 @@ use crate::input::{
     compression::budget::Budget,
     elf_sections::{ReadPart, Sections},
     file::InputFile,
+    limits::MAX_FACT_SECTION_BYTES,
 };
 use banner::{find_banner, parse_banner};
 use core_relo_verdict::kernel::KernelVersion;
 pub(crate) use fact::Fact;
 use std::{path::Path, sync::Arc};
-
-/// The largest section of an ELF that is searched, in bytes. The read-only data of a kernel have less than 32 MiB.
-const MAX_SECTION_BYTES: u64 = 128 << 20;
 
 /// The facts to find in an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +73,7 @@ impl ImageFacts {
         match Sections::read(&image) {
             Some(sections) => {
                 // The sections are in memory already.
-                let sections = (&sections, MAX_SECTION_BYTES);
+                let sections = (&sections, MAX_FACT_SECTION_BYTES);
                 Self::from_sections(sections, &image, budget, wanted).unwrap_or_default()
             }
             None => {
@@ -92,7 +90,7 @@ impl ImageFacts {
             return Self::default();
         }
         let sections = Sections::read_file(input);
-        let max_bytes = budget.remaining().min(MAX_SECTION_BYTES);
+        let max_bytes = budget.remaining().min(MAX_FACT_SECTION_BYTES);
         let facts =
             sections.and_then(|sections| Self::from_sections((&sections, max_bytes), input, budget, wanted));
         facts.unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use crate::input::{
     elf_sections::{ReadPart, Sections},
-    limits::KERNEL_TEXT_BYTES,
+    limits::{KERNEL_TEXT_BYTES, MAX_SYMBOL_BYTES},
 };
 use core_relo_loader::target::Class;
 use std::sync::Arc;
@@ -51,8 +51,7 @@ pub(super) fn read<'d>(sections: &Sections<'d>, elf: &impl ReadPart<'d>, limit: 
 
 /// Returns the name at the start of bytes, if it is one that C or assembler code may have.
 fn symbol_name(bytes: &[u8]) -> Option<&str> {
-    const MAX_NAME_BYTES: usize = 512;
-    let end = bytes.iter().take(MAX_NAME_BYTES).position(|byte| *byte == 0)?;
+    let end = bytes.iter().take(MAX_SYMBOL_BYTES).position(|byte| *byte == 0)?;
     let name = str::from_utf8(bytes.get(..end)?).ok()?;
     (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())).then_some(name)
 }
