@@ -4,7 +4,7 @@ use super::{
     booted::BootedKernel,
     checker::Checker,
     kernel_output::OutputOptions,
-    objects::{CheckedObject, ReportBadObject, read_objects, with_checked_objects},
+    objects::{CheckedObject, ReportBadObject, read_objects_reporting, with_checked_objects_reporting},
     ordered,
     report::ObjectReport,
 };
@@ -125,27 +125,38 @@ pub(crate) fn boot_kernels(
 ) -> io::Result<()> {
     let report_bad: ReportBadObject = |console, bad| console.report_error(bad);
     let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
-    let files = read_objects(console, objects, &no_threads, report_bad)?;
+    let files = read_objects_reporting(console, objects, &no_threads, report_bad)?;
     let max_entries = settings.max_entries;
-    with_checked_objects(console, &files, max_entries, &no_threads, report_bad, |console, checked| {
-        if checked.objects.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
-        let options =
-            OutputOptions { json: console.format == Format::Json, text: false, report: false, strict: false };
-        let checker = Checker::new(checked, KernelInputs::default(), &no_threads, options);
-        let selection = Selection::for_boot_images(kernels, Limits::default());
-        let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
-            let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
-                KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
-                _ => ControlFlow::Continue(()),
-            });
-            note.into_iter().for_each(|note| log::warn!("{note}"));
-        };
-        ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
-            Some(booted) => emit(console, &names, &booted),
-            None => Ok(()),
-        })
-    })
+    with_checked_objects_reporting(
+        console,
+        &files,
+        max_entries,
+        &no_threads,
+        report_bad,
+        |console, checked| {
+            if checked.objects.is_empty() {
+                return Ok(());
+            }
+            let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
+            let options = OutputOptions {
+                json: console.format == Format::Json,
+                text: false,
+                report: false,
+                strict: false,
+            };
+            let checker = Checker::new(checked, KernelInputs::default(), &no_threads, options);
+            let selection = Selection::for_boot_images(kernels, Limits::default());
+            let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
+                let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
+                    KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
+                    _ => ControlFlow::Continue(()),
+                });
+                note.into_iter().for_each(|note| log::warn!("{note}"));
+            };
+            ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
+                Some(booted) => emit(console, &names, &booted),
+                None => Ok(()),
+            })
+        },
+    )
 }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::{
         args::format::Format,
-        cmd::check::objects::{report_bad_object, with_checked_objects},
+        cmd::check::objects::with_checked_objects,
         console::{Console, ExitStatus},
         input::{
             kernel::{selection::Selection, source::KernelSource},
@@ -210,41 +210,40 @@ mod tests {
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
-        let result =
-            with_checked_objects(&mut console, &files, &[], &threads, report_bad_object, |_, objects| {
-                let checker = || {
-                    Checker::new(
-                        objects,
-                        KernelInputs::default(),
-                        &threads,
-                        OutputOptions { json: true, text: false, report: false, strict: false },
-                    )
-                };
-                let lines = |checker: &Checker<'_>| {
-                    let mut lines = None;
-                    visit_image(&mut |image| {
-                        lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
-                    });
-                    lines.unwrap()
-                };
-                let is_cached = |checker: &Checker<'_>| {
-                    let mut is_cached = false;
-                    visit_image(&mut |image| {
-                        is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
-                    });
-                    is_cached
-                };
-                let first_checker = checker();
-                let first = lines(&first_checker);
-                assert!(is_cached(&first_checker), "the test needs a cached report");
-                assert_eq!(lines(&first_checker), first);
-                fs::write(&path, &new)?;
-                fs::File::options().write(true).open(&path)?.set_modified(modified)?;
-                let changed = lines(&first_checker);
-                assert_ne!(changed, first);
-                assert_eq!(changed, lines(&checker()));
-                Ok(())
-            });
+        let result = with_checked_objects(&mut console, &files, &[], &threads, |_, objects| {
+            let checker = || {
+                Checker::new(
+                    objects,
+                    KernelInputs::default(),
+                    &threads,
+                    OutputOptions { json: true, text: false, report: false, strict: false },
+                )
+            };
+            let lines = |checker: &Checker<'_>| {
+                let mut lines = None;
+                visit_image(&mut |image| {
+                    lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
+                });
+                lines.unwrap()
+            };
+            let is_cached = |checker: &Checker<'_>| {
+                let mut is_cached = false;
+                visit_image(&mut |image| {
+                    is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
+                });
+                is_cached
+            };
+            let first_checker = checker();
+            let first = lines(&first_checker);
+            assert!(is_cached(&first_checker), "the test needs a cached report");
+            assert_eq!(lines(&first_checker), first);
+            fs::write(&path, &new)?;
+            fs::File::options().write(true).open(&path)?.set_modified(modified)?;
+            let changed = lines(&first_checker);
+            assert_ne!(changed, first);
+            assert_eq!(changed, lines(&checker()));
+            Ok(())
+        });
         assert!(result.is_ok());
     }
 }

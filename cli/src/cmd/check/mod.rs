@@ -38,7 +38,7 @@ use checker::Checker;
 use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel_output::{KernelOutput, OutputOptions};
-use objects::{CheckedObjects, read_objects, report_bad_object, with_checked_objects};
+use objects::{CheckedObjects, read_objects, with_checked_objects};
 use reports::Reports;
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
@@ -62,43 +62,35 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     };
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
-    let files = read_objects(console, &args.objects, &threads.objects, report_bad_object)?;
-    let (max_entries, threads) = (&args.max_entries, &threads);
-    with_checked_objects(
-        console,
-        &files,
-        max_entries,
-        &threads.objects,
-        report_bad_object,
-        |console, objects| {
-            let open_results = |path: &PathBuf| {
-                ResultsFile::open(
-                    path,
-                    &ResultsHeader::new(
-                        objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
-                    ),
-                )
-            };
-            let resumed = match args.resume.as_ref().map(open_results).transpose() {
-                Ok(resumed) => resumed,
-                Err(bad) => return console.report_error_on_stderr(&bad),
-            };
-            if let Some((results, previous)) = &resumed
-                && previous.kernel_count() > 0
-            {
-                let (name, kernels) = (results.name(), previous.kernel_count());
-                console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
-            }
-            // The directories are listed after the results file was created, which may be in one of them.
-            let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-            let selection = match args.boot.is_empty() || !args.kernels.btf.is_empty() {
-                true => Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels),
-                // The images to boot are the only kernels.
-                false => Selection::default(),
-            };
-            check_kernels(console, objects, &selection, threads, &settings, (resumed, budget))
-        },
-    )
+    let files = read_objects(console, &args.objects, &threads.objects)?;
+    with_checked_objects(console, &files, &args.max_entries, &threads.objects, |console, objects| {
+        let open_results = |path: &PathBuf| {
+            ResultsFile::open(
+                path,
+                &ResultsHeader::new(
+                    objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes())),
+                ),
+            )
+        };
+        let resumed = match args.resume.as_ref().map(open_results).transpose() {
+            Ok(resumed) => resumed,
+            Err(bad) => return console.report_error_on_stderr(&bad),
+        };
+        if let Some((results, previous)) = &resumed
+            && previous.kernel_count() > 0
+        {
+            let (name, kernels) = (results.name(), previous.kernel_count());
+            console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
+        }
+        // The directories are listed after the results file was created, which may be in one of them.
+        let results_file = resumed.as_ref().map(|(results, _)| results.inode());
+        let selection = match args.boot.is_empty() || !args.kernels.btf.is_empty() {
+            true => Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels),
+            // The images to boot are the only kernels.
+            false => Selection::default(),
+        };
+        check_kernels(console, objects, &selection, &threads, &settings, (resumed, budget))
+    })
 }
 
 /// Checks objects on a selection of kernels. Reports bad input on the console.
@@ -108,7 +100,7 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_checked_objects(console, files, &[], &threads.objects, report_bad_object, |console, objects| {
+    with_checked_objects(console, files, &[], &threads.objects, |console, objects| {
         let state = (None, BudgetGate::default());
         check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
     })

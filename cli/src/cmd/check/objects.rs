@@ -51,6 +51,15 @@ pub(super) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
+) -> io::Result<Vec<ObjectFile>> {
+    read_objects_reporting(console, paths, threads, report_bad_object)
+}
+
+/// Reads the object files, and those in directories. Reports bad input with `report_bad`.
+pub(super) fn read_objects_reporting(
+    console: &mut Console<'_>,
+    paths: &[PathBuf],
+    threads: &Threads,
     report_bad: ReportBadObject,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
@@ -70,6 +79,17 @@ pub(super) fn read_objects(
 
 /// Parses the objects, and calls `use_objects` with them. Bad input is reported.
 pub(super) fn with_checked_objects(
+    console: &mut Console<'_>,
+    files: &[ObjectFile],
+    max_entries: &[Assignment],
+    threads: &Threads,
+    use_objects: impl FnOnce(&mut Console<'_>, &CheckedObjects<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    with_checked_objects_reporting(console, files, max_entries, threads, report_bad_object, use_objects)
+}
+
+/// Parses the objects, and calls `use_objects` with them. Reports bad input with `report_bad`.
+pub(super) fn with_checked_objects_reporting(
     console: &mut Console<'_>,
     files: &[ObjectFile],
     max_entries: &[Assignment],
@@ -104,7 +124,7 @@ pub(super) fn with_checked_objects(
 }
 
 /// Reports an object that cannot be read, with a line of `check`.
-pub(super) fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
+fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
     if console.format == Format::Json {
         console.out.json_lines(&bad_object_line(bad)?)?;
     }
