@@ -9,6 +9,7 @@ mod console;
 mod describe;
 mod dispatch;
 mod error;
+mod glob;
 #[doc(hidden)]
 pub mod fuzzing;
 mod input;

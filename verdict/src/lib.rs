@@ -7,6 +7,7 @@
 //! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
 //! | [`limits`] | the limits of the analysis |
 //! | [`judge`] | the verdict on each program: requirements against the kernel, where instructions are reachable |
+//! | [`btf_diff`] | the differences between the BTFs of two kernels |
 //!
 //! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
 //! instruction may be reached. A question that no evidence answers makes the verdict [`judge::Verdict::Unknown`].
@@ -15,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod btf_diff;
 pub mod judge;
 pub mod kernel;
 pub mod limits;

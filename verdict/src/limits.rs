@@ -40,3 +40,12 @@ pub const POSTDOMINATOR_PASSES: u32 = 16;
 
 /// The reasons that concern every program of an object, such as a missing map type, in the verdicts on all its programs together.
 pub const REPEATED_REASONS: usize = 1 << 16;
+
+/// The members that anonymous structs and unions may add to the comparisons of two BTFs. Kernels have some ten thousand.
+pub const NESTED_MEMBERS: usize = 1 << 18;
+
+/// The levels of anonymous structs in a struct, and of modifiers or dimensions of a type, that a comparison follows.
+pub const NESTED_STRUCTS: usize = 32;
+
+/// The length of a C declaration in a message, in bytes.
+pub const DECLARATION_BYTES: usize = 512;
