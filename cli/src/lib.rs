@@ -9,9 +9,9 @@ mod console;
 mod describe;
 mod dispatch;
 mod error;
-mod glob;
 #[doc(hidden)]
 pub mod fuzzing;
+mod glob;
 mod input;
 mod json;
 mod kernel_objects;

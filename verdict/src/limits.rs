@@ -49,3 +49,15 @@ pub const NESTED_STRUCTS: usize = 32;
 
 /// The length of a C declaration in a message, in bytes.
 pub const DECLARATION_BYTES: usize = 512;
+
+/// The instructions of a program whose reads are traced. The largest real programs have some ten thousand.
+pub const TRACED_INSNS: usize = 1 << 17;
+
+/// The states at targets of jumps that a trace of reads keeps at once. Further targets have unknown values.
+pub const TRACED_STATES: usize = 4096;
+
+/// The mismatches of an object on a kernel that are reported.
+pub const MISMATCHES: usize = 256;
+
+/// The members of a tracepoint's context that are compared. Real contexts have fewer than fifty.
+pub const CONTEXT_MEMBERS: usize = 1024;

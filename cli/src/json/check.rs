@@ -6,7 +6,7 @@ use crate::{
     json::{
         error::ErrorJson,
         record::{RecordKeys, SourceLine},
-        verdict::ProgramJson,
+        verdict::{ProgramJson, WarningJson},
     },
 };
 use core_relo::{
@@ -32,6 +32,7 @@ pub(crate) struct CheckLine<'a> {
     error: Option<ErrorJson<'a>>,
     target_id: Option<&'a str>,
     programs: Vec<ProgramJson<'a>>,
+    warnings: Vec<WarningJson<'a>>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -52,7 +53,8 @@ impl<'a> CheckLine<'a> {
     ) -> Self {
         let programs = verdict.programs.iter().map(ProgramJson::new).collect();
         let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
-        Self { programs, ..line }
+        let warnings = verdict.warnings.iter().map(WarningJson::new).collect();
+        Self { programs, warnings, ..line }
     }
 
     /// Creates the line for an object, a kernel, or a pair of both, that cannot be checked.
@@ -87,6 +89,7 @@ impl<'a> CheckLine<'a> {
             error,
             target_id,
             programs: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }

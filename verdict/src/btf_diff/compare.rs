@@ -1,18 +1,20 @@
 //! The comparison of two BTFs.
 
 use super::{
-    changes::{Change, ChangeKind, Details, Enumerator, EnumeratorChange, Member, MemberChange, Side, TypeSide},
+    changes::{
+        Change, ChangeKind, Details, Enumerator, EnumeratorChange, Member, MemberChange, Side, TypeSide,
+    },
     declaration::{declare, declare_function},
     fields::{Field, FieldBudget, fields},
     items::{Item, ItemKind, Items, add_kfuncs},
     shape::{BtfShapes, Shape, Shapes, is_anonymous},
     uses::ObjectUses,
 };
+use core::{cmp::Ordering, iter::Peekable};
 use core_relo::{
     Name,
     btf::{Btf, Enumerator as BtfEnumerator, Kind, Type},
 };
-use core::{cmp::Ordering, iter::Peekable};
 use std::collections::{BTreeMap, HashSet};
 
 /// The declarations to compare.
@@ -101,8 +103,11 @@ impl<'b> Comparison<'b, '_> {
         let olds = self.shapes.distinct(&mut self.old, olds);
         let news = self.shapes.distinct(&mut self.new, news);
         let only = |items: &BTreeMap<Shape, Item<'b>>, others: &BTreeMap<Shape, Item<'b>>| -> Vec<_> {
-            let mut only: Vec<_> =
-                items.iter().filter(|(shape, _)| !others.contains_key(shape)).map(|(_, item)| *item).collect();
+            let mut only: Vec<_> = items
+                .iter()
+                .filter(|(shape, _)| !others.contains_key(shape))
+                .map(|(_, item)| *item)
+                .collect();
             only.sort_by_key(|item| item.ty.id());
             only
         };
@@ -125,9 +130,7 @@ impl<'b> Comparison<'b, '_> {
         let declaration = Side { old: side(&self.old, items.old), new: side(&self.new, items.new) };
         let body = |types: &BtfShapes<'b>, item: Item<'b>| body_of(types.btf, item.ty);
         let details = match (items.old, items.new) {
-            (Some(old), Some(new)) => {
-                self.compare_bodies(item, body(&self.old, old), body(&self.new, new))
-            }
+            (Some(old), Some(new)) => self.compare_bodies(item, body(&self.old, old), body(&self.new, new)),
             _ => Details::None,
         };
         let change = declaration.kind();

@@ -1,11 +1,11 @@
 //! The declarations of a BTF that are compared.
 
 use super::shape::is_anonymous;
+use core::fmt;
 use core_relo::{
     TypeId,
     btf::{Btf, Enumerator, Kind, Type},
 };
-use core::fmt;
 use std::collections::HashSet;
 
 /// The kind of a declaration.

@@ -65,7 +65,11 @@ fn members_are_added_removed_moved_and_changed() {
         |b| {
             let int = int(b);
             let array = b.array(int, int, 4);
-            b.structure("s", 32, &[("gone", int, 0), ("moved", int, 32), ("same", int, 64), ("a", array, 96)]);
+            b.structure(
+                "s",
+                32,
+                &[("gone", int, 0), ("moved", int, 32), ("same", int, 64), ("a", array, 96)],
+            );
         },
         |b| {
             let int = int(b);

@@ -29,7 +29,12 @@ struct Elements {
 
 impl ObjectUses {
     /// Adds what an object uses: CO-RE accesses, attach targets, helpers, kfuncs, variables, and contexts of tracepoints.
-    pub fn add_object(&mut self, needs: &ObjectNeeds<'_, '_>, table: &NeedTable, relocs: Option<&Relocs<'_>>) {
+    pub fn add_object(
+        &mut self,
+        needs: &ObjectNeeds<'_, '_>,
+        table: &NeedTable,
+        relocs: Option<&Relocs<'_>>,
+    ) {
         if let Some(relocs) = relocs {
             for spec in relocs.records().iter().filter_map(|record| record.spec.as_ref().ok()) {
                 self.add_access(relocs.btf(), spec);
@@ -49,7 +54,7 @@ impl ObjectUses {
             let Some(def) = function.sec_def() else { continue };
             let Some(target) = SecDef::target(function.section_name()) else { continue };
             match def.program_type {
-                ProgramType::Kprobe => {
+                ProgramType::Kprobe if matches!(def.name, "kprobe" | "kretprobe") => {
                     self.functions.insert(target.into());
                 }
                 ProgramType::Tracepoint => {

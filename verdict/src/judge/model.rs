@@ -1,6 +1,6 @@
 //! The verdict on an object, its programs, and the reasons.
 
-use crate::{kernel::Evidence, source_line::SourceLine};
+use crate::{kernel::Evidence, mismatch::Mismatch, source_line::SourceLine};
 use core::fmt;
 
 /// The verdict on a program or an object. A later variant is worse.
@@ -44,6 +44,8 @@ pub struct ObjectVerdict {
     pub verdict: Verdict,
     /// The verdict on every program of the object, each as if it were loaded alone.
     pub programs: Vec<ProgramVerdict>,
+    /// The silent mismatches. They do not change the verdict.
+    pub warnings: Vec<Mismatch>,
 }
 
 /// The verdict on a program.

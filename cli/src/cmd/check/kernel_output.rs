@@ -89,6 +89,7 @@ impl KernelOutput {
                     judged.verdict = verdict.verdict;
                     if options.report {
                         judged.programs.clone_from(&verdict.programs);
+                        judged.warnings.clone_from(&verdict.warnings);
                     }
                     output.fleet.rows.push(fleet_row(object, Ok(judged)));
                     if options.text {
