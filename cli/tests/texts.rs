@@ -163,3 +163,16 @@ fn one_object_is_checked_as_planned() {
     assert_eq!(line["poisoned"], count("poison"));
     assert_eq!((check.exit, plan.exit), (1, 1));
 }
+
+#[test]
+fn btf_diff_of_what_an_object_uses() {
+    let kernels = ["btf", "diff", "linux-5.10.btf", "linux-7.2.btf"];
+    assert_snapshot!(run(kernels.iter().chain(&["--for", "exec.bpf.o"])).whole());
+}
+
+#[test]
+fn btf_diff_of_some_names() {
+    let kernels = ["btf", "diff", "linux-6.12.btf", "linux-7.2.btf"];
+    let filter = ["--name", "bpf_*_type", "--name", "linux_*", "--kind", "struct,enum"];
+    assert_snapshot!(run(kernels.iter().chain(&filter)).whole());
+}

@@ -10,14 +10,16 @@ use super::{
     shape::{BtfShapes, Shape, Shapes, is_anonymous},
     uses::ObjectUses,
 };
+use alloc::collections::BTreeMap;
 use core::{cmp::Ordering, iter::Peekable};
 use core_relo::{
     Name,
     btf::{Btf, Enumerator as BtfEnumerator, Kind, Type},
 };
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// The declarations to compare.
+#[expect(clippy::exhaustive_structs, reason = "callers create filters")]
 pub struct Filter<'f> {
     /// Returns whether declarations of a kind and name are compared.
     pub is_wanted: &'f dyn Fn(ItemKind, &[u8]) -> bool,
@@ -258,10 +260,8 @@ fn enumerator_changes(
 
 /// Returns an enumerator's value in C.
 fn value(enumerator: &BtfEnumerator<'_>) -> i128 {
-    match enumerator.signed {
-        true => enumerator.c_value().cast_signed().into(),
-        false => enumerator.c_value().into(),
-    }
+    let value = enumerator.c_value();
+    if enumerator.signed { value.cast_signed().into() } else { value.into() }
 }
 
 fn member(btf: &Btf<'_>, field: &Field, name: &str) -> Member {

@@ -56,20 +56,14 @@ fn write_declaration(out: &mut BoundedText, btf: &Btf<'_>, id: TypeId, name: &st
         }
     }
     let pointee = btf.ty(element).filter(|ty| ty.kind() == Kind::Ptr).and_then(|ty| btf.ty(ty.target()?));
-    match pointee.filter(|ty| ty.kind() == Kind::FuncProto) {
-        Some(proto) => {
-            let mut inner = format!("(*{name}");
-            dimensions.iter().try_for_each(|count| write!(inner, "[{count}]"))?;
-            inner.push(')');
-            write_function(out, btf, proto, &inner, 0)
-        }
-        None => {
-            let ty = type_text(btf, element);
-            let space = if ty.ends_with('*') || name.is_empty() { "" } else { " " };
-            write!(out, "{ty}{space}{name}")?;
-            dimensions.iter().try_for_each(|count| write!(out, "[{count}]"))
-        }
+    if let Some(proto) = pointee.filter(|ty| ty.kind() == Kind::FuncProto) {
+        let dimensions: Vec<_> = dimensions.iter().map(|count| format!("[{count}]")).collect();
+        return write_function(out, btf, proto, &format!("(*{name}{})", dimensions.concat()), 0);
     }
+    let ty = type_text(btf, element);
+    let space = if ty.ends_with('*') || name.is_empty() { "" } else { " " };
+    write!(out, "{ty}{space}{name}")?;
+    dimensions.iter().try_for_each(|count| write!(out, "[{count}]"))
 }
 
 fn write_function(

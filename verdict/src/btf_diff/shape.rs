@@ -13,7 +13,7 @@ pub(super) struct Shape(u32);
 /// The shapes of the types of several BTFs.
 #[derive(Debug, Default)]
 pub(super) struct Shapes<'b> {
-    shapes: HashMap<Box<[u32]>, Shape>,
+    numbers: HashMap<Box<[u32]>, Shape>,
     names: HashMap<&'b [u8], u32>,
     key: Vec<u32>,
 }
@@ -250,11 +250,11 @@ impl<'b> Shapes<'b> {
     }
 
     fn intern(&mut self, key: &[u32]) -> Shape {
-        if let Some(shape) = self.shapes.get(key) {
+        if let Some(shape) = self.numbers.get(key) {
             return *shape;
         }
-        let shape = Shape(next_number(self.shapes.len()));
-        self.shapes.insert(key.into(), shape);
+        let shape = Shape(next_number(self.numbers.len()));
+        self.numbers.insert(key.into(), shape);
         shape
     }
 }

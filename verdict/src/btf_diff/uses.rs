@@ -134,7 +134,7 @@ impl ObjectUses {
             return container.iter().for_each(|name| self.add_whole_type(name.as_bytes()));
         }
         let mut path = Vec::new();
-        for accessor in spec.accessors.iter() {
+        for accessor in &spec.accessors {
             let Some(name) = accessor.name(btf) else {
                 container = type_name(btf, accessor.ty);
                 continue;

@@ -1,14 +1,11 @@
 //! The arguments of traced functions and tracepoints.
 
-use super::{
-    find::target,
-    model::{Difference, MismatchKind},
-};
+use super::model::{Difference, MismatchKind};
 use crate::{
     btf_diff::{declare_function, type_text},
     limits,
     reads::ContextWord,
-    requirements::{Hook, ObjectNeeds, composite_name, pointee},
+    requirements::{Hook, ObjectNeeds, ProgramNeeds, composite_name, pointee},
 };
 use core_relo::{
     ByteSize, Name, Plan, TypeId,
@@ -18,6 +15,9 @@ use core_relo::{
 
 /// The prototype of a traced function or tracepoint in the kernel.
 pub(super) struct Prototype<'k> {
+    /// The name of the function or typedef.
+    function: Name<'k>,
+    /// The name for messages.
     name: String,
     ty: Type<'k>,
     /// The parameters that a program does not see: the data of a tracepoint's registration.
@@ -27,7 +27,7 @@ pub(super) struct Prototype<'k> {
 impl<'k> Prototype<'k> {
     /// Returns the prototype of a FUNC, or of a typedef `btf_trace_*`. Returns `None` if the parameters are not one word each.
     pub(super) fn new(hook: &Hook, ty: Type<'k>) -> Option<Self> {
-        let name = Name::shortened(ty.name()).to_string();
+        let (function, name) = (ty.name(), Name::shortened(ty.name()).to_string());
         let (proto, skipped) = match hook {
             Hook::Tracepoint(_) => (target(target(ty)?)?, 1),
             _ => (target(ty)?, 0),
@@ -39,15 +39,33 @@ impl<'k> Prototype<'k> {
             })
         };
         let has_words = proto.btf().pointer_size() == ByteSize(8) && proto.params().all(is_word);
-        (proto.kind() == Kind::FuncProto && has_words).then_some(Self { name, ty: proto, skipped })
+        (proto.kind() == Kind::FuncProto && has_words).then_some(Self { function, name, ty: proto, skipped })
     }
 
     fn params(&self) -> impl ExactSizeIterator<Item = Param<'k>> + use<'k> {
         self.ty.params().skip(self.skipped)
     }
 
+    /// Returns whether the kernel has several functions of this name.
+    pub(super) fn has_namesakes(&self) -> bool {
+        let mut count = 0u32;
+        self.ty.btf().visit_kind(Kind::Func, |function| {
+            count = count.saturating_add(u32::from(function.name() == self.function));
+        });
+        count > 1
+    }
+
     fn text(&self) -> String {
         declare_function(self.ty.btf(), self.ty, &self.name, self.skipped)
+    }
+
+    /// Returns the difference of an argument's type.
+    fn other_type(&self, index: usize, param: Param<'_>, local: String) -> Option<Difference> {
+        let (number, name, found) = (index.checked_add(1)?, &self.name, type_text(self.ty.btf(), param.ty));
+        let text = format!(
+            "argument {number} of {name} has another type in the kernel: `{found}`, expected `{local}`"
+        );
+        Some(Difference { kind: MismatchKind::Prototype, text, local, target: self.text() })
     }
 
     /// Returns whether the function is a wrapper of a system call: its only parameter points to the registers of the call.
@@ -117,14 +135,12 @@ pub(super) fn other_pointee(
     let kernel = prototype.ty.btf();
     let param_type = kernel.strip(param.ty).ok()?;
     let is_same = match param_type.kind() {
-        Kind::Ptr => match pointee(kernel, param.ty) {
-            Some(ty) if ty.kind().is_composite() || ty.kind() == Kind::Fwd => {
-                let Some(name) = composite_name(ty) else { return None };
+        Kind::Ptr => match pointee(kernel, param.ty).and_then(composite_name) {
+            Some(name) if name != local_name => {
                 // The record resolves, so that the kernel has the struct.
                 let (target_btf, spec) = planned.target_spec()?;
-                name == local_name
-                    || begins_with(&target_btf.btf, spec.root, name)
-                    || begins_with(kernel, ty.id(), local_name)
+                begins_with(&target_btf.btf, spec.root, name)
+                    || begins_with(kernel, param_type.target()?, local_name)
             }
             // A pointer to void or to bytes says nothing.
             _ => true,
@@ -133,17 +149,36 @@ pub(super) fn other_pointee(
         Kind::Int => kernel.size_of(param.ty).is_ok_and(|size| size == ByteSize(8)),
         _ => false,
     };
-    if is_same {
-        return None;
-    }
-    let (number, name) = (index.checked_add(1)?, &prototype.name);
-    let keyword = root.kind().keyword();
-    let local = format!("{keyword} {} *", Name::shortened(local_name));
-    let param_text = type_text(kernel, param.ty);
-    let text = format!(
-        "argument {number} of {name} has another type in the kernel: `{param_text}`, expected `{local}`"
-    );
-    Some(Difference { kind: MismatchKind::Prototype, text, local, target: prototype.text() })
+    let local = format!("{} {} *", root.kind().keyword(), Name::shortened(local_name));
+    if is_same { None } else { prototype.other_type(index, param, local) }
+}
+
+/// Returns the arguments that a program declares with other structs than the kernel's function. `BPF_PROG` and `BPF_KPROBE` declare
+/// the arguments of a program in a function `____NAME`, which is in the object's BTF if the compiler does not inline it.
+pub(super) fn declared_differently(
+    needs: &ObjectNeeds<'_, '_>,
+    program: &ProgramNeeds,
+    prototype: &Prototype<'_>,
+) -> Vec<Difference> {
+    let declared = || {
+        let btf = needs.object.btf()?;
+        let function = needs.object.programs().get(program.index.0)?;
+        let inner = btf.find(&[b"____", function.name()].concat(), Kind::Func)?;
+        Some((btf, target(inner)?))
+    };
+    let Some((btf, proto)) = declared() else { return Vec::new() };
+    // The first parameter is the context.
+    let params = proto.params().skip(1).zip(prototype.params()).enumerate();
+    let other = params.filter_map(|(index, (local, param))| {
+        let kernel = prototype.ty.btf();
+        let [local_type, kernel_type] = [pointee(btf, local.ty)?, pointee(kernel, param.ty)?];
+        let (local_name, kernel_name) = (composite_name(local_type)?, composite_name(kernel_type)?);
+        let is_same = local_name == kernel_name
+            || begins_with(btf, local_type.id(), kernel_name)
+            || begins_with(kernel, kernel_type.id(), local_name);
+        if is_same { None } else { prototype.other_type(index, param, type_text(btf, local.ty)) }
+    });
+    other.collect()
 }
 
 /// Returns whether a struct begins with a struct of this name, as `struct tcp_sock` begins with `struct sock`.
@@ -168,6 +203,11 @@ fn begins_with(btf: &Btf<'_>, id: TypeId, name: Name<'_>) -> bool {
     false
 }
 
+/// Returns the type that a FUNC, TYPEDEF or PTR refers to.
+fn target(ty: Type<'_>) -> Option<Type<'_>> {
+    ty.btf().ty(ty.target()?)
+}
+
 /// Returns the index of the argument that a word of the context contains.
 fn argument_index(
     needs: &ObjectNeeds<'_, '_>,
@@ -183,7 +223,7 @@ fn argument_index(
         (Hook::Registers(_), ContextWord::Record(record)) => {
             let planned = plan.get(record)?;
             planned.target_value()?;
-            let accessor = planned.local_spec()?.accessors.iter().nth(1).copied()?;
+            let accessor = planned.local_spec()?.accessors.get(1).copied()?;
             let root = planned.btf().ty(accessor.ty)?;
             (root.name().as_bytes() == b"pt_regs").then_some(())?;
             register_index(accessor.name(planned.btf())?)

@@ -7,7 +7,7 @@ use crate::{
 };
 use core_relo::{
     ByteSize, Name, Plan, TypeId,
-    btf::{Btf, Enumerator, Kind, Type},
+    btf::{Btf, Enumerator, IntInfo, Kind, Type},
     ext::RelocKind,
     plan::{Decision, PlannedReloc},
     spec::Spec,
@@ -27,16 +27,14 @@ impl<'b> Field<'b> {
     /// Returns the field that an access ends in. Returns `None` for a bitfield, and for a type without a size.
     fn new(btf: &'b Btf<'b>, spec: &Spec) -> Option<Self> {
         let last = *spec.accessors.iter().last()?;
-        let (id, name) = match last.named {
-            true => {
-                let member = btf.ty(last.ty)?.member(last.index)?;
-                if btf.member_extent(&member).ok()?.is_bitfield {
-                    return None;
-                }
-                (member.ty, member.name.shortened().to_string())
+        let (mut id, mut name) = (last.ty, String::new());
+        if last.named {
+            let member = btf.ty(last.ty)?.member(last.index)?;
+            if btf.member_extent(&member).ok()?.is_bitfield {
+                return None;
             }
-            false => (last.ty, String::new()),
-        };
+            (id, name) = (member.ty, member.name.shortened().to_string());
+        }
         let ByteSize(bytes) = btf.size_of(id).ok()?;
         Some(Self { btf, id, ty: btf.strip(id).ok()?, bytes, name })
     }
@@ -83,7 +81,7 @@ pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) ->
                 format!("{access}: the {what} has {size} bytes in the kernel, the program reads {bytes}");
             differences.push(difference(kind, text));
         }
-        let signs = [local, target].map(|field| field.ty.int().map(|int| int.is_signed()));
+        let signs = [local, target].map(|field| field.ty.int().map(IntInfo::is_signed));
         if let [Some(local_sign), Some(target_sign)] = signs
             && local_sign != target_sign
             && (2..8).contains(&local.bytes)

@@ -118,6 +118,33 @@ fn arguments_that_point_to_another_struct() {
 }
 
 #[test]
+fn functions_of_one_name_are_not_compared() {
+    let found = warnings(reading_argument("request"), |b| {
+        add_pointer_function(b, "bio");
+        function(b, "f", &[]);
+    });
+    assert_eq!(found, []);
+}
+
+#[test]
+fn arguments_that_the_program_declares() {
+    let declaring = |name: &str| {
+        let mut m = program("fentry/f", &[load_word(2, 1, 0)]);
+        let int = m.int;
+        let struct_type = m.types.forward(name, false);
+        let pointer = m.types.pointer(struct_type);
+        let context = m.types.pointer(int);
+        let proto = m.types.func_proto(int, &[("ctx", context), ("p", pointer)]);
+        m.types.func("____main", proto, 0);
+        m
+    };
+    let found = warnings(declaring("request"), |b| add_pointer_function(b, "bio"));
+    assert_eq!(kinds(&found), [MismatchKind::Prototype]);
+    assert_eq!(found[0].1[1], "struct request *");
+    assert_eq!(warnings(declaring("bio"), |b| add_pointer_function(b, "bio")), []);
+}
+
+#[test]
 fn arguments_of_system_calls_behind_a_wrapper() {
     let mut m = program("kprobe/__x64_sys_openat", &[load_word(2, 1, 104)]);
     let int = m.int;

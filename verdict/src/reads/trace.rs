@@ -137,8 +137,7 @@ impl Trace<'_> {
             return;
         }
         self.state = match (self.state.take(), jumped) {
-            (Some(state), None) => Some(state),
-            (None, Some(Some(state))) => Some(state),
+            (Some(state), None) | (None, Some(Some(state))) => Some(state),
             (Some(mut state), Some(Some(other))) => {
                 state.join(&other);
                 Some(state)
