@@ -99,7 +99,8 @@ pub(super) fn warning_lines(warnings: &[Mismatch]) -> Vec<Line> {
         }
     }
     if let Some(more) = warnings.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
-        let more = format_args!("… and {more} more warnings, see --format json");
+        let plural = if more == 1 { "" } else { "s" };
+        let more = format_args!("… and {more} more warning{plural}, see --format json");
         lines.push(Line::new().styled(DIM, more));
     }
     lines
