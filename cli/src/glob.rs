@@ -1,7 +1,6 @@
 //! Patterns with `*` and `?`.
 
-/// The longest pattern, in bytes.
-const MAX_PATTERN_BYTES: usize = 512;
+use crate::input::limits::MAX_PATTERN_BYTES;
 
 /// A pattern: `*` stands for any characters, `?` for one character. The whole text must match.
 #[derive(Clone, Debug, PartialEq, Eq)]

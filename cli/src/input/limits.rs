@@ -41,3 +41,6 @@ impl Limits {
 
 /// The limit on the bytes of a kernel's configuration or symbols, unpacked. `/proc/kallsyms` of a distribution's kernel has about 15 MiB.
 pub(super) const KERNEL_TEXT_BYTES: u64 = 64 << 20;
+
+/// The maximum length of a pattern for names, in bytes.
+pub(crate) const MAX_PATTERN_BYTES: usize = 512;

@@ -1,3 +1,5 @@
+//! Differences between small BTFs.
+
 use super::{Change, ChangeKind, Details, Filter, ItemKind, diff};
 use core_relo::{
     Endian, TypeId,

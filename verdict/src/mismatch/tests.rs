@@ -1,3 +1,5 @@
+//! Mismatches of small objects and synthetic kernels.
+
 use super::MismatchKind;
 use crate::{
     judge::{KernelAnswers, judge},

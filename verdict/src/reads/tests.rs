@@ -1,3 +1,5 @@
+//! Reads of short programs.
+
 use super::{ContextWord, Read, ReadKind, trace};
 use core_relo::insn::Insn;
 use core_relo_object::{
