@@ -12,6 +12,7 @@ mod dispatch;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod glob;
 mod guest;
 mod input;
 mod json;

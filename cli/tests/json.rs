@@ -197,3 +197,16 @@ fn btf_dump_lines_have_the_documented_keys() {
     assert_eq!(keys(&lines[0]), ["id", "kind", "name", "size", "vlen", "members"]);
     assert_eq!(keys(&lines[0]["members"][0]), ["name", "type_id", "bits_offset"]);
 }
+
+#[test]
+fn btf_diff_lines_match_the_schema() {
+    let diff = |old, new| run(["btf", "diff", old, new, "--format", "json"]);
+    let changed = diff("linux-5.10.btf", "linux-7.2.btf");
+    let (lines, schema) = (changed.lines(), schema());
+    lines.iter().for_each(|line| schema.check("btf diff", line));
+    assert_eq!((changed.exit, lines.is_empty()), (1, false));
+    let equal = diff("linux-5.10.btf", "linux-5.10.btf");
+    assert_eq!((equal.exit, &*equal.out, &*equal.err), (0, "", ""));
+    let bad = diff("linux-5.10.btf", "missing.btf");
+    assert_eq!(bad.exit, 2);
+}

@@ -132,8 +132,8 @@ fn demo_needs_nothing() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    let commands = "check,plan,explain,patch,inspect,requires,btf dump,btf list,btf show,prog,prog list,prog show,prog dump,\
-                    map,map list,map show,map dump,link,link list,link show,gen,gen object";
+    let commands = "check,plan,explain,patch,inspect,requires,btf dump,btf diff,btf list,btf show,prog,prog list,\
+                    prog show,prog dump,map,map list,map show,map dump,link,link list,link show,gen,gen object";
     for command in commands.split(',') {
         let help = run(command.split(' ').chain(["--help"]));
         assert!(help.exit == 0 && help.out.contains("Example"), "{command:?}: {}", help.out);
@@ -162,4 +162,17 @@ fn one_object_is_checked_as_planned() {
     assert_eq!(line["patched"], count("patch"));
     assert_eq!(line["poisoned"], count("poison"));
     assert_eq!((check.exit, plan.exit), (1, 1));
+}
+
+#[test]
+fn btf_diff_of_what_an_object_uses() {
+    let kernels = ["btf", "diff", "linux-5.10.btf", "linux-7.2.btf"];
+    assert_snapshot!(run(kernels.iter().chain(&["--for", "exec.bpf.o"])).whole());
+}
+
+#[test]
+fn btf_diff_of_some_names() {
+    let kernels = ["btf", "diff", "linux-6.12.btf", "linux-7.2.btf"];
+    let filter = ["--name", "bpf_*_type", "--name", "linux_*", "--kind", "struct,enum"];
+    assert_snapshot!(run(kernels.iter().chain(&filter)).whole());
 }

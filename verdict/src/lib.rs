@@ -4,10 +4,13 @@
 //! |---|---|
 //! | [`requirements`] | all that an object asks of a kernel, from the object alone |
 //! | [`kernel`] | what a kernel offers, with the evidence: BTF, configuration, symbols, version |
+//! | [`reads`] | what a program reads through its context and with CO-RE |
 //! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
 //! | [`limits`] | the limits of the analysis |
 //! | [`judge`] | the verdict on each program: requirements against the kernel, where instructions are reachable |
 //! | [`advice`] | what to write so that the verdict changes |
+//! | [`mismatch`] | differences between the declarations of an object and a kernel that no load reports |
+//! | [`btf_diff`] | the differences between the BTFs of two kernels |
 //!
 //! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
 //! instruction may be reached. A question that no evidence answers makes the verdict [`judge::Verdict::Unknown`].
@@ -17,10 +20,13 @@
 extern crate alloc;
 
 pub mod advice;
+pub mod btf_diff;
 pub mod judge;
 pub mod kernel;
 pub mod limits;
+pub mod mismatch;
 pub mod reach;
+pub mod reads;
 pub mod requirements;
 mod source_line;
 

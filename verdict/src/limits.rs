@@ -40,3 +40,24 @@ pub const POSTDOMINATOR_PASSES: u32 = 16;
 
 /// The reasons that concern every program of an object, such as a missing map type, in the verdicts on all its programs together.
 pub const REPEATED_REASONS: usize = 1 << 16;
+
+/// The members that anonymous structs and unions may add to the comparisons of two BTFs. Kernels have some ten thousand.
+pub const NESTED_MEMBERS: usize = 1 << 18;
+
+/// The levels of anonymous structs in a struct, and of modifiers or dimensions of a type, that a comparison follows.
+pub const NESTED_STRUCTS: usize = 32;
+
+/// The length of a C declaration in a message, in bytes.
+pub const DECLARATION_BYTES: usize = 512;
+
+/// The instructions of a program whose reads are traced. The largest real programs have some ten thousand.
+pub const TRACED_INSNS: usize = 1 << 17;
+
+/// The states at targets of jumps that a trace of reads keeps at once. Further targets have unknown values.
+pub const TRACED_STATES: usize = 4096;
+
+/// The mismatches of an object on a kernel that are reported.
+pub const MISMATCHES: usize = 256;
+
+/// The members of a tracepoint's context that are compared. Real contexts have fewer than fifty.
+pub const CONTEXT_MEMBERS: usize = 1024;

@@ -1,10 +1,14 @@
 //! The arguments of `btf`.
 
-use crate::args::{
-    format::{BtfDumpFormat, Format},
-    kernel_objects::{ListArgs, ObjectSelector},
+use crate::{
+    args::{
+        format::{BtfDumpFormat, Format},
+        kernel_objects::{ListArgs, ObjectSelector},
+    },
+    glob::Glob,
 };
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
+use core_relo_verdict::btf_diff::ItemKind;
 use std::path::PathBuf;
 
 const BTF_LIST_HELP: &str = "Example:
@@ -22,11 +26,23 @@ const BTF_DUMP_HELP: &str = "Examples:
   core-relo btf dump veth.ko --base vmlinux --type-id 142000
   core-relo btf dump --kernel-id 12";
 
+const BTF_DIFF_HELP: &str = "Examples:
+  core-relo btf diff 5.10/vmlinux 7.2/vmlinux --name 'task_*'
+  core-relo btf diff old.btf new.btf --kind function,kfunc --format json
+  core-relo btf diff old.btf /sys/kernel/btf/vmlinux --for prog.bpf.o
+
+Lines with `-` are those of A, lines with `+` those of B. Types are compared by name and content, whatever their ids are.
+Members of anonymous structs and unions count as members of the struct around them.
+Exit status 0 without differences, 1 with differences, 2 for bad input.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BtfCommand {
     /// Print types, from a file or from the running kernel
     #[command(after_help = BTF_DUMP_HELP)]
     Dump(BtfDumpArgs),
+    /// Compare the BTF of two kernels: types, functions, tracepoints, variables
+    #[command(after_help = BTF_DIFF_HELP)]
+    Diff(BtfDiffArgs),
     /// List the BTF data in the running kernel, one per line
     #[command(after_help = BTF_LIST_HELP)]
     List(ListArgs),
@@ -91,4 +107,58 @@ pub(crate) struct BtfDumpArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: BtfDumpFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtfDiffArgs {
+    /// The old kernel: raw BTF, an ELF with .BTF, or a vmlinuz
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub(crate) old: PathBuf,
+    /// The new kernel
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub(crate) new: PathBuf,
+    /// Compare only what these objects use: fields, attach targets, helpers, kfuncs, variables, contexts of tracepoints
+    #[arg(long = "for", value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) objects: Vec<PathBuf>,
+    /// Compare only declarations of these kinds
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) kind: Vec<DiffKind>,
+    /// Compare only names that match a pattern; `*` stands for any characters, `?` for one; may be given several times
+    #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
+    pub(crate) name: Vec<Glob>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// The kinds of declarations that `btf diff` compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DiffKind(pub(crate) ItemKind);
+
+impl ValueEnum for DiffKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        const KINDS: [DiffKind; ItemKind::ALL.len()] = {
+            let [a, b, c, d, e, f, g, h] = ItemKind::ALL;
+            [
+                DiffKind(a),
+                DiffKind(b),
+                DiffKind(c),
+                DiffKind(d),
+                DiffKind(e),
+                DiffKind(f),
+                DiffKind(g),
+                DiffKind(h),
+            ]
+        };
+        &KINDS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.word()))
+    }
+}
+
+/// Parses a pattern for names.
+fn parse_glob(pattern: &str) -> Result<Glob, String> {
+    Glob::new(pattern).map_err(|error| error.to_string())
 }

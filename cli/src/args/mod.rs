@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
     Requires(RequiresArgs),
-    /// Print BTF types, or list the BTF in the running kernel
+    /// Print or compare BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
     /// Show the programs in the running kernel
@@ -175,6 +175,7 @@ impl Command {
                 BtfDumpFormat::Raw => Format::Text,
                 BtfDumpFormat::Json => Format::Json,
             },
+            Self::Btf(BtfCommand::Diff(c)) => c.format,
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,

@@ -57,3 +57,6 @@ pub(super) const MAX_BANNER_BYTES: usize = 1024;
 
 /// The largest number of places in an image that are parsed as a banner or signature. A kernel has a few of each.
 pub(super) const MAX_BANNERS: usize = 256;
+
+/// The maximum length of a pattern for names, in bytes.
+pub(crate) const MAX_PATTERN_BYTES: usize = 512;

@@ -7,7 +7,7 @@ use crate::{
         error::ErrorJson,
         reality::RealityJson,
         record::{RecordKeys, SourceLine},
-        verdict::{ProgramJson, VerdictAllowedJson},
+        verdict::{ProgramJson, VerdictAllowedJson, WarningJson},
     },
     policy::Acceptance,
 };
@@ -39,6 +39,7 @@ pub(crate) struct CheckLine<'a> {
     programs: Vec<ProgramJson<'a>>,
     allowed: Option<VerdictAllowedJson<'a>>,
     kernel_warnings: &'a [String],
+    warnings: Vec<WarningJson<'a>>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -63,7 +64,8 @@ impl<'a> CheckLine<'a> {
         let programs =
             programs.map(|(program, reality)| ProgramJson::new(program).with_reality(reality)).collect();
         let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
-        Self { programs, ..line }
+        let warnings = verdict.warnings.iter().map(WarningJson::new).collect();
+        Self { programs, warnings, ..line }
     }
 
     /// Adds the accepted reasons.
@@ -122,6 +124,7 @@ impl<'a> CheckLine<'a> {
             programs: Vec::new(),
             allowed: None,
             kernel_warnings: &[],
+            warnings: Vec::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! JSON output. docs/json.md documents the keys and their order.
 
+pub(crate) mod btf_diff;
 pub(crate) mod btf_type;
 pub(crate) mod budget;
 pub(crate) mod check;

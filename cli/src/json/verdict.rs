@@ -8,6 +8,7 @@ use core_relo_verdict::{
     SourceLine,
     judge::{ProgramVerdict, Reason, Verdict},
     kernel::Evidence,
+    mismatch::Mismatch,
 };
 use serde::Serialize;
 
@@ -65,6 +66,24 @@ pub(crate) struct SourceJson<'a> {
 struct EvidenceJson<'a> {
     source: &'static str,
     text: &'a str,
+}
+
+/// A silent mismatch.
+#[derive(Debug, Serialize)]
+pub(crate) struct WarningJson<'a> {
+    kind: &'static str,
+    program: &'a str,
+    text: &'a str,
+    source: Option<SourceJson<'a>>,
+    local: &'a str,
+    target: &'a str,
+}
+
+impl<'a> WarningJson<'a> {
+    pub(crate) fn new(mismatch: &'a Mismatch) -> Self {
+        let Mismatch { kind, program, text, source, local, target, .. } = mismatch;
+        Self { kind: kind.word(), program, text, source: source.as_ref().map(SourceJson::new), local, target }
+    }
 }
 
 impl<'a> ProgramJson<'a> {

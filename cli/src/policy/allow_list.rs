@@ -3,8 +3,8 @@
 use super::{
     acceptance::Acceptance,
     entry::{AllowEntry, SharedEntry},
-    glob::Glob,
 };
+use crate::glob::Glob;
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use std::sync::{
     Arc,

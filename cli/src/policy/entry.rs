@@ -1,9 +1,7 @@
 //! An entry of the allow list.
 
-use super::{
-    glob::{Glob, GlobError},
-    limits::MAX_SUGGESTED_CHARS,
-};
+use super::limits::MAX_SUGGESTED_CHARS;
+use crate::glob::{Glob, GlobError};
 use core_relo_verdict::judge::ReasonKind;
 use std::{fmt, str::FromStr, sync::Arc};
 

@@ -1,7 +1,4 @@
-//! Limits for patterns and configuration files.
-
-/// The longest pattern, in bytes.
-pub(super) const MAX_PATTERN_BYTES: usize = 512;
+//! Limits for configuration files.
 
 /// The longest unknown word for which a known one is suggested, in characters.
 pub(super) const MAX_SUGGESTED_CHARS: usize = 32;

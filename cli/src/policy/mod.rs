@@ -2,7 +2,6 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `glob` | patterns with `*` and `?` |
 //! | `entry` | an entry of the allow list, and `--allow KEY=PATTERN,…` |
 //! | `allow_list` | the entries, and the reasons that they accept |
 //! | `acceptance` | the accepted reasons of an object's verdict, and the verdict that is left |
@@ -15,7 +14,6 @@ mod acceptance;
 mod allow_list;
 mod config;
 mod entry;
-mod glob;
 mod limits;
 mod search;
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! | `model` | the results that a report shows |
 //! | `matrix` | the results by object and kernel, sorted |
 //! | `findings` | the distinct reasons of an object, each with its programs and kernels |
+//! | `warnings` | the distinct silent mismatches of objects, each with its kernels |
 //! | `summary` | the verdicts on an object in a few words: "loads from 5.15 on" |
 //! | `html`, `sarif`, `junit`, `markdown`, `text` | the formats |
 //!
@@ -26,6 +27,7 @@ mod test_fleet;
 #[cfg(test)]
 mod tests;
 mod text;
+mod warnings;
 
 use matrix::Matrix;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0: a result at the C source line for each program and distinct reason.
 //!
 //! A refusal is an error, missing input a warning, an unknown verdict a note. For programs that are not loaded by default, every reason
-//! is a note.
+//! is a note. A silent mismatch is a warning.
 
 use super::{
     escape::{file_uri, shortened},
@@ -10,6 +10,7 @@ use super::{
     matrix::{Matrix, ObjectLine},
     rules::rule,
     summary::describe_kernels,
+    warnings::{FoundWarning, find_warnings},
 };
 use crate::{error::BadInput, json::writer, policy::AllowEntry, stable_hash};
 use core_relo::Escaped;
@@ -27,6 +28,9 @@ use std::{
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
+/// The id of the rule of silent mismatches.
+const MISMATCH_RULE: &str = "mismatch";
+
 /// Writes the log.
 pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = matrix.objects.iter().flat_map(|object| {
@@ -36,7 +40,14 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     let findings: Vec<_> = findings.collect();
     let kinds: BTreeSet<_> = findings.iter().map(|(_, finding)| finding.reason.kind).collect();
     let kinds: Vec<_> = kinds.into_iter().collect();
-    let results = findings.iter().map(|(object, finding)| result(matrix, &kinds, object, finding));
+    let mut results: Vec<_> =
+        findings.iter().map(|(object, finding)| result(matrix, &kinds, object, finding)).collect();
+    let warnings = find_warnings(matrix);
+    results.extend(warnings.iter().map(|warning| warning_result(matrix, kinds.len(), warning)));
+    let mut rules: Vec<_> = kinds.iter().map(|kind| rule_json(*kind)).collect();
+    if !warnings.is_empty() {
+        rules.push(mismatch_rule());
+    }
     let notifications = notifications(matrix);
     let log = json!({
         "$schema": SCHEMA,
@@ -45,13 +56,13 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
             "tool": { "driver": {
                 "name": "core-relo",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": kinds.iter().map(|kind| rule_json(*kind)).collect::<Vec<_>>(),
+                "rules": rules,
             }},
             "invocations": [{
                 "executionSuccessful": notifications.is_empty(),
                 "toolExecutionNotifications": notifications,
             }],
-            "results": results.collect::<Vec<_>>(),
+            "results": results,
         }],
     });
     writer::write(&mut *out, &log)?;
@@ -85,19 +96,7 @@ fn result(
         Verdict::NeedsInput => "warning",
         Verdict::Unknown | Verdict::Loads => "note",
     };
-    let file = reason.source.as_ref().filter(|source| !source.file.is_empty() && source.line > 0);
-    let physical = match file {
-        Some(source) => json!({
-            "artifactLocation": { "uri": file_uri(&source.file) },
-            "region": region(source),
-        }),
-        None => json!({ "artifactLocation": { "uri": file_uri(object.name) } }),
-    };
-    let logical = json!({
-        "name": plain(program),
-        "fullyQualifiedName": format!("{}::{}", plain(object.name), plain(program)),
-        "kind": "function",
-    });
+    let file = known_file(reason.source.as_ref());
     // The line is left out, so that a result keeps its identity when lines move.
     let mut identity =
         vec![object.name, program, reason.kind.word(), &reason.text, file.map_or("", |source| &source.file)];
@@ -108,8 +107,8 @@ fn result(
         "ruleIndex": kinds.iter().position(|kind| *kind == reason.kind),
         "level": level,
         "message": message_json(&message(matrix, object, finding, program)),
-        "locations": [{ "physicalLocation": physical, "logicalLocations": [logical] }],
-        "partialFingerprints": { "coreRelo/v1": format!("{:016x}", stable_hash::hash(identity.join("\0").as_bytes())) },
+        "locations": [location(file, object.name, program)],
+        "partialFingerprints": fingerprints(&identity),
         "properties": { "verdict": reason.verdict.word(), "kernelCount": finding.kernels.len() },
     });
     if let (Some(entry), Some(keys)) = (finding.allowed, result.as_object_mut()) {
@@ -122,6 +121,73 @@ fn result(
 fn suppression(entry: &AllowEntry) -> Value {
     let justification = entry.reason.clone().unwrap_or_else(|| entry.to_string());
     json!({ "kind": "external", "status": "accepted", "justification": plain(&justification) })
+}
+
+/// Returns the rule of silent mismatches.
+fn mismatch_rule() -> Value {
+    let help = "The program loads, but a declaration of the object differs from the kernel's, so that the program may read other data \
+                than it expects. Read the field with CO-RE, or add a flavour with the kernel's declaration.";
+    json!({
+        "id": MISMATCH_RULE,
+        "shortDescription": { "text": "Declaration that differs from the kernel's" },
+        "fullDescription": { "text": help },
+        "help": { "text": help },
+        "defaultConfiguration": { "level": "warning" },
+        "properties": { "tags": ["bpf", "kernel compatibility"] },
+    })
+}
+
+fn warning_result(matrix: &Matrix<'_>, rule_index: usize, warning: &FoundWarning<'_>) -> Value {
+    let FoundWarning { object, mismatch, kernels } = warning;
+    let file = known_file(mismatch.source.as_ref());
+    let names = kernels.iter().filter_map(|kernel| matrix.kernels.get(*kernel));
+    let names: Vec<_> = names.take(MAX_LISTED_KERNELS).map(|kernel| plain(kernel.name)).collect();
+    let text = format!(
+        "{} in {}: {}\nobject: {}\nkernel: {}\non {}",
+        plain(&mismatch.program),
+        plain(object),
+        plain(&mismatch.text),
+        plain(&mismatch.local),
+        plain(&mismatch.target),
+        names.join(", ")
+    );
+    let (kind, file_name) = (mismatch.kind.word(), file.map_or("", |source| &source.file));
+    let identity = [object, &*mismatch.program, kind, &*mismatch.text, file_name];
+    json!({
+        "ruleId": MISMATCH_RULE,
+        "ruleIndex": rule_index,
+        "level": "warning",
+        "message": message_json(&text),
+        "locations": [location(file, object, &mismatch.program)],
+        "partialFingerprints": fingerprints(&identity),
+        "properties": { "kind": kind, "kernelCount": kernels.len() },
+    })
+}
+
+/// Returns a source line that an annotation can point to.
+fn known_file(source: Option<&SourceLine>) -> Option<&SourceLine> {
+    source.filter(|source| !source.file.is_empty() && source.line > 0)
+}
+
+/// Returns the location of a result: the source line, or the object without one.
+fn location(file: Option<&SourceLine>, object: &str, program: &str) -> Value {
+    let physical = match file {
+        Some(source) => json!({
+            "artifactLocation": { "uri": file_uri(&source.file) },
+            "region": region(source),
+        }),
+        None => json!({ "artifactLocation": { "uri": file_uri(object) } }),
+    };
+    let logical = json!({
+        "name": plain(program),
+        "fullyQualifiedName": format!("{}::{}", plain(object), plain(program)),
+        "kind": "function",
+    });
+    json!({ "physicalLocation": physical, "logicalLocations": [logical] })
+}
+
+fn fingerprints(identity: &[&str]) -> Value {
+    json!({ "coreRelo/v1": format!("{:016x}", stable_hash::hash(identity.join("\0").as_bytes())) })
 }
 
 /// Returns the region of a source line. SARIF counts columns in UTF-16 units, compilers in bytes: a column of other text is left out.

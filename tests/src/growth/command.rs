@@ -14,6 +14,7 @@ pub enum Command {
     DryRun,
     Link,
     Dump,
+    Diff,
 }
 
 /// The commands for an object with many elements other than types and CO-RE relocations. `patch` stands for all commands that
@@ -26,7 +27,8 @@ pub(super) const UNLINKED: &[Command] = &[Command::Check, Command::Patch, Comman
 pub(super) const RELOCATING: &[Command] =
     &[Command::Check, Command::Plan, Command::Explain, Command::Patch, Command::DryRun];
 /// The commands that read all types.
-pub(super) const TYPES: &[Command] = &[Command::Explain, Command::DryRun, Command::Link, Command::Dump];
+pub(super) const TYPES: &[Command] =
+    &[Command::Explain, Command::DryRun, Command::Link, Command::Dump, Command::Diff];
 
 impl Command {
     /// Returns the name of the command.
@@ -40,12 +42,13 @@ impl Command {
             Self::DryRun => "load --dry-run",
             Self::Link => "gen object",
             Self::Dump => "btf dump",
+            Self::Diff => "btf diff",
         }
     }
 
     /// Returns whether the exit status may be 1: a generated input can have relocations that do not resolve.
     pub const fn may_be_unresolved(self) -> bool {
-        matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun)
+        matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun | Self::Diff)
     }
 
     /// Returns whether the exit status may be 2 without an error message: a generated kernel can leave a question open.
@@ -69,6 +72,7 @@ impl Command {
             Self::DryRun => &["load", "--dry-run"],
             Self::Link => &["gen", "object"],
             Self::Dump => &["btf", "dump"],
+            Self::Diff => &["btf", "diff"],
         };
         let mut args: Vec<OsString> = first.iter().map(OsString::from).collect();
         if json {
@@ -80,6 +84,8 @@ impl Command {
         match self {
             Self::Patch => args.extend(["--output".into(), input.output.clone().into()]),
             Self::Link => args.push(input.output.clone().into()),
+            // The types of the kernel and those of the object.
+            Self::Diff => args.push(input.kernel.clone().into()),
             _ => {}
         }
         args.extend(input.objects.iter().map(OsString::from));

@@ -40,6 +40,9 @@ impl NeedTable {
                 | Need::Kconfig(_) => {}
             }
         }
+        for (name, kind) in self.compared() {
+            query.compared(name, kind);
+        }
         query
     }
 }

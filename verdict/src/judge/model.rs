@@ -2,6 +2,7 @@
 
 use crate::{
     kernel::Evidence,
+    mismatch::Mismatch,
     requirements::{MapInput, NeedId},
     source_line::SourceLine,
 };
@@ -48,6 +49,8 @@ pub struct ObjectVerdict {
     pub verdict: Verdict,
     /// The verdict on every program of the object, each as if it were loaded alone.
     pub programs: Vec<ProgramVerdict>,
+    /// The silent mismatches. They do not change the verdict.
+    pub warnings: Vec<Mismatch>,
 }
 
 /// The verdict on a program.

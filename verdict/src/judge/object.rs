@@ -28,7 +28,7 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
     // Without programs, the maps decide.
     let of_object = reasons.iter().map(|reason| reason.verdict);
     let verdict = default_load.chain(of_object).max().unwrap_or(Verdict::Loads);
-    ObjectVerdict { verdict, programs }
+    ObjectVerdict { verdict, programs, warnings: context.warnings() }
 }
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
@@ -52,7 +52,7 @@ impl ObjectVerdict {
             guarded: Vec::new(),
         };
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
-        Self { verdict: Verdict::Refused, programs: programs.map(program).collect() }
+        Self { verdict: Verdict::Refused, programs: programs.map(program).collect(), warnings: Vec::new() }
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, InsnFeature},
+    mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
     requirements::{AttachNeed, Need, ObjectNeeds, ProgramNeeds},
     source_line::source_line,
@@ -19,7 +20,7 @@ use core_relo::{
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{
-    MapIndex,
+    MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
 };
 
@@ -56,6 +57,18 @@ impl ObjectContext<'_, '_> {
             reasons,
             guarded: distinct(guarded),
         }
+    }
+
+    /// Returns the silent mismatches at instructions that the verifier reaches.
+    pub(super) fn warnings(&self) -> Vec<Mismatch> {
+        let mut analyzed: Option<(ProgramIndex, Reachability)> = None;
+        find_mismatches(self.needs, self.plan, &self.answers.facts, |program, insn| {
+            let Ok(linked) = &program.code else { return false };
+            if analyzed.as_ref().is_none_or(|(index, _)| *index != program.index) {
+                analyzed = Some((program.index, self.analyze(program, linked, true)));
+            }
+            analyzed.as_ref().is_some_and(|(_, reachability)| reachability.at(insn) == Reach::Reachable)
+        })
     }
 
     fn attach_reasons(&self, attach: &AttachNeed) -> Vec<Reason> {

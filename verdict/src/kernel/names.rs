@@ -151,6 +151,11 @@ impl<'k> KernelFacts<'k> {
         query.object_names().filter(missing).map(|(name, _)| Name::new(name))
     }
 
+    /// Returns the first type of a name and kind: vmlinux first, then the given modules.
+    pub(crate) fn find_type(&self, name: &[u8], kind: Kind) -> Option<Type<'k>> {
+        self.find_name(name, kind).map(|(_, ty)| ty)
+    }
+
     /// Returns the first type of a name and kind: vmlinux first, then the modules.
     fn find_name(&self, name: &[u8], kind: Kind) -> Option<(&KernelTypes<'k>, Type<'k>)> {
         let mut all = core::iter::once(&self.vmlinux).chain(self.modules());

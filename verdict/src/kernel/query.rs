@@ -20,6 +20,8 @@ pub struct NameQuery {
     pub(super) symbols: HashSet<Box<[u8]>>,
     /// The number of names that every kernel is asked for. The names of objects follow.
     fixed_count: usize,
+    /// The positions of names that objects are compared with, but do not need.
+    compared: HashSet<usize>,
 }
 
 /// The enums whose enumerators are facts, in the order of `Enumerations`.
@@ -41,7 +43,12 @@ pub(super) const STRUCT_OPS_PREFIX: &[u8] = b"bpf_struct_ops_";
 impl Default for NameQuery {
     /// Creates the query of the names that every kernel is asked for.
     fn default() -> Self {
-        let mut query = Self { types: TypeQuery::new(), symbols: HashSet::new(), fixed_count: 0 };
+        let mut query = Self {
+            types: TypeQuery::new(),
+            symbols: HashSet::new(),
+            fixed_count: 0,
+            compared: HashSet::new(),
+        };
         for mark in changes::all_marks().chain(program_features::all_marks()) {
             match mark {
                 Mark::Function(name) => query.function(name.as_bytes()),
@@ -108,9 +115,19 @@ impl NameQuery {
         self.symbols.insert(name.into());
     }
 
-    /// Returns the names that were added for objects.
+    /// Adds a declaration that objects are compared with. Call this after all names that objects need were added.
+    pub(crate) fn compared(&mut self, name: &[u8], kind: Kind) {
+        let count = self.types.len();
+        let position = self.types.insert(name, kind);
+        if self.types.len() > count {
+            self.compared.insert(position);
+        }
+    }
+
+    /// Returns the names that objects need.
     pub(super) fn object_names(&self) -> impl Iterator<Item = (&[u8], Kind)> {
-        self.types.pairs().skip(self.fixed_count)
+        let names = self.types.pairs().enumerate().skip(self.fixed_count);
+        names.filter(|(position, _)| !self.compared.contains(position)).map(|(_, name)| name)
     }
 
     fn enumeration(&mut self, name: &[u8]) {

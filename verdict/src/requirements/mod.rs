@@ -1,6 +1,7 @@
 //! All that an object asks of a kernel, from the object alone.
 
 mod attach;
+mod hook;
 mod instructions;
 mod maps;
 mod need;
@@ -8,6 +9,8 @@ mod object;
 mod program;
 
 pub use attach::{AttachNeed, TargetKind};
+pub use hook::Hook;
+pub(crate) use hook::{composite_name, context_struct, pointee};
 pub use maps::{MapInput, MapNeed};
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ExternNeed, ObjectNeeds};

@@ -2,6 +2,8 @@
 
 use super::attach::TargetKind;
 use crate::kernel::{InsnFeature, ProgramFeature};
+use alloc::collections::BTreeSet;
+use core_relo::btf::Kind;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::collections::HashMap;
 
@@ -98,6 +100,8 @@ pub struct NeedId(usize);
 pub struct NeedTable {
     needs: Vec<Need>,
     ids: HashMap<Need, NeedId>,
+    /// The kernel's declarations that objects are compared with, whether or not they need them.
+    compared: BTreeSet<(u8, Box<[u8]>)>,
 }
 
 impl NeedTable {
@@ -110,6 +114,16 @@ impl NeedTable {
         self.ids.insert(need.clone(), id);
         self.needs.push(need);
         id
+    }
+
+    /// Adds a declaration of the kernel that an object is compared with.
+    pub(super) fn add_compared(&mut self, name: &str, kind: Kind) {
+        self.compared.insert((kind.raw(), name.as_bytes().into()));
+    }
+
+    /// Returns the declarations of the kernel that objects are compared with.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+        self.compared.iter().map(|(kind, name)| (&**name, Kind::from_raw(*kind)))
     }
 
     /// Returns a requirement. Returns `None` for the index of another table.

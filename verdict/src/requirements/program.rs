@@ -2,11 +2,17 @@
 
 use super::{
     attach::AttachNeed,
+    hook::Hook,
     instructions::{self, is_function_address},
     need::{Need, NeedId, NeedTable},
     object::ExternNeed,
 };
-use crate::{SourceLine, kernel::InsnFeature, source_line::source_line};
+use crate::{
+    SourceLine,
+    kernel::InsnFeature,
+    reads::{Read, trace},
+    source_line::source_line,
+};
 use alloc::collections::BTreeSet;
 use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
@@ -33,6 +39,10 @@ pub struct ProgramNeeds {
     pub sites: Vec<Site>,
     /// The records that relocate the program: the instruction in the linked program, and the index of the record.
     pub records: Vec<(u32, usize)>,
+    /// The declaration of the kernel that the context comes from.
+    pub hook: Hook,
+    /// What the program reads of its context, and of fields.
+    pub reads: Vec<Read>,
 }
 
 /// An instruction that has a requirement.
@@ -65,10 +75,16 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
+            hook: Hook::new(object, program),
+            reads: Vec::new(),
         };
         let Ok(code) = &needs.code else { return needs };
         needs.sites = collect_sites(code, program.sec_def(), externs, table);
         needs.records = place_records(object, code, records);
+        needs.reads = trace(code, &needs.records);
+        if let Some((name, kind)) = needs.hook.kernel_type().filter(|_| !needs.reads.is_empty()) {
+            table.add_compared(name, kind);
+        }
         needs
     }
 

@@ -1,15 +1,10 @@
 //! `btf dump`: types in the notation of `bpftool btf dump`, or as JSON.
 
+use super::read::read_file;
 use crate::{
     args::{btf::BtfDumpArgs, format::BtfDumpFormat, kernel_objects::ObjectSelector},
     console::Console,
     error::{BadInput, escape_path},
-    input::{
-        btf_file,
-        file::without_path,
-        kernel::module::{find_base, is_split_without_base, missing_base, parse_split},
-        limits::Limits,
-    },
     json::btf_type::TypeJson,
     kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
     text::line::Line,
@@ -83,20 +78,4 @@ fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
     BtfCache::default().get(id).ok_or_else(|| {
         BadInput::new(format!("BTF {id}"), "cannot be read").help("run the command with -v to see the reason")
     })
-}
-
-/// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same directory.
-fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
-    let file = btf_file::read(path, Limits::default())?;
-    let base = match base {
-        Some(base) => base.to_path_buf(),
-        None => match (file.parse(None), find_base(path)) {
-            (Ok(btf), _) => return Ok(btf),
-            (Err(e), Some(base)) if is_split_without_base(&e) => base,
-            (Err(e), None) if is_split_without_base(&e) => return Err(missing_base(path, Some(&e))),
-            (Err(e), _) => return Err(BadInput::for_path(path, without_path(&e.to_string(), path))),
-        },
-    };
-    let base = Arc::new(read_file(&base, None)?);
-    parse_split(path, &file, &base)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputOptions},
-    report::{KernelReport, ObjectReport, REASONS},
+    report::{KernelReport, ObjectReport, REASONS, warning_lines},
     report_cache::ReportCache,
 };
 use crate::{
@@ -103,8 +103,11 @@ impl<'c> Checker<'c> {
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
-        let reasons =
-            if self.options.text { reason_lines(&verdict, None, Some(REASONS)) } else { Vec::new() };
+        let mut reasons = Vec::new();
+        if self.options.text {
+            reasons = reason_lines(&verdict, None, Some(REASONS));
+            reasons.extend(warning_lines(&verdict.warnings));
+        }
         ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
     }
 }

@@ -136,6 +136,7 @@ impl KernelOutput {
                     judged.verdict = verdict.verdict;
                     if options.report {
                         judged.programs.clone_from(&verdict.programs);
+                        judged.warnings.clone_from(&verdict.warnings);
                     }
                     let acceptance = match options.report {
                         true => acceptance,

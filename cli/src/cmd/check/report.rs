@@ -1,12 +1,26 @@
 //! The results of checking all objects on one kernel. They do not contain the kernel's name, so that links to one file share them.
 
-use crate::{error::BadInput, json::check::Unresolved, text::line::Line};
+use crate::{
+    error::BadInput,
+    json::check::Unresolved,
+    text::{
+        line::Line,
+        style::{DIM, WARNING},
+    },
+};
 use core_relo::plan::Summary;
-use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason};
+use core_relo_verdict::{
+    SourceLine,
+    judge::{ObjectVerdict, ProgramVerdict, Reason},
+    mismatch::Mismatch,
+};
 use std::sync::Arc;
 
 /// The maximum number of reasons in a text report. `explain` prints all of them.
 pub(super) const REASONS: usize = 3;
+
+/// The maximum number of warnings in a text report.
+const WARNINGS: usize = 5;
 
 /// The reports of all objects on one kernel. They do not depend on the name of the kernel's file.
 #[derive(Debug)]
@@ -57,7 +71,8 @@ impl ObjectReport {
                 let relocation_bytes = |u: &Unresolved| size_of::<Unresolved>() + u.reason.len();
                 let relocations: usize = unresolved.iter().map(relocation_bytes).sum();
                 let programs: usize = verdict.programs.iter().map(program_bytes).sum();
-                relocations + programs + reasons.iter().map(Line::memory_bytes).sum::<usize>()
+                let warnings: usize = verdict.warnings.iter().map(warning_bytes).sum();
+                relocations + programs + warnings + reasons.iter().map(Line::memory_bytes).sum::<usize>()
             }
             Self::Mismatch(bad) => bad.what.len() + bad.file.len(),
         };
@@ -68,10 +83,40 @@ impl ObjectReport {
 /// Returns about how many bytes the verdict on a program takes in memory.
 fn program_bytes(program: &ProgramVerdict) -> usize {
     let reason_bytes = |reason: &Reason| {
-        let source = reason.source.as_ref().map_or(0, |source| source.file.len() + source.text.len());
+        let source = reason.source.as_ref().map_or(0, source_bytes);
         let evidence = reason.evidence.as_ref().map_or(0, |evidence| evidence.text.len());
         let fix = reason.fix.as_ref().map_or(0, String::len);
         size_of::<Reason>() + reason.text.len() + source + evidence + fix
     };
     size_of::<ProgramVerdict>() + program.name.len() + program.reasons.iter().map(reason_bytes).sum::<usize>()
+}
+
+/// Returns about how many bytes a warning takes in memory.
+fn warning_bytes(warning: &Mismatch) -> usize {
+    let Mismatch { program, text, source, local, target, .. } = warning;
+    let strings = [program, text, local, target].map(String::len);
+    size_of::<Mismatch>() + strings.iter().sum::<usize>() + source.as_ref().map_or(0, source_bytes)
+}
+
+fn source_bytes(source: &SourceLine) -> usize {
+    source.file.len() + source.text.len()
+}
+
+/// Returns the first few warnings as lines, each with the declarations of the object and of the kernel. The others are only counted.
+pub(super) fn warning_lines(warnings: &[Mismatch]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for Mismatch { program, text, source, local, target, .. } in warnings.iter().take(WARNINGS) {
+        let position = source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
+        let line = Line::new().styled(WARNING, "warning: ").styled(DIM, position.unwrap_or_default());
+        lines.push(line.text(format_args!("{program}: {text}")));
+        for (side, declaration) in [("object", local), ("kernel", target)] {
+            lines.push(Line::new().styled(DIM, format_args!("  {side}: ")).text(declaration));
+        }
+    }
+    if let Some(more) = warnings.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
+        let plural = if more == 1 { "" } else { "s" };
+        let more = format_args!("… and {more} more warning{plural}, see --format json");
+        lines.push(Line::new().styled(DIM, more));
+    }
+    lines
 }

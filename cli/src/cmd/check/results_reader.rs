@@ -88,6 +88,8 @@ struct ResultsLine<'l> {
     allowed: Option<Allowed>,
     #[serde(rename = "kernel_warnings")]
     _kernel_warnings: Vec<IgnoredAny>,
+    #[serde(rename = "warnings")]
+    _warnings: Vec<IgnoredAny>,
 }
 
 /// The accepted part of a verdict.

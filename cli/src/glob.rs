@@ -1,11 +1,11 @@
 //! Patterns with `*` and `?`.
 
-use super::limits::MAX_PATTERN_BYTES;
+use crate::input::limits::MAX_PATTERN_BYTES;
 use core::fmt;
 
 /// A pattern: `*` stands for any characters, `?` for one character. The whole text must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Glob(Box<str>);
+pub(crate) struct Glob(Box<str>);
 
 /// The error of a text that is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub(crate) enum GlobError {
 }
 
 impl Glob {
-    pub(super) fn new(pattern: &str) -> Result<Self, GlobError> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, GlobError> {
         match pattern.len() {
             0 => Err(GlobError::Empty),
             len if len > MAX_PATTERN_BYTES => Err(GlobError::TooLong { len }),
@@ -26,12 +26,12 @@ impl Glob {
     }
 
     /// Returns whether the pattern matches a text.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         matches(self.0.as_bytes(), text.as_bytes())
     }
 
     /// Returns whether the pattern matches a path: the last component, or for a pattern with a `/` the whole path.
-    pub(super) fn matches_path(&self, path: &str) -> bool {
+    pub(crate) fn matches_path(&self, path: &str) -> bool {
         if self.0.contains('/') {
             let pattern = without_dot(&self.0);
             return matches(pattern.as_bytes(), without_dot(path).as_bytes());

@@ -1,0 +1,68 @@
+//! A mismatch.
+
+use crate::source_line::SourceLine;
+
+/// A difference between the declarations of an object and of a kernel that no load reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// The kind of the difference.
+    pub kind: MismatchKind,
+    /// The first program with the mismatch.
+    pub program: String,
+    /// The problem in one sentence.
+    pub text: String,
+    /// The source line of the read.
+    pub source: Option<SourceLine>,
+    /// The object's declaration.
+    pub local: String,
+    /// The kernel's declaration.
+    pub target: String,
+}
+
+/// The kind of a mismatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum MismatchKind {
+    /// An argument of the traced function or tracepoint is missing, or has another type.
+    Prototype,
+    /// A probe of a system call reads the registers of the wrapper instead of those of the call.
+    SyscallWrapper,
+    /// A member of a tracepoint's context has moved, and is read without CO-RE.
+    Context,
+    /// A field has another width than the constant size of the read.
+    Width,
+    /// A field is signed in one of the declarations only.
+    Signedness,
+    /// A field points to another struct.
+    Pointee,
+    /// An array has another length than the constant size of the read.
+    ArrayLength,
+    /// An enumerator that is compared as a constant has another value.
+    EnumValue,
+}
+
+impl MismatchKind {
+    /// Returns the word for JSON, such as `array_length`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Prototype => "prototype",
+            Self::SyscallWrapper => "syscall_wrapper",
+            Self::Context => "context",
+            Self::Width => "width",
+            Self::Signedness => "signedness",
+            Self::Pointee => "pointee",
+            Self::ArrayLength => "array_length",
+            Self::EnumValue => "enum_value",
+        }
+    }
+}
+
+/// The difference that a comparison finds, before its place is known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Difference {
+    pub(super) kind: MismatchKind,
+    pub(super) text: String,
+    pub(super) local: String,
+    pub(super) target: String,
+}

@@ -1,0 +1,98 @@
+//! The values in registers and on the stack at an instruction.
+
+use super::trace::ContextWord;
+
+/// The frame pointer.
+pub(super) const FRAME_POINTER: u8 = 10;
+
+/// The stack slots that are known at once.
+const STACK_SLOTS: usize = 32;
+
+/// A value, as far as reads depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Value {
+    #[default]
+    Unknown,
+    Constant(i32),
+    /// The address of the context.
+    Context,
+    /// A word of the context.
+    ContextWord(ContextWord),
+    /// The offset of a field, from a CO-RE record.
+    FieldOffset(usize),
+    /// The address of a field.
+    FieldAddress(usize),
+    /// The value of a field.
+    Field(usize),
+    /// An address on the stack, from the frame pointer.
+    Stack(i32),
+}
+
+/// A slot on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StackSlot {
+    offset: i32,
+    bytes: u32,
+    value: Value,
+}
+
+/// The known values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    registers: [Value; 11],
+    stack: Vec<StackSlot>,
+}
+
+impl State {
+    /// The state at a join of paths that are not known: only the frame pointer has a value.
+    pub(super) fn unknown() -> Self {
+        let mut state = Self { registers: [Value::Unknown; 11], stack: Vec::new() };
+        state.set(FRAME_POINTER, Value::Stack(0));
+        state
+    }
+
+    pub(super) fn get(&self, register: u8) -> Value {
+        self.registers.get(usize::from(register)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn set(&mut self, register: u8, value: Value) {
+        if let Some(place) = self.registers.get_mut(usize::from(register)) {
+            *place = value;
+        }
+    }
+
+    /// Returns the value that a store of this width wrote to the stack.
+    pub(super) fn load(&self, offset: i32, bytes: u32) -> Value {
+        let slot = self.stack.iter().find(|slot| (slot.offset, slot.bytes) == (offset, bytes));
+        slot.map_or(Value::Unknown, |slot| slot.value)
+    }
+
+    pub(super) fn store(&mut self, offset: i32, bytes: u32, value: Value) {
+        let end = offset.saturating_add_unsigned(bytes);
+        self.stack
+            .retain(|slot| slot.offset.saturating_add_unsigned(slot.bytes) <= offset || slot.offset >= end);
+        if value != Value::Unknown && self.stack.len() < STACK_SLOTS {
+            self.stack.push(StackSlot { offset, bytes, value });
+        }
+    }
+
+    /// Forgets what a call may change: the registers of arguments and of the result, and the stack that an argument points to.
+    pub(super) fn call(&mut self) {
+        for register in 0..=5 {
+            if let Value::Stack(offset) = self.get(register) {
+                self.stack.retain(|slot| slot.offset.saturating_add_unsigned(slot.bytes) <= offset);
+            }
+            self.set(register, Value::Unknown);
+        }
+    }
+
+    /// Forgets what differs in another state.
+    pub(super) fn join(&mut self, other: &Self) {
+        for (value, other) in self.registers.iter_mut().zip(&other.registers) {
+            if value != other {
+                *value = Value::Unknown;
+            }
+        }
+        self.stack.retain(|slot| other.stack.contains(slot));
+    }
+}

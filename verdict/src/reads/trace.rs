@@ -1,0 +1,299 @@
+//! The trace of a program.
+
+use super::state::{State, Value};
+use crate::limits;
+use core_relo::insn::{Class, Insn};
+use core_relo_object::link::LinkedProgram;
+use std::collections::{HashMap, HashSet};
+
+/// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
+const PROBE_READS: [i32; 2] = [4, 113];
+
+/// A read of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "a read is an instruction and what it reads")]
+pub struct Read {
+    /// The index of the instruction in the linked program.
+    pub insn: u32,
+    /// What the instruction reads.
+    pub kind: ReadKind,
+}
+
+/// A word of the context, such as an argument of the traced function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum ContextWord {
+    /// The word at this offset in bytes.
+    Offset(i16),
+    /// The field of this CO-RE record.
+    Record(usize),
+}
+
+/// What an instruction reads. Records are indices of the object's CO-RE records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadKind {
+    /// A part of the context.
+    Context {
+        /// The first byte.
+        word: ContextWord,
+        /// The width in bytes.
+        bytes: u32,
+    },
+    /// A field of the type that a word of the context points to.
+    Pointee {
+        /// The word.
+        word: ContextWord,
+        /// The record of the field.
+        record: usize,
+    },
+    /// A field, with `bpf_probe_read_kernel` and a constant size.
+    ProbeRead {
+        /// The record of the field.
+        record: usize,
+        /// The size in bytes.
+        bytes: u32,
+    },
+    /// A field, with a load whose width CO-RE adjusts.
+    Load {
+        /// The record of the field.
+        record: usize,
+    },
+    /// A comparison of a field's value with a constant.
+    Comparison {
+        /// The record of the field.
+        record: usize,
+        /// The constant.
+        value: i32,
+    },
+}
+
+/// Returns the reads of a program. `records` are the instructions of its CO-RE records, sorted.
+pub(crate) fn trace(code: &LinkedProgram, records: &[(u32, usize)]) -> Vec<Read> {
+    if code.insns.len() > limits::TRACED_INSNS {
+        return Vec::new();
+    }
+    let functions: HashSet<u32> = code.functions.iter().map(|copy| copy.start).collect();
+    let mut trace = Trace { records, pending: HashMap::new(), reads: Vec::new(), state: None };
+    let loops = loop_heads(&code.insns);
+    let mut is_second_half = false;
+    for (at, insn) in (0u32..).zip(&code.insns) {
+        if is_second_half {
+            is_second_half = false;
+            continue;
+        }
+        trace.enter(at, loops.contains(&at) || functions.contains(&at));
+        if at == 0 && !loops.contains(&at) {
+            let mut state = State::unknown();
+            state.set(1, Value::Context);
+            trace.state = Some(state);
+        }
+        is_second_half = insn.is_ld_imm64();
+        trace.step(at, *insn);
+    }
+    let mut distinct = HashSet::new();
+    trace.reads.retain(|read| distinct.insert(read.kind));
+    trace.reads
+}
+
+/// Returns the instructions that a later instruction jumps to.
+fn loop_heads(insns: &[Insn]) -> HashSet<u32> {
+    let jumps = (0u32..).zip(insns).filter_map(|(at, insn)| Some((at, jump_target(at, *insn)?)));
+    jumps.filter(|(at, target)| target <= at).map(|(_, target)| target).collect()
+}
+
+/// The operation of a call, an exit, and of a jump without condition.
+const CALL: u8 = 0x80;
+const EXIT: u8 = 0x90;
+const JA: u8 = 0x00;
+const JEQ: u8 = 0x10;
+const JNE: u8 = 0x50;
+
+fn jump_target(at: u32, insn: Insn) -> Option<u32> {
+    let distance = match (insn.class(), insn.code & 0xf0) {
+        (Class::Jmp | Class::Jmp32, CALL | EXIT) => return None,
+        (Class::Jmp32, JA) => insn.imm,
+        (Class::Jmp | Class::Jmp32, _) => insn.off.into(),
+        _ => return None,
+    };
+    at.checked_add(1)?.checked_add_signed(distance)
+}
+
+struct Trace<'r> {
+    records: &'r [(u32, usize)],
+    /// The states at the targets of jumps; `None` if a state is not known.
+    pending: HashMap<u32, Option<State>>,
+    reads: Vec<Read>,
+    /// The state at the current instruction; `None` after a jump without condition.
+    state: Option<State>,
+}
+
+impl Trace<'_> {
+    /// Computes the state at an instruction. At the head of a loop, or of a function, nothing is known.
+    fn enter(&mut self, at: u32, is_unknown: bool) {
+        let jumped = self.pending.remove(&at);
+        if is_unknown {
+            self.state = Some(State::unknown());
+            return;
+        }
+        self.state = match (self.state.take(), jumped) {
+            (Some(state), None) | (None, Some(Some(state))) => Some(state),
+            (Some(mut state), Some(Some(other))) => {
+                state.join(&other);
+                Some(state)
+            }
+            (None, None) | (_, Some(None)) => Some(State::unknown()),
+        };
+    }
+
+    fn step(&mut self, at: u32, insn: Insn) {
+        let Some(mut state) = self.state.take() else { return };
+        let record = self.record(at);
+        match insn.class() {
+            Class::Ldx => self.load(at, insn, record, &mut state),
+            Class::Ld => {
+                let value = match record {
+                    Some(record) if insn.is_ld_imm64() => Value::FieldOffset(record),
+                    _ => Value::Unknown,
+                };
+                // Loads of packets write to r0, and change the registers of arguments.
+                if insn.is_ld_imm64() { state.set(insn.dst, value) } else { state.call() }
+            }
+            Class::Stx => {
+                let is_store = insn.code & 0xe0 == 0x60;
+                if let Value::Stack(frame) = state.get(insn.dst) {
+                    let value = if is_store { state.get(insn.src) } else { Value::Unknown };
+                    state.store(frame.saturating_add(insn.off.into()), insn.access_bytes(), value);
+                }
+                if !is_store {
+                    state.set(insn.src, Value::Unknown);
+                    state.set(0, Value::Unknown);
+                }
+            }
+            Class::St => {
+                if let Value::Stack(frame) = state.get(insn.dst) {
+                    let offset = frame.saturating_add(insn.off.into());
+                    state.store(offset, insn.access_bytes(), Value::Constant(insn.imm));
+                }
+            }
+            Class::Alu64 => self.alu(at, insn, record, &mut state),
+            Class::Alu => {
+                let value = match (insn.code & 0xf0, insn.source_is_register()) {
+                    (0xb0, false) if record.is_none() => Value::Constant(insn.imm),
+                    (0xb0, true) => match state.get(insn.src) {
+                        value @ (Value::Field(_) | Value::Constant(_)) => value,
+                        _ => Value::Unknown,
+                    },
+                    _ => Value::Unknown,
+                };
+                state.set(insn.dst, value);
+            }
+            Class::Jmp | Class::Jmp32 => return self.jump(at, insn, state),
+        }
+        self.state = Some(state);
+    }
+
+    fn load(&mut self, at: u32, insn: Insn, record: Option<usize>, state: &mut State) {
+        let bytes = insn.access_bytes();
+        let value = match (state.get(insn.src), record) {
+            (Value::Context, record) => {
+                let word = record.map_or(ContextWord::Offset(insn.off), ContextWord::Record);
+                self.add(at, ReadKind::Context { word, bytes });
+                if let Some(record) = record {
+                    self.add(at, ReadKind::Load { record });
+                }
+                if bytes == 8 { Value::ContextWord(word) } else { Value::Unknown }
+            }
+            (Value::ContextWord(word), Some(record)) => {
+                self.add(at, ReadKind::Pointee { word, record });
+                self.add(at, ReadKind::Load { record });
+                Value::Field(record)
+            }
+            (_, Some(record)) => {
+                self.add(at, ReadKind::Load { record });
+                Value::Field(record)
+            }
+            (Value::Stack(frame), None) => state.load(frame.saturating_add(insn.off.into()), bytes),
+            (Value::FieldAddress(record), None) if insn.off == 0 => Value::Field(record),
+            _ => Value::Unknown,
+        };
+        state.set(insn.dst, value);
+    }
+
+    fn alu(&mut self, at: u32, insn: Insn, record: Option<usize>, state: &mut State) {
+        let source = match (insn.source_is_register(), record) {
+            (true, _) => state.get(insn.src),
+            (false, Some(record)) => Value::FieldOffset(record),
+            (false, None) => Value::Constant(insn.imm),
+        };
+        let value = match insn.code & 0xf0 {
+            0xb0 if insn.off == 0 => source,
+            0x00 => match (state.get(insn.dst), source) {
+                (base, Value::FieldOffset(record)) | (Value::FieldOffset(record), base) => {
+                    if let Value::ContextWord(word) = base {
+                        self.add(at, ReadKind::Pointee { word, record });
+                    }
+                    Value::FieldAddress(record)
+                }
+                (Value::Stack(frame), Value::Constant(offset)) => Value::Stack(frame.saturating_add(offset)),
+                _ => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        };
+        state.set(insn.dst, value);
+    }
+
+    fn jump(&mut self, at: u32, insn: Insn, mut state: State) {
+        match insn.code & 0xf0 {
+            EXIT => return,
+            CALL => {
+                self.call(at, insn, &mut state);
+                self.state = Some(state);
+                return;
+            }
+            JEQ | JNE if !insn.source_is_register() => {
+                if let Value::Field(record) = state.get(insn.dst) {
+                    self.add(at, ReadKind::Comparison { record, value: insn.imm });
+                }
+            }
+            _ => {}
+        }
+        if let Some(target) = jump_target(at, insn).filter(|target| *target > at) {
+            let is_full = self.pending.len() >= limits::TRACED_STATES;
+            match self.pending.get_mut(&target) {
+                Some(Some(other)) => other.join(&state),
+                Some(None) => {}
+                None => {
+                    self.pending.insert(target, Some(state.clone()).filter(|_| !is_full));
+                }
+            }
+        }
+        if insn.code & 0xf0 != JA {
+            self.state = Some(state);
+        }
+    }
+
+    fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
+        let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
+        let read = match (state.get(1), state.get(2), state.get(3)) {
+            (Value::Stack(offset), Value::Constant(bytes), Value::FieldAddress(record)) if is_probe_read => {
+                u32::try_from(bytes).ok().map(|bytes| (offset, bytes, record))
+            }
+            _ => None,
+        };
+        state.call();
+        if let Some((offset, bytes, record)) = read {
+            self.add(at, ReadKind::ProbeRead { record, bytes });
+            state.store(offset, bytes, Value::Field(record));
+        }
+    }
+
+    fn record(&self, at: u32) -> Option<usize> {
+        let position = self.records.binary_search_by_key(&at, |(insn, _)| *insn).ok()?;
+        self.records.get(position).map(|(_, record)| *record)
+    }
+
+    fn add(&mut self, insn: u32, kind: ReadKind) {
+        self.reads.push(Read { insn, kind });
+    }
+}
