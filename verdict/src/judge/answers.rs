@@ -2,7 +2,7 @@
 
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::{
-    kernel::{Answer, KconfigAnswer, KernelFacts, NameQuery, may_call},
+    kernel::{Answer, HelperCall, KconfigAnswer, KernelFacts, NameQuery, may_call, may_call_kfunc},
     requirements::{Need, NeedId, NeedTable, TargetKind},
 };
 
@@ -21,7 +21,7 @@ impl NeedTable {
         let mut query = NameQuery::default();
         for need in self.iter() {
             match need {
-                Need::Kfunc(name) => query.kfunc(name),
+                Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
                 Need::Symbol(name) => query.symbol(name),
                 Need::Variable(name) => query.variable(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
@@ -35,6 +35,7 @@ impl NeedTable {
                 | Need::AttachType(_)
                 | Need::Feature(_)
                 | Need::SleepableLsm
+                | Need::Trampolines
                 | Need::ErrorInjection(_)
                 | Need::Instruction(_)
                 | Need::Kconfig(_) => {}
@@ -69,13 +70,17 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
+            Need::KfuncCall { name, program_type: Some(program_type) } if self.facts.kfunc(name).is_present() => {
+                format!("programs of type {program_type} may not call {}", need.text())
+            }
             _ => format!("the kernel lacks {}", need.text()),
         }
     }
 
     /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
     pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
-        matches!(self.need(id), Some(Need::Kconfig(name)) if name.starts_with("LINUX_"))
+        let Some(Need::Kconfig(name)) = self.need(id) else { return false };
+        matches!(&**name, "LINUX_KERNEL_VERSION" | "LINUX_HAS_BPF_COOKIE" | "LINUX_HAS_SYSCALL_WRAPPER")
     }
 
     /// Returns the reason why a requirement is not met. Returns `None` if the kernel meets the requirement.
@@ -95,9 +100,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper { number, program_type, is_sleepable } => {
-            may_call(facts, *number, *program_type, *is_sleepable)
+        Need::Helper { number, program_type, attach_type, is_sleepable } => {
+            let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
+            may_call(facts, HelperCall { helper, program_type, attach_type, is_sleepable: *is_sleepable })
         }
+        Need::KfuncCall { name, program_type } => may_call_kfunc(facts, name, *program_type),
         Need::Kfunc(name) => facts.kfunc(name),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),
@@ -113,6 +120,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         }
         Need::Feature(feature) => facts.program_feature(*feature),
         Need::SleepableLsm => facts.sleepable_lsm(),
+        Need::Trampolines => facts.trampolines(),
         Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
         Need::Instruction(feature) => facts.instruction_set(*feature),
@@ -127,10 +135,10 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
 const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. } => ReasonKind::Helper,
-        Need::Kfunc(_) => ReasonKind::Kfunc,
+        Need::Kfunc(_) | Need::KfuncCall { .. } => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,
-        Need::ProgramType(_) | Need::Feature(_) => ReasonKind::ProgramType,
+        Need::ProgramType(_) | Need::Feature(_) | Need::Trampolines => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
         Need::AttachTarget { .. } | Need::SleepableLsm | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::ObjectNeeds,
+    requirements::{Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, Plan, explain::text};
 use core_relo_object::object::{Object, Program};
@@ -23,17 +23,53 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());
     let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
-    let programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
+    let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
     // Without programs, the maps decide.
     let of_object = reasons.iter().map(|reason| reason.verdict);
-    let verdict = default_load.chain(of_object).max().unwrap_or(Verdict::Loads);
+    let of_arrays = array_reason(needs, |program| program.autoload).map(|reason| reason.verdict);
+    let verdict = default_load.chain(of_object).chain(of_arrays).max().unwrap_or(Verdict::Loads);
+    for (program, judged) in needs.programs.iter().zip(&mut programs) {
+        if let Some(reason) = array_reason(needs, |other| other.index == program.index) {
+            judged.reasons.push(reason);
+            judged.reasons = distinct(core::mem::take(&mut judged.reasons));
+            judged.verdict = judged.reasons.first().map_or(Verdict::Loads, |worst| worst.verdict);
+        }
+    }
     ObjectVerdict { verdict, programs }
+}
+
+/// Returns the reason why a program array cannot be filled, if it holds a program that is not loaded.
+fn array_reason(
+    needs: &ObjectNeeds<'_, '_>,
+    is_loaded: impl Fn(&ProgramNeeds) -> bool,
+) -> Option<Reason> {
+    let find = |index| needs.programs.binary_search_by_key(&index, |program| program.index).ok();
+    let mut left_out = needs.array_programs.iter().filter_map(|element| {
+        let program = find(element.program).and_then(|position| needs.programs.get(position))?;
+        (!is_loaded(program)).then_some((element, program))
+    });
+    let (element, program) = left_out.next()?;
+    let (map, name) = (&element.map, &program.name);
+    let reason = Reason::from_object(
+        Verdict::NeedsInput,
+        format!("map {map}: it holds program {name}, which user space must load, too"),
+    );
+    Some(reason.with_fix(format!("--program {name}, or bpf_program__set_autoload()")))
 }
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let mut reasons: Vec<_> = needs.maps.iter().flat_map(|map| maps::reasons(map, answers)).collect();
+    let refused = |text: String| Reason::from_object(Verdict::Refused, text);
+    reasons.extend(needs.elements_error.iter().map(|error| refused(error.to_string())));
+    // libbpf knows no other values, whether the extern is weak or not.
+    reasons.extend(needs.externs.iter().filter_map(|needed| match answers.need(needed.id)? {
+        Need::Kconfig(name) if !name.starts_with("CONFIG_") && !name.starts_with("LINUX_") => {
+            Some(refused(format!("{}: expected CONFIG_* or LINUX_*", answers.need(needed.id)?.text())))
+        }
+        _ => None,
+    }));
     // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
     let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
     reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));

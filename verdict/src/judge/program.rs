@@ -59,21 +59,24 @@ impl ObjectContext<'_, '_> {
             let reason = Reason::from_object(Verdict::NeedsInput, text.to_owned());
             vec![Reason { kind: ReasonKind::AttachTarget, fix: Some(fix.to_owned()), ..reason }]
         };
-        match attach {
-            AttachNeed::Needs(needs) => needs.iter().filter_map(|need| self.answers.reason(*need)).collect(),
+        let mut reasons: Vec<_> =
+            attach.needs().iter().filter_map(|need| self.answers.reason(*need)).collect();
+        reasons.extend(match attach {
+            AttachNeed::Needs(_) => Vec::new(),
             AttachNeed::NoProgramType => input(
                 "the section's name implies no program type, which user space must set",
                 "bpf_program__set_type() before the load, or a section name such as SEC(\"kprobe/…\")",
             ),
-            AttachNeed::NoTarget => input(
+            AttachNeed::NoTarget(_) => input(
                 "the section's name has no attach target, which user space must set",
                 "bpf_program__set_attach_target() before the load",
             ),
-            AttachNeed::OtherProgram => input(
+            AttachNeed::OtherProgram(_) => input(
                 "the program replaces a function of another program, which user space must set",
                 "bpf_program__set_attach_target() before the load",
             ),
-        }
+        });
+        reasons
     }
 
     /// Adds the reasons of a program's instructions.
@@ -122,6 +125,7 @@ impl ObjectContext<'_, '_> {
             loads: &loads,
             endian,
             verifies_uncalled_functions,
+            exception_callback: linked.exception_callback,
         })
     }
 
@@ -186,6 +190,8 @@ const fn is_checked_everywhere(feature: InsnFeature) -> bool {
             | InsnFeature::ByteSwap
             | InsnFeature::LongJump
             | InsnFeature::MayGoto
+            | InsnFeature::KernelVariableAddress
+            | InsnFeature::BackwardJump
             | InsnFeature::IndirectJump
     )
 }

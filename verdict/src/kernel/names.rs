@@ -147,7 +147,7 @@ impl<'k> KernelFacts<'k> {
         let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, kind).is_some();
         match module {
             Some("vmlinux") if find_in(&self.vmlinux) => return Answer::from_btf(true, named),
-            Some("vmlinux") if self.vmlinux.has_functions(self.query) => {
+            Some("vmlinux") if self.describes_bpf_functions() => {
                 return Answer::from_btf(false, format!("no {named} in vmlinux"));
             }
             Some("vmlinux") => {}
@@ -160,7 +160,7 @@ impl<'k> KernelFacts<'k> {
                 }
             }
         }
-        if !self.vmlinux.has_functions(self.query) {
+        if !self.describes_bpf_functions() {
             return Answer::Unknown(format!(
                 "the kernel's complete BTF: the given one is reduced and has no {named}"
             ));

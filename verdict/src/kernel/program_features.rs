@@ -47,8 +47,23 @@ pub(super) const ERROR_INJECTION: &str = "within_error_injection_list";
 /// A function of kernels that have further lists of functions for fmod_ret programs and programs that may sleep (6.2).
 pub(super) const FMOD_RET_SETS: &str = "register_btf_fmodret_id_set";
 
+/// Functions that every kernel with the lists has in them, if the function exists (kernel: `bpf_test_modify_return_ids`,
+/// `hid_bpf_fmodret_ids`).
+const FMOD_RET_TARGETS: [&str; 7] = [
+    "bpf_modify_return_test",
+    "bpf_modify_return_test2",
+    "bpf_modify_return_test_tp",
+    "bpf_fentry_test1",
+    "hid_bpf_device_event",
+    "hid_bpf_rdesc_fixup",
+    "__hid_bpf_tail_call",
+];
+
 /// A function of kernels with LSM programs that may sleep (5.11).
 pub(super) const SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
+
+/// `BPF_TRACE_UPROBE_SESSION`, by which a kernel is found to be newer than 6.12.
+const FIRST_ATTACH_TYPE_SINCE_6_13: u32 = 57;
 
 impl KernelFacts<'_> {
     /// Answers whether the kernel supports a property of programs or maps.
@@ -73,10 +88,21 @@ impl KernelFacts<'_> {
     /// The list has every system call. BTF does not tell which other functions are in it.
     pub fn error_injection(&self, function: &str) -> Answer {
         match self.find_any(&[ERROR_INJECTION]) {
-            Some(_) if function.starts_with("__") && function.contains("_sys_") => {
+            Some(_) if is_system_call(function) => {
                 Answer::from_btf(true, format!("FUNC {ERROR_INJECTION}, and {function} is a system call"))
             }
+            _ if FMOD_RET_TARGETS.contains(&function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
+                Answer::from_btf(true, format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
+            }
             Some(_) => Answer::Unknown(format!("whether {function} is in the kernel's error injection list")),
+            // Newer kernels also list system calls.
+            None if is_system_call(function)
+                && self.find_any(&[FMOD_RET_SETS]).is_some()
+                && matches!(self.attach_type(FIRST_ATTACH_TYPE_SINCE_6_13), Answer::Absent(_)) =>
+            {
+                let text = format!("no FUNC {ERROR_INJECTION}: CONFIG_FUNCTION_ERROR_INJECTION is not set");
+                Answer::from_btf(false, text)
+            }
             None if self.find_any(&[FMOD_RET_SETS]).is_some() => Answer::Unknown(format!(
                 "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
             )),
@@ -87,6 +113,11 @@ impl KernelFacts<'_> {
             None => Answer::Unknown("the complete BTF of the kernel".into()),
         }
     }
+}
+
+/// Returns whether a function is the entry of a system call, such as `__x64_sys_openat`.
+fn is_system_call(function: &str) -> bool {
+    function.starts_with("__") && function.contains("_sys_")
 }
 
 /// Returns the marks of all features.

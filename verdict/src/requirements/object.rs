@@ -7,8 +7,9 @@ use super::{
 };
 use core_relo::{Name, Relocs};
 use core_relo_object::{
-    ProgramIndex,
+    MapIndex, ProgramIndex,
     link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
+    load_plan::{LoadPlanError, SlotPlan},
     object::Object,
 };
 
@@ -24,8 +25,22 @@ pub struct ObjectNeeds<'o, 'd> {
     pub maps: Vec<MapNeed>,
     /// The externs, in the linker's order.
     pub externs: Vec<ExternNeed>,
+    /// The programs that program arrays hold initially.
+    pub array_programs: Vec<ArrayProgram>,
+    /// The reason why libbpf would not open the object, if the initial elements of a map are wrong.
+    pub elements_error: Option<LoadPlanError>,
     /// The programs. Subprograms belong to the programs that call them.
     pub programs: Vec<ProgramNeeds>,
+}
+
+/// A program in a program array. The load fails if the program is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArrayProgram {
+    /// The program array's name.
+    pub map: String,
+    /// The program.
+    pub program: ProgramIndex,
 }
 
 /// An extern of an object.
@@ -66,7 +81,11 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
             })
             .collect();
-        Ok(Self { object, linker, maps, externs, programs })
+        let (array_programs, elements_error) = match array_programs(&linker) {
+            Ok(programs) => (programs, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        Ok(Self { object, linker, maps, externs, array_programs, elements_error, programs })
     }
 
     /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
@@ -87,6 +106,22 @@ impl ExternNeed {
         };
         Self { id: table.add(need), is_weak: entry.is_weak }
     }
+}
+
+/// Returns the programs that program arrays hold initially, each once for each map.
+fn array_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<ArrayProgram>, LoadPlanError> {
+    let mut programs = Vec::new();
+    for element in linker.initial_elements()? {
+        let SlotPlan::Program(program) = element.slot else { continue };
+        programs.push((element.map, program));
+    }
+    programs.sort_unstable();
+    programs.dedup();
+    let name = |map: MapIndex| linker.maps().get(map.0).map(|entry| Name::new(entry.name).shortened());
+    let programs = programs.into_iter().filter_map(|(map, program)| {
+        Some(ArrayProgram { map: core_relo::explain::text(name(map)?), program })
+    });
+    Ok(programs.collect())
 }
 
 /// Returns the function, the instruction in the section and the index of each record, sorted.

@@ -109,6 +109,7 @@ impl Assembly {
             unknown: Vec::new(),
             endian: Endian::Little,
             verifies_uncalled_functions: false,
+            exception_callback: None,
         };
         let mut jumps = Vec::new();
         for line in source.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -240,6 +241,7 @@ impl Assembly {
             loads: &loads,
             endian: self.endian,
             verifies_uncalled_functions: self.verifies_uncalled_functions,
+            exception_callback: None,
         })
     }
 
