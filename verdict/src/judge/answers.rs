@@ -34,7 +34,7 @@ impl NeedTable {
                 | Need::ProgramType(_)
                 | Need::AttachType(_)
                 | Need::Feature(_)
-                | Need::SleepableLsm
+                | Need::SleepableLsm(_)
                 | Need::Trampolines
                 | Need::ErrorInjection(_)
                 | Need::Instruction(_)
@@ -115,11 +115,12 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
             let full = kind.kernel_name(name);
             match kind {
                 TargetKind::Tracepoint => facts.typedef(full.as_bytes()),
+                TargetKind::Lsm => facts.lsm_hook(name),
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
         }
         Need::Feature(feature) => facts.program_feature(*feature),
-        Need::SleepableLsm => facts.sleepable_lsm(),
+        Need::SleepableLsm(hook) => facts.sleepable_lsm(hook),
         Need::Trampolines => facts.trampolines(),
         Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
@@ -140,7 +141,7 @@ const fn kind(need: &Need) -> ReasonKind {
         Need::MapType(_) => ReasonKind::MapType,
         Need::ProgramType(_) | Need::Feature(_) | Need::Trampolines => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } | Need::SleepableLsm | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
+        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,

@@ -16,9 +16,17 @@ use core_relo_object::{
     object::{Linkage, Program},
 };
 
-/// Returns the instructions of a program after relocation.
+/// The source register of calls of kernel functions (kernel: `BPF_PSEUDO_KFUNC_CALL`).
+const PSEUDO_KFUNC_CALL: u8 = 2;
+
+/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions, whose numbers do not matter.
 pub(super) fn relocated(code: &LinkedProgram, needs: &ProgramNeeds, plan: &Plan<'_>) -> Vec<Insn> {
     let mut insns = code.insns.clone();
+    for (insn, _) in code.refs.iter().filter(|(_, target)| matches!(target, RefTarget::Extern(_))) {
+        if let Some(call) = insns.get_mut(usize_of(*insn)).filter(|insn| !insn.is_ld_imm64()) {
+            *call = Insn { src: PSEUDO_KFUNC_CALL, imm: 0, ..*call };
+        }
+    }
     for (insn, record) in &needs.records {
         let Some(after) = plan.get(*record).and_then(|planned| planned.after()) else { continue };
         let at = usize_of(*insn);

@@ -9,6 +9,7 @@ mod model;
 mod object;
 mod program;
 mod reasons;
+mod shared_load;
 #[cfg(test)]
 mod tests;
 

@@ -7,10 +7,11 @@ use super::{
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
     reasons::{distinct, limit_reasons},
+    shared_load,
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::{Need, ObjectNeeds, ProgramNeeds},
+    requirements::{Need, ObjectNeeds},
 };
 use core_relo::{Name, Plan, explain::text};
 use core_relo_object::object::{Object, Program};
@@ -24,45 +25,22 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
     limit_reasons(&mut reasons, needs.programs.len());
     let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
+    shared_load::add_struct_ops_reasons(needs, &mut programs);
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
     // Without programs, the maps decide.
     let of_object = reasons.iter().map(|reason| reason.verdict);
-    let of_arrays = array_reason(needs, |program| program.autoload).map(|reason| reason.verdict);
+    let of_arrays = shared_load::array_reason(needs, |program| program.autoload);
+    let of_arrays = of_arrays.map(|reason| reason.verdict);
     let verdict = default_load.chain(of_object).chain(of_arrays).max().unwrap_or(Verdict::Loads);
-    for (program, judged) in needs.programs.iter().zip(&mut programs) {
-        if let Some(reason) = array_reason(needs, |other| other.index == program.index) {
-            judged.reasons.push(reason);
-            judged.reasons = distinct(core::mem::take(&mut judged.reasons));
-            judged.verdict = judged.reasons.first().map_or(Verdict::Loads, |worst| worst.verdict);
-        }
-    }
+    shared_load::add_array_reasons(needs, &mut programs);
     ObjectVerdict { verdict, programs }
-}
-
-/// Returns the reason why a program array cannot be filled, if it holds a program that is not loaded.
-fn array_reason(
-    needs: &ObjectNeeds<'_, '_>,
-    is_loaded: impl Fn(&ProgramNeeds) -> bool,
-) -> Option<Reason> {
-    let find = |index| needs.programs.binary_search_by_key(&index, |program| program.index).ok();
-    let mut left_out = needs.array_programs.iter().filter_map(|element| {
-        let program = find(element.program).and_then(|position| needs.programs.get(position))?;
-        (!is_loaded(program)).then_some((element, program))
-    });
-    let (element, program) = left_out.next()?;
-    let (map, name) = (&element.map, &program.name);
-    let reason = Reason::from_object(
-        Verdict::NeedsInput,
-        format!("map {map}: it holds program {name}, which user space must load, too"),
-    );
-    Some(reason.with_fix(format!("--program {name}, or bpf_program__set_autoload()")))
 }
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let mut reasons: Vec<_> = needs.maps.iter().flat_map(|map| maps::reasons(map, answers)).collect();
     let refused = |text: String| Reason::from_object(Verdict::Refused, text);
-    reasons.extend(needs.elements_error.iter().map(|error| refused(error.to_string())));
+    reasons.extend(needs.contents_error.iter().map(|error| refused(error.to_string())));
     // libbpf knows no other values, whether the extern is weak or not.
     reasons.extend(needs.externs.iter().filter_map(|needed| match answers.need(needed.id)? {
         Need::Kconfig(name) if !name.starts_with("CONFIG_") && !name.starts_with("LINUX_") => {

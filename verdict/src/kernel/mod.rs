@@ -9,6 +9,7 @@
 //! | `query` | the names that are searched in one pass |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `verifier`, `kconfig`, `report` | the other facts |
+//! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
@@ -25,6 +26,7 @@ mod helper_types;
 mod inputs;
 mod kconfig;
 mod kfunc_types;
+mod lsm_hooks;
 mod mark;
 mod names;
 mod observed;

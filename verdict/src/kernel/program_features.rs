@@ -59,9 +59,6 @@ const FMOD_RET_TARGETS: [&str; 7] = [
     "__hid_bpf_tail_call",
 ];
 
-/// A function of kernels with LSM programs that may sleep (5.11).
-pub(super) const SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
-
 /// `BPF_TRACE_UPROBE_SESSION`, by which a kernel is found to be newer than 6.12.
 const FIRST_ATTACH_TYPE_SINCE_6_13: u32 = 57;
 
@@ -69,17 +66,6 @@ impl KernelFacts<'_> {
     /// Answers whether the kernel supports a property of programs or maps.
     pub fn program_feature(&self, feature: ProgramFeature) -> Answer {
         self.answer_change(feature.change(), feature.name())
-    }
-
-    /// Answers whether LSM programs may sleep. Some hooks never may.
-    pub fn sleepable_lsm(&self) -> Answer {
-        match self.find_any(&[SLEEPABLE_LSM]) {
-            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
-            None if self.describes_bpf_functions() => {
-                Answer::from_btf(false, format!("no FUNC {SLEEPABLE_LSM}"))
-            }
-            None => Answer::Unknown("the complete BTF of the kernel".into()),
-        }
     }
 
     /// Answers whether a function is in the kernel's error injection list, so that fentry and fexit programs may sleep there, and

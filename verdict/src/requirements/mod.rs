@@ -10,7 +10,7 @@ mod program;
 pub use attach::{AttachNeed, TargetKind};
 pub use maps::{MapInput, MapNeed};
 pub use need::{Need, NeedId, NeedTable};
-pub use object::{ArrayProgram, ExternNeed, ObjectNeeds};
+pub use object::{ArrayProgram, ExternNeed, ObjectNeeds, StructOpsProgram};
 pub(crate) use program::function_addresses;
 pub(crate) use program::usize_of;
 pub use program::{ProgramNeeds, Site};

@@ -50,8 +50,8 @@ pub enum Need {
     },
     /// A property of the program or map.
     Feature(ProgramFeature),
-    /// LSM programs that may sleep.
-    SleepableLsm,
+    /// LSM programs that may sleep, at a hook.
+    SleepableLsm(Box<str>),
     /// Trampolines, without which the kernel attaches no program to a function or LSM hook.
     Trampolines,
     /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit programs that may sleep.
@@ -89,7 +89,7 @@ impl Need {
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
             Self::Feature(feature) => feature.name().to_owned(),
-            Self::SleepableLsm => "LSM programs that may sleep".to_owned(),
+            Self::SleepableLsm(hook) => format!("programs that may sleep at LSM hook {}", name(hook.as_bytes())),
             Self::Trampolines => "trampolines".to_owned(),
             Self::ErrorInjection(function) => {
                 format!("function `{}` in the error injection list", name(function.as_bytes()))

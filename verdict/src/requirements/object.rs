@@ -10,7 +10,7 @@ use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
     load_plan::{LoadPlanError, SlotPlan},
-    object::Object,
+    object::{DataKind, Object},
 };
 
 /// The requirements of an object.
@@ -27,8 +27,10 @@ pub struct ObjectNeeds<'o, 'd> {
     pub externs: Vec<ExternNeed>,
     /// The programs that program arrays hold initially.
     pub array_programs: Vec<ArrayProgram>,
-    /// The reason why libbpf would not open the object, if the initial elements of a map are wrong.
-    pub elements_error: Option<LoadPlanError>,
+    /// The programs of struct_ops maps, sorted.
+    pub struct_ops_programs: Vec<StructOpsProgram>,
+    /// The reason why libbpf would not open the object, if the initial contents of a map are wrong.
+    pub contents_error: Option<LoadPlanError>,
     /// The programs. Subprograms belong to the programs that call them.
     pub programs: Vec<ProgramNeeds>,
 }
@@ -41,6 +43,16 @@ pub struct ArrayProgram {
     pub map: String,
     /// The program.
     pub program: ProgramIndex,
+}
+
+/// A program of a struct_ops map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct StructOpsProgram {
+    /// The program.
+    pub program: ProgramIndex,
+    /// Whether a load creates the map by default, and with it loads all programs of the map.
+    pub is_created: bool,
 }
 
 /// An extern of an object.
@@ -81,11 +93,25 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
             })
             .collect();
-        let (array_programs, elements_error) = match array_programs(&linker) {
-            Ok(programs) => (programs, None),
-            Err(error) => (Vec::new(), Some(error)),
-        };
-        Ok(Self { object, linker, maps, externs, array_programs, elements_error, programs })
+        let mut contents_error = None;
+        let array_programs = array_programs(&linker).unwrap_or_else(|error| {
+            contents_error = Some(error);
+            Vec::new()
+        });
+        let struct_ops_programs = struct_ops_programs(&linker).unwrap_or_else(|error| {
+            contents_error = Some(error);
+            Vec::new()
+        });
+        Ok(Self {
+            object,
+            linker,
+            maps,
+            externs,
+            array_programs,
+            struct_ops_programs,
+            contents_error,
+            programs,
+        })
     }
 
     /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
@@ -122,6 +148,22 @@ fn array_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<ArrayProgram>, L
         Some(ArrayProgram { map: core_relo::explain::text(name(map)?), program })
     });
     Ok(programs.collect())
+}
+
+/// Returns the programs of struct_ops maps. A map that is created decides on its programs.
+fn struct_ops_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<StructOpsProgram>, LoadPlanError> {
+    let is_created = |map: MapIndex| match linker.maps().get(map.0).map(|entry| entry.source) {
+        Some(MapSource::StructOps(map)) => {
+            !matches!(map.section.kind, DataKind::StructOps { optional: true, .. })
+        }
+        _ => false,
+    };
+    let programs = linker.struct_ops_programs()?.into_iter();
+    let mut programs: Vec<_> =
+        programs.map(|(map, program)| StructOpsProgram { program, is_created: is_created(map) }).collect();
+    programs.sort_unstable_by_key(|program| (program.program, !program.is_created));
+    programs.dedup_by_key(|program| program.program);
+    Ok(programs)
 }
 
 /// Returns the function, the instruction in the section and the index of each record, sorted.
