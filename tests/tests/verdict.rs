@@ -254,9 +254,13 @@ fn verdicts_agree_with_their_reasons() {
                 };
                 assert!(program.reasons.iter().all(is_complete), "{}: {program:#?}", place());
             }
+            // A program array concerns a program that is loaded alone, not the default load.
             let default_load = verdict.programs.iter().filter(|program| program.autoload);
-            let worst = default_load.map(|program| program.verdict).max();
-            assert!(worst.is_none_or(|worst| worst == verdict.verdict), "{}: {verdict:#?}", place());
+            let reasons = default_load.clone().flat_map(|program| &program.reasons);
+            let of_all = reasons.filter(|reason| !reason.text.contains(": holds program "));
+            let worst = of_all.map(|reason| reason.verdict).max().unwrap_or_default();
+            let is_worst = worst == verdict.verdict || verdict.verdict == Verdict::NeedsInput;
+            assert!(default_load.count() == 0 || is_worst, "{}: {verdict:#?}", place());
         }
     }
     println!("{programs} programs");

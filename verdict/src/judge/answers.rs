@@ -5,6 +5,7 @@ use crate::{
     kernel::{Answer, HelperCall, KconfigAnswer, KernelFacts, NameQuery, may_call, may_call_kfunc},
     requirements::{Need, NeedId, NeedTable, TargetKind},
 };
+use core_relo::btf::{Kind, Type};
 
 /// The answers of one kernel to the requirements of all objects, in the order of a [`NeedTable`].
 #[derive(Debug)]
@@ -77,6 +78,15 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         }
     }
 
+    /// Returns the type of a variable or the prototype of a function that the kernel has.
+    pub(super) fn kernel_type(&self, need: &Need) -> Option<Type<'_>> {
+        match need {
+            Need::Kfunc(name) => self.facts.declared_type(name, Kind::Func),
+            Need::Variable(name) => self.facts.declared_type(name, Kind::Var),
+            _ => None,
+        }
+    }
+
     /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
     pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
         let Some(Need::Kconfig(name)) = self.need(id) else { return false };
@@ -133,7 +143,8 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
-const fn kind(need: &Need) -> ReasonKind {
+/// Returns the kind of reason for a requirement that is not met.
+pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. } => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } => ReasonKind::Kfunc,

@@ -102,6 +102,13 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
+    /// Returns the prototype of a function, or the type of a variable without modifiers, that the kernel or a module has.
+    pub(crate) fn declared_type(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
+        let (types, declared) = self.find_name(name, kind)?;
+        let target = declared.target()?;
+        if kind == Kind::Var { types.btf.strip(target).ok() } else { types.btf.ty(target) }
+    }
+
     /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
     /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
     fn lists_variable(&self, name: &[u8]) -> Option<String> {
