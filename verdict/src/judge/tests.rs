@@ -190,6 +190,31 @@ fn the_verifier_continues_after_the_call_of_a_kfunc() {
 }
 
 #[test]
+fn a_kfunc_with_other_parameters_is_missing() {
+    // The kernel's function has no parameters.
+    for (is_weak, has_test, expected) in
+        [(false, true, Verdict::Refused), (true, true, Verdict::Loads), (true, false, Verdict::Refused)]
+    {
+        let [address, high] = load(1, 0);
+        let skip = if has_test { insn(0x15, 1, 0, 1, 0) } else { insn(0xb7, 6, 0, 0, 0) };
+        let [zero, exit] = returns(0);
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[address, high, skip, call(-1), zero, exit]);
+        let int = m.int;
+        let proto = m.types.func_proto(int, &[("number", int)]);
+        let func = m.types.func("known_kfunc", proto, 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("known_kfunc", is_weak);
+        m.refer(main, 0, symbol, false);
+        m.refer(main, 3, symbol, true);
+        let verdict = judge_object(m);
+        let text = "kfunc known_kfunc: the parameters differ from the declaration";
+        let reason = (expected == Verdict::Refused).then_some((ReasonKind::Kfunc, text));
+        assert_eq!(worst(&verdict), (expected, reason), "{is_weak} {has_test}");
+    }
+}
+
+#[test]
 fn programs_of_some_types_may_not_call_a_kfunc() {
     // On kernels up to 7.2, only XDP programs call bpf_dynptr_from_xdp.
     let judge_call = |section: &str, version| {
@@ -445,6 +470,37 @@ fn values_that_libbpf_does_not_know_refuse() {
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
     assert_eq!(judge_value("OTHER", true), Verdict::Refused);
+}
+
+#[test]
+fn map_flags_that_every_kernel_refuses() {
+    let judge_map = |map_type: u32, flags: u32| {
+        let mut m = program("tc", &returns(0));
+        let numbers = [
+            ("type", map_type),
+            ("key_size", 8),
+            ("value_size", 8),
+            ("max_entries", 1),
+            ("map_flags", flags),
+        ];
+        m.map("m", &numbers, None);
+        judge_object(m)
+    };
+    let flag_reasons = |map_type, flags| {
+        let verdict = judge_map(map_type, flags);
+        let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::MapFlag);
+        reasons.map(|reason| reason.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        flag_reasons(11, 0),
+        ["map m: no flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_LPM_TRIE demands"]
+    );
+    assert_eq!(flag_reasons(11, 1), [""; 0]);
+    assert_eq!(
+        flag_reasons(2, 1),
+        ["map m: flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_ARRAY does not accept"]
+    );
+    assert_eq!(flag_reasons(1, 1), [""; 0]);
 }
 
 #[test]
