@@ -48,10 +48,8 @@ impl<'c, 'k> ExternAnswers<'c, 'k> {
             match is_compatible {
                 Some(true) => {}
                 Some(false) => {
-                    drop(by_type.insert(
-                        index,
-                        Answer::Absent(Evidence { source: EvidenceSource::Btf, text: text() }),
-                    ))
+                    let evidence = Evidence { source: EvidenceSource::Btf, text: text() };
+                    by_type.insert(index, Answer::Absent(evidence));
                 }
                 None => {
                     let question = format!("whether {}, which takes too many steps to compare", text());
