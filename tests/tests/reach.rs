@@ -37,6 +37,7 @@ fn reachability(program: &ProgramPlan, endian: Endian) -> (Vec<Insn>, Reachabili
         loads: &[],
         endian,
         verifies_uncalled_functions: false,
+        exception_callback: None,
     });
     (insns, result)
 }

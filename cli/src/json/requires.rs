@@ -186,14 +186,14 @@ impl ProgramFacts<'_> {
             needs_input: match program.attach {
                 AttachNeed::Needs(_) => None,
                 AttachNeed::NoProgramType => Some("program_type"),
-                AttachNeed::NoTarget | AttachNeed::OtherProgram => Some("attach_target"),
+                AttachNeed::NoTarget(_) | AttachNeed::OtherProgram(_) => Some("attach_target"),
             },
             insns: code.map(|code| code.insns.len()),
             subprograms: code.map(|code| code.functions.len().saturating_sub(1)),
             callbacks: code.map(|_| program.callback_count()),
             helpers: uses(|need| matches!(need, Need::Helper { .. })),
             instruction_sets: uses(|need| matches!(need, Need::Instruction(_))),
-            kfuncs: uses(|need| matches!(need, Need::Kfunc(_))),
+            kfuncs: uses(|need| matches!(need, Need::KfuncCall { .. })),
             relocations,
             accesses,
             checks,
@@ -202,8 +202,7 @@ impl ProgramFacts<'_> {
     }
 
     fn attach_target(&self, attach: &AttachNeed) -> Option<AttachTargetJson> {
-        let AttachNeed::Needs(needs) = attach else { return None };
-        needs.iter().find_map(|id| match self.table.get(*id)? {
+        attach.needs().iter().find_map(|id| match self.table.get(*id)? {
             Need::AttachTarget { kind, module, name } => Some(AttachTargetJson {
                 kind: kind.noun(),
                 module: module.as_deref().map(|module| describe::name(module.as_bytes())),
@@ -288,9 +287,11 @@ fn need_name(need: &Need) -> String {
             Some(name) => format!("bpf_{name}"),
             None => format!("unknown({number})"),
         },
-        Need::Kfunc(bytes) | Need::Symbol(bytes) | Need::Variable(bytes) | Need::StructOps(bytes) => {
-            name(bytes)
-        }
+        Need::Kfunc(bytes)
+        | Need::KfuncCall { name: bytes, .. }
+        | Need::Symbol(bytes)
+        | Need::Variable(bytes)
+        | Need::StructOps(bytes) => name(bytes),
         Need::Kconfig(option) => name(option.as_bytes()),
         _ => need.text(),
     }

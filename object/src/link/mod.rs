@@ -67,6 +67,8 @@ pub struct LinkedProgram {
     pub line_info: Vec<[u32; 4]>,
     /// The functions that the instructions are copied from, in order.
     pub functions: Vec<FunctionCopy>,
+    /// The first instruction of the exception callback, if a declaration tag names one.
+    pub exception_callback: Option<u32>,
 }
 
 /// A function's copy in a linked program.
@@ -111,15 +113,20 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             LinkState { linker: self, code, main, out: LinkedProgram::default(), starts: HashMap::new() };
         state.append(program)?;
         state.append_callees(program)?;
-        if supports_callbacks
-            && let Some(callback) = self.callbacks.find(self.object, main)?
-            && !state.starts.contains_key(&callback)
-        {
-            state.append(callback)?;
-            state.append_callees(callback)?;
+        if supports_callbacks && let Some(callback) = self.callbacks.find(self.object, main)? {
+            if !state.starts.contains_key(&callback) {
+                state.append(callback)?;
+                state.append_callees(callback)?;
+            }
+            state.out.exception_callback = state.starts.get(&callback).copied();
         }
         state.copy_records()?;
         Ok(state.out)
+    }
+
+    /// Returns the object.
+    pub(crate) fn object(&self) -> &'o Object<'d> {
+        self.object
     }
 
     /// Returns the externs, configuration values first.

@@ -25,7 +25,7 @@ pub use crate::{globals::Global, link::FunctionCopy};
 pub use error::{LoadPlanError, Refusal};
 pub use externs::{ConfigValueError, ModulePlan, write_config_value};
 pub use initial_values::InitialValues;
-pub use maps::{MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
+pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use plan::{LoadPlan, SkippedProgram};
 pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,

@@ -3,7 +3,7 @@
 use super::{Fix, evidence, externs, helper, instruction, maps, program, relocation};
 use crate::{
     judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
-    kernel::InsnFeature,
+    kernel::{HelperCall, InsnFeature},
     requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind},
     source_line::{SourceLine, source_line},
 };
@@ -87,15 +87,22 @@ impl<'a, 'k> Advisor<'a, 'k> {
     fn need_fixes(&mut self, program: &ProgramNeeds, id: NeedId, reason: &Reason) -> Vec<Fix> {
         let answers = self.answers;
         match answers.need(id) {
-            Some(Need::Helper { number, program_type, is_sleepable }) => {
-                helper::fixes(answers, (*number, *program_type, *is_sleepable), reason)
+            Some(Need::Helper { number, program_type, attach_type, is_sleepable }) => {
+                let call = HelperCall {
+                    helper: *number,
+                    program_type: *program_type,
+                    attach_type: *attach_type,
+                    is_sleepable: *is_sleepable,
+                };
+                helper::fixes(answers, call, reason)
             }
             Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_) | Need::Kconfig(_)) => {
                 externs::fixes(self, program, id, reason)
             }
-            Some(Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall)) => {
-                externs::call_fixes(self, program, reason)
-            }
+            Some(
+                Need::KfuncCall { .. }
+                | Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall),
+            ) => externs::call_fixes(self, program, reason),
             Some(Need::Instruction(feature)) => {
                 instruction::fixes(*feature, self.section(program), &program.name)
             }

@@ -6,10 +6,9 @@ use super::{
 };
 use crate::{
     judge::{KernelAnswers, Reason},
-    kernel::may_call,
+    kernel::{HelperCall, may_call},
 };
 use core_relo::insn::helper_name;
-use core_relo_object::object::ProgramType;
 
 /// Helpers and older helpers with the same arguments and nearly the same result.
 const OLDER_HELPERS: [(u32, u32, &str); 4] = [
@@ -40,20 +39,16 @@ const REPLACEMENTS: [(u32, &str); 9] = [
     (189, "older kernels have direct access to the packet: compare with data_end, then read"),
 ];
 
-/// Returns the fixes of a missing helper. `call` is the helper, the program's type, and whether the program may sleep.
-pub(super) fn fixes(
-    answers: &KernelAnswers<'_, '_>,
-    call: (u32, Option<ProgramType>, bool),
-    reason: &Reason,
-) -> Vec<Fix> {
-    let (number, program_type, is_sleepable) = call;
+/// Returns the fixes of a call of a missing helper.
+pub(super) fn fixes(answers: &KernelAnswers<'_, '_>, call: HelperCall, reason: &Reason) -> Vec<Fix> {
+    let number = call.helper;
     let Some(name) = helper_name(number) else {
         return vec![Fix::without_code(format!(
             "helper {number} has no known name: guard the call, or leave out the program"
         ))];
     };
     let older = OLDER_HELPERS.iter().find(|(newer, older, _)| {
-        *newer == number && may_call(&answers.facts, *older, program_type, is_sleepable).is_present()
+        *newer == number && may_call(&answers.facts, HelperCall { helper: *older, ..call }).is_present()
     });
     let line = reason.source.as_ref().and_then(|source| CLine::new(&source.text));
     let called = line.and_then(|line| Some((line, line.find_call(&format!("bpf_{name}"))?)));

@@ -50,7 +50,7 @@ pub(super) fn input_fixes(program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
             format!("bpf_program__set_type(skel->progs.{name}, BPF_PROG_TYPE_KPROBE);"),
             format!("loader.program_mut(\"{name}\").program_type = Some(ProgramType::Kprobe);"),
         ),
-        AttachNeed::OtherProgram => (
+        AttachNeed::OtherProgram(_) => (
             format!("bpf_program__set_attach_target(skel->progs.{name}, other_program_fd, \"function\");"),
             format!(
                 "loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Program {{ program, function: \"function\".into() }});"

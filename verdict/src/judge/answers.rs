@@ -2,9 +2,10 @@
 
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
-    kernel::{Answer, KconfigAnswer, KernelFacts, NameQuery, may_call},
+    kernel::{Answer, HelperCall, KconfigAnswer, KernelFacts, NameQuery, may_call, may_call_kfunc},
     requirements::{Need, NeedId, NeedTable, TargetKind},
 };
+use core_relo::btf::{Kind, Type};
 
 /// The answers of one kernel to the requirements of all objects, in the order of a [`NeedTable`].
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl NeedTable {
         let mut query = NameQuery::default();
         for need in self.iter() {
             match need {
-                Need::Kfunc(name) => query.kfunc(name),
+                Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
                 Need::Symbol(name) => query.symbol(name),
                 Need::Variable(name) => query.variable(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
@@ -34,7 +35,8 @@ impl NeedTable {
                 | Need::ProgramType(_)
                 | Need::AttachType(_)
                 | Need::Feature(_)
-                | Need::SleepableLsm
+                | Need::SleepableLsm(_)
+                | Need::Trampolines
                 | Need::ErrorInjection(_)
                 | Need::Instruction(_)
                 | Need::Kconfig(_) => {}
@@ -77,13 +79,28 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
+            Need::KfuncCall { name, program_type: Some(program_type) }
+                if self.facts.kfunc(name).is_present() =>
+            {
+                format!("programs of type {program_type} may not call {}", need.text())
+            }
             _ => format!("the kernel lacks {}", need.text()),
+        }
+    }
+
+    /// Returns the type of a variable or the prototype of a function that the kernel has.
+    pub(super) fn kernel_type(&self, need: &Need) -> Option<Type<'_>> {
+        match need {
+            Need::Kfunc(name) => self.facts.declared_type(name, Kind::Func),
+            Need::Variable(name) => self.facts.declared_type(name, Kind::Var),
+            _ => None,
         }
     }
 
     /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
     pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
-        matches!(self.need(id), Some(Need::Kconfig(name)) if name.starts_with("LINUX_"))
+        let Some(Need::Kconfig(name)) = self.need(id) else { return false };
+        matches!(&**name, "LINUX_KERNEL_VERSION" | "LINUX_HAS_BPF_COOKIE" | "LINUX_HAS_SYSCALL_WRAPPER")
     }
 
     /// Returns the reason why a requirement is not met. Returns `None` if the kernel meets the requirement.
@@ -104,9 +121,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper { number, program_type, is_sleepable } => {
-            may_call(facts, *number, *program_type, *is_sleepable)
+        Need::Helper { number, program_type, attach_type, is_sleepable } => {
+            let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
+            may_call(facts, HelperCall { helper, program_type, attach_type, is_sleepable: *is_sleepable })
         }
+        Need::KfuncCall { name, program_type } => may_call_kfunc(facts, name, *program_type),
         Need::Kfunc(name) => facts.kfunc(name),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),
@@ -117,11 +136,13 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
             let full = kind.kernel_name(name);
             match kind {
                 TargetKind::Tracepoint => facts.typedef(full.as_bytes()),
+                TargetKind::Lsm => facts.lsm_hook(name),
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
         }
         Need::Feature(feature) => facts.program_feature(*feature),
-        Need::SleepableLsm => facts.sleepable_lsm(),
+        Need::SleepableLsm(hook) => facts.sleepable_lsm(hook),
+        Need::Trampolines => facts.trampolines(),
         Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
         Need::Instruction(feature) => facts.instruction_set(*feature),
@@ -133,15 +154,18 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
-const fn kind(need: &Need) -> ReasonKind {
+/// Returns the kind of reason for a requirement that is not met.
+pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. } => ReasonKind::Helper,
-        Need::Kfunc(_) => ReasonKind::Kfunc,
+        Need::Kfunc(_) | Need::KfuncCall { .. } => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,
-        Need::ProgramType(_) | Need::Feature(_) => ReasonKind::ProgramType,
+        Need::ProgramType(_) | Need::Feature(_) | Need::Trampolines => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } | Need::SleepableLsm | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
+        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
+            ReasonKind::AttachTarget
+        }
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,

@@ -1,10 +1,10 @@
 //! A program's instructions on one kernel, for the analysis of reachability.
 
-use super::{answers::KernelAnswers, data::FrozenData};
+use super::{data::FrozenData, externs::ExternAnswers};
 use crate::{
     kernel::Answer,
     reach::{Function, LoadedValue},
-    requirements::{Need, ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
+    requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
 use core_relo::{
     Plan,
@@ -17,8 +17,11 @@ use core_relo_object::{
     object::{Linkage, Program},
 };
 
-/// Returns the instructions of a program after relocation. Without poison, the instructions of relocations that do not resolve stay as
-/// the compiler wrote them.
+/// The source register of calls of kernel functions (kernel: `BPF_PSEUDO_KFUNC_CALL`).
+const PSEUDO_KFUNC_CALL: u8 = 2;
+
+/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions, whose numbers do not matter.
+/// Without poison, the instructions of relocations that do not resolve stay as the compiler wrote them.
 pub(super) fn relocated(
     code: &LinkedProgram,
     needs: &ProgramNeeds,
@@ -26,6 +29,11 @@ pub(super) fn relocated(
     with_poison: bool,
 ) -> Vec<Insn> {
     let mut insns = code.insns.clone();
+    for (insn, _) in code.refs.iter().filter(|(_, target)| matches!(target, RefTarget::Extern(_))) {
+        if let Some(call) = insns.get_mut(usize_of(*insn)).filter(|insn| !insn.is_ld_imm64()) {
+            *call = Insn { src: PSEUDO_KFUNC_CALL, imm: 0, ..*call };
+        }
+    }
     for (insn, record) in &needs.records {
         let Some(planned) = plan.get(*record) else { continue };
         let is_poisoned = matches!(planned.decision(), Ok(Decision::Poison { .. }));
@@ -59,7 +67,7 @@ pub(super) fn loads<'f>(
     object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
     frozen: &'f FrozenData<'_>,
-    answers: &KernelAnswers<'_, '_>,
+    externs: &ExternAnswers<'_, '_>,
 ) -> Vec<(u32, LoadedValue<'f>)> {
     let value = |insn: u32, target: &RefTarget| {
         let first = code.insns.get(usize_of(insn)).filter(|first| first.is_ld_imm64())?;
@@ -71,7 +79,7 @@ pub(super) fn loads<'f>(
                 }
                 None => LoadedValue::Pointer,
             },
-            RefTarget::Extern(index) => extern_value(object, *index, frozen, answers),
+            RefTarget::Extern(index) => extern_value(object, *index, frozen, externs),
             // The linker has resolved references to functions.
             RefTarget::Function { .. } => return None,
             _ => LoadedValue::Pointer,
@@ -89,12 +97,9 @@ fn extern_value<'f>(
     object: &ObjectNeeds<'_, '_>,
     index: ExternIndex,
     frozen: &'f FrozenData<'_>,
-    answers: &KernelAnswers<'_, '_>,
+    externs: &ExternAnswers<'_, '_>,
 ) -> LoadedValue<'f> {
-    let (Some(entry), Some(need)) = (object.linker.externs().get(index.0), object.externs.get(index.0))
-    else {
-        return LoadedValue::Unknown;
-    };
+    let Some(entry) = object.linker.externs().get(index.0) else { return LoadedValue::Unknown };
     if let ExternBinding::Config(slot) = entry.binding {
         let data = object.linker.kconfig_map().and_then(|map| frozen.of_map(map));
         return data.map_or(LoadedValue::Unknown, |(data, unknown)| LoadedValue::Frozen {
@@ -103,12 +108,10 @@ fn extern_value<'f>(
             unknown,
         });
     }
-    match (answers.get(need.id), answers.need(need.id)) {
-        (Some(Answer::Present(_)), _) => LoadedValue::Pointer,
+    match externs.get(index) {
+        Some(Answer::Present(_)) => LoadedValue::Pointer,
         // A missing kfunc, variable or symbol has the address 0.
-        (Some(Answer::Absent(_)), Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_))) => {
-            LoadedValue::Constant(0)
-        }
+        Some(Answer::Absent(_)) => LoadedValue::Constant(0),
         _ => LoadedValue::Unknown,
     }
 }

@@ -4,11 +4,13 @@ mod answers;
 mod code;
 mod construct;
 mod data;
+mod externs;
 mod maps;
 mod model;
 mod object;
 mod program;
 mod reasons;
+mod shared_load;
 #[cfg(test)]
 mod tests;
 

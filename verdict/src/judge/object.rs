@@ -3,41 +3,68 @@
 use super::{
     answers::KernelAnswers,
     data::FrozenData,
+    externs::ExternAnswers,
     maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
     reasons::{distinct, limit_reasons},
+    shared_load,
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::ObjectNeeds,
+    requirements::{Need, ObjectNeeds},
 };
 use core_relo::{Name, Plan, explain::text};
-use core_relo_object::object::{Object, Program};
+use core_relo_object::{
+    ExternIndex,
+    object::{Object, Program},
+};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
     let frozen = FrozenData::new(needs, &answers.facts);
-    let mut reasons = object_reasons(needs, answers);
+    let externs = ExternAnswers::new(needs, answers);
+    let mut reasons = object_reasons(needs, answers, &externs);
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());
-    let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
-    let programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
+    let context =
+        ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
+    let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
+    shared_load::add_struct_ops_reasons(needs, &mut programs);
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
     // Without programs, the maps decide.
     let of_object = reasons.iter().map(|reason| reason.verdict);
-    let verdict = default_load.chain(of_object).max().unwrap_or(Verdict::Loads);
+    let of_arrays = shared_load::array_reason(needs, |program| program.autoload);
+    let of_arrays = of_arrays.map(|reason| reason.verdict);
+    let verdict = default_load.chain(of_object).chain(of_arrays).max().unwrap_or(Verdict::Loads);
+    shared_load::add_array_reasons(needs, &mut programs);
     ObjectVerdict { verdict, programs, warnings: context.warnings() }
 }
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
-fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+fn object_reasons(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    externs: &ExternAnswers<'_, '_>,
+) -> Vec<Reason> {
     let mut reasons: Vec<_> =
         needs.maps.iter().enumerate().flat_map(|(index, map)| maps::reasons(index, map, answers)).collect();
+    let refused = |text: String| Reason::from_object(Verdict::Refused, text);
+    reasons.extend(needs.contents_error.iter().map(|error| refused(error.to_string())));
+    // libbpf knows no other values, whether the extern is weak or not.
+    reasons.extend(needs.externs.iter().filter_map(|needed| match answers.need(needed.id)? {
+        Need::Kconfig(name) if !name.starts_with("CONFIG_") && !name.starts_with("LINUX_") => {
+            Some(refused(format!("{}: expected CONFIG_* or LINUX_*", answers.need(needed.id)?.text())))
+        }
+        _ => None,
+    }));
     // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
-    let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
-    reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));
+    let strong = needs.externs.iter().enumerate();
+    let strong = strong.filter(|(_, needed)| !needed.is_weak && !answers.is_from_libbpf(needed.id));
+    reasons.extend(strong.filter_map(|(index, needed)| {
+        externs.reason(ExternIndex(index)).or_else(|| answers.reason(needed.id))
+    }));
     reasons
 }
 

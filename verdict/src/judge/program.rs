@@ -4,6 +4,7 @@ use super::{
     answers::KernelAnswers,
     code,
     data::FrozenData,
+    externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
     reasons::distinct,
 };
@@ -20,7 +21,7 @@ use core_relo::{
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{
-    MapIndex, ProgramIndex,
+    ExternIndex, MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
 };
 
@@ -32,6 +33,7 @@ pub(super) struct ObjectContext<'c, 'k> {
     /// The reasons that concern every program.
     pub(super) reasons: &'c [Reason],
     pub(super) frozen: &'c FrozenData<'c>,
+    pub(super) externs: &'c ExternAnswers<'c, 'k>,
 }
 
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
@@ -77,21 +79,24 @@ impl ObjectContext<'_, '_> {
             let requirement = Some(Requirement::AttachInput);
             vec![Reason { kind: ReasonKind::AttachTarget, fix: Some(fix.to_owned()), requirement, ..reason }]
         };
-        match attach {
-            AttachNeed::Needs(needs) => needs.iter().filter_map(|need| self.answers.reason(*need)).collect(),
+        let mut reasons: Vec<_> =
+            attach.needs().iter().filter_map(|need| self.answers.reason(*need)).collect();
+        reasons.extend(match attach {
+            AttachNeed::Needs(_) => Vec::new(),
             AttachNeed::NoProgramType => input(
                 "the section's name implies no program type, which user space must set",
                 "bpf_program__set_type() before the load, or a section name such as SEC(\"kprobe/…\")",
             ),
-            AttachNeed::NoTarget => input(
+            AttachNeed::NoTarget(_) => input(
                 "the section's name has no attach target, which user space must set",
                 "bpf_program__set_attach_target() before the load",
             ),
-            AttachNeed::OtherProgram => input(
+            AttachNeed::OtherProgram(_) => input(
                 "the program replaces a function of another program, which user space must set",
                 "bpf_program__set_attach_target() before the load",
             ),
-        }
+        });
+        reasons
     }
 
     /// Adds the reasons of a program's instructions, and those of instructions in dead code to `guarded`.
@@ -115,7 +120,10 @@ impl ObjectContext<'_, '_> {
             }
         }
         for site in &program.sites {
-            let Some(reason) = self.answers.reason(site.need) else { continue };
+            let by_type = extern_at(linked, site.insn).and_then(|index| self.externs.reason(index));
+            let is_call = matches!(self.answers.need(site.need), Some(Need::KfuncCall { .. }));
+            let by_type = by_type.filter(|_| is_call);
+            let Some(reason) = by_type.or_else(|| self.answers.reason(site.need)) else { continue };
             match self.answers.need(site.need) {
                 Some(Need::Instruction(feature)) if is_checked_everywhere(*feature) => {
                     reasons.push(self.place(reason, linked, site.insn));
@@ -166,7 +174,7 @@ impl ObjectContext<'_, '_> {
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram, with_poison: bool) -> Reachability {
         let insns = code::relocated(linked, program, self.plan, with_poison);
         let functions = code::functions(self.needs, linked);
-        let loads = code::loads(self.needs, linked, self.frozen, self.answers);
+        let loads = code::loads(self.needs, linked, self.frozen, self.externs);
         // If nothing tells, the kernel may verify functions that nothing calls.
         let verifies_uncalled_functions =
             !matches!(self.answers.facts.verifies_uncalled_functions(), Answer::Absent(_));
@@ -177,6 +185,7 @@ impl ObjectContext<'_, '_> {
             loads: &loads,
             endian,
             verifies_uncalled_functions,
+            exception_callback: linked.exception_callback,
         })
     }
 
@@ -207,13 +216,7 @@ impl ObjectContext<'_, '_> {
 
     /// Returns the question behind a value that nothing tells.
     fn unknown_value(&self, linked: &LinkedProgram, insn: u32) -> String {
-        // The references are in the order of their instructions.
-        let reference = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok();
-        let target = reference.and_then(|at| linked.refs.get(at)).map(|(_, target)| target);
-        let need = match target {
-            Some(RefTarget::Extern(index)) => self.needs.externs.get(index.0),
-            _ => None,
-        };
+        let need = extern_at(linked, insn).and_then(|index| self.needs.externs.get(index.0));
         match need.and_then(|need| Some((self.answers.need(need.id)?, self.answers.get(need.id)?))) {
             Some((need, Answer::Unknown(question))) => format!("it depends on {} ({question})", need.text()),
             Some((need, _)) => format!("it depends on {}", need.text()),
@@ -240,8 +243,20 @@ const fn is_checked_everywhere(feature: InsnFeature) -> bool {
             | InsnFeature::ByteSwap
             | InsnFeature::LongJump
             | InsnFeature::MayGoto
+            | InsnFeature::KernelVariableAddress
+            | InsnFeature::BackwardJump
             | InsnFeature::IndirectJump
     )
+}
+
+/// Returns the extern that an instruction refers to.
+fn extern_at(linked: &LinkedProgram, insn: u32) -> Option<ExternIndex> {
+    // The references are in the order of their instructions.
+    let at = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
+    match linked.refs.get(at)? {
+        (_, RefTarget::Extern(index)) => Some(*index),
+        _ => None,
+    }
 }
 
 /// Returns the reason of a relocation that does not resolve.

@@ -130,6 +130,9 @@ pub(super) const ALWAYS_COMPILED: [&str; 3] = ["array_map_alloc", "htab_map_allo
 pub(super) const TRAMPOLINES: [&str; 3] =
     ["bpf_trampoline_link_prog", "bpf_trampoline_get", "arch_prepare_bpf_trampoline"];
 
+/// A function of kernels with LSM programs that may sleep at more than one hook (5.11).
+pub(super) const HAS_SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
+
 /// Functions that exist if the kernel reads the BTF of modules (`CONFIG_DEBUG_INFO_BTF_MODULES`).
 pub(super) const MODULE_BTF: [&str; 2] = ["btf_module_notify", "btf_module_read"];
 

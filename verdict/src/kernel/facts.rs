@@ -54,14 +54,13 @@ pub(super) struct KernelTypes<'k> {
     found: Vec<Option<TypeId>>,
     /// The functions with the tag `bpf_kfunc`, in order.
     kfuncs: OnceLock<Vec<TypeId>>,
-    has_functions: OnceLock<bool>,
 }
 
 impl<'k> KernelTypes<'k> {
     pub(super) fn new(target: &'k TargetBtf<'k>, query: &NameQuery) -> Self {
         let btf: &'k Btf<'k> = &target.btf;
         let found = btf.find_all_own(&query.types);
-        Self { name: &target.name, btf, found, kfuncs: OnceLock::new(), has_functions: OnceLock::new() }
+        Self { name: &target.name, btf, found, kfuncs: OnceLock::new() }
     }
 
     /// Returns the first own type of a name and kind.
@@ -83,19 +82,6 @@ impl<'k> KernelTypes<'k> {
             });
             kfuncs.sort_unstable();
             kfuncs
-        })
-    }
-
-    /// Returns whether the BTF describes functions. BTF that is reduced to the types of some objects has none.
-    pub(super) fn has_functions(&self, query: &NameQuery) -> bool {
-        *self.has_functions.get_or_init(|| {
-            let mut pairs = query.types.pairs().zip(&self.found);
-            if pairs.any(|((_, kind), found)| kind == Kind::Func && found.is_some()) {
-                return true;
-            }
-            let mut count = 0usize;
-            self.btf.visit_kind(Kind::Func, |_| count = count.wrapping_add(1));
-            count != 0
         })
     }
 }

@@ -2,36 +2,24 @@
 //!
 //! The kernel's `get_func_proto` of each program type decides, and BTF has no trace of its decisions. The table records what
 //! the kernels of [`OBSERVED`] did with a program of a single call: "unknown func" and "program of this type cannot use helper"
-//! mean no. The rows of TRACING and LSM are the union of several attach types and targets (fentry, fexit, fmod_ret, tp_btf, iter;
-//! six hooks). EXT, STRUCT_OPS and LIRC_MODE2 have no row.
+//! mean no. Where the attach type decides, too, each attach type has a row. Rows of TRACING and LSM are the union of several targets
+//! (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2 have no row.
 
+use super::observed::{OBSERVED, Observed};
 use ProgramType as P;
-use core_relo_object::object::ProgramType;
+use core_relo_object::object::{AttachType, ProgramType};
 
 /// A set of helpers, a bit for each number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Helpers([u64; 4]);
 
-/// The observed kernels: the release, and the number of the last attach type (`enum bpf_attach_type`), by which another kernel is
-/// found to be newer or older.
-pub(super) const OBSERVED: [(&str, u32); 4] = [("5.10", 37), ("6.1", 43), ("6.12", 56), ("7.2", 61)];
-
 /// The helpers of a program type on the observed kernels.
 struct TypeHelpers {
     program_type: ProgramType,
-    /// `None` for a kernel without the program type.
-    callable: [Option<Helpers>; 4],
-}
-
-/// The observation of a helper and a program type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Observed {
-    /// Every kernel that has the helper lets programs of this type call it. Also returned for a type without a row.
-    Always,
-    /// No kernel lets programs of this type call the helper.
-    Never,
-    /// Kernels let programs of this type call the helper from the kernel of this index in [`OBSERVED`] on, and not before.
-    From(usize),
+    /// The numbers of the attach types; empty if the attach type does not matter.
+    attach_types: &'static [u32],
+    /// `None` for a kernel without the program type or attach type.
+    callable: [Option<Helpers>; OBSERVED.len()],
 }
 
 impl Helpers {
@@ -41,24 +29,35 @@ impl Helpers {
     }
 }
 
-/// Returns whether the observed kernels let programs of a type call a helper.
-pub(super) fn observe(program_type: ProgramType, helper: u32) -> Observed {
-    let Some(row) = TABLE.iter().find(|row| row.program_type == program_type) else {
+impl TypeHelpers {
+    /// Returns whether an observed kernel lets programs call a helper. Returns `None` for a kernel without the program type.
+    fn may_call(&self, kernel: usize, helper: u32) -> Option<bool> {
+        self.callable.get(kernel).copied().flatten().map(|set| set.contains(helper))
+    }
+}
+
+/// Returns whether the observed kernels let programs of a type call a helper. Returns [`Observed::Always`] for a type without a row.
+pub(super) fn observe(program_type: ProgramType, attach_type: Option<AttachType>, helper: u32) -> Observed {
+    let mut of_type = TABLE.iter().filter(|row| row.program_type == program_type).peekable();
+    let Some(first) = of_type.peek().copied() else { return Observed::Always };
+    let rows: Vec<_> = match attach_type {
+        // User space may set the attach type.
+        None => of_type.collect(),
+        Some(attach_type) if !first.attach_types.is_empty() => {
+            of_type.filter(|row| row.attach_types.contains(&attach_type.number())).collect()
+        }
+        Some(_) => vec![first],
+    };
+    if rows.is_empty() {
         return Observed::Always;
-    };
-    let may_call =
-        |kernel: usize| row.callable.get(kernel).copied().flatten().is_some_and(|set| set.contains(helper));
-    let Some(first) = (0..OBSERVED.len()).find(|kernel| may_call(*kernel)) else {
-        // A helper that no type may call was not observed: it is newer than the kernels.
-        let is_known = TABLE.iter().any(|row| row.callable.iter().flatten().any(|set| set.contains(helper)));
-        return if is_known { Observed::Never } else { Observed::Always };
-    };
-    let Some(before) = first.checked_sub(1) else { return Observed::Always };
-    let has_row = row.callable.get(before).is_some_and(Option::is_some);
-    let existed = TABLE
-        .iter()
-        .any(|row| row.callable.get(before).copied().flatten().is_some_and(|set| set.contains(helper)));
-    if has_row && existed { Observed::From(first) } else { Observed::Always }
+    }
+    // A helper that no type may call was not observed: the kernel lacks it.
+    let existed = |kernel: usize| TABLE.iter().any(|row| row.may_call(kernel, helper) == Some(true));
+    Observed::new(|kernel| {
+        let mut known = rows.iter().filter_map(|row| row.may_call(kernel, helper)).peekable();
+        known.peek().filter(|_| existed(kernel))?;
+        Some(known.any(|may_call| may_call))
+    })
 }
 
 /// Returns the set of the helpers whose bits are set, from helper 0 on.
@@ -66,182 +65,246 @@ const fn set(first: u64, second: u64, third: u64, fourth: u64) -> Helpers {
     Helpers([first, second, third, fourth])
 }
 
-const fn row(program_type: ProgramType, callable: [Option<Helpers>; 4]) -> TypeHelpers {
-    TypeHelpers { program_type, callable }
+const fn row(
+    program_type: ProgramType,
+    attach_types: &'static [u32],
+    callable: [Option<Helpers>; OBSERVED.len()],
+) -> TypeHelpers {
+    TypeHelpers { program_type, attach_types, callable }
 }
 
 /// The observations.
 #[rustfmt::skip]
 static TABLE: &[TypeHelpers] = &[
-    row(P::SocketFilter, [
+    row(P::SocketFilter, &[], [
         Some(set(0x0000_c408_0600_11ee, 0x204f_0000_6380_0010, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_c408_0600_11ee, 0x204f_0600_6380_0010, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_c408_0600_51ee, 0x294f_0600_6381_0010, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_c428_0643_d1ee, 0x2d6f_2600_6381_0010, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::Kprobe, [
+    row(P::Kprobe, &[], [
         Some(set(0x0080_2438_0a41_d1fe, 0x216f_2000_0381_0008, 0x0000_0000_0620_207c, 0x0000_0000_0000_0000)),
-        Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x0073_fe30_7620_207c, 0x0000_0000_0003_0fec)),
+        Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_0003_0fec)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
         Some(set(0x0080_2438_0a43_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::SchedCls, [
+    row(P::SchedCls, &[], [
         Some(set(0x0005_cfcf_f7be_3fee, 0x304f_581f_e3f8_8034, 0x0000_0000_0fa0_1ffc, 0x0000_0000_0000_0000)),
         Some(set(0x0005_cfcf_f7be_3fee, 0x304f_5e1f_e3f8_8034, 0x0066_9e39_4fa0_1ffc, 0x0000_0000_0003_fffd)),
         Some(set(0x0005_cfcf_f7be_7fee, 0x394f_5e1f_e3f9_8034, 0x0066_9e39_4fa0_1ffc, 0x0000_0000_000f_fffd)),
         Some(set(0x0085_cfef_f7ff_ffee, 0x3d6f_7e1f_e3f9_8034, 0x8077_9e39_7fb0_3ffc, 0x0000_0000_000f_fffd)),
     ]),
-    row(P::SchedAct, [
+    row(P::SchedAct, &[], [
         Some(set(0x0005_cfcf_f7be_3fee, 0x304f_581f_e3f8_8034, 0x0000_0000_0fa0_1ffc, 0x0000_0000_0000_0000)),
         Some(set(0x0005_cfcf_f7be_3fee, 0x304f_5e1f_e3f8_8034, 0x0066_9e39_4fa0_1ffc, 0x0000_0000_0003_fffd)),
         Some(set(0x0005_cfcf_f7be_7fee, 0x394f_5e1f_e3f9_8034, 0x0066_9e39_4fa0_1ffc, 0x0000_0000_000f_fffd)),
         Some(set(0x0085_cfef_f7ff_ffee, 0x3d6f_7e1f_e3f9_8034, 0x8077_9e39_7fb0_3ffc, 0x0000_0000_000f_fffd)),
     ]),
-    row(P::Tracepoint, [
+    row(P::Tracepoint, &[], [
         Some(set(0x0080_2438_0a41_d1fe, 0x216f_2000_0381_0008, 0x0000_0000_0620_207c, 0x0000_0000_0000_0000)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x0073_fe30_7620_207c, 0x0000_0000_0003_0fec)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
         Some(set(0x0080_2438_0a43_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::Xdp, [
+    row(P::Xdp, &[], [
         Some(set(0x0048_1408_1280_11ee, 0x204f_4018_63f0_0022, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0048_1408_1280_11ee, 0x204f_4618_63f0_0022, 0x7066_9e39_4620_1f7c, 0x0000_0000_0003_fffc)),
         Some(set(0x0048_1408_1280_51ee, 0x294f_4618_63f1_0022, 0x7066_9e39_4620_1f7c, 0x0000_0000_000f_fffc)),
         Some(set(0x00c8_1428_12c3_d1ee, 0x296f_6618_63f1_0022, 0xf077_9e39_7630_3f7c, 0x0000_0000_000f_fffc)),
     ]),
-    row(P::PerfEvent, [
+    row(P::PerfEvent, &[], [
         Some(set(0x0180_2438_0a41_d1fe, 0x21ef_2000_0381_0008, 0x0000_0000_0620_207c, 0x0000_0000_0000_0000)),
         Some(set(0x0180_2438_0a41_d1fe, 0x29ef_2600_6381_0008, 0x0073_fe30_7620_207c, 0x0000_0000_0003_0fec)),
         Some(set(0x0180_2438_0a41_d1fe, 0x29ef_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
         Some(set(0x0180_2438_0a43_d1fe, 0x29ef_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::CgroupSkb, [
+    row(P::CgroupSkb, &[], [
         Some(set(0x0000_c408_0600_11ee, 0x204f_180f_e3fa_8010, 0x0000_0000_0620_1f7f, 0x0000_0000_0000_0000)),
         Some(set(0x0000_c408_0600_11ee, 0x204f_1e0f_e3fa_8010, 0x0066_9e31_4620_1f7f, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_c408_0600_51ee, 0x294f_1e0f_e3fb_8010, 0x0066_9e31_4620_1f7f, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_c428_0643_d1ee, 0x2d6f_3e0f_e3fb_8010, 0x8077_9e31_7630_3f7f, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::CgroupSock, [
+    row(P::CgroupSock, &[2], [
         Some(set(0x0000_4408_0203_d1ee, 0x2c4f_0800_6383_0000, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_4408_0203_d1ee, 0x2c4f_0e00_6383_0000, 0x0c62_9e31_4620_007c, 0x0000_0000_0003_0fec)),
         Some(set(0x0000_4428_0203_d1ee, 0x2d4f_0e00_6383_0000, 0x0c62_9e31_4620_007c, 0x0000_0000_000f_0fec)),
         Some(set(0x0282_4428_0243_d1ee, 0x2d6f_2e00_6383_0000, 0x8c73_9e31_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::LwtIn, [
+    row(P::CgroupSock, &[12, 13, 34], [
+        Some(set(0x0000_4408_0203_d1ee, 0x2c4f_0800_6383_0000, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
+        Some(set(0x0000_4408_0203_d1ee, 0x2c4f_0e00_6383_0000, 0x0c62_9e31_4620_007c, 0x0000_0000_0003_0fec)),
+        Some(set(0x0000_4428_0203_d1ee, 0x2d4f_0e00_6383_0000, 0x0c62_9e31_4620_007c, 0x0000_0000_000f_0fec)),
+        Some(set(0x0080_4428_0243_d1ee, 0x2d6f_2e00_6383_0000, 0x8c73_9e31_7630_207c, 0x0000_0000_000f_0fec)),
+    ]),
+    row(P::LwtIn, &[], [
         Some(set(0x0000_048e_1702_11ee, 0x204f_0000_6380_0200, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_048e_1702_11ee, 0x204f_0600_6380_0200, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_048e_1702_51ee, 0x294f_0600_6381_0200, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_04ae_1743_d1ee, 0x296f_2600_6381_0200, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::LwtOut, [
+    row(P::LwtOut, &[], [
         Some(set(0x0000_048e_1702_11ee, 0x204f_0000_6380_0000, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_048e_1702_11ee, 0x204f_0600_6380_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_048e_1702_51ee, 0x294f_0600_6381_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_04ae_1743_d1ee, 0x296f_2600_6381_0000, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::LwtXmit, [
+    row(P::LwtXmit, &[], [
         Some(set(0x0000_0fce_77b2_3fee, 0x204f_0000_6380_0200, 0x0000_0000_0620_1ffc, 0x0000_0000_0000_0000)),
         Some(set(0x0000_0fce_77b2_3fee, 0x204f_0600_6380_0200, 0x0066_9e31_4620_1ffc, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_0fce_77b2_7fee, 0x294f_0600_6381_0200, 0x0066_9e31_4620_1ffc, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_0fee_77f3_ffee, 0x296f_2600_6381_0200, 0x8077_9e31_7630_3ffc, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::SockOps, [
+    row(P::SockOps, &[], [
         Some(set(0x0a22_4408_0200_11ee, 0x204f_1801_6382_0040, 0x0000_0000_0621_df7c, 0x0000_0000_0000_0000)),
         Some(set(0x0a22_4408_0200_11ee, 0x244f_1e01_6382_0040, 0x0066_9e31_4621_df7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0a22_4408_0200_51ee, 0x2d4f_1e01_6383_0040, 0x0066_9e31_4621_df7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0aa2_4428_0243_d1ee, 0x2d6f_3e01_6383_0040, 0x8077_9e31_7631_ff7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::SkSkb, [
+    row(P::SkSkb, &[], [
         Some(set(0x0014_ccc8_0600_13ee, 0x204f_0008_63f0_0100, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0014_ccc8_0600_13ee, 0x204f_0608_63f0_0100, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0014_ccc8_0600_53ee, 0x294f_0608_63f1_0100, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0094_cce8_0643_d3ee, 0x296f_2608_63f1_0100, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::CgroupDevice, [
+    row(P::CgroupDevice, &[], [
         Some(set(0x0000_0408_0200_91ee, 0x204f_0000_6383_0000, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
-        Some(set(0x0000_0408_0203_d1ee, 0x284f_0600_6383_0000, 0x0062_9e30_4620_007c, 0x0000_0000_0003_0fec)),
-        Some(set(0x0000_0428_0203_d1ee, 0x294f_0600_6383_0000, 0x0062_9e30_4620_007c, 0x0000_0000_000f_0fec)),
-        Some(set(0x0080_0428_0243_d1ee, 0x296f_2600_6383_0000, 0x8073_9e30_7630_207c, 0x0000_0000_000f_0fec)),
+        Some(set(0x0000_0408_0203_d1ee, 0x284f_0600_6383_0000, 0x0c62_9e30_4620_007c, 0x0000_0000_0003_0fec)),
+        Some(set(0x0000_0428_0203_d1ee, 0x294f_0600_6383_0000, 0x0c62_9e30_4620_007c, 0x0000_0000_000f_0fec)),
+        Some(set(0x0080_0428_0243_d1ee, 0x296f_2600_6383_0000, 0x8c73_9e30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::SkMsg, [
+    row(P::SkMsg, &[], [
         Some(set(0xf000_0408_0202_d1ee, 0x284f_1800_6f81_0080, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0xf000_0408_0202_d1ee, 0x2c4f_1e00_6f81_0080, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0xf000_0408_0202_d1ee, 0x2d4f_1e00_6f81_0080, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0xf080_0428_0243_d1ee, 0x2d6f_3e00_6f81_0080, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::RawTracepoint, [
+    row(P::RawTracepoint, &[], [
         Some(set(0x0080_2438_0a41_d1fe, 0x216f_2000_0381_0008, 0x0000_0000_0620_207c, 0x0000_0000_0000_0000)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x0073_be30_7620_207c, 0x0000_0000_0003_0fec)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
         Some(set(0x0080_2438_0a43_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::CgroupSockAddr, [
+    row(P::CgroupSockAddr, &[8, 9, 14, 15], [
         Some(set(0x0000_4408_0203_d1ee, 0x2c4f_1808_63f3_0000, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0202_4408_0203_d1ee, 0x2c4f_1e08_63f3_0000, 0x0c66_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0202_4428_0203_d1ee, 0x2d4f_1e08_63f3_0000, 0x0c66_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0282_4428_0243_d1ee, 0x2d6f_3e08_63f3_0000, 0x8c77_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::LwtSeg6local, [
+    row(P::CgroupSockAddr, &[10, 11], [
+        Some(set(0x0202_4408_0203_d1ee, 0x2c4f_1808_63f3_0001, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0202_4408_0203_d1ee, 0x2c4f_1e08_63f3_0001, 0x0c66_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0202_4428_0203_d1ee, 0x2d4f_1e08_63f3_0001, 0x0c66_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0282_4428_0243_d1ee, 0x2d6f_3e08_63f3_0001, 0x8c77_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::CgroupSockAddr, &[19, 20, 29, 30, 31, 32], [
+        Some(set(0x0000_4408_0203_d1ee, 0x2c4f_1808_63f3_0000, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0202_4408_0203_d1ee, 0x2c4f_1e08_63f3_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0202_4428_0203_d1ee, 0x2d4f_1e08_63f3_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0282_4428_0243_d1ee, 0x2d6f_3e08_63f3_0000, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::CgroupSockAddr, &[49, 50], [
+        None,
+        None,
+        Some(set(0x0202_4428_0203_d1ee, 0x2d4f_1e08_63f3_0000, 0x0c66_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0282_4428_0243_d1ee, 0x2d6f_3e08_63f3_0000, 0x8c77_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::CgroupSockAddr, &[51], [
+        None,
+        None,
+        Some(set(0x0202_4428_0203_d1ee, 0x2d4f_1e08_63f3_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0282_4428_0243_d1ee, 0x2d6f_3e08_63f3_0000, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::CgroupSockAddr, &[52, 53], [
+        None,
+        None,
+        Some(set(0x0202_4428_0203_d1ee, 0x2d4f_1e08_63f3_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_4428_0243_d1ee, 0x2d6f_3e08_63f3_0000, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::LwtSeg6local, &[], [
         Some(set(0x0000_048e_1702_11ee, 0x204f_0000_6380_1c00, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_048e_1702_11ee, 0x204f_0600_6380_1c00, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_048e_1702_51ee, 0x294f_0600_6381_1c00, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_042e_1743_d1ee, 0x296f_2600_6381_1c00, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::SkReuseport, [
+    row(P::SkReuseport, &[], [
         Some(set(0x0000_0408_0400_11ee, 0x204f_0000_6384_0010, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_4408_0400_11ee, 0x204f_0600_6384_0010, 0x0062_9e31_4620_007c, 0x0000_0000_0003_0fec)),
         Some(set(0x0000_4408_0400_51ee, 0x294f_0600_6385_0010, 0x0062_9e31_4620_007c, 0x0000_0000_000f_0fec)),
         Some(set(0x0080_4428_0443_d1ee, 0x296f_2600_6385_0010, 0x8073_9e31_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::FlowDissector, [
+    row(P::FlowDissector, &[], [
         Some(set(0x0000_0408_0400_11ee, 0x204f_0000_6380_0000, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_0408_0400_11ee, 0x204f_0600_6380_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_0408_0400_51ee, 0x294f_0600_6381_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_0428_0443_d1ee, 0x296f_2600_6381_0000, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::CgroupSysctl, [
+    row(P::CgroupSysctl, &[], [
         Some(set(0x0000_0408_0200_91ee, 0x204f_07e0_6383_0000, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
-        Some(set(0x0000_0408_0203_d1ee, 0x284f_07e0_6383_0000, 0x0062_9e31_4620_007c, 0x0000_0000_0003_0fec)),
-        Some(set(0x0000_0428_0203_d1ee, 0x294f_07e0_6383_0000, 0x0062_9e31_4620_007c, 0x0000_0000_000f_0fec)),
-        Some(set(0x0080_0428_0243_d1ee, 0x296f_27e0_6383_0000, 0x8073_9e31_7630_207c, 0x0000_0000_000f_0fec)),
+        Some(set(0x0000_0408_0203_d1ee, 0x284f_07e0_6383_0000, 0x0c62_9e31_4620_007c, 0x0000_0000_0003_0fec)),
+        Some(set(0x0000_0428_0203_d1ee, 0x294f_07e0_6383_0000, 0x0c62_9e31_4620_007c, 0x0000_0000_000f_0fec)),
+        Some(set(0x0080_0428_0243_d1ee, 0x296f_27e0_6383_0000, 0x8c73_9e31_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::RawTracepointWritable, [
+    row(P::RawTracepointWritable, &[], [
         Some(set(0x0080_2438_0a41_d1fe, 0x216f_2000_0381_0008, 0x0000_0000_0620_207c, 0x0000_0000_0000_0000)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x0073_be30_7620_207c, 0x0000_0000_0003_0fec)),
         Some(set(0x0080_2438_0a41_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
         Some(set(0x0080_2438_0a43_d1fe, 0x296f_2600_6381_0008, 0x8073_fe30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::CgroupSockopt, [
+    row(P::CgroupSockopt, &[21], [
         Some(set(0x0000_0408_0200_91ee, 0x204f_1801_6383_0000, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_0408_0203_d1ee, 0x2c4f_1e01_6383_0000, 0x0c62_9e30_4620_007c, 0x0000_0000_0003_0fec)),
         Some(set(0x0000_0428_0203_d1ee, 0x2d4f_1e01_6383_0000, 0x0c62_9e30_4620_007c, 0x0000_0000_000f_0fec)),
         Some(set(0x0080_0428_0243_d1ee, 0x2d6f_3e01_6383_0000, 0x8c73_9e30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::Tracing, [
-        Some(set(0x0080_2438_0a41_d1fe, 0xe36f_a000_0381_0008, 0x0000_0000_0668_3f7c, 0x0000_0000_0000_0000)),
-        Some(set(0x0282_6438_0a41_d1fe, 0xeb6f_be00_6381_0008, 0x13f7_fe34_7668_3f7c, 0x0000_0000_0003_0ffc)),
-        Some(set(0x0282_6438_0a41_d1fe, 0xeb6f_be00_6381_0008, 0x93f7_fe34_7678_3f7c, 0x0000_0000_000f_0ffc)),
-        Some(set(0x0282_6438_0a43_d1fe, 0xeb6f_be00_6381_0008, 0x93f7_fe34_7678_3f7c, 0x0000_0000_000f_0ffc)),
+    row(P::CgroupSockopt, &[22], [
+        Some(set(0x0000_0408_0200_91ee, 0x204f_1801_6383_0000, 0x0000_0000_0620_007c, 0x0000_0000_0000_0000)),
+        Some(set(0x0202_0408_0203_d1ee, 0x2c4f_1e01_6383_0000, 0x0c62_9e30_4620_007c, 0x0000_0000_0003_0fec)),
+        Some(set(0x0202_0428_0203_d1ee, 0x2d4f_1e01_6383_0000, 0x0c62_9e30_4620_007c, 0x0000_0000_000f_0fec)),
+        Some(set(0x0282_0428_0243_d1ee, 0x2d6f_3e01_6383_0000, 0x8c73_9e30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
-    row(P::Lsm, [
-        Some(set(0x0080_2438_0a41_d1fe, 0x236f_b800_0381_0008, 0x0000_0000_062e_3f7c, 0x0000_0000_0000_0000)),
-        Some(set(0x0282_6438_0a41_d1fe, 0x2b6f_be00_6383_0008, 0x9ff7_fe36_f63e_3f7c, 0x0000_0000_0003_0ffe)),
-        Some(set(0x0282_6438_0a41_d1fe, 0x2b6f_be00_6383_0008, 0x9ff7_fe36_f63e_3f7c, 0x0000_0000_000f_0ffe)),
-        Some(set(0x0282_6438_0a43_d1fe, 0x2b6f_be00_6383_0008, 0x9ff7_fe36_f63e_3f7c, 0x0000_0000_000f_0ffe)),
+    row(P::Tracing, &[23], [
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0638_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x9077_be34_7638_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x9077_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x92f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::SkLookup, [
+    row(P::Tracing, &[24, 25, 26], [
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0638_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::Tracing, &[28], [
+        Some(set(0x0080_2438_0a41_d1fe, 0xe36f_a000_0381_0008, 0x0000_0000_0678_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0282_6438_0a41_d1fe, 0xeb6f_be00_6381_0008, 0x9077_be34_7678_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0282_6438_0a41_d1fe, 0xeb6f_be00_6381_0008, 0x9077_be34_7678_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0282_6438_0a43_d1fe, 0xeb6f_be00_6381_0008, 0x9077_be34_7678_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::Lsm, &[27], [
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_b800_0381_0008, 0x0000_0000_063e_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe36_f63e_3f7c, 0x0000_0000_0003_0ffe)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe36_f63e_3f7c, 0x0000_0000_000f_0ffe)),
+        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe36_f63e_3f7c, 0x0000_0000_000f_0ffe)),
+    ]),
+    row(P::Lsm, &[43], [
+        None,
+        Some(set(0x0282_6438_0a41_d1fe, 0x2b6f_be00_6383_0008, 0x1c77_be34_f62e_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0282_6438_0a41_d1fe, 0x2b6f_be00_6383_0008, 0x9c77_be36_f63e_3f7c, 0x0000_0000_000f_0ffe)),
+        Some(set(0x0282_6438_0a43_d1fe, 0x2b6f_be00_6383_0008, 0x9c77_be36_f63e_3f7c, 0x0000_0000_000f_0ffe)),
+    ]),
+    row(P::SkLookup, &[], [
         Some(set(0x0000_0408_0200_11ee, 0x304f_0000_63c0_0000, 0x0000_0000_0620_1f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0000_0408_0200_11ee, 0x304f_0600_63c0_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0000_0408_0200_51ee, 0x394f_0600_63c1_0000, 0x0066_9e31_4620_1f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_0428_0243_d1ee, 0x396f_2600_63c1_0000, 0x8077_9e31_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::Syscall, [
+    row(P::Syscall, &[], [
         None,
         Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x907f_bff4_7638_3f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x907f_bff4_7638_3f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x907f_bff4_7638_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::Netfilter, [
+    row(P::Netfilter, &[], [
         None,
         None,
         Some(set(0x0000_0408_0000_51ee, 0x294f_0600_6381_0000, 0x0062_9e30_4620_007c, 0x0000_0000_000f_0fec)),
@@ -255,6 +318,7 @@ mod tests {
 
     #[test]
     fn helpers_of_program_types() {
+        let observe = |program_type, helper| observe(program_type, None, helper);
         // bpf_get_current_pid_tgid
         assert_eq!(observe(P::Kprobe, 14), Observed::Always);
         assert_eq!(observe(P::Xdp, 14), Observed::From(2));
@@ -268,5 +332,26 @@ mod tests {
         // A type without a row, a helper that does not exist.
         assert_eq!(observe(P::StructOps, 44), Observed::Always);
         assert_eq!(observe(P::Kprobe, 5000), Observed::Always);
+    }
+
+    #[test]
+    fn helpers_of_attach_types() {
+        use AttachType as A;
+        let observe = |program_type, attach_type, helper| observe(program_type, Some(attach_type), helper);
+        // bpf_get_retval came with 5.18.
+        assert_eq!(observe(P::CgroupDevice, A::CgroupDevice, 186), Observed::Always);
+        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Connect, 186), Observed::Always);
+        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Getpeername, 186), Observed::Never);
+        // bpf_bind
+        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Connect, 64), Observed::Always);
+        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Bind, 64), Observed::Never);
+        // bpf_setsockopt
+        assert_eq!(observe(P::CgroupSockopt, A::CgroupSetsockopt, 49), Observed::From(1));
+        assert_eq!(observe(P::CgroupSockopt, A::CgroupGetsockopt, 49), Observed::Never);
+        // bpf_seq_printf, bpf_copy_from_user
+        assert_eq!(observe(P::Tracing, A::TraceIter, 126), Observed::Always);
+        assert_eq!(observe(P::Tracing, A::TraceFentry, 126), Observed::Never);
+        assert_eq!(observe(P::Tracing, A::TraceFentry, 148), Observed::Always);
+        assert_eq!(super::observe(P::Tracing, None, 126), Observed::Always);
     }
 }

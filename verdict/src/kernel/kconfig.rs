@@ -33,6 +33,10 @@ impl KernelFacts<'_> {
             },
             "LINUX_HAS_BPF_COOKIE" => flag(self.answer_change(ATTACH_COOKIE, "bpf_get_attach_cookie")),
             "LINUX_HAS_SYSCALL_WRAPPER" => flag(self.syscall_wrapper()),
+            _ if name.starts_with("LINUX_") => KconfigAnswer::NotSet(Evidence {
+                source: EvidenceSource::Object,
+                text: format!("libbpf has no value {}", Name::new(name.as_bytes()).shortened()),
+            }),
             _ => self.configured(name),
         }
     }

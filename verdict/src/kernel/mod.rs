@@ -9,7 +9,8 @@
 //! | `query` | the names that are searched in one pass |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `verifier`, `kconfig`, `report` | the other facts |
-//! | `helper_call`, `helper_types`, `restrictions` | the programs that may call a helper |
+//! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
+//! | `helper_call`, `helper_types`, `kfunc_types`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
 //! fall back on the version, and only if the BTF lacks the verifier's types.
@@ -24,8 +25,11 @@ mod helper_call;
 mod helper_types;
 mod inputs;
 mod kconfig;
+mod kfunc_types;
+mod lsm_hooks;
 mod mark;
 mod names;
+mod observed;
 mod program_features;
 mod query;
 mod report;
@@ -38,7 +42,7 @@ mod version;
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use facts::KernelFacts;
-pub use helper_call::may_call;
+pub use helper_call::{HelperCall, may_call, may_call_kfunc};
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub use kconfig::KconfigAnswer;
 pub use program_features::ProgramFeature;

@@ -133,6 +133,13 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
+    /// Returns the prototype of a function, or the type of a variable without modifiers, that the kernel or a module has.
+    pub(crate) fn declared_type(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
+        let (types, declared) = self.find_name(name, kind)?;
+        let target = declared.target()?;
+        if kind == Kind::Var { types.btf.strip(target).ok() } else { types.btf.ty(target) }
+    }
+
     /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
     /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
     fn lists_variable(&self, name: &[u8]) -> Option<String> {
@@ -183,7 +190,7 @@ impl<'k> KernelFacts<'k> {
         let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, kind).is_some();
         match module {
             Some("vmlinux") if find_in(&self.vmlinux) => return Answer::from_btf(true, named),
-            Some("vmlinux") if self.vmlinux.has_functions(self.query) => {
+            Some("vmlinux") if self.describes_bpf_functions() => {
                 return Answer::from_btf(false, format!("no {named} in vmlinux"));
             }
             Some("vmlinux") => {}
@@ -196,7 +203,7 @@ impl<'k> KernelFacts<'k> {
                 }
             }
         }
-        if !self.vmlinux.has_functions(self.query) {
+        if !self.describes_bpf_functions() {
             return Answer::Unknown(format!(
                 "the kernel's complete BTF: the given one is reduced and has no {named}"
             ));

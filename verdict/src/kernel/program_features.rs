@@ -1,7 +1,7 @@
 //! What programs and maps of some kinds need besides their types.
 
 use super::{
-    answer::Answer,
+    answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
     mark::{Change, Mark},
 };
@@ -47,24 +47,26 @@ pub(super) const ERROR_INJECTION: &str = "within_error_injection_list";
 /// A function of kernels that have further lists of functions for fmod_ret programs and programs that may sleep (6.2).
 pub(super) const FMOD_RET_SETS: &str = "register_btf_fmodret_id_set";
 
-/// A function of kernels with LSM programs that may sleep (5.11).
-pub(super) const SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
+/// Functions that every kernel with the lists has in them, if the function exists (kernel: `bpf_test_modify_return_ids`,
+/// `hid_bpf_fmodret_ids`).
+const FMOD_RET_TARGETS: [&str; 7] = [
+    "bpf_modify_return_test",
+    "bpf_modify_return_test2",
+    "bpf_modify_return_test_tp",
+    "bpf_fentry_test1",
+    "hid_bpf_device_event",
+    "hid_bpf_rdesc_fixup",
+    "__hid_bpf_tail_call",
+];
+
+/// The attach type after the last of 6.12, and the last of 7.2, by which a kernel is found to be newer.
+const FIRST_ATTACH_TYPE_SINCE_6_13: u32 = 57;
+const LAST_ATTACH_TYPE_OF_7_2: u32 = 61;
 
 impl KernelFacts<'_> {
     /// Answers whether the kernel supports a property of programs or maps.
     pub fn program_feature(&self, feature: ProgramFeature) -> Answer {
         self.answer_change(feature.change(), feature.name())
-    }
-
-    /// Answers whether LSM programs may sleep. Some hooks never may.
-    pub fn sleepable_lsm(&self) -> Answer {
-        match self.find_any(&[SLEEPABLE_LSM]) {
-            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
-            None if self.describes_bpf_functions() => {
-                Answer::from_btf(false, format!("no FUNC {SLEEPABLE_LSM}"))
-            }
-            None => Answer::Unknown("the complete BTF of the kernel".into()),
-        }
     }
 
     /// Answers whether a function is in the kernel's error injection list, so that fentry and fexit programs may sleep there, and
@@ -73,10 +75,16 @@ impl KernelFacts<'_> {
     /// The list has every system call. BTF does not tell which other functions are in it.
     pub fn error_injection(&self, function: &str) -> Answer {
         match self.find_any(&[ERROR_INJECTION]) {
-            Some(_) if function.starts_with("__") && function.contains("_sys_") => {
+            Some(_) if is_system_call(function) => {
                 Answer::from_btf(true, format!("FUNC {ERROR_INJECTION}, and {function} is a system call"))
             }
+            _ if FMOD_RET_TARGETS.contains(&function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
+                Answer::from_btf(true, format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
+            }
             Some(_) => Answer::Unknown(format!("whether {function} is in the kernel's error injection list")),
+            None if is_system_call(function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
+                self.lists_system_calls(function)
+            }
             None if self.find_any(&[FMOD_RET_SETS]).is_some() => Answer::Unknown(format!(
                 "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
             )),
@@ -87,6 +95,26 @@ impl KernelFacts<'_> {
             None => Answer::Unknown("the complete BTF of the kernel".into()),
         }
     }
+
+    /// Answers whether a kernel without an error injection list lets programs sleep at system calls. 7.2 does, 6.12 does not.
+    fn lists_system_calls(&self, function: &str) -> Answer {
+        let by_age = |text: &str| Evidence { source: EvidenceSource::Version, text: text.to_owned() };
+        let first_since = self.attach_type(FIRST_ATTACH_TYPE_SINCE_6_13);
+        match (self.attach_type(LAST_ATTACH_TYPE_OF_7_2), first_since) {
+            (Answer::Present(_), _) => Answer::Present(by_age("kernels since 7.2 list system calls")),
+            (_, Answer::Absent(_)) => Answer::Absent(by_age(
+                "kernels up to 6.12 without CONFIG_FUNCTION_ERROR_INJECTION do not list system calls",
+            )),
+            _ => Answer::Unknown(format!(
+                "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
+            )),
+        }
+    }
+}
+
+/// Returns whether a function is the entry of a system call, such as `__x64_sys_openat`.
+fn is_system_call(function: &str) -> bool {
+    function.starts_with("__") && function.contains("_sys_")
 }
 
 /// Returns the marks of all features.

@@ -3,10 +3,11 @@
 use super::{
     changes,
     conditional::{
-        ALWAYS_COMPILED, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
+        ALWAYS_COMPILED, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS,
+        TRAMPOLINES,
     },
     mark::Mark,
-    program_features::{self, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM},
+    program_features::{self, ERROR_INJECTION, FMOD_RET_SETS},
 };
 use core_relo::btf::{Kind, TypeQuery};
 use std::collections::HashSet;
@@ -69,7 +70,7 @@ impl Default for NameQuery {
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }
-        for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, SLEEPABLE_LSM] {
+        for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM] {
             query.function(name.as_bytes());
         }
         query.fixed_count = query.types.len();

@@ -97,11 +97,10 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// Explores all paths. Returns the visits, and whether the exploration is complete.
     pub(super) fn run(mut self) -> (Visits, bool) {
         self.start(0, None, None);
-        if self.program.verifies_uncalled_functions {
-            for (function, number) in self.flow.functions.iter().zip(0..).skip(1) {
-                if function.is_global {
-                    self.start(number, None, None);
-                }
+        for (function, number) in self.flow.functions.iter().zip(0..).skip(1) {
+            let is_callback = self.program.exception_callback == Some(function.insns.start);
+            if is_callback || (function.is_global && self.program.verifies_uncalled_functions) {
+                self.start(number, None, None);
             }
         }
         let (mut state, mut other) = (State::entry(0, 0), State::entry(0, 0));

@@ -17,6 +17,8 @@ pub struct Program<'p> {
     pub endian: Endian,
     /// Whether the kernel verifies global functions that nothing calls (before Linux 6.8).
     pub verifies_uncalled_functions: bool,
+    /// The first instruction of the exception callback, which the verifier checks as a called global function.
+    pub exception_callback: Option<u32>,
 }
 
 /// A function in a linked program.

@@ -12,10 +12,11 @@ pub enum AttachNeed {
     Needs(Vec<NeedId>),
     /// The section's name implies no program type. User space must set the type.
     NoProgramType,
-    /// The section's name has no attach target, but the kernel wants one at load. User space must set the target.
-    NoTarget,
-    /// The program replaces a function of another program, which user space must set (`freplace`).
-    OtherProgram,
+    /// The section's name has no attach target, but the kernel wants one at load. User space must set the target. The program and attach
+    /// type are known.
+    NoTarget(Vec<NeedId>),
+    /// The program replaces a function of another program, which user space must set (`freplace`). The program type is known.
+    OtherProgram(Vec<NeedId>),
 }
 
 /// The kind of an attach target that is resolved at load.
@@ -56,6 +57,14 @@ impl TargetKind {
 }
 
 impl AttachNeed {
+    /// Returns the known requirements. User space may have to set more.
+    pub fn needs(&self) -> &[NeedId] {
+        match self {
+            Self::Needs(needs) | Self::NoTarget(needs) | Self::OtherProgram(needs) => needs,
+            Self::NoProgramType => &[],
+        }
+    }
+
     /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`).
     pub(super) fn new(program: &Program<'_>, table: &mut NeedTable) -> Self {
         let Some(def) = program.sec_def() else { return Self::NoProgramType };
@@ -71,11 +80,11 @@ impl AttachNeed {
         }
         if def.flags.needs_attach_btf() {
             if def.program_type == ProgramType::Ext {
-                return Self::OtherProgram;
+                return Self::OtherProgram(needs);
             }
             let target = SecDef::target(program.section_name()).filter(|target| !target.is_empty());
             let Some(target) = target.and_then(|target| core::str::from_utf8(target).ok()) else {
-                return Self::NoTarget;
+                return Self::NoTarget(needs);
             };
             let (module, name) = match target.split_once(':') {
                 Some(("vmlinux", name)) => (None, name),
@@ -89,9 +98,14 @@ impl AttachNeed {
                 _ => TargetKind::Function,
             };
             needs.push(table.add(Need::AttachTarget { kind, module, name: name.into() }));
+            if matches!(def.attach_type, Some(AttachType::LsmMac)) || kind == TargetKind::Function {
+                needs.push(table.add(Need::Trampolines));
+            }
             let is_security_hook = name.starts_with("security_");
             match (kind, def.attach_type) {
-                (TargetKind::Lsm, _) if def.flags.is_sleepable() => needs.push(table.add(Need::SleepableLsm)),
+                (TargetKind::Lsm, _) if def.flags.is_sleepable() => {
+                    needs.push(table.add(Need::SleepableLsm(name.into())));
+                }
                 (TargetKind::Function, Some(AttachType::ModifyReturn)) if !is_security_hook => {
                     needs.push(table.add(Need::ErrorInjection(name.into())));
                 }

@@ -8,8 +8,10 @@ use core_relo_object::object::SecDef;
 /// `BPF_PSEUDO_FUNC`: the source register of a 64-bit load of a function's address.
 const PSEUDO_FUNC: u8 = 4;
 
-/// The opcode of a call.
+/// The opcodes of calls, and of the end of a function.
 const CALL: u8 = 0x85;
+const CALL_REGISTER: u8 = 0x8d;
+const EXIT: u8 = 0x95;
 
 /// Returns the requirements of an instruction, if older kernels do not know it.
 pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>) -> [Option<Need>; 2] {
@@ -32,6 +34,7 @@ fn need_of(insn: Insn, def: Option<&SecDef>) -> Option<Need> {
         return (insn.imm != POISON_IMM && !is_replaced).then(|| Need::Helper {
             number,
             program_type: def.map(|def| def.program_type),
+            attach_type: def.and_then(|def| def.attach_type),
             is_sleepable: def.is_some_and(|def| def.flags.is_sleepable()),
         });
     }
@@ -76,8 +79,14 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
         Class::Jmp32 => Some(InsnFeature::Jmp32),
         Class::Jmp if insn.code == 0x0d => Some(InsnFeature::IndirectJump),
         Class::Jmp if insn.code == 0xe5 => Some(InsnFeature::MayGoto),
+        _ if is_backward_jump(insn) => Some(InsnFeature::BackwardJump),
         _ => None,
     }
+}
+
+/// Returns whether an instruction jumps backwards with a 16-bit offset. Newer jumps need newer kernels anyway.
+const fn is_backward_jump(insn: Insn) -> bool {
+    matches!(insn.class(), Class::Jmp) && insn.off < 0 && !matches!(insn.code, CALL | CALL_REGISTER | EXIT)
 }
 
 #[cfg(test)]
@@ -108,6 +117,8 @@ mod tests {
         }
         let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None);
         assert_eq!(atomics, Some(Need::Instruction(InsnFeature::Atomics)), "store-release");
+        let backwards = insn(0x15, 0, -3, 0);
+        assert_eq!(need_of(backwards, None), Some(Need::Instruction(InsnFeature::BackwardJump)));
         // xadd, mov, byte swap to an order, division, ja, exit.
         for code in [0xdb, 0xbf, 0xdc, 0x3f, 0x05, 0x95] {
             assert_eq!(need_of(insn(code, 1, 0, 0), None), None, "{code:#x}");
@@ -118,7 +129,7 @@ mod tests {
     fn helpers() {
         assert_eq!(
             need_of(insn(CALL, 0, 0, 181), None),
-            Some(Need::Helper { number: 181, program_type: None, is_sleepable: false })
+            Some(Need::Helper { number: 181, program_type: None, attach_type: None, is_sleepable: false })
         );
         assert_eq!(need_of(insn(CALL, 0, 0, 113), None), None);
         assert_eq!(need_of(insn(CALL, 1, 0, 181), None), None, "a call of a subprogram");

@@ -17,11 +17,20 @@ pub enum Need {
         number: u32,
         /// The type of the program; `None` if user space sets the type.
         program_type: Option<ProgramType>,
+        /// The expected attach type of the program; `None` if the type has none.
+        attach_type: Option<AttachType>,
         /// Whether the program may sleep.
         is_sleepable: bool,
     },
-    /// A kernel function that a program calls or whose address it takes, by name.
+    /// A kernel function that is declared as an extern, by name.
     Kfunc(Box<[u8]>),
+    /// A kernel function that programs of a type call.
+    KfuncCall {
+        /// The name.
+        name: Box<[u8]>,
+        /// The type of the program; `None` if user space sets the type.
+        program_type: Option<ProgramType>,
+    },
     /// The address of a kernel symbol without a type, by name.
     Symbol(Box<[u8]>),
     /// A kernel variable with a type, by name.
@@ -43,8 +52,10 @@ pub enum Need {
     },
     /// A property of the program or map.
     Feature(ProgramFeature),
-    /// LSM programs that may sleep.
-    SleepableLsm,
+    /// LSM programs that may sleep, at a hook.
+    SleepableLsm(Box<str>),
+    /// Trampolines, without which the kernel attaches no program to a function or LSM hook.
+    Trampolines,
     /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit programs that may sleep.
     ErrorInjection(Box<str>),
     /// A kind of struct_ops, by the name of its struct.
@@ -64,7 +75,7 @@ impl Need {
                 Some(name) => format!("helper bpf_{name}"),
                 None => format!("helper {number}"),
             },
-            Self::Kfunc(kfunc) => format!("kfunc {}", name(kfunc)),
+            Self::Kfunc(kfunc) | Self::KfuncCall { name: kfunc, .. } => format!("kfunc {}", name(kfunc)),
             Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol)),
             Self::Variable(variable) => format!("kernel variable {}", name(variable)),
             Self::MapType(number) => match MapType::from_number(*number) {
@@ -80,7 +91,10 @@ impl Need {
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
             Self::Feature(feature) => feature.name().to_owned(),
-            Self::SleepableLsm => "LSM programs that may sleep".to_owned(),
+            Self::SleepableLsm(hook) => {
+                format!("programs that may sleep at LSM hook {}", name(hook.as_bytes()))
+            }
+            Self::Trampolines => "trampolines".to_owned(),
             Self::ErrorInjection(function) => {
                 format!("function `{}` in the error injection list", name(function.as_bytes()))
             }
@@ -124,6 +138,11 @@ impl NeedTable {
     /// Returns the declarations of the kernel that objects are compared with.
     pub(crate) fn compared(&self) -> impl Iterator<Item = (&[u8], Kind)> {
         self.compared.iter().map(|(kind, name)| (&**name, Kind::from_raw(*kind)))
+    }
+
+    /// Adds a requirement, if there is one.
+    pub(super) fn add_optional(&mut self, need: Option<Need>) -> Option<NeedId> {
+        need.map(|need| self.add(need))
     }
 
     /// Returns a requirement. Returns `None` for the index of another table.

@@ -9,7 +9,8 @@ use core_relo::{Name, Relocs};
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
-    object::Object,
+    load_plan::{LoadPlanError, SlotPlan},
+    object::{DataKind, Object},
 };
 use std::collections::{HashMap, HashSet};
 
@@ -25,12 +26,38 @@ pub struct ObjectNeeds<'o, 'd> {
     pub maps: Vec<MapNeed>,
     /// The externs, in the linker's order.
     pub externs: Vec<ExternNeed>,
+    /// The programs that program arrays hold initially.
+    pub array_programs: Vec<ArrayProgram>,
+    /// The programs of struct_ops maps, sorted.
+    pub struct_ops_programs: Vec<StructOpsProgram>,
+    /// The reason why libbpf would not open the object, if the initial contents of a map are wrong.
+    pub contents_error: Option<LoadPlanError>,
     /// The programs. Subprograms belong to the programs that call them.
     pub programs: Vec<ProgramNeeds>,
     /// The data of data maps that user space sets before the load, in place of the object's.
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
     pub(crate) left_out_maps: HashSet<MapIndex>,
+}
+
+/// A program in a program array. The load fails if the program is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArrayProgram {
+    /// The program array's name.
+    pub map: String,
+    /// The program.
+    pub program: ProgramIndex,
+}
+
+/// A program of a struct_ops map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct StructOpsProgram {
+    /// The program.
+    pub program: ProgramIndex,
+    /// Whether a load creates the map by default, and with it loads all programs of the map.
+    pub is_created: bool,
 }
 
 /// An extern of an object.
@@ -71,11 +98,23 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
             })
             .collect();
+        let mut contents_error = None;
+        let array_programs = array_programs(&linker).unwrap_or_else(|error| {
+            contents_error = Some(error);
+            Vec::new()
+        });
+        let struct_ops_programs = struct_ops_programs(&linker).unwrap_or_else(|error| {
+            contents_error = Some(error);
+            Vec::new()
+        });
         Ok(Self {
             object,
             linker,
             maps,
             externs,
+            array_programs,
+            struct_ops_programs,
+            contents_error,
             programs,
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
@@ -119,6 +158,38 @@ impl ExternNeed {
         };
         Self { id: table.add(need), is_weak: entry.is_weak }
     }
+}
+
+/// Returns the programs that program arrays hold initially, each once for each map.
+fn array_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<ArrayProgram>, LoadPlanError> {
+    let mut programs = Vec::new();
+    for element in linker.initial_elements()? {
+        let SlotPlan::Program(program) = element.slot else { continue };
+        programs.push((element.map, program));
+    }
+    programs.sort_unstable();
+    programs.dedup();
+    let name = |map: MapIndex| linker.maps().get(map.0).map(|entry| Name::new(entry.name).shortened());
+    let programs = programs.into_iter().filter_map(|(map, program)| {
+        Some(ArrayProgram { map: core_relo::explain::text(name(map)?), program })
+    });
+    Ok(programs.collect())
+}
+
+/// Returns the programs of struct_ops maps. A map that is created decides on its programs.
+fn struct_ops_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<StructOpsProgram>, LoadPlanError> {
+    let is_created = |map: MapIndex| match linker.maps().get(map.0).map(|entry| entry.source) {
+        Some(MapSource::StructOps(map)) => {
+            !matches!(map.section.kind, DataKind::StructOps { optional: true, .. })
+        }
+        _ => false,
+    };
+    let programs = linker.struct_ops_programs()?.into_iter();
+    let mut programs: Vec<_> =
+        programs.map(|(map, program)| StructOpsProgram { program, is_created: is_created(map) }).collect();
+    programs.sort_unstable_by_key(|program| (program.program, !program.is_created));
+    programs.dedup_by_key(|program| program.program);
+    Ok(programs)
 }
 
 /// Returns the function, the instruction in the section and the index of each record, sorted.

@@ -120,16 +120,47 @@ fn collect_sites(
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
-        let RefTarget::Extern(ExternIndex(index)) = target else { continue };
         let is_call = code.insns.get(usize_of(*insn)).is_some_and(|insn| !Insn::is_ld_imm64(*insn));
-        // The address of a missing weak extern is 0, which is no error. A call of the extern is one.
-        if let (Some(need), true) = (externs.get(*index), is_call) {
-            let kfunc_call = table.add(Need::Instruction(InsnFeature::KfuncCall));
-            sites.extend([need.id, kfunc_call].map(|need| Site { insn: *insn, need }));
-        }
+        let needs = needs_of_reference(*target, is_call, def, externs, table);
+        sites.extend(needs.into_iter().flatten().map(|need| Site { insn: *insn, need }));
     }
     sites.sort_unstable_by_key(|site| site.insn);
     sites
+}
+
+/// Returns the requirements of an instruction with a reference.
+fn needs_of_reference(
+    target: RefTarget,
+    is_call: bool,
+    def: Option<&SecDef>,
+    externs: &[ExternNeed],
+    table: &mut NeedTable,
+) -> [Option<NeedId>; 2] {
+    let instruction = |feature| Some(Need::Instruction(feature));
+    let needs = match target {
+        RefTarget::Data { .. } => [instruction(InsnFeature::MapValueAddress), None],
+        RefTarget::Extern(ExternIndex(index)) => {
+            let Some(needed) = externs.get(index) else { return [None; 2] };
+            match (table.get(needed.id), is_call) {
+                (Some(Need::Kconfig(_)), false) => [instruction(InsnFeature::MapValueAddress), None],
+                // The address of a missing weak extern is 0, which is no error. A call of the extern is one.
+                (Some(Need::Variable(_)), false) if !needed.is_weak => {
+                    [instruction(InsnFeature::KernelVariableAddress), None]
+                }
+                (Some(Need::Kfunc(name)), true) => {
+                    let program_type = def.map(|def| def.program_type);
+                    let call = Need::KfuncCall { name: name.clone(), program_type };
+                    [Some(call), instruction(InsnFeature::KfuncCall)]
+                }
+                (_, true) => {
+                    return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))];
+                }
+                (_, false) => [None, None],
+            }
+        }
+        _ => [None, None],
+    };
+    needs.map(|need| table.add_optional(need))
 }
 
 /// Returns the instructions in the linked program of the CO-RE records. `records` is sorted by function.

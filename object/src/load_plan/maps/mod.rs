@@ -8,3 +8,4 @@ mod slots;
 
 pub use plan::{MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub(super) use planner::MapPlanner;
+pub use slots::InitialElement;

@@ -6,12 +6,27 @@ use crate::{
     elf::text,
     index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
-    link::maps::{MapSource, MapTable},
+    link::{
+        ProgramLinker,
+        maps::{MapSource, MapTable},
+    },
     load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets},
     object::{MapType, Object, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::btf::Kind;
 use std::collections::HashMap;
+
+/// The initial content of an element of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InitialElement {
+    /// The map.
+    pub map: MapIndex,
+    /// The key.
+    pub key: u32,
+    /// The map or program that the element holds.
+    pub slot: SlotPlan,
+}
 
 /// Fills the slots of the map plans from the relocations of `.maps`.
 pub(super) fn fill(
@@ -19,10 +34,35 @@ pub(super) fn fill(
     table: &MapTable<'_, '_>,
     plans: &mut [MapPlan],
 ) -> Result<(), LoadPlanError> {
-    let Some(first) = object.maps().iter().find(|m| !m.is_legacy) else { return Ok(()) };
+    let kinds: Vec<_> = plans.iter().map(|plan| (plan.known_type(), plan.key_size())).collect();
+    for InitialElement { map, key, slot } in collect(object, table, |map| kinds.get(map.0).copied())? {
+        let plan = plans.get_mut(map.0).invariant("each map of the table has a plan")?;
+        plan.slots.insert(key, slot);
+    }
+    Ok(())
+}
+
+impl ProgramLinker<'_, '_> {
+    /// Returns the initial elements of the maps of maps and the program arrays. Fails if libbpf would not open the object.
+    pub fn initial_elements(&self) -> Result<Vec<InitialElement>, LoadPlanError> {
+        collect(self.object(), &self.maps, |map| match self.maps().get(map.0)?.source {
+            MapSource::Defined(map) => map.def.as_ref().ok().map(|def| (def.known_type(), def.key_size)),
+            _ => None,
+        })
+    }
+}
+
+/// Collects the initial elements from the relocations of `.maps`. `kind_of` returns the type and the key size of a map.
+fn collect(
+    object: &Object<'_>,
+    table: &MapTable<'_, '_>,
+    kind_of: impl Fn(MapIndex) -> Option<MapKind>,
+) -> Result<Vec<InitialElement>, LoadPlanError> {
+    let mut elements = Vec::new();
+    let Some(first) = object.maps().iter().find(|m| !m.is_legacy) else { return Ok(elements) };
     let mut relocs = object.elf_relocs_of(first.section_index).peekable();
     if relocs.peek().is_none() {
-        return Ok(());
+        return Ok(elements);
     }
     let definitions = DefinitionIndex::new(object, table, first.section_index);
     for reloc in relocs {
@@ -32,12 +72,15 @@ pub(super) fn fill(
                 format!("it is referred to at byte {} of .maps, where no map is defined", reloc.offset);
             LoadPlanError::Map { map: text(reloc.symbol.name), what: what.into() }
         })?;
-        let plan = plans.get_mut(position.map.0).invariant("each map of the table has a plan")?;
-        let (key, slot) = definitions.resolve(position, plan, &reloc)?;
-        plan.slots.insert(key, slot);
+        let kind = kind_of(position.map).invariant("a map with elements has a definition")?;
+        let (key, slot) = definitions.resolve(position, kind, &reloc)?;
+        elements.push(InitialElement { map: position.map, key, slot });
     }
-    Ok(())
+    Ok(elements)
 }
+
+/// The type of a map, if known, and the size of its keys in bytes.
+type MapKind = (Option<MapType>, u32);
 
 /// A position in the definition of a map.
 #[derive(Clone, Copy)]
@@ -101,7 +144,7 @@ impl<'o> DefinitionIndex<'o> {
     fn resolve(
         &self,
         DefinitionPosition { name, byte, .. }: DefinitionPosition<'_>,
-        plan: &MapPlan,
+        (map_type, key_size): MapKind,
         reloc: &Reloc<'_>,
     ) -> Result<(u32, SlotPlan), LoadPlanError> {
         let symbol = &reloc.symbol;
@@ -112,24 +155,23 @@ impl<'o> DefinitionIndex<'o> {
                 "byte {byte} of its definition refers to `{symbol_name}`, but is not an element of `values`"
             ))
         })?;
-        let slot = match plan.known_type() {
-            Some(MapType::HashOfMaps) if plan.key_size() != 4 => {
-                let size = plan.key_size();
-                let what =
-                    format!("wrong key size of a hash of maps with initial values: {size} bytes, expected 4");
-                return Err(fail(what));
-            }
-            Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => self
-                .maps
-                .get(symbol.name)
-                .copied()
-                .map(SlotPlan::Map)
-                .ok_or_else(|| fail(format!("its value `{symbol_name}` is not a map of the object")))?,
-            _ => self
-                .program(symbol)
-                .map(SlotPlan::Program)
-                .ok_or_else(|| fail(format!("its value `{symbol_name}` is not a program of the object")))?,
-        };
+        let slot =
+            match map_type {
+                Some(MapType::HashOfMaps) if key_size != 4 => {
+                    let what = format!(
+                        "wrong key size of a hash of maps with initial values: {key_size} bytes, expected 4"
+                    );
+                    return Err(fail(what));
+                }
+                Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => {
+                    self.maps.get(symbol.name).copied().map(SlotPlan::Map).ok_or_else(|| {
+                        fail(format!("its value `{symbol_name}` is not a map of the object"))
+                    })?
+                }
+                _ => self.program(symbol).map(SlotPlan::Program).ok_or_else(|| {
+                    fail(format!("its value `{symbol_name}` is not a program of the object"))
+                })?,
+            };
         Ok((key, slot))
     }
 

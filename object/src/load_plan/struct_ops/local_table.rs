@@ -3,9 +3,12 @@
 use super::member::{byte_offset, is_function_pointer};
 use crate::{
     elf::text,
-    index::{ProgramIndex, SectionIndex},
+    index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
-    link::maps::StructOps,
+    link::{
+        ProgramLinker,
+        maps::{MapSource, StructOps},
+    },
     load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets},
     object::{Object, Program, ProgramType, Reloc, SymbolLocation},
 };
@@ -110,6 +113,21 @@ pub(super) fn read_table<'l>(
         programs.insert(member.index, program);
     }
     Ok(LocalTable { name, table, data, programs })
+}
+
+impl ProgramLinker<'_, '_> {
+    /// Returns the programs of each struct_ops map. Fails if libbpf would not open the object.
+    pub fn struct_ops_programs(&self) -> Result<Vec<(MapIndex, ProgramIndex)>, LoadPlanError> {
+        let mut programs = Vec::new();
+        let Some(btf) = self.object().btf() else { return Ok(programs) };
+        let mut relocs = TableRelocs::new(self.object());
+        for (map, entry) in MapIndex::enumerate(self.maps()) {
+            let MapSource::StructOps(table) = entry.source else { continue };
+            let table = read_table(&mut relocs, btf, entry.name, table)?;
+            programs.extend(table.programs.values().map(|program| (map, *program)));
+        }
+        Ok(programs)
+    }
 }
 
 /// The relocations of struct_ops sections. Each section is read once.

@@ -23,6 +23,7 @@ pub(super) struct Assembly {
     pub(super) unknown: Vec<Range<usize>>,
     pub(super) endian: Endian,
     pub(super) verifies_uncalled_functions: bool,
+    pub(super) exception_callback: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +110,7 @@ impl Assembly {
             unknown: Vec::new(),
             endian: Endian::Little,
             verifies_uncalled_functions: false,
+            exception_callback: None,
         };
         let mut jumps = Vec::new();
         for line in source.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -240,6 +242,7 @@ impl Assembly {
             loads: &loads,
             endian: self.endian,
             verifies_uncalled_functions: self.verifies_uncalled_functions,
+            exception_callback: self.exception_callback,
         })
     }
 

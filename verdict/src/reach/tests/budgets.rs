@@ -18,6 +18,7 @@ fn run(insns: &[Insn]) -> crate::reach::Reachability {
         loads: &[],
         endian: Endian::Little,
         verifies_uncalled_functions: false,
+        exception_callback: None,
     })
 }
 
@@ -127,6 +128,7 @@ fn functions_out_of_order_do_not_panic() {
             loads: &[],
             endian: Endian::Big,
             verifies_uncalled_functions: true,
+            exception_callback: None,
         });
         assert_eq!(result.at(0), Reach::Dead);
     }

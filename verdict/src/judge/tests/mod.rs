@@ -1,5 +1,7 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod externs;
+
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
@@ -22,11 +24,21 @@ const LOOP: i32 = 181;
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
 fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
-    let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_map_lookup_elem", 1), ("BPF_FUNC_ktime_get_ns", 5)];
+    let helpers = [
+        ("BPF_FUNC_unspec", 0),
+        ("BPF_FUNC_map_lookup_elem", 1),
+        ("BPF_FUNC_ktime_get_ns", 5),
+        ("BPF_FUNC_strtol", 105),
+    ];
     b.enumeration("bpf_func_id", 4, false, &helpers);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARRAY", 2)]);
-    let program_types =
-        [("BPF_PROG_TYPE_SCHED_CLS", 3), ("BPF_PROG_TYPE_XDP", 6), ("BPF_PROG_TYPE_TRACING", 26)];
+    let map_types = [("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARRAY", 2), ("BPF_MAP_TYPE_PROG_ARRAY", 3)];
+    b.enumeration("bpf_map_type", 4, false, &map_types);
+    let program_types = [
+        ("BPF_PROG_TYPE_SCHED_CLS", 3),
+        ("BPF_PROG_TYPE_XDP", 6),
+        ("BPF_PROG_TYPE_TRACING", 26),
+        ("BPF_PROG_TYPE_EXT", 28),
+    ];
     b.enumeration("bpf_prog_type", 4, false, &program_types);
     let attach_types = [("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24), ("BPF_TRACE_FEXIT", 25)];
     b.enumeration("bpf_attach_type", 4, false, &attach_types);
@@ -34,12 +46,14 @@ fn add_kernel(b: &mut Builder) {
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
         ("BPF_PROG_TYPE_XDP_prog", int, 32),
         ("BPF_PROG_TYPE_TRACING_prog", int, 64),
+        ("BPF_PROG_TYPE_EXT_prog", int, 96),
     ];
-    b.structure("bpf_ctx_convert", 12, &contexts);
+    b.structure("bpf_ctx_convert", 16, &contexts);
     b.structure("bpf_verifier_state", 4, &[("branches", int, 0)]);
     b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
     let proto = b.func_proto(int, &[]);
-    for name in ["vfs_read", "known_kfunc"] {
+    let bpf = ["array_map_alloc", "htab_map_alloc", "bpf_check", "bpf_trampoline_get"];
+    for name in bpf.into_iter().chain(["vfs_read", "known_kfunc"]) {
         b.func(name, proto, 1);
     }
 }
@@ -120,84 +134,6 @@ fn attributes_of_maps_that_user_space_sets_are_input() {
     assert_eq!(worst(&verdict), (Verdict::NeedsInput, Some((ReasonKind::MapSize, text))));
     let fix = verdict.programs[0].reasons[0].fix.as_deref();
     assert_eq!(fix, Some("--max-entries counts=N, or bpf_map__set_max_entries()"));
-}
-
-/// An object that calls a kfunc if its address is not 0.
-fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
-    let [address, high] = load(1, 0);
-    let [zero, exit] = returns(0);
-    let mut m = TestObject::new();
-    let main = m.program("main", "tc", &[address, high, insn(0x15, 1, 0, 1, 0), call(-1), zero, exit]);
-    let func = m.func_type(name, 2);
-    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined(name, is_weak);
-    m.refer(main, 0, symbol, false);
-    m.refer(main, 3, symbol, true);
-    m
-}
-
-#[test]
-fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
-    for (name, is_weak, expected) in [
-        ("known_kfunc", false, Verdict::Loads),
-        ("known_kfunc", true, Verdict::Loads),
-        ("no_such_kfunc", false, Verdict::Refused),
-        ("no_such_kfunc", true, Verdict::Loads),
-    ] {
-        let verdict = judge_object(calling_kfunc(name, is_weak));
-        assert_eq!(worst(&verdict).0, expected, "{name} {is_weak}: {verdict:?}");
-    }
-    // Calls without a test. The source line is that of the call, also if the extern alone refuses the object.
-    for is_weak in [false, true] {
-        let mut m = TestObject::new();
-        let main = m.program("main", "tc", &[call(-1), exit()]);
-        let func = m.func_type("no_such_kfunc", 2);
-        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined("no_such_kfunc", is_weak);
-        m.refer(main, 0, symbol, true);
-        m.line_info("tc", &[(0, 5)]);
-        let verdict = judge_object(m);
-        let text = "the kernel lacks kfunc no_such_kfunc";
-        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
-        let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
-        assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
-    }
-}
-
-#[test]
-fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
-    let old = |b: &mut Builder| {
-        let proto = b.func_proto(TypeId::VOID, &[]);
-        b.func("known_kfunc", proto, 1);
-        let int = b.int("int", 4, Builder::SIGNED);
-        b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
-    };
-    let verdict = judge_on(calling_kfunc("known_kfunc", true), old, &KernelInputs::default());
-    let text = "the kernel lacks calls of kernel functions";
-    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
-}
-
-#[test]
-fn a_missing_symbol_refuses_unless_it_is_weak() {
-    let kallsyms = KernelInputs { kallsyms: Some("0 D jiffies\n".into()), ..KernelInputs::default() };
-    let address = |name: &str, is_weak, inputs: &KernelInputs| {
-        let [first, second] = load(1, 0);
-        let [zero, exit] = returns(0);
-        let mut m = TestObject::new();
-        let main = m.program("main", "tc", &[first, second, zero, exit]);
-        let var = m.types.var(name, TypeId::VOID, 2);
-        m.types.datasec(".ksyms", 0, &[(var, 0, 4)]);
-        let symbol = m.undefined(name, is_weak);
-        m.refer(main, 0, symbol, false);
-        judge_on(m, add_kernel, inputs)
-    };
-    assert_eq!(worst(&address("jiffies", false, &kallsyms)).0, Verdict::Loads);
-    assert_eq!(worst(&address("no_such_symbol", true, &kallsyms)).0, Verdict::Loads);
-    let refused = address("no_such_symbol", false, &kallsyms);
-    let text = "the kernel lacks kernel symbol no_such_symbol";
-    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
-    let unknown = address("no_such_symbol", false, &KernelInputs::default());
-    assert_eq!(worst(&unknown).0, Verdict::Unknown);
 }
 
 #[test]
@@ -355,7 +291,7 @@ fn a_guard_by_a_value_of_libbpf_is_known() {
     let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
     m.refer(main, 0, symbol, false);
     let kernel = |b: &mut Builder| {
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_ktime_get_ns", 5)]);
+        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_strtol", 105)]);
         b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_KPROBE_prog", int, 0)]);
@@ -380,6 +316,76 @@ fn missing_configuration_values_refuse_unless_they_are_weak() {
     assert_eq!(judge_config(true, Some("CONFIG_A=y\n")), Verdict::Loads);
     assert_eq!(judge_config(false, None), Verdict::Unknown);
     assert_eq!(judge_config(true, None), Verdict::Loads);
+}
+
+#[test]
+fn values_that_libbpf_does_not_know_refuse() {
+    let judge_value = |name: &str, is_weak| {
+        let mut m = program("tc", &returns(0));
+        let int = m.int;
+        let var = m.types.var(name, int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        m.undefined(name, is_weak);
+        judge_on(m, add_kernel, &KernelInputs::default()).verdict
+    };
+    assert_eq!(judge_value("LINUX_HAS_SYSCALL_WRAPPER", false), Verdict::Loads);
+    assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
+    assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
+    assert_eq!(judge_value("OTHER", true), Verdict::Refused);
+}
+
+#[test]
+fn map_flags_that_every_kernel_refuses() {
+    let judge_map = |map_type: u32, flags: u32| {
+        let mut m = program("tc", &returns(0));
+        let numbers = [
+            ("type", map_type),
+            ("key_size", 8),
+            ("value_size", 8),
+            ("max_entries", 1),
+            ("map_flags", flags),
+        ];
+        m.map("m", &numbers, None);
+        judge_object(m)
+    };
+    let flag_reasons = |map_type, flags| {
+        let verdict = judge_map(map_type, flags);
+        let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::MapFlag);
+        reasons.map(|reason| reason.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        flag_reasons(11, 0),
+        ["map m: no flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_LPM_TRIE demands"]
+    );
+    assert_eq!(flag_reasons(11, 1), [""; 0]);
+    assert_eq!(
+        flag_reasons(2, 1),
+        ["map m: flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_ARRAY does not accept"]
+    );
+    assert_eq!(flag_reasons(1, 1), [""; 0]);
+}
+
+#[test]
+fn a_program_array_needs_its_programs() {
+    let judge_array = |other: &str| {
+        let mut m = program("tc", &returns(0));
+        let proto = m.types.func_proto(TypeId::VOID, &[]);
+        let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
+        let (maps, _) = m.map("jumps", &numbers, Some(proto));
+        let code = m.code(other, &returns(0));
+        let held = m.function("held", code, 0, 2);
+        // `values` follows three pointers.
+        m.reloc(maps, 24, held, 2);
+        judge_object(m)
+    };
+    let verdicts = |object: &ObjectVerdict| {
+        let programs = object.programs.iter().map(|program| program.verdict);
+        (object.verdict, programs.collect::<Vec<_>>())
+    };
+    // Loaded alone, the first program lacks the second. A default load has both.
+    let [first, second] = [Verdict::NeedsInput, Verdict::Loads];
+    assert_eq!(verdicts(&judge_array("xdp")), (Verdict::Loads, vec![first, second]));
+    assert_eq!(verdicts(&judge_array("?xdp")), (Verdict::NeedsInput, vec![first, second]));
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! Programs that are loaded together: those of struct_ops maps, and those that program arrays hold.
+
+use super::{
+    model::{ProgramVerdict, Reason, ReasonKind, Verdict},
+    reasons::{distinct, limit_reasons},
+};
+use crate::requirements::{ObjectNeeds, ProgramNeeds};
+use core_relo_object::object::{Program, ProgramType};
+use std::collections::{HashMap, HashSet};
+
+/// Adds the reasons of struct_ops programs. A load of any program creates the struct_ops maps, and loads all of their programs (libbpf:
+/// `bpf_object_adjust_struct_ops_autoload`).
+pub(super) fn add_struct_ops_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [ProgramVerdict]) {
+    for (program, judged) in needs.programs.iter().zip(programs.iter_mut()) {
+        add(judged, own_struct_ops_reason(needs, program));
+    }
+    let created: Vec<_> = needs.programs.iter().map(|p| is_in_created_map(needs, p) == Some(true)).collect();
+    let mut shared = Vec::new();
+    for (judged, _) in programs.iter().zip(&created).filter(|(_, is_created)| **is_created) {
+        shared.extend(judged.reasons.iter().cloned().map(|reason| {
+            let text = format!("program {}: {}", judged.name, reason.text);
+            (reason.text.clone(), Reason { text, ..reason })
+        }));
+    }
+    // The same reason of several programs is one, that of the first program.
+    let mut known = HashSet::new();
+    shared.retain(|(text, _)| known.insert(text.clone()));
+    let mut reasons: Vec<_> = shared.iter().map(|(_, reason)| reason.clone()).collect();
+    reasons = distinct(reasons);
+    limit_reasons(&mut reasons, needs.programs.len());
+    let texts: HashMap<_, _> = shared.iter().map(|(text, reason)| (&*reason.text, &**text)).collect();
+    for judged in programs {
+        let own: HashSet<_> = judged.reasons.iter().map(|reason| reason.text.clone()).collect();
+        let is_other = |reason: &&Reason| texts.get(&*reason.text).is_none_or(|text| !own.contains(*text));
+        let others: Vec<_> = reasons.iter().filter(is_other).cloned().collect();
+        add(judged, others);
+    }
+}
+
+/// Returns whether the struct_ops map of a program is created. Returns `None` for a program that no map has.
+fn is_in_created_map(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> Option<bool> {
+    let found = needs.struct_ops_programs.binary_search_by_key(&program.index, |known| known.program).ok()?;
+    Some(needs.struct_ops_programs.get(found)?.is_created)
+}
+
+/// Returns the reason why a struct_ops program does not load, if no map that is created has the program.
+fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> Option<Reason> {
+    let function = needs.object.programs().get(program.index.0);
+    let def = function.and_then(Program::sec_def)?;
+    let (verdict, fix) = match is_in_created_map(needs, program) {
+        _ if def.program_type != ProgramType::StructOps => return None,
+        Some(true) => return None,
+        Some(false) => {
+            (Verdict::NeedsInput, Some("bpf_map__set_autocreate() for the program's struct_ops map"))
+        }
+        None => (Verdict::Refused, None),
+    };
+    let reason = Reason::from_object(verdict, "no struct_ops map that is created has the program".to_owned());
+    Some(Reason { kind: ReasonKind::StructOps, fix: fix.map(str::to_owned), ..reason })
+}
+
+/// Adds the reasons of program arrays to the verdicts on programs that are loaded alone.
+pub(super) fn add_array_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [ProgramVerdict]) {
+    for (program, judged) in needs.programs.iter().zip(programs) {
+        add(judged, array_reason(needs, |other| other.index == program.index));
+    }
+}
+
+/// Returns the reason why a program array cannot be filled, if the array holds a program that is not loaded (libbpf:
+/// `bpf_object_init_prog_arrays`).
+pub(super) fn array_reason(
+    needs: &ObjectNeeds<'_, '_>,
+    is_loaded: impl Fn(&ProgramNeeds) -> bool,
+) -> Option<Reason> {
+    let find = |index| needs.programs.binary_search_by_key(&index, |program| program.index).ok();
+    let mut left_out = needs.array_programs.iter().filter_map(|element| {
+        let program = find(element.program).and_then(|position| needs.programs.get(position))?;
+        (!is_loaded(program)).then_some((element, program))
+    });
+    let (element, program) = left_out.next()?;
+    let (map, name) = (&element.map, &program.name);
+    let reason = Reason::from_object(
+        Verdict::NeedsInput,
+        format!("map {map}: holds program {name}, which user space must load, too"),
+    );
+    Some(reason.with_fix(format!("--program {name}, or bpf_program__set_autoload()")))
+}
+
+/// Adds reasons to a verdict.
+fn add(judged: &mut ProgramVerdict, reasons: impl IntoIterator<Item = Reason>) {
+    let count = judged.reasons.len();
+    judged.reasons.extend(reasons);
+    if judged.reasons.len() != count {
+        judged.reasons = distinct(core::mem::take(&mut judged.reasons));
+        judged.verdict = judged.reasons.first().map_or(Verdict::Loads, |worst| worst.verdict);
+    }
+}
