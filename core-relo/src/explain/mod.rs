@@ -13,7 +13,7 @@ mod similar;
 mod text;
 
 pub use crate::btf::CType;
-pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason};
+pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason, target_independent_reason};
 pub use text::text;
 
 #[cfg(test)]

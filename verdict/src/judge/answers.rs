@@ -2,9 +2,16 @@
 
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::{
-    kernel::{Answer, HelperCall, KconfigAnswer, KernelFacts, NameQuery, may_call, may_call_kfunc},
-    requirements::{Need, NeedId, NeedTable, TargetKind},
+    kernel::{
+        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, NameQuery, may_call,
+        may_call_kfunc,
+    },
+    requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
+use core_relo::{Name, explain::text};
+
+/// The fix of an object whose license is not compatible with the GPL.
+const LICENSE_FIX: &str = "char LICENSE[] SEC(\"license\") = \"GPL\"; or another GPL-compatible license";
 
 /// The answers of one kernel to the requirements of all objects, in the order of a [`NeedTable`].
 #[derive(Debug)]
@@ -37,6 +44,7 @@ impl NeedTable {
                 | Need::SleepableLsm(_)
                 | Need::Trampolines
                 | Need::ErrorInjection(_)
+                | Need::License(_)
                 | Need::Instruction(_)
                 | Need::Kconfig(_) => {}
             }
@@ -73,6 +81,14 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::KfuncCall { name, program_type: Some(program_type) } if self.facts.kfunc(name).is_present() => {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
+            Need::License(license_use) => {
+                let subject = match license_use {
+                    LicenseUse::Helper(number) => helper_text(*number),
+                    LicenseUse::Kfunc(name) => format!("kfunc {}", text(Name::new(name).shortened())),
+                    LicenseUse::ProgramType(program_type) => format!("program type {program_type}"),
+                };
+                format!("{subject} needs a GPL-compatible license")
+            }
             _ => format!("the kernel lacks {}", need.text()),
         }
     }
@@ -93,19 +109,21 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 (Verdict::Unknown, format!("{} may be missing: {question}", need.text()), None)
             }
         };
-        Some(Reason { kind: kind(need), verdict, text, source: None, evidence, fix: None })
+        let fix = matches!(need, Need::License(_)).then(|| LICENSE_FIX.to_owned());
+        Some(Reason { kind: kind(need), verdict, text, source: None, evidence, fix })
     }
 }
 
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper { number, program_type, attach_type, is_sleepable } => {
+        Need::Helper { number, program_type, attach_type, sleepable } => {
             let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
-            may_call(facts, HelperCall { helper, program_type, attach_type, is_sleepable: *is_sleepable })
+            may_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
         }
         Need::KfuncCall { name, program_type } => may_call_kfunc(facts, name, *program_type),
-        Need::Kfunc(name) => facts.kfunc(name),
+        // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no kfunc.
+        Need::Kfunc(name) => facts.function(name, None),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),
         Need::MapType(number) => facts.map_type(*number),
@@ -114,7 +132,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::AttachTarget { kind, module, name } => {
             let full = kind.kernel_name(name);
             match kind {
-                TargetKind::Tracepoint => facts.typedef(full.as_bytes()),
+                TargetKind::Tracepoint => facts.typedef(full.as_bytes(), module.as_deref()),
                 TargetKind::Lsm => facts.lsm_hook(name),
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
@@ -124,6 +142,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::Trampolines => facts.trampolines(),
         Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
+        Need::License(license_use) => answer_license(license_use, facts),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::Kconfig(name) => match facts.kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
@@ -133,13 +152,35 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
-const fn kind(need: &Need) -> ReasonKind {
+/// Answers whether a kernel accepts the part of a program that needs a GPL-compatible license, in an object with another license.
+fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
+    let from_object = |text: &str| Evidence { source: EvidenceSource::Object, text: text.to_owned() };
+    let refused = || Answer::Absent(from_object("the license of the object"));
+    match license_use {
+        LicenseUse::Helper(_) | LicenseUse::ProgramType(_) => refused(),
+        LicenseUse::Kfunc(name) => {
+            // The kernel checks the license of a call that it knows. libbpf replaces the call of a missing weak kfunc.
+            match (facts.function(name, None), facts.instruction_set(InsnFeature::KfuncCall)) {
+                (Answer::Absent(_), _) | (_, Answer::Absent(_)) => {
+                    Answer::Present(from_object("no call of the kfunc"))
+                }
+                (Answer::Unknown(question), _) | (_, Answer::Unknown(question)) => Answer::Unknown(question),
+                (Answer::Present(_), Answer::Present(_)) => refused(),
+            }
+        }
+    }
+}
+
+pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
-        Need::Helper { .. } => ReasonKind::Helper,
-        Need::Kfunc(_) | Need::KfuncCall { .. } => ReasonKind::Kfunc,
+        Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,
+        Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,
-        Need::ProgramType(_) | Need::Feature(_) | Need::Trampolines => ReasonKind::ProgramType,
+        Need::ProgramType(_)
+        | Need::Feature(_)
+        | Need::Trampolines
+        | Need::License(LicenseUse::ProgramType(_)) => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
         Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,

@@ -1,10 +1,9 @@
 //! A program's instructions on one kernel, for the analysis of reachability.
 
-use super::{answers::KernelAnswers, data::FrozenData};
+use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
-    kernel::Answer,
     reach::{Function, LoadedValue},
-    requirements::{Need, ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
+    requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
 use core_relo::{
     Plan,
@@ -58,6 +57,7 @@ pub(super) fn loads<'f>(
     object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
     frozen: &'f FrozenData<'_>,
+    externs: &ExternAnswers<'_>,
     answers: &KernelAnswers<'_, '_>,
 ) -> Vec<(u32, LoadedValue<'f>)> {
     let value = |insn: u32, target: &RefTarget| {
@@ -70,7 +70,7 @@ pub(super) fn loads<'f>(
                 }
                 None => LoadedValue::Pointer,
             },
-            RefTarget::Extern(index) => extern_value(object, *index, frozen, answers),
+            RefTarget::Extern(index) => extern_value(object, *index, frozen, externs, answers),
             // The linker has resolved references to functions.
             RefTarget::Function { .. } => return None,
             _ => LoadedValue::Pointer,
@@ -88,12 +88,10 @@ fn extern_value<'f>(
     object: &ObjectNeeds<'_, '_>,
     index: ExternIndex,
     frozen: &'f FrozenData<'_>,
+    externs: &ExternAnswers<'_>,
     answers: &KernelAnswers<'_, '_>,
 ) -> LoadedValue<'f> {
-    let (Some(entry), Some(need)) = (object.linker.externs().get(index.0), object.externs.get(index.0))
-    else {
-        return LoadedValue::Unknown;
-    };
+    let Some(entry) = object.linker.externs().get(index.0) else { return LoadedValue::Unknown };
     if let ExternBinding::Config(slot) = entry.binding {
         let data = object.linker.kconfig_map().and_then(|map| frozen.of_map(map));
         return data.map_or(LoadedValue::Unknown, |(data, unknown)| LoadedValue::Frozen {
@@ -102,12 +100,9 @@ fn extern_value<'f>(
             unknown,
         });
     }
-    match (answers.get(need.id), answers.need(need.id)) {
-        (Some(Answer::Present(_)), _) => LoadedValue::Pointer,
-        // A missing kfunc, variable or symbol has the address 0.
-        (Some(Answer::Absent(_)), Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_))) => {
-            LoadedValue::Constant(0)
-        }
-        _ => LoadedValue::Unknown,
+    match externs.is_resolved(index, answers) {
+        Some(true) => LoadedValue::Pointer,
+        Some(false) => LoadedValue::Constant(0),
+        None => LoadedValue::Unknown,
     }
 }

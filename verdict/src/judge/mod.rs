@@ -4,6 +4,7 @@ mod answers;
 mod code;
 mod construct;
 mod data;
+mod externs;
 mod maps;
 mod model;
 mod object;

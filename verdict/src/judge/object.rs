@@ -3,6 +3,7 @@
 use super::{
     answers::KernelAnswers,
     data::FrozenData,
+    externs::ExternAnswers,
     maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
@@ -19,11 +20,13 @@ use core_relo_object::object::{Object, Program};
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
     let frozen = FrozenData::new(needs, &answers.facts);
+    let externs = ExternAnswers::new(needs, answers);
     let mut reasons = object_reasons(needs, answers);
+    reasons.extend(externs.object_reasons(answers));
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());
-    let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen };
+    let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     shared_load::add_struct_ops_reasons(needs, &mut programs);
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
@@ -48,9 +51,6 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
         }
         _ => None,
     }));
-    // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
-    let strong = needs.externs.iter().filter(|needed| !needed.is_weak && !answers.is_from_libbpf(needed.id));
-    reasons.extend(strong.filter_map(|needed| answers.reason(needed.id)));
     reasons
 }
 

@@ -4,21 +4,23 @@ use super::{
     answers::KernelAnswers,
     code,
     data::FrozenData,
+    externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
     reasons::distinct,
 };
 use crate::{
-    kernel::{Answer, Evidence, EvidenceSource, InsnFeature},
+    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{AttachNeed, Need, ObjectNeeds, ProgramNeeds},
+    requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, usize_of},
     source_line::source_line,
 };
 use core_relo::{
     Plan,
-    explain::{reason, text},
+    insn::Insn,
+    explain::{reason, target_independent_reason, text},
     plan::{Decision, PlannedReloc},
 };
-use core_relo_object::link::LinkedProgram;
+use core_relo_object::link::{LinkedProgram, RefTarget};
 
 /// The parts that the programs of an object share.
 pub(super) struct ObjectContext<'c, 'k> {
@@ -28,6 +30,7 @@ pub(super) struct ObjectContext<'c, 'k> {
     /// The reasons that concern every program.
     pub(super) reasons: &'c [Reason],
     pub(super) frozen: &'c FrozenData<'c>,
+    pub(super) externs: &'c ExternAnswers<'c>,
 }
 
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
@@ -94,12 +97,11 @@ impl ObjectContext<'_, '_> {
             }
         }
         for site in &program.sites {
-            let Some(reason) = self.answers.reason(site.need) else { continue };
-            match self.answers.need(site.need) {
-                Some(Need::Instruction(feature)) if is_checked_everywhere(*feature) => {
-                    reasons.push(self.place(reason, linked, site.insn));
-                }
-                _ => suspects.push(Suspect { insn: site.insn, reason }),
+            let Some(reason) = self.site_reason(program, site, linked) else { continue };
+            if self.is_checked_everywhere(site, linked) {
+                reasons.push(self.place(reason, linked, site.insn));
+            } else {
+                suspects.push(Suspect { insn: site.insn, reason });
             }
         }
         if suspects.is_empty() {
@@ -111,10 +113,74 @@ impl ObjectContext<'_, '_> {
         }
     }
 
+    /// Returns the reason why the kernel does not meet the requirement of an instruction.
+    fn site_reason(&self, program: &ProgramNeeds, site: &Site, linked: &LinkedProgram) -> Option<Reason> {
+        let called = match find_reference(linked, site.insn) {
+            Some(RefTarget::Extern(index)) => Some(*index),
+            _ => None,
+        };
+        match (self.answers.need(site.need)?, called) {
+            (Need::Kfunc(_) | Need::KfuncCall { .. }, Some(called)) => {
+                self.externs.reason(called, self.answers).or_else(|| self.answers.reason(site.need))
+            }
+            // libbpf replaces the call of a missing kfunc.
+            (Need::License(LicenseUse::Kfunc(_)), Some(called))
+                if self.externs.is_resolved(called, self.answers) == Some(false) =>
+            {
+                None
+            }
+            (Need::Helper { number: D_PATH, .. }, _) => {
+                self.answers.reason(site.need).or_else(|| self.d_path_reason(program))
+            }
+            _ => self.answers.reason(site.need),
+        }
+    }
+
+    /// Returns the reason why a program may not call `bpf_d_path`, which is closed to most attach targets.
+    fn d_path_reason(&self, program: &ProgramNeeds) -> Option<Reason> {
+        let needs = program.attach.needs().iter().filter_map(|need| self.answers.need(*need));
+        let targets = needs.filter_map(|need| match need {
+            Need::AttachTarget { kind, name, .. } => Some((*kind, &**name, need)),
+            _ => None,
+        });
+        let (kind, name, target) = targets.last()?;
+        let answer = match kind {
+            TargetKind::Function if !is_d_path_function(name) => Answer::Absent(Evidence {
+                source: EvidenceSource::Object,
+                text: "every kernel has the same list of functions".to_owned(),
+            }),
+            TargetKind::Lsm => self.answers.facts.sleepable_lsm(name),
+            _ => return None,
+        };
+        let text = format!("programs at {} may not call helper bpf_d_path", target.text());
+        match answer {
+            Answer::Present(_) => None,
+            Answer::Absent(evidence) => {
+                Some(Reason::new(ReasonKind::Helper, Verdict::Refused, text).with_evidence(evidence))
+            }
+            Answer::Unknown(question) => {
+                let text = format!("{text}: {question}");
+                Some(Reason::new(ReasonKind::Helper, Verdict::Unknown, text))
+            }
+        }
+    }
+
+    /// Returns whether the verifier refuses an unmet requirement in dead code, too.
+    fn is_checked_everywhere(&self, site: &Site, linked: &LinkedProgram) -> bool {
+        match self.answers.need(site.need) {
+            Some(Need::Instruction(feature)) => {
+                let insn = linked.insns.get(usize_of(site.insn));
+                is_decoded_everywhere(*feature, insn.copied())
+            }
+            Some(Need::License(LicenseUse::Kfunc(_))) => true,
+            _ => false,
+        }
+    }
+
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram) -> Reachability {
         let insns = code::relocated(linked, program, self.plan);
         let functions = code::functions(self.needs, linked);
-        let loads = code::loads(self.needs, linked, self.frozen, self.answers);
+        let loads = code::loads(self.needs, linked, self.frozen, self.externs, self.answers);
         // If nothing tells, the kernel may verify functions that nothing calls.
         let verifies_uncalled_functions =
             !matches!(self.answers.facts.verifies_uncalled_functions(), Answer::Absent(_));
@@ -156,11 +222,7 @@ impl ObjectContext<'_, '_> {
 
     /// Returns the question behind a value that nothing tells.
     fn unknown_value(&self, linked: &LinkedProgram, insn: u32) -> String {
-        use core_relo_object::link::RefTarget;
-        // The references are in the order of their instructions.
-        let reference = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok();
-        let target = reference.and_then(|at| linked.refs.get(at)).map(|(_, target)| target);
-        let need = match target {
+        let need = match find_reference(linked, insn) {
             Some(RefTarget::Extern(index)) => self.needs.externs.get(index.0),
             _ => None,
         };
@@ -178,9 +240,25 @@ impl ObjectContext<'_, '_> {
     }
 }
 
+/// Returns the reference of an instruction.
+fn find_reference(linked: &LinkedProgram, insn: u32) -> Option<&RefTarget> {
+    // The references are in the order of their instructions.
+    let found = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
+    linked.refs.get(found).map(|(_, target)| target)
+}
+
 /// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
 /// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
-const fn is_checked_everywhere(feature: InsnFeature) -> bool {
+fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
+    /// The size bits of the opcode, and the sizes of 8 and 16 bits.
+    const SIZE: u8 = 0x18;
+    const BYTE: u8 = 0x10;
+    const HALF: u8 = 0x08;
+    // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16 bits.
+    let is_small = insn.is_some_and(|insn| matches!(insn.code & SIZE, BYTE | HALF));
+    if feature == InsnFeature::LoadAcquireStoreRelease {
+        return is_small;
+    }
     matches!(
         feature,
         InsnFeature::FunctionAddress
@@ -196,7 +274,8 @@ const fn is_checked_everywhere(feature: InsnFeature) -> bool {
     )
 }
 
-/// Returns the reason of a relocation that does not resolve.
+/// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack the same, so that reports
+/// on many kernels show the reason once.
 fn relocation_reason(planned: &PlannedReloc<'_>) -> Reason {
     let access = match planned.local_spec() {
         Some(spec) => text(spec.access_text(planned.btf())),
@@ -206,7 +285,7 @@ fn relocation_reason(planned: &PlannedReloc<'_>) -> Reason {
     Reason {
         kind: ReasonKind::Relocation,
         verdict: Verdict::Refused,
-        text: format!("{access}: {}", evidence.text),
+        text: format!("{access}: {}", target_independent_reason(planned)),
         source: None,
         evidence: Some(evidence),
         fix: None,

@@ -2,13 +2,16 @@
 
 mod attach;
 mod instructions;
+mod license;
 mod maps;
 mod need;
 mod object;
 mod program;
 
 pub use attach::{AttachNeed, TargetKind};
+pub use license::LicenseUse;
 pub use maps::{MapInput, MapNeed};
+pub(crate) use need::helper_text;
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ArrayProgram, ExternNeed, ObjectNeeds, StructOpsProgram};
 pub(crate) use program::function_addresses;

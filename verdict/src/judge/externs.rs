@@ -1,0 +1,113 @@
+//! The answers of a kernel to the externs of an object, with the types of their declarations.
+
+use super::{
+    answers::{KernelAnswers, kind},
+    model::{Reason, Verdict},
+};
+use crate::{
+    kernel::{Answer, Evidence, EvidenceSource},
+    requirements::{ExternNeed, Need, ObjectNeeds},
+};
+use core_relo::{
+    Name,
+    btf::{Btf, Kind},
+    resolve::MatchError,
+};
+use core_relo_object::{
+    ExternIndex,
+    link::{ExternBinding, ExternEntry},
+    load_plan::ExternComparer,
+};
+
+/// The answers of a kernel to the externs of an object.
+#[derive(Debug)]
+pub(super) struct ExternAnswers<'o> {
+    externs: &'o [ExternNeed],
+    /// The difference between declaration and kernel, by extern. `None` for an extern without a difference.
+    differences: Vec<Option<Difference>>,
+}
+
+/// A difference between the declaration of an extern and the kernel's variable or function.
+#[derive(Debug)]
+enum Difference {
+    /// The types are not compatible.
+    Incompatible(String),
+    /// The comparison takes too many steps.
+    NotCompared(String),
+}
+
+impl<'o> ExternAnswers<'o> {
+    pub(super) fn new(needs: &'o ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Self {
+        let mut comparer = ExternComparer::default();
+        let mut differences = Vec::new();
+        for (needed, entry) in needs.externs.iter().zip(needs.linker.externs()) {
+            let exists = answers.get(needed.id).is_some_and(Answer::is_present);
+            let btf = needs.object.btf().filter(|_| exists);
+            differences.push(btf.and_then(|btf| find_difference(&mut comparer, btf, entry, answers)));
+        }
+        Self { externs: &needs.externs, differences }
+    }
+
+    /// Returns the reason why an extern is not resolved. Returns `None` if the kernel has the extern.
+    pub(super) fn reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+        let needed = self.externs.get(index.0)?;
+        let need = answers.need(needed.id)?;
+        let (verdict, problem) = match self.differences.get(index.0).and_then(Option::as_ref) {
+            None => return answers.reason(needed.id),
+            Some(Difference::Incompatible(problem)) => (Verdict::Refused, problem),
+            Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem),
+        };
+        let evidence = Evidence { source: EvidenceSource::Btf, text: problem.clone() };
+        let text = format!("{}: {problem}", need.text());
+        Some(Reason::new(kind(need), verdict, text).with_evidence(evidence))
+    }
+
+    /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program uses the extern or not, and an
+    /// object with a variable of another type, whether the extern is weak or not.
+    pub(super) fn object_reasons(&self, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        for (index, needed) in self.externs.iter().enumerate() {
+            let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_)));
+            let differs = self.differences.get(index).is_some_and(Option::is_some);
+            let is_required = !needed.is_weak && !answers.is_from_libbpf(needed.id);
+            if is_required || is_variable && differs {
+                reasons.extend(self.reason(ExternIndex(index), answers));
+            }
+        }
+        reasons
+    }
+
+    /// Returns whether the kernel has an extern. Returns `None` if nothing tells. The address of a missing extern is 0, and so is that of
+    /// a weak function with another prototype.
+    pub(super) fn is_resolved(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<bool> {
+        match (self.differences.get(index.0)?, answers.get(self.externs.get(index.0)?.id)?) {
+            (Some(Difference::Incompatible(_)), _) | (_, Answer::Absent(_)) => Some(false),
+            (None, Answer::Present(_)) => Some(true),
+            (Some(Difference::NotCompared(_)), _) | (_, Answer::Unknown(_)) => None,
+        }
+    }
+}
+
+/// Compares the declaration of an extern with the kernel's variable or function.
+fn find_difference<'k>(
+    comparer: &mut ExternComparer<'k>,
+    btf: &Btf<'_>,
+    entry: &ExternEntry<'_>,
+    answers: &KernelAnswers<'_, 'k>,
+) -> Option<Difference> {
+    let (name, kind, local) = match entry.binding {
+        ExternBinding::Variable(ty) => (Name::new(entry.name), Kind::Var, ty),
+        ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
+        _ => return None,
+    };
+    let (owner, ty) = answers.facts.extern_type(name.as_bytes(), kind)?;
+    let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
+    let owner = core_relo::explain::text(Name::new(owner.as_bytes()).shortened());
+    match comparer.is_compatible((btf, local), ty) {
+        Ok(true) => None,
+        Err(MatchError::TooManySteps) => {
+            Some(Difference::NotCompared(format!("comparing its {what} with {owner} takes too many steps")))
+        }
+        _ => Some(Difference::Incompatible(format!("its {what} in {owner} {differ} from the declaration"))),
+    }
+}
