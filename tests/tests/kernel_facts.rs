@@ -114,7 +114,7 @@ fn check_release(name: &str, facts: &KernelFacts<'_>, release: (u8, u8)) {
 
 fn query() -> NameQuery {
     let mut query = NameQuery::default();
-    query.typedef(b"btf_trace_sched_switch", None);
+    query.typedef(b"btf_trace_sched_switch");
     query.structure(b"trace_event_raw_sched_switch");
     query.struct_ops(b"tcp_congestion_ops");
     for name in ["bpf_iter_task", "fget", "bpf_lsm_file_open", "bpf_rdonly_cast", "nf_ct_get_tuple"] {

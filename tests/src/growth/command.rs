@@ -22,6 +22,8 @@ pub(super) const OBJECT: &[Command] =
     &[Command::Check, Command::Patch, Command::Inspect, Command::DryRun, Command::Link];
 /// The same without linking: the linker refuses the object, as libbpf's does, or stops at too many equal types.
 pub(super) const UNLINKED: &[Command] = &[Command::Check, Command::Patch, Command::Inspect, Command::DryRun];
+/// The command that follows the paths of programs.
+pub(super) const CHECK: &[Command] = &[Command::Check];
 /// The commands that relocate.
 pub(super) const RELOCATING: &[Command] =
     &[Command::Check, Command::Plan, Command::Explain, Command::Patch, Command::DryRun];

@@ -9,6 +9,7 @@ mod data;
 mod dimension;
 mod externs;
 mod files;
+mod flow;
 mod input;
 mod object;
 mod records;
@@ -25,6 +26,7 @@ pub fn dimensions() -> Vec<Dimension> {
     [
         code::DIMENSIONS,
         calls::DIMENSIONS,
+        flow::DIMENSIONS,
         data::DIMENSIONS,
         externs::DIMENSIONS,
         struct_ops::DIMENSIONS,

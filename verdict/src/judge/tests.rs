@@ -22,11 +22,21 @@ const LOOP: i32 = 181;
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
 fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
-    let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_map_lookup_elem", 1), ("BPF_FUNC_ktime_get_ns", 5)];
+    let helpers = [
+        ("BPF_FUNC_unspec", 0),
+        ("BPF_FUNC_map_lookup_elem", 1),
+        ("BPF_FUNC_ktime_get_ns", 5),
+        ("BPF_FUNC_strtol", 105),
+    ];
     b.enumeration("bpf_func_id", 4, false, &helpers);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARRAY", 2)]);
-    let program_types =
-        [("BPF_PROG_TYPE_SCHED_CLS", 3), ("BPF_PROG_TYPE_XDP", 6), ("BPF_PROG_TYPE_TRACING", 26)];
+    let map_types = [("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARRAY", 2), ("BPF_MAP_TYPE_PROG_ARRAY", 3)];
+    b.enumeration("bpf_map_type", 4, false, &map_types);
+    let program_types = [
+        ("BPF_PROG_TYPE_SCHED_CLS", 3),
+        ("BPF_PROG_TYPE_XDP", 6),
+        ("BPF_PROG_TYPE_TRACING", 26),
+        ("BPF_PROG_TYPE_EXT", 28),
+    ];
     b.enumeration("bpf_prog_type", 4, false, &program_types);
     let attach_types = [("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24), ("BPF_TRACE_FEXIT", 25)];
     b.enumeration("bpf_attach_type", 4, false, &attach_types);
@@ -34,12 +44,14 @@ fn add_kernel(b: &mut Builder) {
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
         ("BPF_PROG_TYPE_XDP_prog", int, 32),
         ("BPF_PROG_TYPE_TRACING_prog", int, 64),
+        ("BPF_PROG_TYPE_EXT_prog", int, 96),
     ];
-    b.structure("bpf_ctx_convert", 12, &contexts);
+    b.structure("bpf_ctx_convert", 16, &contexts);
     b.structure("bpf_verifier_state", 4, &[("branches", int, 0)]);
     b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
     let proto = b.func_proto(int, &[]);
-    for name in ["vfs_read", "known_kfunc"] {
+    let bpf = ["array_map_alloc", "htab_map_alloc", "bpf_check", "bpf_trampoline_get"];
+    for name in bpf.into_iter().chain(["vfs_read", "known_kfunc"]) {
         b.func(name, proto, 1);
     }
 }
@@ -162,6 +174,43 @@ fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
         let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
         assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
     }
+}
+
+#[test]
+fn the_verifier_continues_after_the_call_of_a_kfunc() {
+    let [zero, exit] = returns(0);
+    let mut m = TestObject::new();
+    let main = m.program("main", "tc", &[call(-1), helper(LOOP), zero, exit]);
+    let func = m.func_type("known_kfunc", 2);
+    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+    let symbol = m.undefined("known_kfunc", false);
+    m.refer(main, 0, symbol, true);
+    let verdict = judge_object(m);
+    assert_eq!(worst(&verdict).1, Some((ReasonKind::Helper, "the kernel lacks helper bpf_loop")));
+}
+
+#[test]
+fn programs_of_some_types_may_not_call_a_kfunc() {
+    // On kernels up to 7.2, only XDP programs call bpf_dynptr_from_xdp.
+    let judge_call = |section: &str, version| {
+        let mut m = TestObject::new();
+        let main = m.program("main", section, &[call(-1), exit()]);
+        let func = m.func_type("bpf_dynptr_from_xdp", 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("bpf_dynptr_from_xdp", false);
+        m.refer(main, 0, symbol, true);
+        let kernel = |b: &mut Builder| {
+            add_kernel(b);
+            let proto = b.func_proto(TypeId::VOID, &[]);
+            b.func("bpf_dynptr_from_xdp", proto, 1);
+        };
+        judge_on(m, kernel, &KernelInputs { version, ..KernelInputs::default() })
+    };
+    assert_eq!(worst(&judge_call("xdp", None)), (Verdict::Loads, None));
+    let refused = judge_call("tc", None);
+    let text = "programs of type BPF_PROG_TYPE_SCHED_CLS may not call kfunc bpf_dynptr_from_xdp";
+    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+    assert_eq!(worst(&judge_call("tc", Some(KernelVersion::release(7, 3)))).0, Verdict::Unknown);
 }
 
 #[test]
@@ -355,7 +404,7 @@ fn a_guard_by_a_value_of_libbpf_is_known() {
     let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
     m.refer(main, 0, symbol, false);
     let kernel = |b: &mut Builder| {
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_ktime_get_ns", 5)]);
+        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_strtol", 105)]);
         b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_KPROBE_prog", int, 0)]);
@@ -380,6 +429,45 @@ fn missing_configuration_values_refuse_unless_they_are_weak() {
     assert_eq!(judge_config(true, Some("CONFIG_A=y\n")), Verdict::Loads);
     assert_eq!(judge_config(false, None), Verdict::Unknown);
     assert_eq!(judge_config(true, None), Verdict::Loads);
+}
+
+#[test]
+fn values_that_libbpf_does_not_know_refuse() {
+    let judge_value = |name: &str, is_weak| {
+        let mut m = program("tc", &returns(0));
+        let int = m.int;
+        let var = m.types.var(name, int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        m.undefined(name, is_weak);
+        judge_on(m, add_kernel, &KernelInputs::default()).verdict
+    };
+    assert_eq!(judge_value("LINUX_HAS_SYSCALL_WRAPPER", false), Verdict::Loads);
+    assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
+    assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
+    assert_eq!(judge_value("OTHER", true), Verdict::Refused);
+}
+
+#[test]
+fn a_program_array_needs_its_programs() {
+    let judge_array = |other: &str| {
+        let mut m = program("tc", &returns(0));
+        let proto = m.types.func_proto(TypeId::VOID, &[]);
+        let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
+        let (maps, _) = m.map("jumps", &numbers, Some(proto));
+        let code = m.code(other, &returns(0));
+        let held = m.function("held", code, 0, 2);
+        // `values` follows three pointers.
+        m.reloc(maps, 24, held, 2);
+        judge_object(m)
+    };
+    let verdicts = |object: &ObjectVerdict| {
+        let programs = object.programs.iter().map(|program| program.verdict);
+        (object.verdict, programs.collect::<Vec<_>>())
+    };
+    // Loaded alone, the first program lacks the second. A default load has both.
+    let [first, second] = [Verdict::NeedsInput, Verdict::Loads];
+    assert_eq!(verdicts(&judge_array("xdp")), (Verdict::Loads, vec![first, second]));
+    assert_eq!(verdicts(&judge_array("?xdp")), (Verdict::NeedsInput, vec![first, second]));
 }
 
 #[test]

@@ -50,9 +50,17 @@ insn_features! {
     /// Jumps that compare 32 bits (5.1, `-mcpu=v3`).
     Jmp32 "32-bit jumps" Some(Change::new(5, 1, &[Enumerator("bpf_func_id", "BPF_FUNC_spin_lock")]));
     /// Addresses of map values, `BPF_PSEUDO_MAP_VALUE` (5.2): global variables.
-    MapValueAddress "addresses of map values" Some(Change::new(5, 2, &[Enumerator("bpf_cmd", "BPF_MAP_FREEZE")]));
+    MapValueAddress "addresses of map values" Some(Change::new(
+        5,
+        2,
+        &[Enumerator("bpf_cmd", "BPF_MAP_FREEZE"), Enumerator("bpf_func_id", "BPF_FUNC_strtol")],
+    ));
     /// Jumps backwards (5.3): bounded loops.
-    BackwardJump "jumps backwards" Some(Change::new(5, 3, &[Member("bpf_verifier_state", "branches")]));
+    BackwardJump "jumps backwards" Some(Change::new(
+        5,
+        3,
+        &[Member("bpf_verifier_state", "branches"), Enumerator("bpf_func_id", "BPF_FUNC_send_signal")],
+    ));
     /// Global functions, which the verifier checks on their own (5.6). Older kernels check them as static functions.
     GlobalFunction "global functions" Some(Change::new(5, 6, &[Member("bpf_prog_aux", "func_info_aux")]));
     /// Addresses of kernel variables, `BPF_PSEUDO_BTF_ID` (5.10).

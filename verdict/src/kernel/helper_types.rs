@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn helpers_of_program_types() {
-        let observe = |program_type, helper| super::observe(program_type, None, helper);
+        let observe = |program_type, helper| observe(program_type, None, helper);
         // bpf_get_current_pid_tgid
         assert_eq!(observe(P::Kprobe, 14), Observed::Always);
         assert_eq!(observe(P::Xdp, 14), Observed::From(2));
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn helpers_of_attach_types() {
         use AttachType as A;
-        let observe = |program_type, attach_type, helper| super::observe(program_type, Some(attach_type), helper);
+        let observe = |program_type, attach_type, helper| observe(program_type, Some(attach_type), helper);
         // bpf_get_retval came with 5.18.
         assert_eq!(observe(P::CgroupDevice, A::CgroupDevice, 186), Observed::Always);
         assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Connect, 186), Observed::Always);

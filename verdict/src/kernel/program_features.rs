@@ -76,8 +76,9 @@ const SYSCALL_PREFIXES: [&str; 9] = [
     "__riscv_sys_",
 ];
 
-/// `BPF_TRACE_UPROBE_SESSION`, by which a kernel is found to be newer than 6.12.
+/// The attach type after the last of 6.12, and the last of 7.2, by which a kernel is found to be newer.
 const FIRST_ATTACH_TYPE_SINCE_6_13: u32 = 57;
+const LAST_ATTACH_TYPE_OF_7_2: u32 = 61;
 
 impl KernelFacts<'_> {
     /// Answers whether the kernel supports a property of programs or maps.
@@ -102,13 +103,8 @@ impl KernelFacts<'_> {
                 Answer::from_btf(true, format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
             }
             Some(_) => Answer::Unknown(format!("whether {function} is in the kernel's error injection list")),
-            // Newer kernels also list system calls.
-            None if is_system_call(function)
-                && self.find_any(&[FMOD_RET_SETS]).is_some()
-                && matches!(self.attach_type(FIRST_ATTACH_TYPE_SINCE_6_13), Answer::Absent(_)) =>
-            {
-                let text = format!("no FUNC {ERROR_INJECTION}: CONFIG_FUNCTION_ERROR_INJECTION is not set");
-                Answer::from_btf(false, text)
+            None if is_system_call(function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
+                self.lists_system_calls(function)
             }
             None if self.find_any(&[FMOD_RET_SETS]).is_some() => Answer::Unknown(format!(
                 "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
@@ -118,6 +114,21 @@ impl KernelFacts<'_> {
                 Answer::from_btf(false, text)
             }
             None => Answer::Unknown("the complete BTF of the kernel".into()),
+        }
+    }
+
+    /// Answers whether a kernel without an error injection list lets programs sleep at system calls. 7.2 does, 6.12 does not.
+    fn lists_system_calls(&self, function: &str) -> Answer {
+        let by_age = |text: &str| Evidence { source: EvidenceSource::Version, text: text.to_owned() };
+        let first_since = self.attach_type(FIRST_ATTACH_TYPE_SINCE_6_13);
+        match (self.attach_type(LAST_ATTACH_TYPE_OF_7_2), first_since) {
+            (Answer::Present(_), _) => Answer::Present(by_age("kernels since 7.2 list system calls")),
+            (_, Answer::Absent(_)) => Answer::Absent(by_age(
+                "kernels up to 6.12 without CONFIG_FUNCTION_ERROR_INJECTION do not list system calls",
+            )),
+            _ => Answer::Unknown(format!(
+                "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
+            )),
         }
     }
 }

@@ -58,7 +58,7 @@ fn with_facts(target: &Target<'_>, inputs: &KernelInputs, test: impl Fn(&KernelF
     for name in ["fget", "in_module", "absent", "tagged"] {
         query.function(name.as_bytes());
     }
-    query.typedef(b"btf_trace_sched_switch", None);
+    query.typedef(b"btf_trace_sched_switch");
     query.symbol(b"jiffies");
     query.struct_ops(b"tcp_congestion_ops");
     test(&KernelFacts::new(target, &query, inputs));

@@ -23,6 +23,7 @@ pub(super) struct Assembly {
     pub(super) unknown: Vec<Range<usize>>,
     pub(super) endian: Endian,
     pub(super) verifies_uncalled_functions: bool,
+    pub(super) exception_callback: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -241,7 +242,7 @@ impl Assembly {
             loads: &loads,
             endian: self.endian,
             verifies_uncalled_functions: self.verifies_uncalled_functions,
-            exception_callback: None,
+            exception_callback: self.exception_callback,
         })
     }
 

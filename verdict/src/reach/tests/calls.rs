@@ -17,6 +17,9 @@ fn functions_without_a_call_are_dead_unless_global_ones_are_verified() {
     assert_eq!(assembly.reach("here"), DEAD);
     assembly.verifies_uncalled_functions = true;
     assert_eq!(assembly.reach("here"), REACHABLE);
+    assembly.verifies_uncalled_functions = false;
+    assembly.exception_callback = Some(2);
+    assert_eq!(assembly.reach("here"), REACHABLE, "an exception callback");
     let mut assembly = Assembly::new(&source.replace("global", "fn"));
     assembly.verifies_uncalled_functions = true;
     assert_eq!(assembly.reach("here"), DEAD);
