@@ -20,7 +20,7 @@ use core_relo_object::{
 const LOOP: i32 = 181;
 
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
-fn add_kernel(b: &mut Builder) {
+pub(super) fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [
         ("BPF_FUNC_unspec", 0),
@@ -51,20 +51,32 @@ fn add_kernel(b: &mut Builder) {
     b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
     let proto = b.func_proto(int, &[]);
     let bpf = ["array_map_alloc", "htab_map_alloc", "bpf_check", "bpf_trampoline_get"];
-    for name in bpf.into_iter().chain(["vfs_read", "known_kfunc"]) {
+    for name in bpf.into_iter().chain(["vfs_read", "bpf_ct_release"]) {
         b.func(name, proto, 1);
     }
 }
 
 /// Judges an object on the test kernel.
-fn judge_object(object: TestObject) -> ObjectVerdict {
+pub(super) fn judge_object(object: TestObject) -> ObjectVerdict {
     judge_on(object, add_kernel, &KernelInputs::default())
 }
 
 /// Judges an object on a kernel with these types.
-fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
-    let bytes = object.bytes();
-    let object = Object::parse(&bytes).unwrap();
+pub(super) fn judge_on(
+    object: TestObject,
+    types: impl FnOnce(&mut Builder),
+    inputs: &KernelInputs,
+) -> ObjectVerdict {
+    judge_bytes(&object.bytes(), types, inputs)
+}
+
+/// Judges the bytes of an object on a kernel with these types.
+pub(super) fn judge_bytes(
+    bytes: &[u8],
+    types: impl FnOnce(&mut Builder),
+    inputs: &KernelInputs,
+) -> ObjectVerdict {
+    let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
@@ -77,25 +89,25 @@ fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &Kerne
 }
 
 /// Creates an object with one program.
-fn program(section: &str, insns: &[Insn]) -> TestObject {
+pub(super) fn program(section: &str, insns: &[Insn]) -> TestObject {
     let mut m = TestObject::new();
     m.program("main", section, insns);
     m
 }
 
 /// Returns `r6 = 0; if r6 == 0 goto +1; insn; r0 = 0; exit`. The branch is taken if `is_dead`.
-fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
+pub(super) fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
     let code = if is_dead { 0x15 } else { 0x55 };
     let [zero, exit] = returns(0);
     [insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), insn_to_guard, zero, exit]
 }
 
-fn helper(number: i32) -> Insn {
+pub(super) fn helper(number: i32) -> Insn {
     insn(0x85, 0, 0, 0, number)
 }
 
 /// Returns the verdict, and the kind and the text of the worst reason, of the first program.
-fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
+pub(super) fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
     let program = &verdict.programs[0];
     (program.verdict, program.reasons.first().map(|reason| (reason.kind, &*reason.text)))
 }
@@ -135,7 +147,7 @@ fn attributes_of_maps_that_user_space_sets_are_input() {
 }
 
 /// An object that calls a kfunc if its address is not 0.
-fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
+pub(super) fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
     let [address, high] = load(1, 0);
     let [zero, exit] = returns(0);
     let mut m = TestObject::new();
@@ -151,8 +163,8 @@ fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
 #[test]
 fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
     for (name, is_weak, expected) in [
-        ("known_kfunc", false, Verdict::Loads),
-        ("known_kfunc", true, Verdict::Loads),
+        ("bpf_ct_release", false, Verdict::Loads),
+        ("bpf_ct_release", true, Verdict::Loads),
         ("no_such_kfunc", false, Verdict::Refused),
         ("no_such_kfunc", true, Verdict::Loads),
     ] {
@@ -181,9 +193,9 @@ fn the_verifier_continues_after_the_call_of_a_kfunc() {
     let [zero, exit] = returns(0);
     let mut m = TestObject::new();
     let main = m.program("main", "tc", &[call(-1), helper(LOOP), zero, exit]);
-    let func = m.func_type("known_kfunc", 2);
+    let func = m.func_type("bpf_ct_release", 2);
     m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined("known_kfunc", false);
+    let symbol = m.undefined("bpf_ct_release", false);
     m.refer(main, 0, symbol, true);
     let verdict = judge_object(m);
     assert_eq!(worst(&verdict).1, Some((ReasonKind::Helper, "the kernel lacks helper bpf_loop")));
@@ -201,7 +213,8 @@ fn programs_of_some_types_may_not_call_a_kfunc() {
         m.refer(main, 0, symbol, true);
         let kernel = |b: &mut Builder| {
             add_kernel(b);
-            let proto = b.func_proto(TypeId::VOID, &[]);
+            let int = b.int("int", 4, Builder::SIGNED);
+            let proto = b.func_proto(int, &[]);
             b.func("bpf_dynptr_from_xdp", proto, 1);
         };
         judge_on(m, kernel, &KernelInputs { version, ..KernelInputs::default() })
@@ -216,12 +229,12 @@ fn programs_of_some_types_may_not_call_a_kfunc() {
 #[test]
 fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
     let old = |b: &mut Builder| {
-        let proto = b.func_proto(TypeId::VOID, &[]);
-        b.func("known_kfunc", proto, 1);
         let int = b.int("int", 4, Builder::SIGNED);
+        let proto = b.func_proto(int, &[]);
+        b.func("bpf_ct_release", proto, 1);
         b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
     };
-    let verdict = judge_on(calling_kfunc("known_kfunc", true), old, &KernelInputs::default());
+    let verdict = judge_on(calling_kfunc("bpf_ct_release", true), old, &KernelInputs::default());
     let text = "the kernel lacks calls of kernel functions";
     assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
 }
