@@ -101,6 +101,7 @@ fn extern_value<'f>(
         });
     }
     match externs.is_resolved(index, answers) {
+        Some(true) if matches!(entry.binding, ExternBinding::Function(_)) => LoadedValue::KernelFunction,
         Some(true) => LoadedValue::Pointer,
         Some(false) => LoadedValue::Constant(0),
         None => LoadedValue::Unknown,

@@ -123,6 +123,13 @@ impl ObjectContext<'_, '_> {
             (Need::Kfunc(_) | Need::KfuncCall { .. }, Some(called)) => {
                 self.externs.reason(called, self.answers).or_else(|| self.answers.reason(site.need))
             }
+            (Need::Instruction(InsnFeature::KernelFunctionAddress), Some(called)) => {
+                match self.externs.is_resolved(called, self.answers) {
+                    Some(false) => None,
+                    Some(true) => self.answers.reason(site.need),
+                    None => self.externs.reason(called, self.answers),
+                }
+            }
             // libbpf replaces the call of a missing kfunc.
             (Need::License(LicenseUse::Kfunc(_)), Some(called))
                 if self.externs.is_resolved(called, self.answers) == Some(false) =>
@@ -269,6 +276,7 @@ fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
             | InsnFeature::LongJump
             | InsnFeature::MayGoto
             | InsnFeature::KernelVariableAddress
+            | InsnFeature::KernelFunctionAddress
             | InsnFeature::BackwardJump
             | InsnFeature::IndirectJump
     )

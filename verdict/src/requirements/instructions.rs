@@ -45,6 +45,10 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const MODE: u8 = 0xe0;
     const MEMSX: u8 = 0x80;
     const ATOMIC: u8 = 0xc0;
+    /// The size bits of the opcode, and the sizes of 16 and 8 bits.
+    const SIZE: u8 = 0x18;
+    const HALF: u8 = 0x08;
+    const BYTE: u8 = 0x10;
     /// The operation bits of the opcode.
     const OPERATION: u8 = 0xf0;
     const ADD: i32 = 0x00;
@@ -53,6 +57,10 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     match insn.class() {
         Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
         Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
+        // No older kernel knows an atomic operation of 8 or 16 bits.
+        Class::Stx if insn.code & MODE == ATOMIC && matches!(insn.code & SIZE, HALF | BYTE) => {
+            Some(InsnFeature::LoadAcquireStoreRelease)
+        }
         Class::Stx if insn.code & MODE == ATOMIC => match insn.imm {
             ADD => None,
             LOAD_ACQUIRE | STORE_RELEASE => Some(InsnFeature::LoadAcquireStoreRelease),
@@ -108,6 +116,7 @@ mod tests {
             (insn(0xe5, 0, 5, 0), InsnFeature::MayGoto),
             (insn(0xdb, 1, 0, 0x01), InsnFeature::Atomics),
             (insn(0xdb, 1, 0, 0x100), InsnFeature::LoadAcquireStoreRelease),
+            (insn(0xcb, 1, 0, 0), InsnFeature::LoadAcquireStoreRelease),
             (insn(0x18, 4, 0, 7), InsnFeature::FunctionAddress),
         ];
         for (insn, feature) in features {

@@ -186,6 +186,8 @@ fn needs_of_reference(
                     let call = Need::KfuncCall { name: name.clone(), program_type };
                     [Some(call), instruction(InsnFeature::KfuncCall)]
                 }
+                // libbpf writes 0 for the address of a missing kfunc.
+                (Some(Need::Kfunc(_)), false) => [instruction(InsnFeature::KernelFunctionAddress), None],
                 (_, true) => return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))],
                 (_, false) => [None, None],
             }
