@@ -68,7 +68,7 @@ fn check_guard(kernel: &[u8]) -> (i32, Value) {
 fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
     let run = run(["check", "exec.bpf.o", "--btf", "linux-5.10.btf"]);
     let expected = "refused  exec.bpf.o  linux-5.10.btf  2 kept, 14 patched, 1 poisoned\n    \
-                    ./exec.bpf.c:70 handle_exec: struct task_struct.__state: vmlinux [1]: no member `__state`\n";
+                    ./exec.bpf.c:70 handle_exec: struct task_struct.__state: no member `__state`\n";
     assert_eq!((run.exit, &*run.out, &*run.err), (1, expected, ""));
 
     let (exit, line) = line("demo/exec.bpf.o", "linux-5.10.btf");
@@ -80,7 +80,7 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
         "reasons": [{
             "kind": "relocation",
             "verdict": "refused",
-            "text": "struct task_struct.__state: vmlinux [1]: no member `__state`",
+            "text": "struct task_struct.__state: no member `__state`",
             "source": {
                 "file": "./demo/exec.bpf.c",
                 "line": 70,

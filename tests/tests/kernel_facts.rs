@@ -101,7 +101,7 @@ fn check_release(name: &str, facts: &KernelFacts<'_>, release: (u8, u8)) {
     let wrapper = facts.kconfig("LINUX_HAS_SYSCALL_WRAPPER");
     assert!(matches!(wrapper, KconfigAnswer::Value(value, _) if value == "1"), "{name}");
     for (what, answer) in [
-        ("tp_btf", facts.typedef(b"btf_trace_sched_switch")),
+        ("tp_btf", facts.typedef(b"btf_trace_sched_switch", None)),
         ("iter", facts.function(b"bpf_iter_task", None)),
         ("fentry", facts.function(b"fget", None)),
         ("symbol", facts.symbol(b"fget")),

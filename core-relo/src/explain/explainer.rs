@@ -6,7 +6,7 @@ use super::{
     help::help,
     missing::{is_missing, missing_item},
     near::NearSearch,
-    reason::{record_reason, verdict_text},
+    reason::{ReasonScope, record_reason, verdict_text},
     text::text,
 };
 use crate::{
@@ -61,9 +61,19 @@ pub struct TriedCandidate {
 
 /// Returns [`Explanation::reason`] alone, without a search for similar names.
 pub fn reason(planned: &PlannedReloc<'_>) -> String {
+    scoped_reason(planned, ReasonScope::OneTarget)
+}
+
+/// Returns the reason for the decision about a record without the target's name and type ids. Targets that lack the same have the same
+/// reason.
+pub fn target_independent_reason(planned: &PlannedReloc<'_>) -> String {
+    scoped_reason(planned, ReasonScope::AnyTarget)
+}
+
+fn scoped_reason(planned: &PlannedReloc<'_>, scope: ReasonScope) -> String {
     let has_single_candidate = is_missing(planned) && planned.candidate_count() == 1;
     let single = if has_single_candidate { planned.candidate_results().next() } else { None };
-    record_reason(planned, single.as_ref())
+    record_reason(planned, single.as_ref(), scope)
 }
 
 /// Explains the decision about a record. For many records of a plan, use an [`Explainer`].
@@ -113,7 +123,7 @@ impl<'p> Explainer<'p> {
         Explanation {
             access,
             local,
-            reason: record_reason(planned, results.first()),
+            reason: record_reason(planned, results.first(), ReasonScope::OneTarget),
             tried: results.iter().map(|result| tried_candidate(planned, result)).collect(),
             help: help(planned, guard, &results, near),
             alternatives: near.iter().filter_map(|near| near.alternative.clone()).collect(),

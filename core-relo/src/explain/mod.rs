@@ -14,7 +14,7 @@ mod similar_names;
 mod text;
 
 pub use crate::btf::CType;
-pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason};
+pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason, target_independent_reason};
 pub use near::AlternativeMember;
 pub use similar_names::similar_names;
 pub use text::text;

@@ -12,15 +12,28 @@ use alloc::{
     string::{String, ToString as _},
 };
 
+/// The targets that a reason is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReasonScope {
+    /// One target, whose name and type ids are in the reason.
+    OneTarget,
+    /// All targets that lack the same.
+    AnyTarget,
+}
+
 /// Returns the reason for the decision about a record. If the target lacks the type or the access, and the root type has a
 /// single candidate, `single` is the result of that candidate.
-pub(super) fn record_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_>>) -> String {
+pub(super) fn record_reason(
+    planned: &PlannedReloc<'_>,
+    single: Option<&CandidateResult<'_>>,
+    scope: ReasonScope,
+) -> String {
     match planned.decision() {
         Err(error) => error.to_string(),
         Ok(Decision::Keep { value: 0 } | Decision::Patch { target: 0, .. })
             if planned.matched_candidate().is_none() && planned.needs_target() =>
         {
-            missing_reason(planned, single)
+            missing_reason(planned, single, scope)
         }
         Ok(Decision::Keep { value }) => format!("the value is {value} in the target, too"),
         Ok(Decision::Patch { local, target, .. }) if local == target => {
@@ -30,7 +43,7 @@ pub(super) fn record_reason(planned: &PlannedReloc<'_>, single: Option<&Candidat
         Ok(Decision::Poison { why: PoisonReason::Width { local, target }, .. }) => {
             width_reason(local, target)
         }
-        Ok(Decision::Poison { .. }) => missing_reason(planned, single),
+        Ok(Decision::Poison { .. }) => missing_reason(planned, single, scope),
         Ok(Decision::Skip(SkipReason::NoFunction)) => {
             "no function covers the instruction (a weak function that the linker dropped)".into()
         }
@@ -53,12 +66,18 @@ fn width_reason(local: u32, target: u32) -> String {
 }
 
 /// Returns the reason for a missing type, or for a type that does not match.
-fn missing_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_>>) -> String {
+fn missing_reason(
+    planned: &PlannedReloc<'_>,
+    single: Option<&CandidateResult<'_>>,
+    scope: ReasonScope,
+) -> String {
     let target = &planned.target().vmlinux().name;
     let root = CType::new(planned.btf(), planned.record().relo.root);
     let kind = planned.btf().ty(planned.record().relo.root).map_or(Kind::Void, Type::kind);
     let typedef = if kind == Kind::Typedef { "typedef " } else { "" };
     match (planned.candidate_count(), single) {
+        (0, _) if scope == ReasonScope::AnyTarget => text(format_args!("no type `{typedef}{root}`")),
+        (1, Some(single)) if scope == ReasonScope::AnyTarget => verdict_text(planned, single),
         (0, _) => {
             let modules = planned.target().module_count();
             let more = if modules > 0 { format!(" and its {modules} modules") } else { String::new() };

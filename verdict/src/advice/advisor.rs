@@ -87,12 +87,12 @@ impl<'a, 'k> Advisor<'a, 'k> {
     fn need_fixes(&mut self, program: &ProgramNeeds, id: NeedId, reason: &Reason) -> Vec<Fix> {
         let answers = self.answers;
         match answers.need(id) {
-            Some(Need::Helper { number, program_type, attach_type, is_sleepable }) => {
+            Some(Need::Helper { number, program_type, attach_type, sleepable }) => {
                 let call = HelperCall {
                     helper: *number,
                     program_type: *program_type,
                     attach_type: *attach_type,
-                    is_sleepable: *is_sleepable,
+                    sleepable: *sleepable,
                 };
                 helper::fixes(answers, call, reason)
             }

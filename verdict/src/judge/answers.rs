@@ -2,10 +2,16 @@
 
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
-    kernel::{Answer, HelperCall, KconfigAnswer, KernelFacts, NameQuery, may_call, may_call_kfunc},
-    requirements::{Need, NeedId, NeedTable, TargetKind},
+    kernel::{
+        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, NameQuery,
+        may_call, may_call_kfunc,
+    },
+    requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
-use core_relo::btf::{Kind, Type};
+use core_relo::{Name, explain::text};
+
+/// The fix of an object whose license is not compatible with the GPL.
+const LICENSE_FIX: &str = "char LICENSE[] SEC(\"license\") = \"GPL\"; or another GPL-compatible license";
 
 /// The answers of one kernel to the requirements of all objects, in the order of a [`NeedTable`].
 #[derive(Debug)]
@@ -38,6 +44,7 @@ impl NeedTable {
                 | Need::SleepableLsm(_)
                 | Need::Trampolines
                 | Need::ErrorInjection(_)
+                | Need::License(_)
                 | Need::Instruction(_)
                 | Need::Kconfig(_) => {}
             }
@@ -84,16 +91,15 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
+            Need::License(license_use) => {
+                let subject = match license_use {
+                    LicenseUse::Helper(number) => helper_text(*number),
+                    LicenseUse::Kfunc(name) => format!("kfunc {}", text(Name::new(name).shortened())),
+                    LicenseUse::ProgramType(program_type) => format!("program type {program_type}"),
+                };
+                format!("{subject} needs a GPL-compatible license")
+            }
             _ => format!("the kernel lacks {}", need.text()),
-        }
-    }
-
-    /// Returns the type of a variable or the prototype of a function that the kernel has.
-    pub(super) fn kernel_type(&self, need: &Need) -> Option<Type<'_>> {
-        match need {
-            Need::Kfunc(name) => self.facts.declared_type(name, Kind::Func),
-            Need::Variable(name) => self.facts.declared_type(name, Kind::Var),
-            _ => None,
         }
     }
 
@@ -114,19 +120,21 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             }
         };
         let requirement = Some(Requirement::Need(id));
-        Some(Reason { evidence, requirement, ..Reason::new(kind(need), verdict, text) })
+        let fix = matches!(need, Need::License(_)).then(|| LICENSE_FIX.to_owned());
+        Some(Reason { evidence, requirement, fix, ..Reason::new(kind(need), verdict, text) })
     }
 }
 
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper { number, program_type, attach_type, is_sleepable } => {
+        Need::Helper { number, program_type, attach_type, sleepable } => {
             let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
-            may_call(facts, HelperCall { helper, program_type, attach_type, is_sleepable: *is_sleepable })
+            may_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
         }
         Need::KfuncCall { name, program_type } => may_call_kfunc(facts, name, *program_type),
-        Need::Kfunc(name) => facts.kfunc(name),
+        // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no kfunc.
+        Need::Kfunc(name) => facts.function(name, None),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),
         Need::MapType(number) => facts.map_type(*number),
@@ -135,7 +143,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::AttachTarget { kind, module, name } => {
             let full = kind.kernel_name(name);
             match kind {
-                TargetKind::Tracepoint => facts.typedef(full.as_bytes()),
+                TargetKind::Tracepoint => facts.typedef(full.as_bytes(), module.as_deref()),
                 TargetKind::Lsm => facts.lsm_hook(name),
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
@@ -145,6 +153,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::Trampolines => facts.trampolines(),
         Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
+        Need::License(license_use) => answer_license(license_use, facts),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::Kconfig(name) => match facts.kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
@@ -154,14 +163,35 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
-/// Returns the kind of reason for a requirement that is not met.
+/// Answers whether a kernel accepts the part of a program that needs a GPL-compatible license, in an object with another license.
+fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
+    let from_object = |text: &str| Evidence { source: EvidenceSource::Object, text: text.to_owned() };
+    let refused = || Answer::Absent(from_object("the license of the object"));
+    match license_use {
+        LicenseUse::Helper(_) | LicenseUse::ProgramType(_) => refused(),
+        LicenseUse::Kfunc(name) => {
+            // The kernel checks the license of a call that it knows. libbpf replaces the call of a missing weak kfunc.
+            match (facts.function(name, None), facts.instruction_set(InsnFeature::KfuncCall)) {
+                (Answer::Absent(_), _) | (_, Answer::Absent(_)) => {
+                    Answer::Present(from_object("no call of the kfunc"))
+                }
+                (Answer::Unknown(question), _) | (_, Answer::Unknown(question)) => Answer::Unknown(question),
+                (Answer::Present(_), Answer::Present(_)) => refused(),
+            }
+        }
+    }
+}
+
 pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
-        Need::Helper { .. } => ReasonKind::Helper,
-        Need::Kfunc(_) | Need::KfuncCall { .. } => ReasonKind::Kfunc,
+        Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,
+        Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,
-        Need::ProgramType(_) | Need::Feature(_) | Need::Trampolines => ReasonKind::ProgramType,
+        Need::ProgramType(_)
+        | Need::Feature(_)
+        | Need::Trampolines
+        | Need::License(LicenseUse::ProgramType(_)) => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
         Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
             ReasonKind::AttachTarget

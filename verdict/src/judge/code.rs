@@ -1,8 +1,7 @@
 //! A program's instructions on one kernel, for the analysis of reachability.
 
-use super::{data::FrozenData, externs::ExternAnswers};
+use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
-    kernel::Answer,
     reach::{Function, LoadedValue},
     requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
@@ -67,7 +66,8 @@ pub(super) fn loads<'f>(
     object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
     frozen: &'f FrozenData<'_>,
-    externs: &ExternAnswers<'_, '_>,
+    externs: &ExternAnswers<'_>,
+    answers: &KernelAnswers<'_, '_>,
 ) -> Vec<(u32, LoadedValue<'f>)> {
     let value = |insn: u32, target: &RefTarget| {
         let first = code.insns.get(usize_of(insn)).filter(|first| first.is_ld_imm64())?;
@@ -79,7 +79,7 @@ pub(super) fn loads<'f>(
                 }
                 None => LoadedValue::Pointer,
             },
-            RefTarget::Extern(index) => extern_value(object, *index, frozen, externs),
+            RefTarget::Extern(index) => extern_value(object, *index, frozen, externs, answers),
             // The linker has resolved references to functions.
             RefTarget::Function { .. } => return None,
             _ => LoadedValue::Pointer,
@@ -97,7 +97,8 @@ fn extern_value<'f>(
     object: &ObjectNeeds<'_, '_>,
     index: ExternIndex,
     frozen: &'f FrozenData<'_>,
-    externs: &ExternAnswers<'_, '_>,
+    externs: &ExternAnswers<'_>,
+    answers: &KernelAnswers<'_, '_>,
 ) -> LoadedValue<'f> {
     let Some(entry) = object.linker.externs().get(index.0) else { return LoadedValue::Unknown };
     if let ExternBinding::Config(slot) = entry.binding {
@@ -108,10 +109,10 @@ fn extern_value<'f>(
             unknown,
         });
     }
-    match externs.get(index) {
-        Some(Answer::Present(_)) => LoadedValue::Pointer,
-        // A missing kfunc, variable or symbol has the address 0.
-        Some(Answer::Absent(_)) => LoadedValue::Constant(0),
-        _ => LoadedValue::Unknown,
+    match externs.is_resolved(index, answers) {
+        Some(true) if matches!(entry.binding, ExternBinding::Function(_)) => LoadedValue::KernelFunction,
+        Some(true) => LoadedValue::Pointer,
+        Some(false) => LoadedValue::Constant(0),
+        None => LoadedValue::Unknown,
     }
 }

@@ -1,84 +1,114 @@
-//! The externs of an object whose types differ from those of the kernel.
+//! The answers of a kernel to the externs of an object, with the types of their declarations.
 
 use super::{
-    answers::KernelAnswers,
-    model::{Reason, Verdict},
+    answers::{KernelAnswers, kind},
+    model::{Reason, Requirement, Verdict},
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
-    requirements::ObjectNeeds,
+    requirements::{ExternNeed, Need, ObjectNeeds},
 };
-use core_relo::resolve::TypeComparer;
-use core_relo_object::{ExternIndex, link::ExternBinding};
-use std::collections::HashMap;
+use core_relo::{
+    Name,
+    btf::{Btf, Kind},
+    resolve::MatchError,
+};
+use core_relo_object::{
+    ExternIndex,
+    link::{ExternBinding, ExternEntry},
+    load_plan::ExternComparer,
+};
 
-/// The answers of a kernel to an object's externs. A kernel function with other parameters than the declaration counts as missing
-/// (libbpf: `bpf_object__resolve_ksym_func_btf_id`), and so does a variable of another type.
+/// The answers of a kernel to the externs of an object.
 #[derive(Debug)]
-pub(super) struct ExternAnswers<'c, 'k> {
-    needs: &'c ObjectNeeds<'c, 'c>,
-    answers: &'c KernelAnswers<'c, 'k>,
-    /// The answers that differ because of the types, by extern.
-    by_type: HashMap<usize, Answer>,
+pub(super) struct ExternAnswers<'o> {
+    externs: &'o [ExternNeed],
+    /// The difference between declaration and kernel, by extern. `None` for an extern without a difference.
+    differences: Vec<Option<Difference>>,
 }
 
-impl<'c, 'k> ExternAnswers<'c, 'k> {
-    /// Compares the types of the externs that the kernel has.
-    pub(super) fn new(needs: &'c ObjectNeeds<'c, 'c>, answers: &'c KernelAnswers<'c, 'k>) -> Self {
-        let mut by_type = HashMap::new();
-        let (mut comparer, mut compared) = (TypeComparer::default(), HashMap::new());
-        let externs = needs.linker.externs().iter().zip(&needs.externs).enumerate();
-        for (index, (entry, needed)) in externs {
-            let (local, what) = match entry.binding {
-                ExternBinding::Function(local) => (local, "parameters differ"),
-                ExternBinding::Variable(local) => (local, "type differs"),
-                _ => continue,
-            };
-            let (Some(btf), Some(need), Some(Answer::Present(_))) =
-                (needs.object.btf(), answers.need(needed.id), answers.get(needed.id))
-            else {
-                continue;
-            };
-            let Some(kernel) = answers.kernel_type(need) else { continue };
-            let key = (local, core::ptr::from_ref(kernel.btf()), kernel.id());
-            let is_compatible = compared
-                .entry(key)
-                .or_insert_with(|| comparer.are_compatible(btf, local, kernel.btf(), kernel.id()).ok());
-            let text = || format!("the {what} from the declaration");
-            match is_compatible {
-                Some(true) => {}
-                Some(false) => {
-                    let evidence = Evidence { source: EvidenceSource::Btf, text: text() };
-                    by_type.insert(index, Answer::Absent(evidence));
-                }
-                None => {
-                    let question = format!("whether {}, which takes too many steps to compare", text());
-                    by_type.insert(index, Answer::Unknown(question));
-                }
+/// A difference between the declaration of an extern and the kernel's variable or function.
+#[derive(Debug)]
+enum Difference {
+    /// The types are not compatible.
+    Incompatible(String),
+    /// The comparison takes too many steps.
+    NotCompared(String),
+}
+
+impl<'o> ExternAnswers<'o> {
+    pub(super) fn new(needs: &'o ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Self {
+        let mut comparer = ExternComparer::default();
+        let mut differences = Vec::new();
+        for (needed, entry) in needs.externs.iter().zip(needs.linker.externs()) {
+            let exists = answers.get(needed.id).is_some_and(Answer::is_present);
+            let btf = needs.object.btf().filter(|_| exists);
+            differences.push(btf.and_then(|btf| find_difference(&mut comparer, btf, entry, answers)));
+        }
+        Self { externs: &needs.externs, differences }
+    }
+
+    /// Returns the reason why an extern is not resolved. Returns `None` if the kernel has the extern.
+    pub(super) fn reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+        let needed = self.externs.get(index.0)?;
+        let need = answers.need(needed.id)?;
+        let (verdict, problem) = match self.differences.get(index.0).and_then(Option::as_ref) {
+            None => return answers.reason(needed.id),
+            Some(Difference::Incompatible(problem)) => (Verdict::Refused, problem),
+            Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem),
+        };
+        let evidence = Evidence { source: EvidenceSource::Btf, text: problem.clone() };
+        let text = format!("{}: {problem}", need.text());
+        let reason = Reason::new(kind(need), verdict, text).with_evidence(evidence);
+        Some(reason.with_requirement(Requirement::Need(needed.id)))
+    }
+
+    /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program uses the extern or not, and an
+    /// object with a variable of another type, whether the extern is weak or not.
+    pub(super) fn object_reasons(&self, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        for (index, needed) in self.externs.iter().enumerate() {
+            let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_)));
+            let differs = self.differences.get(index).is_some_and(Option::is_some);
+            let is_required = !needed.is_weak && !answers.is_from_libbpf(needed.id);
+            if is_required || is_variable && differs {
+                reasons.extend(self.reason(ExternIndex(index), answers));
             }
         }
-        Self { needs, answers, by_type }
+        reasons
     }
 
-    /// Returns the answer to an extern.
-    pub(super) fn get(&self, index: ExternIndex) -> Option<&Answer> {
-        let by_type = self.by_type.get(&index.0);
-        by_type.or_else(|| self.answers.get(self.needs.externs.get(index.0)?.id))
+    /// Returns whether the kernel has an extern. Returns `None` if nothing tells. The address of a missing extern is 0, and so is that of
+    /// a weak function with another prototype.
+    pub(super) fn is_resolved(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<bool> {
+        match (self.differences.get(index.0)?, answers.get(self.externs.get(index.0)?.id)?) {
+            (Some(Difference::Incompatible(_)), _) | (_, Answer::Absent(_)) => Some(false),
+            (None, Answer::Present(_)) => Some(true),
+            (Some(Difference::NotCompared(_)), _) | (_, Answer::Unknown(_)) => None,
+        }
     }
+}
 
-    /// Returns the reason why a kernel with an extern of the name does not have the declared extern.
-    pub(super) fn reason(&self, index: ExternIndex) -> Option<Reason> {
-        let answer = self.by_type.get(&index.0)?;
-        let need = self.answers.need(self.needs.externs.get(index.0)?.id)?;
-        let (verdict, text, evidence) = match answer {
-            Answer::Present(_) => return None,
-            Answer::Absent(evidence) => {
-                (Verdict::Refused, format!("{}: {}", need.text(), evidence.text), Some(evidence.clone()))
-            }
-            Answer::Unknown(question) => {
-                (Verdict::Unknown, format!("{} may be missing: {question}", need.text()), None)
-            }
-        };
-        Some(Reason { evidence, ..Reason::new(super::answers::kind(need), verdict, text) })
+/// Compares the declaration of an extern with the kernel's variable or function.
+fn find_difference<'k>(
+    comparer: &mut ExternComparer<'k>,
+    btf: &Btf<'_>,
+    entry: &ExternEntry<'_>,
+    answers: &KernelAnswers<'_, 'k>,
+) -> Option<Difference> {
+    let (name, kind, local) = match entry.binding {
+        ExternBinding::Variable(ty) => (Name::new(entry.name), Kind::Var, ty),
+        ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
+        _ => return None,
+    };
+    let (owner, ty) = answers.facts.extern_type(name.as_bytes(), kind)?;
+    let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
+    let owner = core_relo::explain::text(Name::new(owner.as_bytes()).shortened());
+    match comparer.is_compatible((btf, local), ty) {
+        Ok(true) => None,
+        Err(MatchError::TooManySteps) => {
+            Some(Difference::NotCompared(format!("comparing its {what} with {owner} takes too many steps")))
+        }
+        _ => Some(Difference::Incompatible(format!("its {what} in {owner} {differ} from the declaration"))),
     }
 }

@@ -4,7 +4,11 @@ mod answers;
 mod code;
 mod construct;
 mod data;
+#[cfg(test)]
+mod extern_tests;
 mod externs;
+#[cfg(test)]
+mod license_tests;
 mod maps;
 mod model;
 mod object;

@@ -15,16 +15,14 @@ use crate::{
     requirements::{Need, ObjectNeeds},
 };
 use core_relo::{Name, Plan, explain::text};
-use core_relo_object::{
-    ExternIndex,
-    object::{Object, Program},
-};
+use core_relo_object::object::{Object, Program};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
-    let mut reasons = object_reasons(needs, answers, &externs);
+    let mut reasons = object_reasons(needs, answers);
+    reasons.extend(externs.object_reasons(answers));
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());
@@ -43,11 +41,7 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
 }
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
-fn object_reasons(
-    needs: &ObjectNeeds<'_, '_>,
-    answers: &KernelAnswers<'_, '_>,
-    externs: &ExternAnswers<'_, '_>,
-) -> Vec<Reason> {
+fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let mut reasons: Vec<_> =
         needs.maps.iter().enumerate().flat_map(|(index, map)| maps::reasons(index, map, answers)).collect();
     let refused = |text: String| Reason::from_object(Verdict::Refused, text);
@@ -58,12 +52,6 @@ fn object_reasons(
             Some(refused(format!("{}: expected CONFIG_* or LINUX_*", answers.need(needed.id)?.text())))
         }
         _ => None,
-    }));
-    // libbpf refuses an object if a strong extern is missing, whether a program uses the extern or not.
-    let strong = needs.externs.iter().enumerate();
-    let strong = strong.filter(|(_, needed)| !needed.is_weak && !answers.is_from_libbpf(needed.id));
-    reasons.extend(strong.filter_map(|(index, needed)| {
-        externs.reason(ExternIndex(index)).or_else(|| answers.reason(needed.id))
     }));
     reasons
 }

@@ -9,19 +9,20 @@ use super::{
     reasons::distinct,
 };
 use crate::{
-    kernel::{Answer, Evidence, EvidenceSource, InsnFeature},
+    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{AttachNeed, Need, ObjectNeeds, ProgramNeeds},
+    requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, usize_of},
     source_line::source_line,
 };
 use core_relo::{
     Name, Plan,
-    explain::{reason, text},
+    explain::{reason, target_independent_reason, text},
+    insn::Insn,
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{
-    ExternIndex, MapIndex, ProgramIndex,
+    MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
 };
 
@@ -33,7 +34,7 @@ pub(super) struct ObjectContext<'c, 'k> {
     /// The reasons that concern every program.
     pub(super) reasons: &'c [Reason],
     pub(super) frozen: &'c FrozenData<'c>,
-    pub(super) externs: &'c ExternAnswers<'c, 'k>,
+    pub(super) externs: &'c ExternAnswers<'c>,
 }
 
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
@@ -120,15 +121,11 @@ impl ObjectContext<'_, '_> {
             }
         }
         for site in &program.sites {
-            let by_type = extern_at(linked, site.insn).and_then(|index| self.externs.reason(index));
-            let is_call = matches!(self.answers.need(site.need), Some(Need::KfuncCall { .. }));
-            let by_type = by_type.filter(|_| is_call);
-            let Some(reason) = by_type.or_else(|| self.answers.reason(site.need)) else { continue };
-            match self.answers.need(site.need) {
-                Some(Need::Instruction(feature)) if is_checked_everywhere(*feature) => {
-                    reasons.push(self.place(reason, linked, site.insn));
-                }
-                _ => suspects.push(Suspect { insn: site.insn, reason }),
+            let Some(reason) = self.site_reason(program, site, linked) else { continue };
+            if self.is_checked_everywhere(site, linked) {
+                reasons.push(self.place(reason, linked, site.insn));
+            } else {
+                suspects.push(Suspect { insn: site.insn, reason });
             }
         }
         suspects.extend(self.left_out_maps(linked));
@@ -171,10 +168,81 @@ impl ObjectContext<'_, '_> {
         uses.filter_map(suspect).collect()
     }
 
+    /// Returns the reason why the kernel does not meet the requirement of an instruction.
+    fn site_reason(&self, program: &ProgramNeeds, site: &Site, linked: &LinkedProgram) -> Option<Reason> {
+        let called = match find_reference(linked, site.insn) {
+            Some(RefTarget::Extern(index)) => Some(*index),
+            _ => None,
+        };
+        match (self.answers.need(site.need)?, called) {
+            (Need::Kfunc(_) | Need::KfuncCall { .. }, Some(called)) => {
+                self.externs.reason(called, self.answers).or_else(|| self.answers.reason(site.need))
+            }
+            (Need::Instruction(InsnFeature::KernelFunctionAddress), Some(called)) => {
+                match self.externs.is_resolved(called, self.answers) {
+                    Some(false) => None,
+                    Some(true) => self.answers.reason(site.need),
+                    None => self.externs.reason(called, self.answers),
+                }
+            }
+            // libbpf replaces the call of a missing kfunc.
+            (Need::License(LicenseUse::Kfunc(_)), Some(called))
+                if self.externs.is_resolved(called, self.answers) == Some(false) =>
+            {
+                None
+            }
+            (Need::Helper { number: D_PATH, .. }, _) => {
+                self.answers.reason(site.need).or_else(|| self.d_path_reason(program))
+            }
+            _ => self.answers.reason(site.need),
+        }
+    }
+
+    /// Returns the reason why a program may not call `bpf_d_path`, which is closed to most attach targets.
+    fn d_path_reason(&self, program: &ProgramNeeds) -> Option<Reason> {
+        let needs = program.attach.needs().iter().filter_map(|need| self.answers.need(*need));
+        let targets = needs.filter_map(|need| match need {
+            Need::AttachTarget { kind, name, .. } => Some((*kind, &**name, need)),
+            _ => None,
+        });
+        let (kind, name, target) = targets.last()?;
+        let answer = match kind {
+            TargetKind::Function if !is_d_path_function(name) => Answer::Absent(Evidence {
+                source: EvidenceSource::Object,
+                text: "every kernel has the same list of functions".to_owned(),
+            }),
+            TargetKind::Lsm => self.answers.facts.sleepable_lsm(name),
+            _ => return None,
+        };
+        let text = format!("programs at {} may not call helper bpf_d_path", target.text());
+        match answer {
+            Answer::Present(_) => None,
+            Answer::Absent(evidence) => {
+                Some(Reason::new(ReasonKind::Helper, Verdict::Refused, text).with_evidence(evidence))
+            }
+            Answer::Unknown(question) => {
+                let text = format!("{text}: {question}");
+                Some(Reason::new(ReasonKind::Helper, Verdict::Unknown, text))
+            }
+        }
+    }
+
+    /// Returns whether the verifier refuses an unmet requirement in dead code, too.
+    fn is_checked_everywhere(&self, site: &Site, linked: &LinkedProgram) -> bool {
+        match self.answers.need(site.need) {
+            Some(Need::Instruction(feature)) => {
+                let insn = linked.insns.get(usize_of(site.insn));
+                is_decoded_everywhere(*feature, insn.copied())
+            }
+            Some(Need::License(LicenseUse::Kfunc(_))) => true,
+            _ => false,
+        }
+    }
+
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram, with_poison: bool) -> Reachability {
         let insns = code::relocated(linked, program, self.plan, with_poison);
         let functions = code::functions(self.needs, linked);
-        let loads = code::loads(self.needs, linked, self.frozen, self.externs);
+        let loads = code::loads(self.needs, linked, self.frozen, self.externs, self.answers);
         // If nothing tells, the kernel may verify functions that nothing calls.
         let verifies_uncalled_functions =
             !matches!(self.answers.facts.verifies_uncalled_functions(), Answer::Absent(_));
@@ -216,7 +284,10 @@ impl ObjectContext<'_, '_> {
 
     /// Returns the question behind a value that nothing tells.
     fn unknown_value(&self, linked: &LinkedProgram, insn: u32) -> String {
-        let need = extern_at(linked, insn).and_then(|index| self.needs.externs.get(index.0));
+        let need = match find_reference(linked, insn) {
+            Some(RefTarget::Extern(index)) => self.needs.externs.get(index.0),
+            _ => None,
+        };
         match need.and_then(|need| Some((self.answers.need(need.id)?, self.answers.get(need.id)?))) {
             Some((need, Answer::Unknown(question))) => format!("it depends on {} ({question})", need.text()),
             Some((need, _)) => format!("it depends on {}", need.text()),
@@ -231,9 +302,25 @@ impl ObjectContext<'_, '_> {
     }
 }
 
+/// Returns the reference of an instruction.
+fn find_reference(linked: &LinkedProgram, insn: u32) -> Option<&RefTarget> {
+    // The references are in the order of their instructions.
+    let found = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
+    linked.refs.get(found).map(|(_, target)| target)
+}
+
 /// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
 /// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
-const fn is_checked_everywhere(feature: InsnFeature) -> bool {
+fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
+    /// The size bits of the opcode, and the sizes of 8 and 16 bits.
+    const SIZE: u8 = 0x18;
+    const BYTE: u8 = 0x10;
+    const HALF: u8 = 0x08;
+    // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16 bits.
+    let is_small = insn.is_some_and(|insn| matches!(insn.code & SIZE, BYTE | HALF));
+    if feature == InsnFeature::LoadAcquireStoreRelease {
+        return is_small;
+    }
     matches!(
         feature,
         InsnFeature::FunctionAddress
@@ -244,29 +331,21 @@ const fn is_checked_everywhere(feature: InsnFeature) -> bool {
             | InsnFeature::LongJump
             | InsnFeature::MayGoto
             | InsnFeature::KernelVariableAddress
+            | InsnFeature::KernelFunctionAddress
             | InsnFeature::BackwardJump
             | InsnFeature::IndirectJump
     )
 }
 
-/// Returns the extern that an instruction refers to.
-fn extern_at(linked: &LinkedProgram, insn: u32) -> Option<ExternIndex> {
-    // The references are in the order of their instructions.
-    let at = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
-    match linked.refs.get(at)? {
-        (_, RefTarget::Extern(index)) => Some(*index),
-        _ => None,
-    }
-}
-
-/// Returns the reason of a relocation that does not resolve.
+/// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack the same, so that reports
+/// on many kernels show the reason once.
 fn relocation_reason(planned: &PlannedReloc<'_>, record: usize) -> Reason {
     let access = match planned.local_spec() {
         Some(spec) => text(spec.access_text(planned.btf())),
         None => format!("type [{}]", planned.record().relo.root),
     };
     let evidence = Evidence { source: EvidenceSource::Btf, text: reason(planned) };
-    let text = format!("{access}: {}", evidence.text);
+    let text = format!("{access}: {}", target_independent_reason(planned));
     Reason::new(ReasonKind::Relocation, Verdict::Refused, text)
         .with_evidence(evidence)
         .with_requirement(Requirement::Relocation(record))

@@ -89,6 +89,9 @@ insn_features! {
     /// Calls of functions of kernel modules (5.16).
     ModuleKfuncCall "calls of functions of modules"
         Some(Change::new(5, 16, &[Member("bpf_prog_aux", "kfunc_btf_tab")]));
+    /// Addresses of kernel functions, `BPF_PSEUDO_BTF_ID` (6.4): tests of weak kfuncs.
+    KernelFunctionAddress "addresses of kernel functions"
+        Some(Change::new(6, 4, &[Enumerator("bpf_prog_type", "BPF_PROG_TYPE_NETFILTER")]));
     /// Loads that extend the sign, `BPF_MEMSX` (6.6, `-mcpu=v4`).
     LoadSignExtended "loads with sign extension" V4;
     /// Moves that extend the sign (6.6, `-mcpu=v4`).

@@ -2,6 +2,7 @@
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
+    changes::RELEASES,
     conditional::ALWAYS_COMPILED,
     enumeration::Enumeration,
     inputs::{InputOrigins, KernelInputs},
@@ -40,9 +41,9 @@ pub struct KernelFacts<'k> {
     pub(super) contexts: Option<Type<'k>>,
     /// The answers to [`instruction_set`](Self::instruction_set), by feature.
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
-    /// The values of the configuration; `None` for an option that is not set.
-    pub(super) kconfig: OnceLock<HashMap<&'k str, Option<&'k str>>>,
-    /// The symbols of the query.
+    /// The values of the configuration.
+    pub(super) kconfig: OnceLock<HashMap<&'k str, &'k str>>,
+    /// The symbols of the query, with their modules.
     pub(super) kallsyms: OnceLock<HashMap<&'k [u8], KernelSymbol<'k>>>,
 }
 
@@ -168,6 +169,12 @@ impl<'k> KernelFacts<'k> {
             }
         }
         let release = change.release;
+        // Enumerators of bpf(2) stay, while later kernels may rename and move the members of the verifier's structs.
+        if missing.is_some()
+            && let Some((mark, newest)) = self.newest_release().filter(|(_, newest)| *newest > release)
+        {
+            return Answer::from_btf(true, format!("{mark}, as kernels since {newest}"));
+        }
         match (missing, self.inputs.version) {
             (Some(mark), _) => {
                 Answer::from_btf(false, format!("{}, as kernels before {release}", mark.absence()))
@@ -179,6 +186,13 @@ impl<'k> KernelFacts<'k> {
             }
             (None, None) => Answer::Unknown(format!("the kernel's version: {subject} came with {release}")),
         }
+    }
+
+    /// Returns the mark of the newest known release. Returns `None` for an older kernel: the marks of its changes are known.
+    fn newest_release(&self) -> Option<(Mark, KernelVersion)> {
+        let newest = RELEASES.last()?;
+        let mark = newest.marks.iter().find(|mark| self.find_mark(**mark) == MarkPresence::Found)?;
+        Some((*mark, newest.release))
     }
 
     /// Returns whether the BTF has a mark.

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Evidence, EvidenceSource, KernelFacts, helper_types, kfunc_types,
-    restrictions::{HelperRestriction, helper_restriction},
+    restrictions::{HelperRestriction, helper_restriction, permits},
 };
 use core_relo_object::object::{AttachType, ProgramType};
 
@@ -16,8 +16,20 @@ pub struct HelperCall {
     pub program_type: Option<ProgramType>,
     /// The expected attach type of the program; `None` if the type has none, or user space sets it.
     pub attach_type: Option<AttachType>,
-    /// Whether the program may sleep.
-    pub is_sleepable: bool,
+    /// The parts of the program that may sleep.
+    pub sleepable: SleepableCode,
+}
+
+/// The parts of a program that may sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers choose")]
+pub enum SleepableCode {
+    /// No part.
+    None,
+    /// The callbacks of work queues (6.10) or of task work (6.18).
+    Callbacks,
+    /// The whole program, as `BPF_F_SLEEPABLE` says.
+    All,
 }
 
 /// Returns whether the kernel has a helper and lets programs of a type call it.
@@ -25,20 +37,78 @@ pub struct HelperCall {
 /// BTF tells whether the helper exists. The program types come from observations of other kernels, so that an answer which depends on
 /// them has the [weak evidence](EvidenceSource::Version) of the kernel's age.
 pub fn may_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
-    let exists = facts.helper(call.helper);
+    let helper = replaced_helper(facts, call.helper);
+    let exists = facts.helper(helper);
     let Some(program_type) = call.program_type.filter(|_| exists.is_present()) else { return exists };
-    let restriction = helper_restriction(call.helper);
-    if let Some(restriction) = restriction.filter(|r| !r.permits(program_type, call.is_sleepable)) {
-        let text = match restriction {
-            HelperRestriction::Sleepable => "only programs that may sleep call it".to_owned(),
-            HelperRestriction::ProgramTypes(_) => format!("programs of type {program_type} may not call it"),
-        };
-        return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
+    let refused = |source, text: String| Answer::Absent(Evidence { source, text });
+    let is_observed = match helper_restriction(helper) {
+        Some(HelperRestriction::Sleepable) => match call.sleepable {
+            // The observed programs of older kernels do not sleep, so the observations do not count.
+            SleepableCode::All => return exists,
+            // An extension may do what the program that it extends may do.
+            SleepableCode::None if program_type == ProgramType::Ext => return exists,
+            SleepableCode::None => {
+                return refused(EvidenceSource::Object, "only programs that may sleep call it".into());
+            }
+            SleepableCode::Callbacks => false,
+        },
+        Some(HelperRestriction::ProgramTypes(types)) if !permits(types, program_type) => {
+            let text = format!("programs of type {program_type} may not call it");
+            return refused(EvidenceSource::Object, text);
+        }
+        _ => true,
+    };
+    if matches!(helper, PROBE_READ_USER..=PROBE_READ_KERNEL_STR)
+        && !is_tracing(program_type)
+        && matches!(facts.helper(RINGBUF_OUTPUT), Answer::Absent(_))
+    {
+        let text = format!("kernels before 5.8 do not let programs of type {program_type} call it");
+        return refused(EvidenceSource::Version, text);
     }
-    facts.answer_observed(
-        helper_types::observe(program_type, call.attach_type, call.helper),
+    let observed = helper_types::observe(program_type, call.attach_type, helper);
+    match facts.answer_observed(observed, program_type, exists) {
+        Answer::Present(_) if !is_observed => {
+            Answer::Unknown("whether only callbacks that may sleep call it".into())
+        }
+        answer => answer,
+    }
+}
+
+/// `bpf_probe_read`, `bpf_probe_read_str`, and the helpers that replace them (5.5).
+const PROBE_READ: u32 = 4;
+const PROBE_READ_STR: u32 = 45;
+const PROBE_READ_USER: u32 = 112;
+const PROBE_READ_KERNEL: u32 = 113;
+const PROBE_READ_USER_STR: u32 = 114;
+const PROBE_READ_KERNEL_STR: u32 = 115;
+
+/// `bpf_ringbuf_output`, which came with 5.8.
+const RINGBUF_OUTPUT: u32 = 130;
+
+/// Returns the helper that the kernel sees. libbpf replaces the calls of `bpf_probe_read_kernel` and the like on kernels that lack this
+/// helper (libbpf: `bpf_object__sanitize_prog`).
+fn replaced_helper(facts: &KernelFacts<'_>, helper: u32) -> u32 {
+    let replacement = match helper {
+        PROBE_READ_USER | PROBE_READ_KERNEL => PROBE_READ,
+        PROBE_READ_USER_STR | PROBE_READ_KERNEL_STR => PROBE_READ_STR,
+        _ => return helper,
+    };
+    if matches!(facts.helper(PROBE_READ_KERNEL), Answer::Absent(_)) { replacement } else { helper }
+}
+
+/// Returns whether a program type had the helpers of tracing before other types.
+const fn is_tracing(program_type: ProgramType) -> bool {
+    use ProgramType as P;
+    matches!(
         program_type,
-        exists,
+        P::Kprobe
+            | P::Tracepoint
+            | P::PerfEvent
+            | P::RawTracepoint
+            | P::RawTracepointWritable
+            | P::Tracing
+            | P::Lsm
+            | P::Ext
     )
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The kernel's `get_func_proto` of each program type decides, and BTF has no trace of its decisions. The table records what
 //! the kernels of [`OBSERVED`] did with a program of a single call: "unknown func" and "program of this type cannot use helper"
-//! mean no. Where the attach type decides, too, each attach type has a row. Rows of TRACING and LSM are the union of several targets
-//! (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2 have no row.
+//! mean no, and so does "helper call is not allowed in probe". Where the attach type decides, too, each attach type has a row. Rows of
+//! TRACING and LSM are the union of several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2 have no row.
 
 use super::observed::{OBSERVED, Observed};
 use ProgramType as P;
@@ -263,19 +263,31 @@ static TABLE: &[TypeHelpers] = &[
         Some(set(0x0282_0428_0243_d1ee, 0x2d6f_3e01_6383_0000, 0x8c73_9e30_7630_207c, 0x0000_0000_000f_0fec)),
     ]),
     row(P::Tracing, &[23], [
-        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0638_3f7c, 0x0000_0000_0000_0000)),
-        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x9077_be34_7638_3f7c, 0x0000_0000_0003_0ffc)),
-        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x9077_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
-        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x92f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0620_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x1077_be34_7620_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x9077_fe34_7630_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x92f7_fe34_7630_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
-    row(P::Tracing, &[24, 25, 26], [
-        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0638_3f7c, 0x0000_0000_0000_0000)),
-        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_0003_0ffc)),
+    row(P::Tracing, &[24], [
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0628_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x13f7_fe34_7628_3f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
     ]),
+    row(P::Tracing, &[25], [
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0628_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x13f7_fe34_7628_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_be00_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
+    row(P::Tracing, &[26], [
+        Some(set(0x0080_2438_0a41_d1fe, 0x236f_a000_0381_0008, 0x0000_0000_0628_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_a600_6381_0008, 0x13f7_fe34_7628_3f7c, 0x0000_0000_0003_0ffc)),
+        Some(set(0x0080_6438_0a41_d1fe, 0x2b6f_a600_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+        Some(set(0x0080_6438_0a43_d1fe, 0x2b6f_a600_6381_0008, 0x93f7_fe34_7638_3f7c, 0x0000_0000_000f_0ffc)),
+    ]),
     row(P::Tracing, &[28], [
-        Some(set(0x0080_2438_0a41_d1fe, 0xe36f_a000_0381_0008, 0x0000_0000_0678_3f7c, 0x0000_0000_0000_0000)),
+        Some(set(0x0080_2438_0a41_d1fe, 0xe36f_a000_0381_0008, 0x0000_0000_0670_3f7c, 0x0000_0000_0000_0000)),
         Some(set(0x0282_6438_0a41_d1fe, 0xeb6f_be00_6381_0008, 0x9077_be34_7678_3f7c, 0x0000_0000_0003_0ffc)),
         Some(set(0x0282_6438_0a41_d1fe, 0xeb6f_be00_6381_0008, 0x9077_be34_7678_3f7c, 0x0000_0000_000f_0ffc)),
         Some(set(0x0282_6438_0a43_d1fe, 0xeb6f_be00_6381_0008, 0x9077_be34_7678_3f7c, 0x0000_0000_000f_0ffc)),
@@ -351,7 +363,10 @@ mod tests {
         // bpf_seq_printf, bpf_copy_from_user
         assert_eq!(observe(P::Tracing, A::TraceIter, 126), Observed::Always);
         assert_eq!(observe(P::Tracing, A::TraceFentry, 126), Observed::Never);
-        assert_eq!(observe(P::Tracing, A::TraceFentry, 148), Observed::Always);
+        // bpf_d_path
+        assert_eq!(observe(P::Tracing, A::TraceFentry, 147), Observed::Always);
+        assert_eq!(observe(P::Tracing, A::TraceIter, 147), Observed::From(1));
+        assert_eq!(observe(P::Tracing, A::TraceRawTp, 147), Observed::Never);
         assert_eq!(super::observe(P::Tracing, None, 126), Observed::Always);
     }
 }

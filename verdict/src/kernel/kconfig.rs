@@ -52,11 +52,10 @@ impl KernelFacts<'_> {
             text: InputOrigins::evidence_text(origin, text),
         };
         match self.kconfig.get_or_init(|| index(text)).get(name) {
-            Some(Some(value)) => KconfigAnswer::Value(
+            Some(value) => KconfigAnswer::Value(
                 (*value).into(),
                 evidence(format!("{shown}={}", Name::new(value.as_bytes()).shortened())),
             ),
-            Some(None) => KconfigAnswer::NotSet(evidence(format!("{shown} is not set"))),
             None => KconfigAnswer::NotSet(evidence(format!("the configuration has no {shown}"))),
         }
     }
@@ -93,23 +92,12 @@ fn flag(answer: Answer) -> KconfigAnswer {
     }
 }
 
-/// Returns the options of a configuration. As in libbpf, the first of several lines for an option counts.
-fn index(text: &str) -> HashMap<&str, Option<&str>> {
+/// Returns the options of a configuration. As in libbpf, the first of several assignments of an option counts, and comments such as
+/// `# CONFIG_X is not set` do not count.
+fn index(text: &str) -> HashMap<&str, &str> {
     let mut options = HashMap::new();
-    for line in text.lines() {
-        let (name, value) = if line.starts_with("CONFIG_") {
-            let Some((name, value)) = line.split_once('=') else { continue };
-            (name, Some(value))
-        } else {
-            let Some(rest) = line.strip_prefix("# CONFIG_").and_then(|rest| rest.strip_suffix(" is not set"))
-            else {
-                continue;
-            };
-            // The name begins after "# ".
-            let name = line.get(2..).and_then(|line| line.get(..rest.len().saturating_add("CONFIG_".len())));
-            let Some(name) = name else { continue };
-            (name, None)
-        };
+    let assignments = text.lines().filter(|line| line.starts_with("CONFIG_"));
+    for (name, value) in assignments.filter_map(|line| line.split_once('=')) {
         options.entry(name).or_insert(value);
     }
     options

@@ -28,6 +28,70 @@ pub(super) fn observe(program_type: ProgramType, kfunc: &[u8]) -> Observed {
     })
 }
 
+/// Returns whether a function of this name is a kfunc in some kernel.
+pub(super) fn is_known_kfunc(name: &[u8]) -> bool {
+    let is_name = |known: &&str| known.as_bytes() == name;
+    let prefixes: [&[u8]; 2] = [b"bpf_kfunc_call_", b"bpf_testmod_"];
+    TABLE.iter().any(|class| class.names.iter().any(|known| is_name(&known)))
+        || OTHERS.iter().any(|known| is_name(&known))
+        || prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The kfuncs of modules, and those of kernels between the observed ones.
+const OTHERS: &[&str] = &[
+    "bbr_cwnd_event",
+    "bbr_init",
+    "bbr_main",
+    "bbr_min_tso_segs",
+    "bbr_set_state",
+    "bbr_sndbuf_expand",
+    "bbr_ssthresh",
+    "bbr_undo_cwnd",
+    "bictcp_acked",
+    "bictcp_cong_avoid",
+    "bictcp_cwnd_event",
+    "bictcp_init",
+    "bictcp_recalc_ssthresh",
+    "bictcp_state",
+    "bpf_cgroup_kptr_get",
+    "bpf_cpumask_any",
+    "bpf_cpumask_any_and",
+    "bpf_cpumask_kptr_get",
+    "bpf_ct_change_status",
+    "bpf_ct_change_timeout",
+    "bpf_ct_insert_entry",
+    "bpf_ct_release",
+    "bpf_ct_set_nat_info",
+    "bpf_ct_set_status",
+    "bpf_ct_set_timeout",
+    "bpf_rbtree_add",
+    "bpf_skb_ct_alloc",
+    "bpf_skb_ct_lookup",
+    "bpf_skb_get_fou_encap",
+    "bpf_skb_get_xfrm_info",
+    "bpf_skb_set_fou_encap",
+    "bpf_skb_set_xfrm_info",
+    "bpf_task_acquire_not_zero",
+    "bpf_task_kptr_get",
+    "bpf_xdp_ct_alloc",
+    "bpf_xdp_ct_lookup",
+    "bpf_xdp_flow_lookup",
+    "dctcp_cwnd_event",
+    "dctcp_cwnd_undo",
+    "dctcp_init",
+    "dctcp_ssthresh",
+    "dctcp_state",
+    "dctcp_update_alpha",
+    "hid_bpf_allocate_context",
+    "hid_bpf_attach_prog",
+    "hid_bpf_get_data",
+    "hid_bpf_hw_output_report",
+    "hid_bpf_hw_request",
+    "hid_bpf_input_report",
+    "hid_bpf_release_context",
+    "hid_bpf_try_input_report",
+];
+
 const fn class(callable: [Option<u64>; OBSERVED.len()], names: &'static [&'static str]) -> KfuncClass {
     KfuncClass { callable, names }
 }

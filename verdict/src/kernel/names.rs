@@ -5,6 +5,7 @@ use super::{
     facts::{KernelFacts, KernelTypes},
     inputs::{InputOrigins, ModuleCoverage, SymbolScope},
     kconfig::KconfigAnswer,
+    kfunc_types::is_known_kfunc,
     query::{LIVEPATCH, STRUCT_OPS_PREFIX},
 };
 use core_relo::{
@@ -42,9 +43,9 @@ impl<'k> KernelFacts<'k> {
         self.answer_name(name, Kind::Func, module)
     }
 
-    /// Answers whether the kernel or a module has a typedef, such as `btf_trace_*`.
-    pub fn typedef(&self, name: &[u8]) -> Answer {
-        self.answer_name(name, Kind::Typedef, None)
+    /// Answers whether the kernel or a module has a typedef, such as `btf_trace_*`. See [`function`](Self::function) for `module`.
+    pub fn typedef(&self, name: &[u8], module: Option<&str>) -> Answer {
+        self.answer_name(name, Kind::Typedef, module)
     }
 
     /// Answers whether the kernel or a module has a struct, such as `trace_event_raw_*`.
@@ -64,8 +65,8 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel or a module has a kfunc.
     ///
-    /// If the kernel's BTF tags kfuncs, a function without the tag is none. Otherwise a function of the name is taken for the kfunc. A
-    /// kfunc may still be closed to a program type.
+    /// If the kernel's BTF tags kfuncs (6.10 and pahole 1.26), a function without the tag is none. Otherwise a function is the kfunc if
+    /// the name is that of a known kfunc. A kfunc may still be closed to a program type.
     pub fn kfunc(&self, name: &[u8]) -> Answer {
         let Some((types, function)) = self.find_name(name, Kind::Func) else {
             return self.answer_name(name, Kind::Func, None);
@@ -74,8 +75,13 @@ impl<'k> KernelFacts<'k> {
         if types.kfuncs().binary_search(&function.id()).is_ok() {
             return Answer::from_btf(true, format!("FUNC {shown} has the tag bpf_kfunc"));
         }
-        if types.kfuncs().is_empty() {
-            return Answer::from_btf(true, format!("FUNC {shown}"));
+        if types.kfuncs().is_empty() && self.vmlinux.kfuncs().is_empty() {
+            if is_known_kfunc(name) {
+                return Answer::from_btf(true, format!("FUNC {shown}"));
+            }
+            return Answer::Unknown(format!(
+                "the kernel's list of kfuncs, which its BTF leaves out: {shown}"
+            ));
         }
         Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
     }
@@ -133,13 +139,6 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns the prototype of a function, or the type of a variable without modifiers, that the kernel or a module has.
-    pub(crate) fn declared_type(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
-        let (types, declared) = self.find_name(name, kind)?;
-        let target = declared.target()?;
-        if kind == Kind::Var { types.btf.strip(target).ok() } else { types.btf.ty(target) }
-    }
-
     /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
     /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
     fn lists_variable(&self, name: &[u8]) -> Option<String> {
@@ -161,6 +160,11 @@ impl<'k> KernelFacts<'k> {
     /// Returns the first type of a name and kind: vmlinux first, then the given modules.
     pub(crate) fn find_type(&self, name: &[u8], kind: Kind) -> Option<Type<'k>> {
         self.find_name(name, kind).map(|(_, ty)| ty)
+    }
+
+    /// Returns the first VAR or FUNC of a name, and the name of the kernel or module that has it.
+    pub(crate) fn extern_type(&self, name: &[u8], kind: Kind) -> Option<(&'k str, Type<'k>)> {
+        self.find_name(name, kind).map(|(types, ty)| (types.name, ty))
     }
 
     /// Returns the first type of a name and kind: vmlinux first, then the modules.

@@ -16,6 +16,8 @@ pub enum ProgramFeature {
     StructOpsLink,
     /// Uprobe programs that may sleep (6.0).
     SleepableUprobe,
+    /// struct_ops programs that may sleep (6.3).
+    SleepableStructOps,
 }
 
 impl ProgramFeature {
@@ -25,6 +27,7 @@ impl ProgramFeature {
             Self::XdpFrags => "XDP programs for packets in several buffers",
             Self::StructOpsLink => "struct_ops maps with a link",
             Self::SleepableUprobe => "uprobe programs that may sleep",
+            Self::SleepableStructOps => "struct_ops programs that may sleep",
         }
     }
 
@@ -37,6 +40,7 @@ impl ProgramFeature {
             Self::SleepableUprobe => {
                 Change::new(6, 0, &[Mark::Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")])
             }
+            Self::SleepableStructOps => Change::new(6, 3, &[Mark::Member("net_device", "xdp_metadata_ops")]),
         }
     }
 }
@@ -59,6 +63,19 @@ const FMOD_RET_TARGETS: [&str; 7] = [
     "__hid_bpf_tail_call",
 ];
 
+/// The prefixes of the entries of system calls (kernel: the `SYSCALL_DEFINEx` of each architecture, with `ALLOW_ERROR_INJECTION`).
+const SYSCALL_PREFIXES: [&str; 9] = [
+    "__x64_sys_",
+    "__ia32_sys_",
+    "__ia32_compat_sys_",
+    "__x64_compat_sys_",
+    "__arm64_sys_",
+    "__arm64_compat_sys_",
+    "__s390x_sys_",
+    "__s390_compat_sys_",
+    "__riscv_sys_",
+];
+
 /// The attach type after the last of 6.12, and the last of 7.2, by which a kernel is found to be newer.
 const FIRST_ATTACH_TYPE_SINCE_6_13: u32 = 57;
 const LAST_ATTACH_TYPE_OF_7_2: u32 = 61;
@@ -74,6 +91,10 @@ impl KernelFacts<'_> {
     ///
     /// The list has every system call. BTF does not tell which other functions are in it.
     pub fn error_injection(&self, function: &str) -> Answer {
+        if function.starts_with("security_") {
+            let text = format!("{function} calls LSM hooks: no such function is in the list");
+            return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
+        }
         match self.find_any(&[ERROR_INJECTION]) {
             Some(_) if is_system_call(function) => {
                 Answer::from_btf(true, format!("FUNC {ERROR_INJECTION}, and {function} is a system call"))
@@ -112,13 +133,19 @@ impl KernelFacts<'_> {
     }
 }
 
-/// Returns whether a function is the entry of a system call, such as `__x64_sys_openat`.
+/// Returns whether a function is the entry of a system call, such as `__x64_sys_openat`. The functions that an entry calls, such as
+/// `__sys_connect` and `__do_sys_bpf`, are in no list.
 fn is_system_call(function: &str) -> bool {
-    function.starts_with("__") && function.contains("_sys_")
+    SYSCALL_PREFIXES.iter().any(|prefix| function.starts_with(prefix))
 }
 
 /// Returns the marks of all features.
 pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    let features = [ProgramFeature::XdpFrags, ProgramFeature::StructOpsLink, ProgramFeature::SleepableUprobe];
+    let features = [
+        ProgramFeature::XdpFrags,
+        ProgramFeature::StructOpsLink,
+        ProgramFeature::SleepableUprobe,
+        ProgramFeature::SleepableStructOps,
+    ];
     features.into_iter().flat_map(|feature| feature.change().marks.iter().copied())
 }

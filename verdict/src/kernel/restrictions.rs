@@ -6,7 +6,7 @@ use core_relo_object::object::ProgramType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub(super) enum HelperRestriction {
-    /// Only programs that may sleep call the helper; since 6.10 callbacks of work queues, too.
+    /// Only programs that may sleep call the helper. Callbacks of work queues may, too (6.10).
     Sleepable,
     /// Only programs of these types call the helper, and extensions of such programs.
     ProgramTypes(&'static [ProgramType]),
@@ -37,16 +37,30 @@ pub(super) fn helper_restriction(helper: u32) -> Option<HelperRestriction> {
     row.map(|(_, restriction)| *restriction)
 }
 
-impl HelperRestriction {
-    /// Returns whether the restriction permits a program.
-    pub(super) fn permits(self, program_type: ProgramType, is_sleepable: bool) -> bool {
-        // An extension may do what the program that it extends may do.
-        program_type == ProgramType::Ext
-            || match self {
-                Self::Sleepable => is_sleepable,
-                Self::ProgramTypes(types) => types.contains(&program_type),
-            }
-    }
+/// Returns whether a restriction to some types permits a program. An extension may do what the program that it extends may do.
+pub(super) fn permits(types: &[ProgramType], program_type: ProgramType) -> bool {
+    program_type == ProgramType::Ext || types.contains(&program_type)
+}
+
+/// `bpf_d_path`.
+pub const D_PATH: u32 = 147;
+
+/// The functions whose fentry, fexit and fmod_ret programs may call `bpf_d_path` (kernel: `btf_allowlist_d_path`).
+const D_PATH_FUNCTIONS: [&str; 9] = [
+    "dentry_open",
+    "filp_close",
+    "security_file_open",
+    "security_file_permission",
+    "security_inode_getattr",
+    "security_path_truncate",
+    "vfs_fallocate",
+    "vfs_getattr",
+    "vfs_truncate",
+];
+
+/// Returns whether programs at a function may call `bpf_d_path`.
+pub fn is_d_path_function(function: &str) -> bool {
+    D_PATH_FUNCTIONS.contains(&function)
 }
 
 #[cfg(test)]
@@ -70,9 +84,12 @@ mod tests {
             "copy_from_user_task",
         ];
         assert_eq!(names, expected);
-        assert!(!helper_restriction(147).unwrap().permits(ProgramType::Kprobe, true));
-        assert!(helper_restriction(147).unwrap().permits(ProgramType::Ext, false));
-        assert!(helper_restriction(148).unwrap().permits(ProgramType::Lsm, true));
+        let Some(HelperRestriction::ProgramTypes(types)) = helper_restriction(D_PATH) else {
+            panic!("d_path")
+        };
+        assert!(!permits(types, ProgramType::Kprobe));
+        assert!(permits(types, ProgramType::Ext));
+        assert_eq!(helper_restriction(148), Some(HelperRestriction::Sleepable));
         assert_eq!(helper_restriction(1), None);
     }
 }

@@ -207,7 +207,7 @@ fn functions_of_modules_need_the_modules() {
     with_facts(&with_module, &partial, |facts| {
         assert_eq!(text(&facts.function(b"absent", None)).0, "unknown");
         assert_eq!(text(&facts.function(b"in_module", None)).0, "present");
-        assert_eq!(text(&facts.typedef(b"btf_trace_sched_switch")).0, "unknown");
+        assert_eq!(text(&facts.typedef(b"btf_trace_sched_switch", None)).0, "unknown");
         assert_eq!(text(&facts.function(b"bpf_lsm_file_open", None)).0, "absent");
         assert_eq!(text(&facts.struct_ops(b"tcp_congestion_ops")).0, "unknown");
     });
@@ -227,8 +227,14 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
     let target = Target::new("vmlinux", parse(&builder()));
     let inputs = KernelInputs::default();
     with_facts(&target, &inputs, |facts| {
-        assert_eq!(text(&facts.kfunc(b"fget")), ("present", "FUNC fget"));
+        let question = "the kernel's list of kfuncs, which its BTF leaves out: fget";
+        assert_eq!(text(&facts.kfunc(b"fget")), ("unknown", question));
         assert_eq!(text(&facts.kfunc(b"absent")).0, "absent");
+    });
+    let mut b = builder();
+    add_function(&mut b, "bpf_ct_release");
+    with_facts(&Target::new("vmlinux", parse(&b)), &inputs, |facts| {
+        assert_eq!(text(&facts.kfunc(b"bpf_ct_release")), ("present", "FUNC bpf_ct_release"));
     });
     let mut b = builder();
     let tagged = add_function(&mut b, "tagged");
@@ -297,7 +303,7 @@ fn the_configuration_has_values() {
             matches!(facts.kconfig("LINUX_HAS_BPF_COOKIE"), KconfigAnswer::Value(value, _) if value == "0")
         );
     });
-    let config = "# Automatically generated\nCONFIG_HZ=250\nCONFIG_A=y\r\n# CONFIG_B is not set\nCONFIG_S=\"a=b\"\n\
+    let config = "# Automatically generated\nCONFIG_HZ=250\nCONFIG_A=y\r\n# CONFIG_B is not set\n# CONFIG_C is not set\nCONFIG_C=y\nCONFIG_S=\"a=b\"\n\
                   CONFIG_HZ=1000\nCONFIG_BROKEN\n# CONFIG_\n";
     let inputs = KernelInputs {
         kconfig: Some(config.into()),
@@ -313,7 +319,8 @@ fn the_configuration_has_values() {
         assert_eq!(value("CONFIG_HZ"), "250");
         assert_eq!(value("CONFIG_A"), "y");
         assert_eq!(value("CONFIG_S"), "\"a=b\"");
-        assert_eq!(value("CONFIG_B"), "CONFIG_B is not set");
+        assert_eq!(value("CONFIG_B"), "the configuration has no CONFIG_B");
+        assert_eq!(value("CONFIG_C"), "y");
         assert_eq!(value("CONFIG_BROKEN"), "the configuration has no CONFIG_BROKEN");
         assert_eq!(value("LINUX_KERNEL_VERSION"), "393477");
     });

@@ -48,6 +48,8 @@ pub enum LoadedValue<'p> {
     },
     /// A pointer that is not null: to a map, to variable data, to a kernel symbol that exists.
     Pointer,
+    /// The address of a kernel function.
+    KernelFunction,
     /// The address of a function of the program, given by its first instruction.
     Function(u32),
     /// A value that nothing tells, such as the address of a weak extern that may be missing.

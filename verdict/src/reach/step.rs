@@ -112,6 +112,8 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
             Some(start) => Value::Function(start),
             None => Value::UNUSED,
         },
+        // Kernels that accept the address (6.4) decide comparisons with null.
+        Some((_, LoadedValue::KernelFunction)) => Value::Pointer { is_tracked: true },
         Some((_, LoadedValue::Pointer)) | None => Value::Pointer { is_tracked: false },
     }
 }

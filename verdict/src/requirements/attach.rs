@@ -1,6 +1,9 @@
 //! The program type, attach type and attach target of a program.
 
-use super::need::{Need, NeedId, NeedTable};
+use super::{
+    license::{LicenseUse, is_gpl_program_type},
+    need::{Need, NeedId, NeedTable},
+};
 use crate::kernel::ProgramFeature;
 use core_relo_object::object::{AttachType, Program, ProgramType, SecDef};
 
@@ -66,17 +69,25 @@ impl AttachNeed {
     }
 
     /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`).
-    pub(super) fn new(program: &Program<'_>, table: &mut NeedTable) -> Self {
+    pub(super) fn new(program: &Program<'_>, has_gpl_license: bool, table: &mut NeedTable) -> Self {
         let Some(def) = program.sec_def() else { return Self::NoProgramType };
         let mut needs = vec![table.add(Need::ProgramType(def.program_type))];
+        if !has_gpl_license && is_gpl_program_type(def.program_type) {
+            needs.push(table.add(Need::License(LicenseUse::ProgramType(def.program_type))));
+        }
         if let Some(attach_type) = def.attach_type.filter(|_| checks_attach_type(def)) {
             needs.push(table.add(Need::AttachType(attach_type)));
         }
         if def.flags.has_xdp_frags() {
             needs.push(table.add(Need::Feature(ProgramFeature::XdpFrags)));
         }
-        if def.flags.is_sleepable() && def.program_type == ProgramType::Kprobe {
-            needs.push(table.add(Need::Feature(ProgramFeature::SleepableUprobe)));
+        let sleepable = match def.program_type {
+            ProgramType::Kprobe => Some(ProgramFeature::SleepableUprobe),
+            ProgramType::StructOps => Some(ProgramFeature::SleepableStructOps),
+            _ => None,
+        };
+        if let Some(feature) = sleepable.filter(|_| def.flags.is_sleepable()) {
+            needs.push(table.add(Need::Feature(feature)));
         }
         if def.flags.needs_attach_btf() {
             if def.program_type == ProgramType::Ext {
@@ -87,7 +98,6 @@ impl AttachNeed {
                 return Self::NoTarget(needs);
             };
             let (module, name) = match target.split_once(':') {
-                Some(("vmlinux", name)) => (None, name),
                 Some((module, name)) => (Some(module.into()), name),
                 None => (None, target),
             };
@@ -101,7 +111,8 @@ impl AttachNeed {
             if matches!(def.attach_type, Some(AttachType::LsmMac)) || kind == TargetKind::Function {
                 needs.push(table.add(Need::Trampolines));
             }
-            let is_security_hook = name.starts_with("security_");
+            // Every kernel lets fmod_ret programs replace the result of `security_*`, but no such program sleeps.
+            let is_security_hook = name.starts_with("security_") && !def.flags.is_sleepable();
             match (kind, def.attach_type) {
                 (TargetKind::Lsm, _) if def.flags.is_sleepable() => {
                     needs.push(table.add(Need::SleepableLsm(name.into())));

@@ -1,7 +1,7 @@
 //! The requirements of single instructions.
 
 use super::need::Need;
-use crate::kernel::InsnFeature;
+use crate::kernel::{InsnFeature, SleepableCode};
 use core_relo::insn::{Class, Insn, POISON_IMM};
 use core_relo_object::object::SecDef;
 
@@ -14,8 +14,8 @@ const CALL_REGISTER: u8 = 0x8d;
 const EXIT: u8 = 0x95;
 
 /// Returns the requirements of an instruction, if older kernels do not know it.
-pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>) -> [Option<Need>; 2] {
-    let need = need_of(insn, def);
+pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> [Option<Need>; 2] {
+    let need = need_of(insn, def, sleepable);
     // Kernels before all other atomic instructions refuse these two in dead code, too.
     let is_atomic = need == Some(Need::Instruction(InsnFeature::LoadAcquireStoreRelease));
     [need, is_atomic.then_some(Need::Instruction(InsnFeature::Atomics))]
@@ -26,16 +26,14 @@ pub(super) const fn is_function_address(insn: Insn) -> bool {
     insn.is_ld_imm64() && insn.src == PSEUDO_FUNC
 }
 
-fn need_of(insn: Insn, def: Option<&SecDef>) -> Option<Need> {
+fn need_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> Option<Need> {
     if insn.code == CALL && insn.src == 0 {
         let number = insn.imm.cast_unsigned();
-        // libbpf replaces bpf_probe_read_kernel and the like on kernels that lack them (bpf_object__sanitize_prog).
-        let is_replaced = matches!(number, 112..=115);
-        return (insn.imm != POISON_IMM && !is_replaced).then(|| Need::Helper {
+        return (insn.imm != POISON_IMM).then(|| Need::Helper {
             number,
             program_type: def.map(|def| def.program_type),
             attach_type: def.and_then(|def| def.attach_type),
-            is_sleepable: def.is_some_and(|def| def.flags.is_sleepable()),
+            sleepable,
         });
     }
     feature_of(insn).map(Need::Instruction)
@@ -47,6 +45,10 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const MODE: u8 = 0xe0;
     const MEMSX: u8 = 0x80;
     const ATOMIC: u8 = 0xc0;
+    /// The size bits of the opcode, and the sizes of 16 and 8 bits.
+    const SIZE: u8 = 0x18;
+    const HALF: u8 = 0x08;
+    const BYTE: u8 = 0x10;
     /// The operation bits of the opcode.
     const OPERATION: u8 = 0xf0;
     const ADD: i32 = 0x00;
@@ -55,6 +57,10 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     match insn.class() {
         Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
         Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
+        // No older kernel knows an atomic operation of 8 or 16 bits.
+        Class::Stx if insn.code & MODE == ATOMIC && matches!(insn.code & SIZE, HALF | BYTE) => {
+            Some(InsnFeature::LoadAcquireStoreRelease)
+        }
         Class::Stx if insn.code & MODE == ATOMIC => match insn.imm {
             ADD => None,
             LOAD_ACQUIRE | STORE_RELEASE => Some(InsnFeature::LoadAcquireStoreRelease),
@@ -110,29 +116,41 @@ mod tests {
             (insn(0xe5, 0, 5, 0), InsnFeature::MayGoto),
             (insn(0xdb, 1, 0, 0x01), InsnFeature::Atomics),
             (insn(0xdb, 1, 0, 0x100), InsnFeature::LoadAcquireStoreRelease),
+            (insn(0xcb, 1, 0, 0), InsnFeature::LoadAcquireStoreRelease),
             (insn(0x18, 4, 0, 7), InsnFeature::FunctionAddress),
         ];
         for (insn, feature) in features {
-            assert_eq!(need_of(insn, None), Some(Need::Instruction(feature)), "{insn:?}");
+            assert_eq!(
+                need_of(insn, None, SleepableCode::None),
+                Some(Need::Instruction(feature)),
+                "{insn:?}"
+            );
         }
-        let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None);
+        let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None, SleepableCode::None);
         assert_eq!(atomics, Some(Need::Instruction(InsnFeature::Atomics)), "store-release");
         let backwards = insn(0x15, 0, -3, 0);
-        assert_eq!(need_of(backwards, None), Some(Need::Instruction(InsnFeature::BackwardJump)));
+        assert_eq!(
+            need_of(backwards, None, SleepableCode::None),
+            Some(Need::Instruction(InsnFeature::BackwardJump))
+        );
         // xadd, mov, byte swap to an order, division, ja, exit.
         for code in [0xdb, 0xbf, 0xdc, 0x3f, 0x05, 0x95] {
-            assert_eq!(need_of(insn(code, 1, 0, 0), None), None, "{code:#x}");
+            assert_eq!(need_of(insn(code, 1, 0, 0), None, SleepableCode::None), None, "{code:#x}");
         }
     }
 
     #[test]
     fn helpers() {
         assert_eq!(
-            need_of(insn(CALL, 0, 0, 181), None),
-            Some(Need::Helper { number: 181, program_type: None, attach_type: None, is_sleepable: false })
+            need_of(insn(CALL, 0, 0, 181), None, SleepableCode::None),
+            Some(Need::Helper {
+                number: 181,
+                program_type: None,
+                attach_type: None,
+                sleepable: SleepableCode::None
+            })
         );
-        assert_eq!(need_of(insn(CALL, 0, 0, 113), None), None);
-        assert_eq!(need_of(insn(CALL, 1, 0, 181), None), None, "a call of a subprogram");
-        assert_eq!(need_of(Insn::POISON, None), None);
+        assert_eq!(need_of(insn(CALL, 1, 0, 181), None, SleepableCode::None), None, "a call of a subprogram");
+        assert_eq!(need_of(Insn::POISON, None, SleepableCode::None), None);
     }
 }

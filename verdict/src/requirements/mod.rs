@@ -3,6 +3,7 @@
 mod attach;
 mod hook;
 mod instructions;
+mod license;
 mod maps;
 mod need;
 mod object;
@@ -11,7 +12,9 @@ mod program;
 pub use attach::{AttachNeed, TargetKind};
 pub use hook::Hook;
 pub(crate) use hook::{composite_name, context_struct, pointee};
+pub use license::LicenseUse;
 pub use maps::{MapFlagError, MapInput, MapNeed};
+pub(crate) use need::helper_text;
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ArrayProgram, ExternNeed, ObjectNeeds, StructOpsProgram};
 pub(crate) use program::function_addresses;

@@ -1,7 +1,7 @@
 //! A requirement, and the table of all distinct requirements.
 
-use super::attach::TargetKind;
-use crate::kernel::{InsnFeature, ProgramFeature};
+use super::{attach::TargetKind, license::LicenseUse};
+use crate::kernel::{InsnFeature, ProgramFeature, SleepableCode};
 use alloc::collections::BTreeSet;
 use core_relo::btf::Kind;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
@@ -19,8 +19,8 @@ pub enum Need {
         program_type: Option<ProgramType>,
         /// The expected attach type of the program; `None` if the type has none.
         attach_type: Option<AttachType>,
-        /// Whether the program may sleep.
-        is_sleepable: bool,
+        /// The parts of the program that may sleep.
+        sleepable: SleepableCode,
     },
     /// A kernel function that is declared as an extern, by name.
     Kfunc(Box<[u8]>),
@@ -60,6 +60,8 @@ pub enum Need {
     ErrorInjection(Box<str>),
     /// A kind of struct_ops, by the name of its struct.
     StructOps(Box<[u8]>),
+    /// A GPL-compatible license. Only an object with another license has this requirement.
+    License(LicenseUse),
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
     /// A value of the kernel's configuration, by name.
@@ -71,10 +73,7 @@ impl Need {
     pub fn text(&self) -> String {
         let name = |bytes: &[u8]| core_relo::explain::text(core_relo::Name::new(bytes).shortened());
         match self {
-            Self::Helper { number, .. } => match core_relo::insn::helper_name(*number) {
-                Some(name) => format!("helper bpf_{name}"),
-                None => format!("helper {number}"),
-            },
+            Self::Helper { number, .. } => helper_text(*number),
             Self::Kfunc(kfunc) | Self::KfuncCall { name: kfunc, .. } => format!("kfunc {}", name(kfunc)),
             Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol)),
             Self::Variable(variable) => format!("kernel variable {}", name(variable)),
@@ -86,8 +85,10 @@ impl Need {
             Self::AttachType(attach_type) => format!("attach type {attach_type}"),
             Self::AttachTarget { kind, module, name: target } => {
                 let full = name(kind.kernel_name(target).as_bytes());
-                let module =
-                    module.as_deref().map(|module| format!(" in module {}", name(module.as_bytes())));
+                let module = module.as_deref().map(|module| match module {
+                    "vmlinux" => " in vmlinux".to_owned(),
+                    _ => format!(" in module {}", name(module.as_bytes())),
+                });
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
             Self::Feature(feature) => feature.name().to_owned(),
@@ -99,9 +100,26 @@ impl Need {
                 format!("function `{}` in the error injection list", name(function.as_bytes()))
             }
             Self::StructOps(table) => format!("struct_ops {}", name(table)),
+            Self::License(LicenseUse::Helper(number)) => {
+                format!("GPL-compatible license for {}", helper_text(*number))
+            }
+            Self::License(LicenseUse::Kfunc(kfunc)) => {
+                format!("GPL-compatible license for kfunc {}", name(kfunc))
+            }
+            Self::License(LicenseUse::ProgramType(program_type)) => {
+                format!("GPL-compatible license for programs of type {program_type}")
+            }
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
         }
+    }
+}
+
+/// Returns a helper as a noun phrase.
+pub(crate) fn helper_text(number: u32) -> String {
+    match core_relo::insn::helper_name(number) {
+        Some(name) => format!("helper bpf_{name}"),
+        None => format!("helper {number}"),
     }
 }
 

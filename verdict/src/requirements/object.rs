@@ -149,11 +149,12 @@ impl ObjectNeeds<'_, '_> {
 
 impl ExternNeed {
     fn new(entry: &ExternEntry<'_>, table: &mut NeedTable) -> Self {
-        let name: Box<[u8]> = Name::new(entry.name).essential().as_bytes().into();
+        // As in libbpf, only functions have flavours.
+        let function = || Name::new(entry.name).essential().as_bytes().into();
         let need = match entry.binding {
             ExternBinding::Config(_) => Need::Kconfig(String::from_utf8_lossy(entry.name).into()),
-            ExternBinding::Variable(_) => Need::Variable(name),
-            ExternBinding::Function(_) => Need::Kfunc(name),
+            ExternBinding::Variable(_) => Need::Variable(entry.name.into()),
+            ExternBinding::Function(_) => Need::Kfunc(function()),
             _ => Need::Symbol(entry.name.into()),
         };
         Self { id: table.add(need), is_weak: entry.is_weak }

@@ -4,12 +4,13 @@ use super::{
     attach::AttachNeed,
     hook::Hook,
     instructions::{self, is_function_address},
+    license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
     need::{Need, NeedId, NeedTable},
     object::ExternNeed,
 };
 use crate::{
     SourceLine,
-    kernel::InsnFeature,
+    kernel::{InsnFeature, SleepableCode},
     reads::{Read, trace},
     source_line::source_line,
 };
@@ -67,11 +68,12 @@ impl ProgramNeeds {
         table: &mut NeedTable,
     ) -> Self {
         let code = linker.link(sections, index, true);
+        let has_gpl_license = is_gpl_compatible(object.license());
         let mut needs = Self {
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
             autoload: program.autoload(),
-            attach: AttachNeed::new(program, table),
+            attach: AttachNeed::new(program, has_gpl_license, table),
             code,
             sites: Vec::new(),
             records: Vec::new(),
@@ -80,6 +82,9 @@ impl ProgramNeeds {
         };
         let Ok(code) = &needs.code else { return needs };
         needs.sites = collect_sites(code, program.sec_def(), externs, table);
+        if !has_gpl_license {
+            add_license_sites(&mut needs.sites, program.sec_def(), table);
+        }
         needs.records = place_records(object, code, records);
         needs.reads = trace(code, &needs.records);
         if let Some((name, kind)) = needs.hook.kernel_type().filter(|_| !needs.reads.is_empty()) {
@@ -109,6 +114,7 @@ fn collect_sites(
     table: &mut NeedTable,
 ) -> Vec<Site> {
     let mut sites = Vec::new();
+    let sleepable = sleepable_code(code, def, externs, table);
     let mut is_second_half = false;
     for (insn, decoded) in (0u32..).zip(&code.insns) {
         let was_second_half = is_second_half;
@@ -116,7 +122,7 @@ fn collect_sites(
         if was_second_half {
             continue;
         }
-        let needs = instructions::needs_of(*decoded, def);
+        let needs = instructions::needs_of(*decoded, def, sleepable);
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
@@ -126,6 +132,46 @@ fn collect_sites(
     }
     sites.sort_unstable_by_key(|site| site.insn);
     sites
+}
+
+/// Returns the parts of a program that may sleep. Some kfuncs take callbacks that may.
+fn sleepable_code(
+    code: &LinkedProgram,
+    def: Option<&SecDef>,
+    externs: &[ExternNeed],
+    table: &NeedTable,
+) -> SleepableCode {
+    const KFUNCS: [&[u8]; 2] = [b"bpf_wq_set_callback", b"bpf_task_work_schedule"];
+    if def.is_some_and(|def| def.flags.is_sleepable()) {
+        return SleepableCode::All;
+    }
+    let takes_callback = |target: &RefTarget| {
+        let RefTarget::Extern(ExternIndex(index)) = target else { return false };
+        match externs.get(*index).and_then(|needed| table.get(needed.id)) {
+            Some(Need::Kfunc(name)) => KFUNCS.iter().any(|kfunc| name.starts_with(kfunc)),
+            _ => false,
+        }
+    };
+    let has_callbacks = code.refs.iter().any(|(_, target)| takes_callback(target));
+    if has_callbacks { SleepableCode::Callbacks } else { SleepableCode::None }
+}
+
+/// Adds the requirements of an object without a GPL-compatible license to those of the instructions.
+fn add_license_sites(sites: &mut Vec<Site>, def: Option<&SecDef>, table: &mut NeedTable) {
+    let program_type = def.map(|def| def.program_type);
+    let mut added = Vec::new();
+    for site in sites.iter() {
+        let license_use = match table.get(site.need) {
+            Some(Need::Helper { number, .. }) if is_gpl_helper(*number, program_type) => {
+                LicenseUse::Helper(*number)
+            }
+            Some(Need::KfuncCall { name, .. }) => LicenseUse::Kfunc(name.clone()),
+            _ => continue,
+        };
+        added.push(Site { need: table.add(Need::License(license_use)), ..*site });
+    }
+    sites.append(&mut added);
+    sites.sort_by_key(|site| site.insn);
 }
 
 /// Returns the requirements of an instruction with a reference.
@@ -152,6 +198,8 @@ fn needs_of_reference(
                     let call = Need::KfuncCall { name: name.clone(), program_type };
                     [Some(call), instruction(InsnFeature::KfuncCall)]
                 }
+                // libbpf writes 0 for the address of a missing kfunc.
+                (Some(Need::Kfunc(_)), false) => [instruction(InsnFeature::KernelFunctionAddress), None],
                 (_, true) => {
                     return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))];
                 }

@@ -1,6 +1,6 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
-use super::modules::Modules;
+use super::{comparer::ExternComparer, modules::Modules};
 use crate::{
     elf::text,
     features::Feature,
@@ -15,8 +15,8 @@ use crate::{
 };
 use core_relo::{
     Name, Text, TypeId,
-    btf::{Btf, Kind, Type},
-    resolve::{MatchError, TypeComparer},
+    btf::{Btf, Kind},
+    resolve::MatchError,
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -60,7 +60,7 @@ pub(in crate::load_plan) fn resolve(
 ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
     let mut refused = Refusals::default();
     let addresses = find_addresses(externs, kernel, &mut refused);
-    let mut search = KernelSearch { kernel, modules, comparisons: TypeComparisons::default() };
+    let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
     let mut resolutions = Vec::new();
     for e in externs {
         let resolved = match e.binding {
@@ -172,7 +172,7 @@ fn parse_symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'
 struct KernelSearch<'h, 'm> {
     kernel: &'h TargetKernel,
     modules: &'m mut Modules,
-    comparisons: TypeComparisons<'h>,
+    comparer: ExternComparer<'h>,
 }
 
 impl KernelSearch<'_, '_> {
@@ -193,41 +193,20 @@ impl KernelSearch<'_, '_> {
         else {
             return Ok(None);
         };
-        let target = ty.target().invariant("a VAR or FUNC has a target")?;
-        let target = if kind == Kind::Var { ty.btf().strip(target).ok().map(Type::id) } else { Some(target) };
         let owner = module.map_or("vmlinux", |m| &m.name);
         let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
-        match target.map(|target| self.comparisons.compare((btf, local), (ty.btf(), target))) {
-            Some(Ok(true)) => {
+        match self.comparer.is_compatible((btf, local), ty) {
+            Ok(true) => {
                 let module = module.map(|m| self.modules.index_of(&m.name, m.id));
                 return Ok(Some(ResolvedExtern::Typed { id: ty.id(), module }));
             }
-            Some(Err(MatchError::TooManySteps)) => {
+            Err(MatchError::TooManySteps) => {
                 refused.add(e.name, format!("comparing its {what} with {owner} takes too many steps"));
             }
             _ if kind == Kind::Func && e.is_weak => return Ok(Some(ResolvedExtern::Incompatible)),
             _ => refused.add(e.name, format!("its {what} in {owner} {differ} from the declaration")),
         }
         Ok(None)
-    }
-}
-
-/// Cached comparisons of an object's types with the kernel's. Many externs can share a type, so each pair is compared once.
-#[derive(Default)]
-struct TypeComparisons<'h> {
-    comparer: TypeComparer,
-    /// The results by the object's type, the kernel's BTF and the type in that BTF.
-    results: HashMap<(TypeId, *const Btf<'h>, TypeId), Result<bool, MatchError>>,
-}
-
-impl<'h> TypeComparisons<'h> {
-    fn compare(
-        &mut self,
-        (local_btf, local): (&Btf<'_>, TypeId),
-        (kernel, target): (&'h Btf<'h>, TypeId),
-    ) -> Result<bool, MatchError> {
-        let compare = || self.comparer.are_compatible(local_btf, local, kernel, target);
-        *self.results.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare)
     }
 }
 

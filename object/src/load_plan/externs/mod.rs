@@ -1,9 +1,11 @@
 //! The values of externs: the kernel's configuration, variables and functions.
 
+mod comparer;
 mod kconfig;
 mod ksyms;
 mod modules;
 
+pub use comparer::ExternComparer;
 pub(super) use kconfig::read_values;
 pub use kconfig::{ConfigValueError, write_config_value};
 pub(super) use ksyms::{ResolvedExtern, resolve};

@@ -3,7 +3,7 @@
 use super::*;
 
 /// An object that calls a kfunc if its address is not 0.
-fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
+pub(in crate::judge) fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
     let [address, high] = load(1, 0);
     let [zero, exit] = returns(0);
     let mut m = TestObject::new();
@@ -19,8 +19,8 @@ fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
 #[test]
 fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
     for (name, is_weak, expected) in [
-        ("known_kfunc", false, Verdict::Loads),
-        ("known_kfunc", true, Verdict::Loads),
+        ("bpf_ct_release", false, Verdict::Loads),
+        ("bpf_ct_release", true, Verdict::Loads),
         ("no_such_kfunc", false, Verdict::Refused),
         ("no_such_kfunc", true, Verdict::Loads),
     ] {
@@ -49,9 +49,9 @@ fn the_verifier_continues_after_the_call_of_a_kfunc() {
     let [zero, exit] = returns(0);
     let mut m = TestObject::new();
     let main = m.program("main", "tc", &[call(-1), helper(LOOP), zero, exit]);
-    let func = m.func_type("known_kfunc", 2);
+    let func = m.func_type("bpf_ct_release", 2);
     m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined("known_kfunc", false);
+    let symbol = m.undefined("bpf_ct_release", false);
     m.refer(main, 0, symbol, true);
     let verdict = judge_object(m);
     assert_eq!(worst(&verdict).1, Some((ReasonKind::Helper, "the kernel lacks helper bpf_loop")));
@@ -70,13 +70,13 @@ fn a_kfunc_with_other_parameters_is_missing() {
         let main = m.program("main", "tc", &[address, high, skip, call(-1), zero, exit]);
         let int = m.int;
         let proto = m.types.func_proto(int, &[("number", int)]);
-        let func = m.types.func("known_kfunc", proto, 2);
+        let func = m.types.func("bpf_ct_release", proto, 2);
         m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined("known_kfunc", is_weak);
+        let symbol = m.undefined("bpf_ct_release", is_weak);
         m.refer(main, 0, symbol, false);
         m.refer(main, 3, symbol, true);
         let verdict = judge_object(m);
-        let text = "kfunc known_kfunc: the parameters differ from the declaration";
+        let text = "kfunc bpf_ct_release: the parameters differ from the declaration";
         let reason = (expected == Verdict::Refused).then_some((ReasonKind::Kfunc, text));
         assert_eq!(worst(&verdict), (expected, reason), "{is_weak} {has_test}");
     }
@@ -112,10 +112,10 @@ fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
     let old = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let proto = b.func_proto(int, &[]);
-        b.func("known_kfunc", proto, 1);
+        b.func("bpf_ct_release", proto, 1);
         b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
     };
-    let verdict = judge_on(calling_kfunc("known_kfunc", true), old, &KernelInputs::default());
+    let verdict = judge_on(calling_kfunc("bpf_ct_release", true), old, &KernelInputs::default());
     let text = "the kernel lacks calls of kernel functions";
     assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
 }

@@ -2,6 +2,8 @@
 
 mod externs;
 
+pub(super) use externs::calling_kfunc;
+
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
@@ -22,7 +24,7 @@ use core_relo_object::{
 const LOOP: i32 = 181;
 
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
-fn add_kernel(b: &mut Builder) {
+pub(super) fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [
         ("BPF_FUNC_unspec", 0),
@@ -53,20 +55,32 @@ fn add_kernel(b: &mut Builder) {
     b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
     let proto = b.func_proto(int, &[]);
     let bpf = ["array_map_alloc", "htab_map_alloc", "bpf_check", "bpf_trampoline_get"];
-    for name in bpf.into_iter().chain(["vfs_read", "known_kfunc"]) {
+    for name in bpf.into_iter().chain(["vfs_read", "bpf_ct_release"]) {
         b.func(name, proto, 1);
     }
 }
 
 /// Judges an object on the test kernel.
-fn judge_object(object: TestObject) -> ObjectVerdict {
+pub(super) fn judge_object(object: TestObject) -> ObjectVerdict {
     judge_on(object, add_kernel, &KernelInputs::default())
 }
 
 /// Judges an object on a kernel with these types.
-fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
-    let bytes = object.bytes();
-    let object = Object::parse(&bytes).unwrap();
+pub(super) fn judge_on(
+    object: TestObject,
+    types: impl FnOnce(&mut Builder),
+    inputs: &KernelInputs,
+) -> ObjectVerdict {
+    judge_bytes(&object.bytes(), types, inputs)
+}
+
+/// Judges the bytes of an object on a kernel with these types.
+pub(super) fn judge_bytes(
+    bytes: &[u8],
+    types: impl FnOnce(&mut Builder),
+    inputs: &KernelInputs,
+) -> ObjectVerdict {
+    let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
@@ -79,25 +93,25 @@ fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &Kerne
 }
 
 /// Creates an object with one program.
-fn program(section: &str, insns: &[Insn]) -> TestObject {
+pub(super) fn program(section: &str, insns: &[Insn]) -> TestObject {
     let mut m = TestObject::new();
     m.program("main", section, insns);
     m
 }
 
 /// Returns `r6 = 0; if r6 == 0 goto +1; insn; r0 = 0; exit`. The branch is taken if `is_dead`.
-fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
+pub(super) fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
     let code = if is_dead { 0x15 } else { 0x55 };
     let [zero, exit] = returns(0);
     [insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), insn_to_guard, zero, exit]
 }
 
-fn helper(number: i32) -> Insn {
+pub(super) fn helper(number: i32) -> Insn {
     insn(0x85, 0, 0, 0, number)
 }
 
 /// Returns the verdict, and the kind and the text of the worst reason, of the first program.
-fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
+pub(super) fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
     let program = &verdict.programs[0];
     (program.verdict, program.reasons.first().map(|reason| (reason.kind, &*reason.text)))
 }
