@@ -3,8 +3,8 @@
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::{
     kernel::{
-        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, NameQuery, may_call,
-        may_call_kfunc,
+        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, NameQuery,
+        may_call, may_call_kfunc,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
@@ -78,7 +78,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
-            Need::KfuncCall { name, program_type: Some(program_type) } if self.facts.kfunc(name).is_present() => {
+            Need::KfuncCall { name, program_type: Some(program_type) }
+                if self.facts.kfunc(name).is_present() =>
+            {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
             Need::License(license_use) => {
@@ -171,6 +173,7 @@ fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
+/// Returns the kind of reason for a requirement that is not met.
 pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,
@@ -182,7 +185,9 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::Trampolines
         | Need::License(LicenseUse::ProgramType(_)) => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
+        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
+            ReasonKind::AttachTarget
+        }
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,

@@ -16,8 +16,8 @@ use crate::{
 };
 use core_relo::{
     Plan,
-    insn::Insn,
     explain::{reason, target_independent_reason, text},
+    insn::Insn,
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::link::{LinkedProgram, RefTarget};

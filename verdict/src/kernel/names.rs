@@ -71,7 +71,9 @@ impl<'k> KernelFacts<'k> {
             if is_known_kfunc(name) {
                 return Answer::from_btf(true, format!("FUNC {shown}"));
             }
-            return Answer::Unknown(format!("the kernel's list of kfuncs, which its BTF leaves out: {shown}"));
+            return Answer::Unknown(format!(
+                "the kernel's list of kfuncs, which its BTF leaves out: {shown}"
+            ));
         }
         Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
     }

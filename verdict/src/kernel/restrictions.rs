@@ -84,7 +84,9 @@ mod tests {
             "copy_from_user_task",
         ];
         assert_eq!(names, expected);
-        let Some(HelperRestriction::ProgramTypes(types)) = helper_restriction(D_PATH) else { panic!("d_path") };
+        let Some(HelperRestriction::ProgramTypes(types)) = helper_restriction(D_PATH) else {
+            panic!("d_path")
+        };
         assert!(!permits(types, ProgramType::Kprobe));
         assert!(permits(types, ProgramType::Ext));
         assert_eq!(helper_restriction(148), Some(HelperRestriction::Sleepable));

@@ -114,7 +114,9 @@ impl AttachNeed {
             // Every kernel lets fmod_ret programs replace the result of `security_*`, but no such program sleeps.
             let is_security_hook = name.starts_with("security_") && !def.flags.is_sleepable();
             match (kind, def.attach_type) {
-                (TargetKind::Lsm, _) if def.flags.is_sleepable() => needs.push(table.add(Need::SleepableLsm(name.into()))),
+                (TargetKind::Lsm, _) if def.flags.is_sleepable() => {
+                    needs.push(table.add(Need::SleepableLsm(name.into())));
+                }
                 (TargetKind::Function, Some(AttachType::ModifyReturn)) if !is_security_hook => {
                     needs.push(table.add(Need::ErrorInjection(name.into())));
                 }

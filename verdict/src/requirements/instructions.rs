@@ -120,12 +120,19 @@ mod tests {
             (insn(0x18, 4, 0, 7), InsnFeature::FunctionAddress),
         ];
         for (insn, feature) in features {
-            assert_eq!(need_of(insn, None, SleepableCode::None), Some(Need::Instruction(feature)), "{insn:?}");
+            assert_eq!(
+                need_of(insn, None, SleepableCode::None),
+                Some(Need::Instruction(feature)),
+                "{insn:?}"
+            );
         }
         let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None, SleepableCode::None);
         assert_eq!(atomics, Some(Need::Instruction(InsnFeature::Atomics)), "store-release");
         let backwards = insn(0x15, 0, -3, 0);
-        assert_eq!(need_of(backwards, None, SleepableCode::None), Some(Need::Instruction(InsnFeature::BackwardJump)));
+        assert_eq!(
+            need_of(backwards, None, SleepableCode::None),
+            Some(Need::Instruction(InsnFeature::BackwardJump))
+        );
         // xadd, mov, byte swap to an order, division, ja, exit.
         for code in [0xdb, 0xbf, 0xdc, 0x3f, 0x05, 0x95] {
             assert_eq!(need_of(insn(code, 1, 0, 0), None, SleepableCode::None), None, "{code:#x}");
@@ -136,7 +143,12 @@ mod tests {
     fn helpers() {
         assert_eq!(
             need_of(insn(CALL, 0, 0, 181), None, SleepableCode::None),
-            Some(Need::Helper { number: 181, program_type: None, attach_type: None, sleepable: SleepableCode::None })
+            Some(Need::Helper {
+                number: 181,
+                program_type: None,
+                attach_type: None,
+                sleepable: SleepableCode::None
+            })
         );
         assert_eq!(need_of(insn(CALL, 1, 0, 181), None, SleepableCode::None), None, "a call of a subprogram");
         assert_eq!(need_of(Insn::POISON, None, SleepableCode::None), None);

@@ -62,7 +62,9 @@ mod tests {
     fn helpers_of_gpl_programs() {
         let names = (0..256).filter(|helper| is_gpl_helper(*helper, None)).filter_map(helper_name);
         let names: Vec<_> = names.collect();
-        for name in ["trace_printk", "probe_read_kernel", "perf_event_output", "override_return", "seq_printf"] {
+        for name in
+            ["trace_printk", "probe_read_kernel", "perf_event_output", "override_return", "seq_printf"]
+        {
             assert!(names.contains(&name), "{name}: {names:?}");
         }
         for name in ["map_lookup_elem", "ktime_get_ns", "redirect", "loop", "ringbuf_reserve"] {

@@ -10,7 +10,7 @@ mod program;
 
 pub use attach::{AttachNeed, TargetKind};
 pub use license::LicenseUse;
-pub use maps::{MapInput, MapNeed};
+pub use maps::{MapFlagError, MapInput, MapNeed};
 pub(crate) use need::helper_text;
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ArrayProgram, ExternNeed, ObjectNeeds, StructOpsProgram};

@@ -188,7 +188,9 @@ fn needs_of_reference(
                 }
                 // libbpf writes 0 for the address of a missing kfunc.
                 (Some(Need::Kfunc(_)), false) => [instruction(InsnFeature::KernelFunctionAddress), None],
-                (_, true) => return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))],
+                (_, true) => {
+                    return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))];
+                }
                 (_, false) => [None, None],
             }
         }

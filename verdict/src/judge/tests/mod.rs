@@ -1,5 +1,9 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod extern_types;
+mod externs;
+mod licenses;
+
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
@@ -20,7 +24,7 @@ use core_relo_object::{
 const LOOP: i32 = 181;
 
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
-pub(super) fn add_kernel(b: &mut Builder) {
+fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [
         ("BPF_FUNC_unspec", 0),
@@ -36,6 +40,7 @@ pub(super) fn add_kernel(b: &mut Builder) {
         ("BPF_PROG_TYPE_XDP", 6),
         ("BPF_PROG_TYPE_TRACING", 26),
         ("BPF_PROG_TYPE_EXT", 28),
+        ("BPF_PROG_TYPE_NETFILTER", 32),
     ];
     b.enumeration("bpf_prog_type", 4, false, &program_types);
     let attach_types = [("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24), ("BPF_TRACE_FEXIT", 25)];
@@ -57,25 +62,17 @@ pub(super) fn add_kernel(b: &mut Builder) {
 }
 
 /// Judges an object on the test kernel.
-pub(super) fn judge_object(object: TestObject) -> ObjectVerdict {
+fn judge_object(object: TestObject) -> ObjectVerdict {
     judge_on(object, add_kernel, &KernelInputs::default())
 }
 
 /// Judges an object on a kernel with these types.
-pub(super) fn judge_on(
-    object: TestObject,
-    types: impl FnOnce(&mut Builder),
-    inputs: &KernelInputs,
-) -> ObjectVerdict {
+fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
     judge_bytes(&object.bytes(), types, inputs)
 }
 
 /// Judges the bytes of an object on a kernel with these types.
-pub(super) fn judge_bytes(
-    bytes: &[u8],
-    types: impl FnOnce(&mut Builder),
-    inputs: &KernelInputs,
-) -> ObjectVerdict {
+fn judge_bytes(bytes: &[u8], types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
     let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
@@ -89,25 +86,25 @@ pub(super) fn judge_bytes(
 }
 
 /// Creates an object with one program.
-pub(super) fn program(section: &str, insns: &[Insn]) -> TestObject {
+fn program(section: &str, insns: &[Insn]) -> TestObject {
     let mut m = TestObject::new();
     m.program("main", section, insns);
     m
 }
 
 /// Returns `r6 = 0; if r6 == 0 goto +1; insn; r0 = 0; exit`. The branch is taken if `is_dead`.
-pub(super) fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
+fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
     let code = if is_dead { 0x15 } else { 0x55 };
     let [zero, exit] = returns(0);
     [insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), insn_to_guard, zero, exit]
 }
 
-pub(super) fn helper(number: i32) -> Insn {
+fn helper(number: i32) -> Insn {
     insn(0x85, 0, 0, 0, number)
 }
 
 /// Returns the verdict, and the kind and the text of the worst reason, of the first program.
-pub(super) fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
+fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
     let program = &verdict.programs[0];
     (program.verdict, program.reasons.first().map(|reason| (reason.kind, &*reason.text)))
 }
@@ -144,122 +141,6 @@ fn attributes_of_maps_that_user_space_sets_are_input() {
     assert_eq!(worst(&verdict), (Verdict::NeedsInput, Some((ReasonKind::MapSize, text))));
     let fix = verdict.programs[0].reasons[0].fix.as_deref();
     assert_eq!(fix, Some("--max-entries counts=N, or bpf_map__set_max_entries()"));
-}
-
-/// An object that calls a kfunc if its address is not 0.
-pub(super) fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
-    let [address, high] = load(1, 0);
-    let [zero, exit] = returns(0);
-    let mut m = TestObject::new();
-    let main = m.program("main", "tc", &[address, high, insn(0x15, 1, 0, 1, 0), call(-1), zero, exit]);
-    let func = m.func_type(name, 2);
-    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined(name, is_weak);
-    m.refer(main, 0, symbol, false);
-    m.refer(main, 3, symbol, true);
-    m
-}
-
-#[test]
-fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
-    for (name, is_weak, expected) in [
-        ("bpf_ct_release", false, Verdict::Loads),
-        ("bpf_ct_release", true, Verdict::Loads),
-        ("no_such_kfunc", false, Verdict::Refused),
-        ("no_such_kfunc", true, Verdict::Loads),
-    ] {
-        let verdict = judge_object(calling_kfunc(name, is_weak));
-        assert_eq!(worst(&verdict).0, expected, "{name} {is_weak}: {verdict:?}");
-    }
-    // Calls without a test. The source line is that of the call, also if the extern alone refuses the object.
-    for is_weak in [false, true] {
-        let mut m = TestObject::new();
-        let main = m.program("main", "tc", &[call(-1), exit()]);
-        let func = m.func_type("no_such_kfunc", 2);
-        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined("no_such_kfunc", is_weak);
-        m.refer(main, 0, symbol, true);
-        m.line_info("tc", &[(0, 5)]);
-        let verdict = judge_object(m);
-        let text = "the kernel lacks kfunc no_such_kfunc";
-        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
-        let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
-        assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
-    }
-}
-
-#[test]
-fn the_verifier_continues_after_the_call_of_a_kfunc() {
-    let [zero, exit] = returns(0);
-    let mut m = TestObject::new();
-    let main = m.program("main", "tc", &[call(-1), helper(LOOP), zero, exit]);
-    let func = m.func_type("bpf_ct_release", 2);
-    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined("bpf_ct_release", false);
-    m.refer(main, 0, symbol, true);
-    let verdict = judge_object(m);
-    assert_eq!(worst(&verdict).1, Some((ReasonKind::Helper, "the kernel lacks helper bpf_loop")));
-}
-
-#[test]
-fn programs_of_some_types_may_not_call_a_kfunc() {
-    // On kernels up to 7.2, only XDP programs call bpf_dynptr_from_xdp.
-    let judge_call = |section: &str, version| {
-        let mut m = TestObject::new();
-        let main = m.program("main", section, &[call(-1), exit()]);
-        let func = m.func_type("bpf_dynptr_from_xdp", 2);
-        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined("bpf_dynptr_from_xdp", false);
-        m.refer(main, 0, symbol, true);
-        let kernel = |b: &mut Builder| {
-            add_kernel(b);
-            let int = b.int("int", 4, Builder::SIGNED);
-            let proto = b.func_proto(int, &[]);
-            b.func("bpf_dynptr_from_xdp", proto, 1);
-        };
-        judge_on(m, kernel, &KernelInputs { version, ..KernelInputs::default() })
-    };
-    assert_eq!(worst(&judge_call("xdp", None)), (Verdict::Loads, None));
-    let refused = judge_call("tc", None);
-    let text = "programs of type BPF_PROG_TYPE_SCHED_CLS may not call kfunc bpf_dynptr_from_xdp";
-    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
-    assert_eq!(worst(&judge_call("tc", Some(KernelVersion::release(7, 3)))).0, Verdict::Unknown);
-}
-
-#[test]
-fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
-    let old = |b: &mut Builder| {
-        let int = b.int("int", 4, Builder::SIGNED);
-        let proto = b.func_proto(int, &[]);
-        b.func("bpf_ct_release", proto, 1);
-        b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
-    };
-    let verdict = judge_on(calling_kfunc("bpf_ct_release", true), old, &KernelInputs::default());
-    let text = "the kernel lacks calls of kernel functions";
-    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
-}
-
-#[test]
-fn a_missing_symbol_refuses_unless_it_is_weak() {
-    let kallsyms = KernelInputs { kallsyms: Some("0 D jiffies\n".into()), ..KernelInputs::default() };
-    let address = |name: &str, is_weak, inputs: &KernelInputs| {
-        let [first, second] = load(1, 0);
-        let [zero, exit] = returns(0);
-        let mut m = TestObject::new();
-        let main = m.program("main", "tc", &[first, second, zero, exit]);
-        let var = m.types.var(name, TypeId::VOID, 2);
-        m.types.datasec(".ksyms", 0, &[(var, 0, 4)]);
-        let symbol = m.undefined(name, is_weak);
-        m.refer(main, 0, symbol, false);
-        judge_on(m, add_kernel, inputs)
-    };
-    assert_eq!(worst(&address("jiffies", false, &kallsyms)).0, Verdict::Loads);
-    assert_eq!(worst(&address("no_such_symbol", true, &kallsyms)).0, Verdict::Loads);
-    let refused = address("no_such_symbol", false, &kallsyms);
-    let text = "the kernel lacks kernel symbol no_such_symbol";
-    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
-    let unknown = address("no_such_symbol", false, &KernelInputs::default());
-    assert_eq!(worst(&unknown).0, Verdict::Unknown);
 }
 
 #[test]
@@ -458,6 +339,37 @@ fn values_that_libbpf_does_not_know_refuse() {
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
     assert_eq!(judge_value("OTHER", true), Verdict::Refused);
+}
+
+#[test]
+fn map_flags_that_every_kernel_refuses() {
+    let judge_map = |map_type: u32, flags: u32| {
+        let mut m = program("tc", &returns(0));
+        let numbers = [
+            ("type", map_type),
+            ("key_size", 8),
+            ("value_size", 8),
+            ("max_entries", 1),
+            ("map_flags", flags),
+        ];
+        m.map("m", &numbers, None);
+        judge_object(m)
+    };
+    let flag_reasons = |map_type, flags| {
+        let verdict = judge_map(map_type, flags);
+        let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::MapFlag);
+        reasons.map(|reason| reason.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        flag_reasons(11, 0),
+        ["map m: no flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_LPM_TRIE demands"]
+    );
+    assert_eq!(flag_reasons(11, 1), [""; 0]);
+    assert_eq!(
+        flag_reasons(2, 1),
+        ["map m: flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_ARRAY does not accept"]
+    );
+    assert_eq!(flag_reasons(1, 1), [""; 0]);
 }
 
 #[test]

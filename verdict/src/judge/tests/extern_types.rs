@@ -1,12 +1,6 @@
 //! Verdicts on objects whose externs and attach targets the kernel has, but not as the object needs them.
 
-use super::{
-    ReasonKind, Verdict,
-    tests::{add_kernel, calling_kfunc, judge_on, program, worst},
-};
-use crate::kernel::KernelInputs;
-use core_relo::{TypeId, btf::Builder, insn::Insn};
-use core_relo_object::test_support::{TestObject, call, exit, insn, load, returns};
+use super::{externs::calling_kfunc, *};
 
 /// Adds the test kernel, with `bpf_ct_insert_entry(void *)`.
 fn add_kernel_with_parameters(b: &mut Builder) {
@@ -73,7 +67,8 @@ fn a_function_that_is_no_known_kfunc_is_unknown() {
     let symbol = m.undefined("vfs_read", false);
     m.refer(main, 0, symbol, true);
     let verdict = judge_on(m, add_kernel, &KernelInputs::default());
-    let text = "kfunc vfs_read may be missing: the kernel's list of kfuncs, which its BTF leaves out: vfs_read";
+    let text =
+        "kfunc vfs_read may be missing: the kernel's list of kfuncs, which its BTF leaves out: vfs_read";
     assert_eq!(worst(&verdict), (Verdict::Unknown, Some((ReasonKind::Kfunc, text))));
 }
 
@@ -89,7 +84,9 @@ fn no_program_that_sleeps_replaces_the_result_of_an_lsm_hook() {
     let judge = |section| judge_on(program(section, &returns(0)), kernel, &KernelInputs::default());
     let is_in_list = |section| {
         let reasons = &judge(section).programs[0].reasons;
-        !reasons.iter().any(|reason| reason.text.contains("error injection list") && reason.verdict == Verdict::Refused)
+        !reasons
+            .iter()
+            .any(|reason| reason.text.contains("error injection list") && reason.verdict == Verdict::Refused)
     };
     assert!(is_in_list("fmod_ret/security_file_open"));
     assert!(!is_in_list("fmod_ret.s/security_file_open"));
@@ -97,9 +94,11 @@ fn no_program_that_sleeps_replaces_the_result_of_an_lsm_hook() {
 
 #[test]
 fn a_function_of_vmlinux_is_in_no_module() {
-    let verdict = judge_on(program("fentry/vmlinux:vfs_read", &returns(0)), add_kernel, &KernelInputs::default());
+    let verdict =
+        judge_on(program("fentry/vmlinux:vfs_read", &returns(0)), add_kernel, &KernelInputs::default());
     assert_eq!(worst(&verdict), (Verdict::Loads, None));
-    let verdict = judge_on(program("fentry/vmlinux:absent", &returns(0)), add_kernel, &KernelInputs::default());
+    let verdict =
+        judge_on(program("fentry/vmlinux:absent", &returns(0)), add_kernel, &KernelInputs::default());
     let text = "the kernel lacks function `absent` in vmlinux";
     assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::AttachTarget, text))));
 }

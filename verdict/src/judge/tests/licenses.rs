@@ -1,12 +1,6 @@
 //! Verdicts on objects without a GPL-compatible license.
 
-use super::{
-    ObjectVerdict, ReasonKind, Verdict,
-    tests::{add_kernel, calling_kfunc, guarded, helper, judge_bytes, program, worst},
-};
-use crate::kernel::{EvidenceSource, KernelInputs};
-use core_relo::btf::Builder;
-use core_relo_object::test_support::{TestObject, returns};
+use super::{externs::calling_kfunc, *};
 
 const TRACE_PRINTK: i32 = 6;
 
