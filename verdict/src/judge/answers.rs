@@ -182,6 +182,7 @@ fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
+/// Returns the kind of reason for a requirement that is not met.
 pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,

@@ -4,11 +4,7 @@ mod answers;
 mod code;
 mod construct;
 mod data;
-#[cfg(test)]
-mod extern_tests;
 mod externs;
-#[cfg(test)]
-mod license_tests;
 mod maps;
 mod model;
 mod object;

@@ -32,8 +32,8 @@ pub(super) fn observe(program_type: ProgramType, kfunc: &[u8]) -> Observed {
 pub(super) fn is_known_kfunc(name: &[u8]) -> bool {
     let is_name = |known: &&str| known.as_bytes() == name;
     let prefixes: [&[u8]; 2] = [b"bpf_kfunc_call_", b"bpf_testmod_"];
-    TABLE.iter().any(|class| class.names.iter().any(|known| is_name(&known)))
-        || OTHERS.iter().any(|known| is_name(&known))
+    TABLE.iter().any(|class| class.names.iter().any(is_name))
+        || OTHERS.iter().any(is_name)
         || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -76,7 +76,7 @@ fn a_kfunc_with_other_parameters_is_missing() {
         m.refer(main, 0, symbol, false);
         m.refer(main, 3, symbol, true);
         let verdict = judge_object(m);
-        let text = "kfunc bpf_ct_release: the parameters differ from the declaration";
+        let text = "kfunc bpf_ct_release: its parameters in vmlinux differ from the declaration";
         let reason = (expected == Verdict::Refused).then_some((ReasonKind::Kfunc, text));
         assert_eq!(worst(&verdict), (expected, reason), "{is_weak} {has_test}");
     }

@@ -1,6 +1,8 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod extern_types;
 mod externs;
+mod licenses;
 
 pub(super) use externs::calling_kfunc;
 
@@ -24,7 +26,7 @@ use core_relo_object::{
 const LOOP: i32 = 181;
 
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
-pub(super) fn add_kernel(b: &mut Builder) {
+fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [
         ("BPF_FUNC_unspec", 0),
@@ -40,6 +42,7 @@ pub(super) fn add_kernel(b: &mut Builder) {
         ("BPF_PROG_TYPE_XDP", 6),
         ("BPF_PROG_TYPE_TRACING", 26),
         ("BPF_PROG_TYPE_EXT", 28),
+        ("BPF_PROG_TYPE_NETFILTER", 32),
     ];
     b.enumeration("bpf_prog_type", 4, false, &program_types);
     let attach_types = [("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24), ("BPF_TRACE_FEXIT", 25)];
@@ -61,25 +64,17 @@ pub(super) fn add_kernel(b: &mut Builder) {
 }
 
 /// Judges an object on the test kernel.
-pub(super) fn judge_object(object: TestObject) -> ObjectVerdict {
+fn judge_object(object: TestObject) -> ObjectVerdict {
     judge_on(object, add_kernel, &KernelInputs::default())
 }
 
 /// Judges an object on a kernel with these types.
-pub(super) fn judge_on(
-    object: TestObject,
-    types: impl FnOnce(&mut Builder),
-    inputs: &KernelInputs,
-) -> ObjectVerdict {
+fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
     judge_bytes(&object.bytes(), types, inputs)
 }
 
 /// Judges the bytes of an object on a kernel with these types.
-pub(super) fn judge_bytes(
-    bytes: &[u8],
-    types: impl FnOnce(&mut Builder),
-    inputs: &KernelInputs,
-) -> ObjectVerdict {
+fn judge_bytes(bytes: &[u8], types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
     let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
@@ -93,25 +88,25 @@ pub(super) fn judge_bytes(
 }
 
 /// Creates an object with one program.
-pub(super) fn program(section: &str, insns: &[Insn]) -> TestObject {
+fn program(section: &str, insns: &[Insn]) -> TestObject {
     let mut m = TestObject::new();
     m.program("main", section, insns);
     m
 }
 
 /// Returns `r6 = 0; if r6 == 0 goto +1; insn; r0 = 0; exit`. The branch is taken if `is_dead`.
-pub(super) fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
+fn guarded(insn_to_guard: Insn, is_dead: bool) -> [Insn; 5] {
     let code = if is_dead { 0x15 } else { 0x55 };
     let [zero, exit] = returns(0);
     [insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), insn_to_guard, zero, exit]
 }
 
-pub(super) fn helper(number: i32) -> Insn {
+fn helper(number: i32) -> Insn {
     insn(0x85, 0, 0, 0, number)
 }
 
 /// Returns the verdict, and the kind and the text of the worst reason, of the first program.
-pub(super) fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
+fn worst(verdict: &ObjectVerdict) -> (Verdict, Option<(ReasonKind, &str)>) {
     let program = &verdict.programs[0];
     (program.verdict, program.reasons.first().map(|reason| (reason.kind, &*reason.text)))
 }

@@ -1,12 +1,6 @@
 //! Verdicts on objects without a GPL-compatible license.
 
-use super::{
-    ObjectVerdict, ReasonKind, Verdict,
-    tests::{add_kernel, calling_kfunc, guarded, helper, judge_bytes, program, worst},
-};
-use crate::kernel::{EvidenceSource, KernelInputs};
-use core_relo::btf::Builder;
-use core_relo_object::test_support::{TestObject, returns};
+use super::{externs::calling_kfunc, *};
 
 const TRACE_PRINTK: i32 = 6;
 
@@ -14,7 +8,7 @@ const TRACE_PRINTK: i32 = 6;
 fn judge_mit(object: TestObject) -> ObjectVerdict {
     let mut bytes = object.bytes();
     let license = bytes.windows(4).rposition(|window| window == b"GPL\0").unwrap();
-    bytes[license..license + 3].copy_from_slice(b"MIT");
+    bytes[license..][..3].copy_from_slice(b"MIT");
     let kernel = |b: &mut Builder| {
         add_kernel(b);
         let int = b.int("int", 4, Builder::SIGNED);

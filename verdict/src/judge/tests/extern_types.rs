@@ -1,12 +1,6 @@
 //! Verdicts on objects whose externs and attach targets the kernel has, but not as the object needs them.
 
-use super::{
-    ReasonKind, Verdict,
-    tests::{add_kernel, calling_kfunc, judge_on, program, worst},
-};
-use crate::kernel::KernelInputs;
-use core_relo::{TypeId, btf::Builder, insn::Insn};
-use core_relo_object::test_support::{TestObject, call, exit, insn, load, returns};
+use super::{externs::calling_kfunc, *};
 
 /// Adds the test kernel, with `bpf_ct_insert_entry(void *)`.
 fn add_kernel_with_parameters(b: &mut Builder) {
