@@ -113,9 +113,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             LinkState { linker: self, code, main, out: LinkedProgram::default(), starts: HashMap::new() };
         state.append(program)?;
         state.append_callees(program)?;
-        if supports_callbacks
-            && let Some(callback) = self.callbacks.find(self.object, main)?
-        {
+        if supports_callbacks && let Some(callback) = self.callbacks.find(self.object, main)? {
             if !state.starts.contains_key(&callback) {
                 state.append(callback)?;
                 state.append_callees(callback)?;

@@ -10,7 +10,12 @@ use super::{
 use core_relo::insn::Insn;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "branches that double the paths", max_count: 300_000, commands: CHECK, build: branches },
+    Dimension {
+        name: "branches that double the paths",
+        max_count: 300_000,
+        commands: CHECK,
+        build: branches,
+    },
     Dimension {
         name: "loops that are entered in the middle",
         max_count: 200_000,

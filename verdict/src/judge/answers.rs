@@ -71,7 +71,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
-            Need::KfuncCall { name, program_type: Some(program_type) } if self.facts.kfunc(name).is_present() => {
+            Need::KfuncCall { name, program_type: Some(program_type) }
+                if self.facts.kfunc(name).is_present() =>
+            {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
             _ => format!("the kernel lacks {}", need.text()),
@@ -152,7 +154,9 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         Need::MapType(_) => ReasonKind::MapType,
         Need::ProgramType(_) | Need::Feature(_) | Need::Trampolines => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
+        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
+            ReasonKind::AttachTarget
+        }
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,

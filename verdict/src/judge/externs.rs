@@ -47,10 +47,12 @@ impl<'c, 'k> ExternAnswers<'c, 'k> {
             let text = || format!("the {what} from the declaration");
             match is_compatible {
                 Some(true) => {}
-                Some(false) => drop(by_type.insert(
-                    index,
-                    Answer::Absent(Evidence { source: EvidenceSource::Btf, text: text() }),
-                )),
+                Some(false) => {
+                    drop(by_type.insert(
+                        index,
+                        Answer::Absent(Evidence { source: EvidenceSource::Btf, text: text() }),
+                    ))
+                }
                 None => {
                     let question = format!("whether {}, which takes too many steps to compare", text());
                     by_type.insert(index, Answer::Unknown(question));

@@ -28,7 +28,8 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());
-    let context = ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
+    let context =
+        ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     shared_load::add_struct_ops_reasons(needs, &mut programs);
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);

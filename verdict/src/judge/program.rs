@@ -120,7 +120,7 @@ impl ObjectContext<'_, '_> {
     }
 
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram) -> Reachability {
-        let insns = code::relocated(linked, program, self.plan);
+        let insns = code::relocated(self.needs, linked, program, self.plan);
         let functions = code::functions(self.needs, linked);
         let loads = code::loads(self.needs, linked, self.frozen, self.externs);
         // If nothing tells, the kernel may verify functions that nothing calls.

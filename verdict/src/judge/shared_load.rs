@@ -50,7 +50,9 @@ fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) ->
     let (verdict, fix) = match is_in_created_map(needs, program) {
         _ if def.program_type != ProgramType::StructOps => return None,
         Some(true) => return None,
-        Some(false) => (Verdict::NeedsInput, Some("bpf_map__set_autocreate() for the program's struct_ops map")),
+        Some(false) => {
+            (Verdict::NeedsInput, Some("bpf_map__set_autocreate() for the program's struct_ops map"))
+        }
         None => (Verdict::Refused, None),
     };
     let reason = Reason::from_object(verdict, "no struct_ops map that is created has the program".to_owned());

@@ -35,7 +35,11 @@ pub fn may_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
         };
         return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
     }
-    facts.answer_observed(helper_types::observe(program_type, call.attach_type, call.helper), program_type, exists)
+    facts.answer_observed(
+        helper_types::observe(program_type, call.attach_type, call.helper),
+        program_type,
+        exists,
+    )
 }
 
 /// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`may_call`].

@@ -89,7 +89,9 @@ impl Need {
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
             Self::Feature(feature) => feature.name().to_owned(),
-            Self::SleepableLsm(hook) => format!("programs that may sleep at LSM hook {}", name(hook.as_bytes())),
+            Self::SleepableLsm(hook) => {
+                format!("programs that may sleep at LSM hook {}", name(hook.as_bytes()))
+            }
             Self::Trampolines => "trampolines".to_owned(),
             Self::ErrorInjection(function) => {
                 format!("function `{}` in the error injection list", name(function.as_bytes()))

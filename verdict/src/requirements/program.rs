@@ -136,7 +136,9 @@ fn needs_of_reference(
                     let call = Need::KfuncCall { name: name.clone(), program_type };
                     [Some(call), instruction(InsnFeature::KfuncCall)]
                 }
-                (_, true) => return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))],
+                (_, true) => {
+                    return [Some(needed.id), table.add_optional(instruction(InsnFeature::KfuncCall))];
+                }
                 (_, false) => [None, None],
             }
         }

@@ -6,6 +6,6 @@ pub(super) mod plan;
 mod planner;
 mod slots;
 
-pub use slots::InitialElement;
 pub use plan::{MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub(super) use planner::MapPlanner;
+pub use slots::InitialElement;

@@ -6,7 +6,10 @@ use crate::{
     elf::text,
     index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
-    link::{ProgramLinker, maps::{MapSource, MapTable}},
+    link::{
+        ProgramLinker,
+        maps::{MapSource, MapTable},
+    },
     load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets},
     object::{MapType, Object, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
@@ -152,24 +155,23 @@ impl<'o> DefinitionIndex<'o> {
                 "byte {byte} of its definition refers to `{symbol_name}`, but is not an element of `values`"
             ))
         })?;
-        let slot = match map_type {
-            Some(MapType::HashOfMaps) if key_size != 4 => {
-                let what = format!(
-                    "wrong key size of a hash of maps with initial values: {key_size} bytes, expected 4"
-                );
-                return Err(fail(what));
-            }
-            Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => self
-                .maps
-                .get(symbol.name)
-                .copied()
-                .map(SlotPlan::Map)
-                .ok_or_else(|| fail(format!("its value `{symbol_name}` is not a map of the object")))?,
-            _ => self
-                .program(symbol)
-                .map(SlotPlan::Program)
-                .ok_or_else(|| fail(format!("its value `{symbol_name}` is not a program of the object")))?,
-        };
+        let slot =
+            match map_type {
+                Some(MapType::HashOfMaps) if key_size != 4 => {
+                    let what = format!(
+                        "wrong key size of a hash of maps with initial values: {key_size} bytes, expected 4"
+                    );
+                    return Err(fail(what));
+                }
+                Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => {
+                    self.maps.get(symbol.name).copied().map(SlotPlan::Map).ok_or_else(|| {
+                        fail(format!("its value `{symbol_name}` is not a map of the object"))
+                    })?
+                }
+                _ => self.program(symbol).map(SlotPlan::Program).ok_or_else(|| {
+                    fail(format!("its value `{symbol_name}` is not a program of the object"))
+                })?,
+            };
         Ok((key, slot))
     }
 

@@ -5,7 +5,10 @@ use crate::{
     elf::text,
     index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
-    link::{ProgramLinker, maps::{MapSource, StructOps}},
+    link::{
+        ProgramLinker,
+        maps::{MapSource, StructOps},
+    },
     load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets},
     object::{Object, Program, ProgramType, Reloc, SymbolLocation},
 };
