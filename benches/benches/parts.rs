@@ -1,4 +1,4 @@
-//! The steps of a relocation, each measured alone: `cargo xtask bench --parts`.
+//! The steps of a relocation and of a verdict, each measured alone: `cargo xtask bench --parts`.
 
 use core_relo::{
     Plan, Relocs, Target,
@@ -9,7 +9,12 @@ use core_relo_bench::{
     peer::Peer,
 };
 use core_relo_loader::{object::Object, target::BtfFile};
-use divan::{Bencher, black_box};
+use core_relo_verdict::{
+    judge::{KernelAnswers, judge},
+    kernel::{KernelFacts, KernelInputs, NameQuery},
+    requirements::{NeedTable, ObjectNeeds},
+};
+use divan::{Bencher, black_box, counter::ItemsCount};
 use std::{env, fs, path::PathBuf, sync::Arc, sync::LazyLock};
 
 fn main() {
@@ -103,5 +108,101 @@ fn patch(bencher: Bencher) {
     with_relocs(&CORPUS.many, |relocs| {
         let plan = Plan::new(relocs, &target);
         bencher.bench_local(|| plan.patched().unwrap());
+    });
+}
+
+/// Parses all objects and calls a function with them and their relocations.
+fn with_objects(bench: impl FnOnce(&[(&Object<'_>, &Relocs<'_>)])) {
+    let files: Vec<_> = CORPUS.objects.iter().map(|subject| fs::read(&subject.path).unwrap()).collect();
+    let objects: Vec<_> = files.iter().map(|bytes| Object::parse(bytes).unwrap()).collect();
+    let relocs: Vec<_> = objects.iter().map(|object| object.relocs().unwrap()).collect();
+    bench(&objects.iter().zip(&relocs).collect::<Vec<_>>());
+}
+
+/// The requirements of all objects.
+struct Requirements<'o> {
+    table: NeedTable,
+    names: NameQuery,
+    objects: Vec<ObjectNeeds<'o, 'o>>,
+    relocs: Vec<&'o Relocs<'o>>,
+}
+
+impl<'o> Requirements<'o> {
+    fn collect(objects: &[(&'o Object<'o>, &'o Relocs<'o>)]) -> Self {
+        let mut table = NeedTable::default();
+        let needs = objects.iter().filter_map(|(object, relocs)| {
+            Some((ObjectNeeds::collect(object, *relocs, &mut table).ok()?, *relocs))
+        });
+        let (objects, relocs) = needs.unzip();
+        Self { names: table.names(), table, objects, relocs }
+    }
+
+    /// Plans and judges all objects on a kernel. Returns the number of programs.
+    fn judge(&self, target: &Target<'_>) -> usize {
+        let inputs = KernelInputs::default();
+        let answers = KernelAnswers::new(&self.table, KernelFacts::new(target, &self.names, &inputs));
+        let plans = Plan::for_objects(&self.relocs, target);
+        let verdicts = self.objects.iter().zip(&plans).map(|(needs, plan)| judge(needs, plan, &answers));
+        verdicts.map(|verdict| verdict.programs.len()).sum()
+    }
+}
+
+/// Collects the requirements of all objects, once for many kernels.
+#[divan::bench]
+fn requirements(bencher: Bencher) {
+    LazyLock::force(&CORPUS);
+    with_objects(|objects| bencher.bench_local(|| Requirements::collect(objects).table.iter().len()));
+}
+
+/// Looks up all requirements of all objects in the target.
+#[divan::bench]
+fn kernel_facts(bencher: Bencher) {
+    let target = target(false);
+    with_objects(|objects| {
+        let needs = Requirements::collect(objects);
+        let inputs = KernelInputs::default();
+        bencher.bench_local(|| {
+            drop(KernelAnswers::new(&needs.table, KernelFacts::new(&target, &needs.names, &inputs)));
+        });
+    });
+}
+
+/// Plans all objects, without a verdict.
+#[divan::bench]
+fn plan_all(bencher: Bencher) {
+    let target = target(false);
+    with_objects(|objects| {
+        let relocs: Vec<_> = objects.iter().map(|(_, relocs)| *relocs).collect();
+        bencher.bench_local(|| Plan::for_objects(&relocs, &target).len());
+    });
+}
+
+/// Plans and judges all objects: facts, plans, reachability where a requirement is not met, verdicts.
+#[divan::bench]
+fn verdict(bencher: Bencher) {
+    let target = target(false);
+    with_objects(|objects| {
+        let needs = Requirements::collect(objects);
+        bencher.bench_local(|| needs.judge(&target));
+    });
+}
+
+/// Reads, parses and judges each kernel of a fleet (`CORE_RELO_BENCH_KERNELS`, a directory; the target alone without it). The items
+/// are kernels.
+#[divan::bench]
+fn fleet(bencher: Bencher) {
+    let dir = env::var_os("CORE_RELO_BENCH_KERNELS");
+    let kernels = dir.map(|dir| core_relo_bench::files::files_below(dir.as_ref()));
+    let kernels = kernels.unwrap_or_else(|| vec![CORPUS.target.clone()]);
+    let kernels: Vec<_> = kernels.into_iter().filter(|path| BtfFile::open(path).is_ok()).collect();
+    with_objects(|objects| {
+        let needs = Requirements::collect(objects);
+        bencher.counter(ItemsCount::new(kernels.len())).bench_local(|| {
+            let judge = |path: &PathBuf| {
+                let btf = BtfFile::open(path).ok()?.parse_unvalidated(None).ok()?;
+                Some(needs.judge(&Target::new("vmlinux", Arc::new(btf))))
+            };
+            kernels.iter().filter_map(judge).sum::<usize>()
+        });
     });
 }

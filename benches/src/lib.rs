@@ -6,7 +6,7 @@ pub mod args;
 pub mod child;
 pub mod corpus;
 pub(crate) mod figures;
-pub(crate) mod files;
+pub mod files;
 pub mod growth;
 pub mod job;
 pub mod load;

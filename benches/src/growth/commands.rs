@@ -73,7 +73,8 @@ impl Series {
         for _ in 0..RUNS {
             let cost = child::cost(program, &args)?;
             // A refusal (1) and an unknown verdict (2 without a message) are results, too.
-            let is_result = matches!(cost.exit, Some(0 | 1)) || (cost.exit == Some(2) && cost.error.is_empty());
+            let is_result =
+                matches!(cost.exit, Some(0 | 1)) || (cost.exit == Some(2) && cost.error.is_empty());
             if !is_result {
                 self.error =
                     Some(format!("{n} elements fail: {}", cost.error.lines().next().unwrap_or_default()));

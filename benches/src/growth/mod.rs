@@ -114,10 +114,7 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], dir: &Path) -> Result<Vec
             job: Job::Few,
             peers: ours.clone(),
             points: points(&[0, 1, 10, 50, 100, 200], &|n| {
-                Ok(Input {
-                    btf: inputs::dir_with_modules(kernel, n, dir)?,
-                    objects: vec![missing.clone()],
-                })
+                Ok(Input { btf: inputs::dir_with_modules(kernel, n, dir)?, objects: vec![missing.clone()] })
             })?,
         },
         Axis {

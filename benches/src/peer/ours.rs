@@ -40,7 +40,8 @@ impl Ours {
 /// Parses the target without an index. For a directory, parses its `vmlinux`.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
     let vmlinux = if path.is_dir() { &path.join("vmlinux") } else { path };
-    let btf = BtfFile::open(vmlinux).and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
+    let btf =
+        BtfFile::open(vmlinux).and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::{MapInput, MapNeed},
+    requirements::{MapFlagError, MapInput, MapNeed},
 };
 
 /// Returns the reasons why a map is not created.
@@ -15,8 +15,22 @@ pub(super) fn reasons(map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Rea
     for reason in &mut reasons {
         reason.text = format!("map {}: {}", map.name, reason.text);
     }
+    reasons.extend(map.flag_error.map(|error| flag_reason(&map.name, error)));
     reasons.extend(map.inputs.iter().map(|input| input_reason(&map.name, *input)));
     reasons
+}
+
+fn flag_reason(map: &str, MapFlagError { flag, is_missing, map_type }: MapFlagError) -> Reason {
+    let (text, fix) = if is_missing {
+        (format!("map {map}: no flag {flag}, which {map_type} demands"), format!("add {flag} to map_flags"))
+    } else {
+        (
+            format!("map {map}: flag {flag}, which {map_type} does not accept"),
+            format!("remove {flag} from map_flags"),
+        )
+    };
+    let reason = Reason::from_object(Verdict::Refused, text);
+    Reason { kind: ReasonKind::MapFlag, fix: Some(fix), ..reason }
 }
 
 fn input_reason(map: &str, input: MapInput) -> Reason {

@@ -35,7 +35,7 @@ const fn class(callable: [Option<u64>; OBSERVED.len()], names: &'static [&'stati
 /// The observations.
 #[rustfmt::skip]
 static TABLE: &[KfuncClass] = &[
-    class([None, None, None, Some(0x1e7ef_fffe)], &[
+    class([None, None, None, Some(0x0001_e7ef_fffe)], &[
         "__bpf_trap", "bpf_arena_reserve_pages", "bpf_cgroup_read_xattr", "bpf_copy_from_user_dynptr",
         "bpf_copy_from_user_str_dynptr", "bpf_copy_from_user_task_dynptr", "bpf_copy_from_user_task_str",
         "bpf_copy_from_user_task_str_dynptr", "bpf_dynptr_copy", "bpf_dynptr_file_discard", "bpf_dynptr_from_file",
@@ -66,7 +66,7 @@ static TABLE: &[KfuncClass] = &[
         "bpf_wakeup_sources_read_unlock", "scx_bpf_create_dsq", "scx_bpf_dsq_move", "scx_bpf_dsq_move_set_slice",
         "scx_bpf_dsq_move_set_vtime", "scx_bpf_dsq_move_vtime", "scx_bpf_select_cpu_and", "scx_bpf_select_cpu_dfl",
     ]),
-    class([None, None, Some(0x1e7ef_fffe), Some(0x1e7ef_fffe)], &[
+    class([None, None, Some(0x0001_e7ef_fffe), Some(0x0001_e7ef_fffe)], &[
         "bpf_arena_alloc_pages", "bpf_arena_free_pages", "bpf_cast_to_kern_ctx", "bpf_copy_from_user_str",
         "bpf_dynptr_adjust", "bpf_dynptr_clone", "bpf_dynptr_is_null", "bpf_dynptr_is_rdonly", "bpf_dynptr_size",
         "bpf_dynptr_slice", "bpf_dynptr_slice_rdwr", "bpf_iter_bits_destroy", "bpf_iter_bits_new",
@@ -114,7 +114,7 @@ static TABLE: &[KfuncClass] = &[
     class([None, None, Some(0x0000_0058), Some(0x0000_0058)], &[
         "bpf_crypto_decrypt", "bpf_crypto_encrypt",
     ]),
-    class([None, None, Some(0x1268c_dfba), Some(0x1268e_ffba)], &[
+    class([None, None, Some(0x0001_268c_dfba), Some(0x0001_268e_ffba)], &[
         "bpf_dynptr_from_skb",
     ]),
     class([None, None, None, Some(0x0000_0018)], &[

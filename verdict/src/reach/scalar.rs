@@ -21,12 +21,13 @@ pub(super) enum LowBounds {
 
 /// A number in a register or a stack slot.
 ///
-/// Kernels differ in what they know about a number. A direction of a branch is dead if the bounds exclude it, because each kernel
-/// since Linux 5.10 knows the bounds. A direction is reachable if a possible value takes it.
+/// Kernels differ in what they know about a number. A direction of a branch is dead if the bounds exclude it, because all kernels
+/// since Linux 5.10 know the bounds. A direction is reachable if a possible value takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scalar {
     /// The range that every verifier knows, or a larger one.
     pub(super) bounds: Interval,
+    /// What of the bounds every verifier knows for the low half.
     pub(super) low: LowBounds,
     /// The values that every verifier takes for possible, or fewer.
     pub(super) possible: Possible,

@@ -104,7 +104,7 @@ impl AttachNeed {
             let is_security_hook = name.starts_with("security_");
             match (kind, def.attach_type) {
                 (TargetKind::Lsm, _) if def.flags.is_sleepable() => {
-                    needs.push(table.add(Need::SleepableLsm(name.into())))
+                    needs.push(table.add(Need::SleepableLsm(name.into())));
                 }
                 (TargetKind::Function, Some(AttachType::ModifyReturn)) if !is_security_hook => {
                     needs.push(table.add(Need::ErrorInjection(name.into())));

@@ -8,7 +8,7 @@ mod object;
 mod program;
 
 pub use attach::{AttachNeed, TargetKind};
-pub use maps::{MapInput, MapNeed};
+pub use maps::{MapFlagError, MapInput, MapNeed};
 pub use need::{Need, NeedId, NeedTable};
 pub use object::{ArrayProgram, ExternNeed, ObjectNeeds, StructOpsProgram};
 pub(crate) use program::function_addresses;

@@ -1,5 +1,7 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod externs;
+
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
@@ -132,121 +134,6 @@ fn attributes_of_maps_that_user_space_sets_are_input() {
     assert_eq!(worst(&verdict), (Verdict::NeedsInput, Some((ReasonKind::MapSize, text))));
     let fix = verdict.programs[0].reasons[0].fix.as_deref();
     assert_eq!(fix, Some("--max-entries counts=N, or bpf_map__set_max_entries()"));
-}
-
-/// An object that calls a kfunc if its address is not 0.
-fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
-    let [address, high] = load(1, 0);
-    let [zero, exit] = returns(0);
-    let mut m = TestObject::new();
-    let main = m.program("main", "tc", &[address, high, insn(0x15, 1, 0, 1, 0), call(-1), zero, exit]);
-    let func = m.func_type(name, 2);
-    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined(name, is_weak);
-    m.refer(main, 0, symbol, false);
-    m.refer(main, 3, symbol, true);
-    m
-}
-
-#[test]
-fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
-    for (name, is_weak, expected) in [
-        ("known_kfunc", false, Verdict::Loads),
-        ("known_kfunc", true, Verdict::Loads),
-        ("no_such_kfunc", false, Verdict::Refused),
-        ("no_such_kfunc", true, Verdict::Loads),
-    ] {
-        let verdict = judge_object(calling_kfunc(name, is_weak));
-        assert_eq!(worst(&verdict).0, expected, "{name} {is_weak}: {verdict:?}");
-    }
-    // Calls without a test. The source line is that of the call, also if the extern alone refuses the object.
-    for is_weak in [false, true] {
-        let mut m = TestObject::new();
-        let main = m.program("main", "tc", &[call(-1), exit()]);
-        let func = m.func_type("no_such_kfunc", 2);
-        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined("no_such_kfunc", is_weak);
-        m.refer(main, 0, symbol, true);
-        m.line_info("tc", &[(0, 5)]);
-        let verdict = judge_object(m);
-        let text = "the kernel lacks kfunc no_such_kfunc";
-        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
-        let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
-        assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
-    }
-}
-
-#[test]
-fn the_verifier_continues_after_the_call_of_a_kfunc() {
-    let [zero, exit] = returns(0);
-    let mut m = TestObject::new();
-    let main = m.program("main", "tc", &[call(-1), helper(LOOP), zero, exit]);
-    let func = m.func_type("known_kfunc", 2);
-    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-    let symbol = m.undefined("known_kfunc", false);
-    m.refer(main, 0, symbol, true);
-    let verdict = judge_object(m);
-    assert_eq!(worst(&verdict).1, Some((ReasonKind::Helper, "the kernel lacks helper bpf_loop")));
-}
-
-#[test]
-fn programs_of_some_types_may_not_call_a_kfunc() {
-    // On kernels up to 7.2, only XDP programs call bpf_dynptr_from_xdp.
-    let judge_call = |section: &str, version| {
-        let mut m = TestObject::new();
-        let main = m.program("main", section, &[call(-1), exit()]);
-        let func = m.func_type("bpf_dynptr_from_xdp", 2);
-        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined("bpf_dynptr_from_xdp", false);
-        m.refer(main, 0, symbol, true);
-        let kernel = |b: &mut Builder| {
-            add_kernel(b);
-            let proto = b.func_proto(TypeId::VOID, &[]);
-            b.func("bpf_dynptr_from_xdp", proto, 1);
-        };
-        judge_on(m, kernel, &KernelInputs { version, ..KernelInputs::default() })
-    };
-    assert_eq!(worst(&judge_call("xdp", None)), (Verdict::Loads, None));
-    let refused = judge_call("tc", None);
-    let text = "programs of type BPF_PROG_TYPE_SCHED_CLS may not call kfunc bpf_dynptr_from_xdp";
-    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
-    assert_eq!(worst(&judge_call("tc", Some(KernelVersion::release(7, 3)))).0, Verdict::Unknown);
-}
-
-#[test]
-fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
-    let old = |b: &mut Builder| {
-        let proto = b.func_proto(TypeId::VOID, &[]);
-        b.func("known_kfunc", proto, 1);
-        let int = b.int("int", 4, Builder::SIGNED);
-        b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
-    };
-    let verdict = judge_on(calling_kfunc("known_kfunc", true), old, &KernelInputs::default());
-    let text = "the kernel lacks calls of kernel functions";
-    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
-}
-
-#[test]
-fn a_missing_symbol_refuses_unless_it_is_weak() {
-    let kallsyms = KernelInputs { kallsyms: Some("0 D jiffies\n".into()), ..KernelInputs::default() };
-    let address = |name: &str, is_weak, inputs: &KernelInputs| {
-        let [first, second] = load(1, 0);
-        let [zero, exit] = returns(0);
-        let mut m = TestObject::new();
-        let main = m.program("main", "tc", &[first, second, zero, exit]);
-        let var = m.types.var(name, TypeId::VOID, 2);
-        m.types.datasec(".ksyms", 0, &[(var, 0, 4)]);
-        let symbol = m.undefined(name, is_weak);
-        m.refer(main, 0, symbol, false);
-        judge_on(m, add_kernel, inputs)
-    };
-    assert_eq!(worst(&address("jiffies", false, &kallsyms)).0, Verdict::Loads);
-    assert_eq!(worst(&address("no_such_symbol", true, &kallsyms)).0, Verdict::Loads);
-    let refused = address("no_such_symbol", false, &kallsyms);
-    let text = "the kernel lacks kernel symbol no_such_symbol";
-    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
-    let unknown = address("no_such_symbol", false, &KernelInputs::default());
-    assert_eq!(worst(&unknown).0, Verdict::Unknown);
 }
 
 #[test]
@@ -445,6 +332,37 @@ fn values_that_libbpf_does_not_know_refuse() {
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
     assert_eq!(judge_value("OTHER", true), Verdict::Refused);
+}
+
+#[test]
+fn map_flags_that_every_kernel_refuses() {
+    let judge_map = |map_type: u32, flags: u32| {
+        let mut m = program("tc", &returns(0));
+        let numbers = [
+            ("type", map_type),
+            ("key_size", 8),
+            ("value_size", 8),
+            ("max_entries", 1),
+            ("map_flags", flags),
+        ];
+        m.map("m", &numbers, None);
+        judge_object(m)
+    };
+    let flag_reasons = |map_type, flags| {
+        let verdict = judge_map(map_type, flags);
+        let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::MapFlag);
+        reasons.map(|reason| reason.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        flag_reasons(11, 0),
+        ["map m: no flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_LPM_TRIE demands"]
+    );
+    assert_eq!(flag_reasons(11, 1), [""; 0]);
+    assert_eq!(
+        flag_reasons(2, 1),
+        ["map m: flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_ARRAY does not accept"]
+    );
+    assert_eq!(flag_reasons(1, 1), [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,144 @@
+//! Verdicts on externs: kfuncs and kernel symbols.
+
+use super::*;
+
+/// An object that calls a kfunc if its address is not 0.
+fn calling_kfunc(name: &str, is_weak: bool) -> TestObject {
+    let [address, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let mut m = TestObject::new();
+    let main = m.program("main", "tc", &[address, high, insn(0x15, 1, 0, 1, 0), call(-1), zero, exit]);
+    let func = m.func_type(name, 2);
+    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+    let symbol = m.undefined(name, is_weak);
+    m.refer(main, 0, symbol, false);
+    m.refer(main, 3, symbol, true);
+    m
+}
+
+#[test]
+fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
+    for (name, is_weak, expected) in [
+        ("known_kfunc", false, Verdict::Loads),
+        ("known_kfunc", true, Verdict::Loads),
+        ("no_such_kfunc", false, Verdict::Refused),
+        ("no_such_kfunc", true, Verdict::Loads),
+    ] {
+        let verdict = judge_object(calling_kfunc(name, is_weak));
+        assert_eq!(worst(&verdict).0, expected, "{name} {is_weak}: {verdict:?}");
+    }
+    // Calls without a test. The source line is that of the call, also if the extern alone refuses the object.
+    for is_weak in [false, true] {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[call(-1), exit()]);
+        let func = m.func_type("no_such_kfunc", 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("no_such_kfunc", is_weak);
+        m.refer(main, 0, symbol, true);
+        m.line_info("tc", &[(0, 5)]);
+        let verdict = judge_object(m);
+        let text = "the kernel lacks kfunc no_such_kfunc";
+        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+        let [reason] = &verdict.programs[0].reasons[..] else { panic!("{verdict:?}") };
+        assert_eq!(reason.source.as_ref().map(|source| source.line), Some(5));
+    }
+}
+
+#[test]
+fn the_verifier_continues_after_the_call_of_a_kfunc() {
+    let [zero, exit] = returns(0);
+    let mut m = TestObject::new();
+    let main = m.program("main", "tc", &[call(-1), helper(LOOP), zero, exit]);
+    let func = m.func_type("known_kfunc", 2);
+    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+    let symbol = m.undefined("known_kfunc", false);
+    m.refer(main, 0, symbol, true);
+    let verdict = judge_object(m);
+    assert_eq!(worst(&verdict).1, Some((ReasonKind::Helper, "the kernel lacks helper bpf_loop")));
+}
+
+#[test]
+fn a_kfunc_with_other_parameters_is_missing() {
+    // The kernel's function has no parameters.
+    for (is_weak, has_test, expected) in
+        [(false, true, Verdict::Refused), (true, true, Verdict::Loads), (true, false, Verdict::Refused)]
+    {
+        let [address, high] = load(1, 0);
+        let skip = if has_test { insn(0x15, 1, 0, 1, 0) } else { insn(0xb7, 6, 0, 0, 0) };
+        let [zero, exit] = returns(0);
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[address, high, skip, call(-1), zero, exit]);
+        let int = m.int;
+        let proto = m.types.func_proto(int, &[("number", int)]);
+        let func = m.types.func("known_kfunc", proto, 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("known_kfunc", is_weak);
+        m.refer(main, 0, symbol, false);
+        m.refer(main, 3, symbol, true);
+        let verdict = judge_object(m);
+        let text = "kfunc known_kfunc: the parameters differ from the declaration";
+        let reason = (expected == Verdict::Refused).then_some((ReasonKind::Kfunc, text));
+        assert_eq!(worst(&verdict), (expected, reason), "{is_weak} {has_test}");
+    }
+}
+
+#[test]
+fn programs_of_some_types_may_not_call_a_kfunc() {
+    // On kernels up to 7.2, only XDP programs call bpf_dynptr_from_xdp.
+    let judge_call = |section: &str, version| {
+        let mut m = TestObject::new();
+        let main = m.program("main", section, &[call(-1), exit()]);
+        let func = m.func_type("bpf_dynptr_from_xdp", 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined("bpf_dynptr_from_xdp", false);
+        m.refer(main, 0, symbol, true);
+        let kernel = |b: &mut Builder| {
+            add_kernel(b);
+            let int = b.int("int", 4, Builder::SIGNED);
+            let proto = b.func_proto(int, &[]);
+            b.func("bpf_dynptr_from_xdp", proto, 1);
+        };
+        judge_on(m, kernel, &KernelInputs { version, ..KernelInputs::default() })
+    };
+    assert_eq!(worst(&judge_call("xdp", None)), (Verdict::Loads, None));
+    let refused = judge_call("tc", None);
+    let text = "programs of type BPF_PROG_TYPE_SCHED_CLS may not call kfunc bpf_dynptr_from_xdp";
+    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+    assert_eq!(worst(&judge_call("tc", Some(KernelVersion::release(7, 3)))).0, Verdict::Unknown);
+}
+
+#[test]
+fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
+    let old = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let proto = b.func_proto(int, &[]);
+        b.func("known_kfunc", proto, 1);
+        b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
+    };
+    let verdict = judge_on(calling_kfunc("known_kfunc", true), old, &KernelInputs::default());
+    let text = "the kernel lacks calls of kernel functions";
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
+}
+
+#[test]
+fn a_missing_symbol_refuses_unless_it_is_weak() {
+    let kallsyms = KernelInputs { kallsyms: Some("0 D jiffies\n".into()), ..KernelInputs::default() };
+    let address = |name: &str, is_weak, inputs: &KernelInputs| {
+        let [first, second] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[first, second, zero, exit]);
+        let var = m.types.var(name, TypeId::VOID, 2);
+        m.types.datasec(".ksyms", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined(name, is_weak);
+        m.refer(main, 0, symbol, false);
+        judge_on(m, add_kernel, inputs)
+    };
+    assert_eq!(worst(&address("jiffies", false, &kallsyms)).0, Verdict::Loads);
+    assert_eq!(worst(&address("no_such_symbol", true, &kallsyms)).0, Verdict::Loads);
+    let refused = address("no_such_symbol", false, &kallsyms);
+    let text = "the kernel lacks kernel symbol no_such_symbol";
+    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
+    let unknown = address("no_such_symbol", false, &KernelInputs::default());
+    assert_eq!(worst(&unknown).0, Verdict::Unknown);
+}
