@@ -48,15 +48,8 @@ impl<'c, 'k> ExternAnswers<'c, 'k> {
             match is_compatible {
                 Some(true) => {}
                 Some(false) => {
-<<<<<<< HEAD
-                    drop(by_type.insert(
-                        index,
-                        Answer::Absent(Evidence { source: EvidenceSource::Btf, text: text() }),
-                    ))
-=======
                     let evidence = Evidence { source: EvidenceSource::Btf, text: text() };
                     by_type.insert(index, Answer::Absent(evidence));
->>>>>>> truth
                 }
                 None => {
                     let question = format!("whether {}, which takes too many steps to compare", text());
