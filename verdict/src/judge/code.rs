@@ -11,26 +11,34 @@ use core_relo::{
     plan::Decision,
 };
 use core_relo_object::{
-    ExternIndex,
-    link::{ExternBinding, LinkedProgram, RefTarget},
-    object::{Linkage, Program},
+    ExternIndex, MapIndex,
+    link::{ExternBinding, LinkedProgram, MapSource, RefTarget},
+    object::{Linkage, Map, MapType, Program},
 };
 
 /// The source register of calls of kernel functions (kernel: `BPF_PSEUDO_KFUNC_CALL`).
 const PSEUDO_KFUNC_CALL: u8 = 2;
 
+/// The kernel functions that end the program: a thrown exception, and the trap that a compiler puts into unreachable code.
+const ENDING_KFUNCS: [&[u8]; 2] = [b"bpf_throw", b"__bpf_trap"];
+
 /// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions, whose numbers do not matter.
 /// Without poison, the instructions of relocations that do not resolve stay as the compiler wrote them.
 pub(super) fn relocated(
+    object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
     needs: &ProgramNeeds,
     plan: &Plan<'_>,
     with_poison: bool,
 ) -> Vec<Insn> {
     let mut insns = code.insns.clone();
-    for (insn, _) in code.refs.iter().filter(|(_, target)| matches!(target, RefTarget::Extern(_))) {
+    for (insn, target) in &code.refs {
+        let RefTarget::Extern(callee) = target else { continue };
         if let Some(call) = insns.get_mut(usize_of(*insn)).filter(|insn| !insn.is_ld_imm64()) {
-            *call = Insn { src: PSEUDO_KFUNC_CALL, imm: 0, ..*call };
+            let name = object.linker.externs().get(callee.0).map(|callee| callee.name);
+            let ends = name.is_some_and(|name| ENDING_KFUNCS.contains(&name));
+            // No path continues after a poisoned instruction.
+            *call = if ends { Insn::POISON } else { Insn { src: PSEUDO_KFUNC_CALL, imm: 0, ..*call } };
         }
     }
     for (insn, record) in &needs.records {
@@ -79,6 +87,7 @@ pub(super) fn loads<'f>(
                 }
                 None => LoadedValue::Pointer,
             },
+            RefTarget::Map(map) => LoadedValue::Map { is_array: may_be_array(object, *map) },
             RefTarget::Extern(index) => extern_value(object, *index, frozen, externs, answers),
             // The linker has resolved references to functions.
             RefTarget::Function { .. } => return None,
@@ -90,6 +99,14 @@ pub(super) fn loads<'f>(
     loads.extend(code.refs.iter().filter_map(|(insn, target)| Some((*insn, value(*insn, target)?))));
     loads.sort_by_key(|(insn, _)| *insn);
     loads
+}
+
+/// Returns whether a map may be an array, in which lookups of constant keys find a value.
+fn may_be_array(object: &ObjectNeeds<'_, '_>, map: MapIndex) -> bool {
+    let source = object.linker.maps().get(map.0).map(|entry| entry.source);
+    let Some(MapSource::Defined(Map { def: Ok(def), .. })) = source else { return true };
+    let arrays = [MapType::Array, MapType::PercpuArray];
+    arrays.into_iter().any(|array| array.number() == def.map_type)
 }
 
 /// Returns the value of a 64-bit load of an extern.

@@ -2,7 +2,7 @@
 
 use super::interval::{Interval, SIGN, U32, sign_extend, width_mask};
 use super::possible::Possible;
-use super::scalar::Scalar;
+use super::scalar::{LowBounds, Scalar};
 
 /// An arithmetic operation with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,34 @@ pub(super) fn compute(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar
     };
     let bounds = bounds(operation, is_32bit, a, b);
     let possible = if is_32bit { possible.low32() } else { possible };
-    Scalar::new(bounds, possible)
+    let low = if is_32bit { LowBounds::Same } else { low_bounds(operation, a, b, bounds) };
+    Scalar { low, ..Scalar::new(bounds, possible) }
+}
+
+/// Returns what the verifier of Linux 5.10 knows of the low half of a result of 64 bits.
+fn low_bounds(operation: Operation, a: Scalar, b: Scalar, result: Interval) -> LowBounds {
+    let operands = a.low.min(b.low);
+    let (left, right) = (a.bounds, b.bounds);
+    let is_followed = match operation {
+        Operation::And | Operation::Or => return operands,
+        Operation::Lsh if result.hi <= 1 << 31 => return operands,
+        // The kernel forgets the bounds of the low half, and keeps the bits (`scalar_min_max_rsh`).
+        Operation::Lsh | Operation::Rsh | Operation::Arsh => return operands.min(LowBounds::Bits),
+        Operation::Add | Operation::Sub => {
+            let is_small = |range: Interval| {
+                let (min, max) = range.signed();
+                i32::try_from(min).is_ok() && i32::try_from(max).is_ok()
+            };
+            (left.is_32bit() && right.is_32bit()) || [left, right, result].into_iter().all(is_small)
+        }
+        Operation::Mul => is_16bit(left) && is_16bit(right),
+        _ => false,
+    };
+    if is_followed && operands == LowBounds::Same { LowBounds::Same } else { LowBounds::Unknown }
+}
+
+fn is_16bit(range: Interval) -> bool {
+    range.is_unsigned() && range.hi <= 0xffff
 }
 
 /// Returns the set of a result that nothing is known about.
@@ -122,14 +149,14 @@ fn bounds(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Interva
             let ones = (a.hi | bits).leading_zeros();
             Interval::new(a.lo.max(bits), u64::MAX.checked_shr(ones).unwrap_or(0))
         }
-        (Operation::Mul, Some(factor)) if a.is_unsigned() && a.hi <= U32 && factor <= U32 => {
-            let product = Interval::new(a.lo.wrapping_mul(factor), a.hi.wrapping_mul(factor));
-            if is_32bit && product.hi > U32 { all } else { product }
-        }
+        // Larger numbers might overflow (the kernel: `scalar_min_max_mul`, `scalar32_min_max_mul`).
+        (Operation::Mul, Some(factor)) if is_16bit(a) && factor <= 0xffff => product(a, factor),
+        (Operation::Mul, Some(factor)) if !is_32bit && a.is_32bit() && factor <= U32 => product(a, factor),
         (Operation::Lsh, Some(shift)) => shift_left_bounds(a, shift, is_32bit).unwrap_or(all),
         (Operation::Rsh, Some(shift)) if a.is_unsigned() => {
-            let shifted = |n: u64| u32::try_from(shift).ok().and_then(|shift| n.checked_shr(shift));
-            shifted(a.lo).zip(shifted(a.hi)).map_or(all, |(lo, hi)| Interval::new(lo, hi))
+            let width = if is_32bit { 32 } else { 64 };
+            let shift = u32::try_from(shift).ok().filter(|shift| *shift < width);
+            shift.map_or(all, |shift| Interval::new(a.lo.wrapping_shr(shift), a.hi.wrapping_shr(shift)))
         }
         (Operation::Arsh, Some(shift)) if !is_32bit && a.is_signed() => {
             let shifted = |n: i64| u32::try_from(shift).ok().and_then(|shift| n.checked_shr(shift));
@@ -139,6 +166,10 @@ fn bounds(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Interva
         }
         _ => all,
     }
+}
+
+fn product(a: Interval, factor: u64) -> Interval {
+    Interval::new(a.lo.wrapping_mul(factor), a.hi.wrapping_mul(factor))
 }
 
 fn add_bounds(a: Interval, b: Interval, is_32bit: bool) -> Option<Interval> {
@@ -272,6 +303,7 @@ pub(super) fn negate(is_32bit: bool, a: Scalar) -> Scalar {
 
 /// Extends the sign of the low bits of a number.
 pub(super) fn extend_sign(is_32bit: bool, bits: u32, a: Scalar) -> Scalar {
+    let a = if is_32bit { a.low32() } else { a };
     let sign = 1_u64.wrapping_shl(bits.wrapping_sub(1));
     let bounds = match a.as_constant() {
         Some(number) => Interval::single(sign_extend(number, bits)),

@@ -2,7 +2,7 @@
 
 use super::interval::{Interval, SIGN, U32, sign_extend};
 use super::possible::{APPROXIMATED, Possible};
-use super::scalar::{NO_ID, Scalar};
+use super::scalar::{LowBounds, NO_ID, Scalar};
 use super::state::State;
 use super::value::Value;
 use core_relo::insn::Insn;
@@ -244,7 +244,7 @@ impl Condition {
             Value::Pointer { is_tracked: true } if !self.is_32bit && self.right_register.is_none() => {
                 Direction::Dead
             }
-            Value::OrNull { .. } => Direction::Certain,
+            Value::OrNull { may_be_elided: false, .. } => Direction::Certain,
             _ => Direction::Unclear(APPROXIMATED),
         };
         match self.comparison {
@@ -348,7 +348,7 @@ impl Condition {
         let comparison = if is_taken { self.comparison } else { self.comparison.negated() };
         match (self.left, self.right) {
             (Value::Scalar(left), Value::Scalar(right)) => self.apply_numbers(state, comparison, left, right),
-            (Value::OrNull { call, is_tracked }, Value::Scalar(zero))
+            (Value::OrNull { call, is_tracked, .. }, Value::Scalar(zero))
                 if zero.as_constant() == Some(0) && !self.is_32bit =>
             {
                 // Only new kernels compare with a register.
@@ -373,42 +373,55 @@ impl Condition {
         let unclear = |old: Possible| if old.cause().is_some() { old } else { Possible::APPROXIMATED };
         let (left_possible, right_possible) =
             narrowed.unwrap_or_else(|| (unclear(left.possible), unclear(right.possible)));
-        let new_left = Scalar {
-            bounds: self.narrow_bounds(comparison, left.bounds, self.bounds(right).as_single()),
-            possible: left_possible,
-            ..left
+        // Verifiers before Linux 6.9 follow impossible directions with contradictory bounds, which make further directions possible.
+        let narrow = |comparison, number: Scalar, other: Option<u64>| {
+            let is_impossible = narrowed.is_none() && number.possible.cause().is_none();
+            if is_impossible && other.is_some() {
+                return Scalar { bounds: Interval::FULL, ..number };
+            }
+            self.narrow_bounds(comparison, number, other)
         };
+        let (left_number, right_number) = (self.bounds(left).as_single(), self.bounds(right).as_single());
+        let mut left_bounds = narrow(comparison, left, right_number);
+        let mut right_bounds = narrow(comparison.swapped(), right, left_number);
+        if comparison == Comparison::Equal && left_number.or(right_number).is_none() {
+            (left_bounds.bounds, right_bounds.bounds) = (Interval::FULL, Interval::FULL);
+        }
+        let new_left = Scalar { possible: left_possible, ..left_bounds };
         narrow_copies(state, left, left_possible);
         state.set(self.left_register, Value::Scalar(new_left));
         let Some(register) = self.right_register.filter(|register| *register != self.left_register) else {
             return;
         };
-        let comparison = comparison.swapped();
-        let new_right = Scalar {
-            bounds: self.narrow_bounds(comparison, right.bounds, self.bounds(left).as_single()),
-            possible: if right.bounds.as_single().is_some() { right.possible } else { right_possible },
-            ..right
-        };
+        let is_constant = right.bounds.as_single().is_some();
+        let possible = if is_constant { right.possible } else { right_possible };
+        let new_right = Scalar { possible, ..right_bounds };
         narrow_copies(state, right, new_right.possible);
         state.set(register, Value::Scalar(new_right));
     }
 
     /// Returns what the verifier of Linux 5.10 knows of a number after a comparison with a constant.
-    fn narrow_bounds(&self, comparison: Comparison, bounds: Interval, number: Option<u64>) -> Interval {
-        let Some(number) = number else { return bounds };
-        if matches!(comparison, Comparison::NotEqual)
-            || (self.is_32bit && !(bounds.is_unsigned() && bounds.hi <= U32))
-        {
-            return bounds;
+    fn narrow_bounds(&self, comparison: Comparison, scalar: Scalar, number: Option<u64>) -> Scalar {
+        let Some(number) = number else { return scalar };
+        if scalar.bounds.as_single().is_some() {
+            return scalar;
         }
-        if comparison == Comparison::Equal {
-            return Interval::single(number);
-        }
-        if self.is_32bit && comparison.is_signed() {
-            return bounds;
-        }
-        let solutions = comparison.solutions(number);
-        solutions.and_then(|solutions| bounds.cover_shared(solutions)).unwrap_or(bounds)
+        // Comparisons of 32 bits replace the bounds of the whole number (the kernel: `__reg_combine_32_into_64`).
+        let bounds = match self.is_32bit {
+            false => scalar.bounds,
+            true if scalar.bounds.is_32bit() => scalar.bounds32(),
+            true => return Scalar { bounds: Interval::FULL, ..scalar },
+        };
+        let bounds = match comparison {
+            Comparison::NotEqual => bounds,
+            Comparison::Equal => Interval::single(number),
+            _ if self.is_32bit && comparison.is_signed() => bounds,
+            _ => {
+                let solutions = comparison.solutions(number);
+                solutions.and_then(|solutions| bounds.cover_shared(solutions)).unwrap_or(Interval::FULL)
+            }
+        };
+        Scalar { bounds, low: LowBounds::Same, ..scalar }
     }
 }
 

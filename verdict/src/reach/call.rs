@@ -2,7 +2,8 @@
 
 use super::interval::Interval;
 use super::memory::{fill_memory, pass_memory, unknown_argument};
-use super::possible::Possible;
+use super::possible::{APPROXIMATED, Possible};
+use super::reachability::Undecided;
 use super::scalar::Scalar;
 use super::state::State;
 use super::value::Value;
@@ -28,9 +29,76 @@ const WRITERS: [(i32, u8, u8); 14] = [
     (191, 1, 2), // copy_from_user_task
 ];
 
+/// `BPF_FUNC_loop`.
+const LOOP: i32 = 181;
+
+/// `BPF_FUNC_timer_set_callback`.
+const TIMER_SET_CALLBACK: i32 = 170;
+
+/// A helper that calls a function of the program in place, with a pointer that the caller chooses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallbackHelper {
+    helper: i32,
+    /// The argument with the function.
+    pub(super) function: u8,
+    /// The argument with the pointer.
+    pub(super) context: u8,
+    /// The register in which the function receives the pointer.
+    pub(super) receiver: u8,
+}
+
+/// The helpers `for_each_map_elem`, `find_vma`, `loop`, `user_ringbuf_drain`.
+const CALLBACK_HELPERS: [CallbackHelper; 4] = [
+    CallbackHelper { helper: 164, function: 2, context: 3, receiver: 4 },
+    CallbackHelper { helper: 180, function: 3, context: 4, receiver: 3 },
+    CallbackHelper { helper: LOOP, function: 2, context: 3, receiver: 2 },
+    CallbackHelper { helper: 209, function: 2, context: 3, receiver: 2 },
+];
+
+impl CallbackHelper {
+    /// Returns the helper that an instruction calls.
+    pub(super) fn called_by(insn: Insn) -> Option<Self> {
+        let is_call = insn.code == 0x85 && insn.src == 0;
+        CALLBACK_HELPERS.into_iter().find(|callback| is_call && callback.helper == insn.imm)
+    }
+
+    /// Returns why a verifier may not follow the function. `None` if every verifier does.
+    ///
+    /// Since Linux 6.7 the verifier does not follow the function of a loop without a turn.
+    pub(super) fn doubt(self, state: &State) -> Option<Undecided> {
+        if self.helper != LOOP {
+            return None;
+        }
+        let Some(turns) = state.register(1).as_scalar() else { return Some(Undecided::Approximation) };
+        match turns.possible.unsigned() {
+            Some((_, 1..)) => None,
+            _ => Some(Undecided::from_cause(turns.possible.cause().unwrap_or(APPROXIMATED))),
+        }
+    }
+
+    /// Returns the result of the helper, called by an instruction.
+    pub(super) fn result(self, call: u32) -> Value {
+        helper_result(self.helper, call, Value::Any)
+    }
+}
+
+/// Returns the arguments of a function that the kernel calls.
+///
+/// A function whose caller passes a pointer to the stack may receive the pointer.
+pub(super) fn callback_argument(state: &State, insn: Insn) -> Value {
+    let is_timer = insn.src == 0 && insn.imm == TIMER_SET_CALLBACK;
+    let is_known = |value: Value| value.is_opaque() || matches!(value, Value::Function(_));
+    if is_timer || (1..=5).all(|register| is_known(state.register(register))) {
+        Value::Scalar(unknown_argument())
+    } else {
+        Value::Any
+    }
+}
+
 /// Changes a state to that after the call of a helper or of a kernel function.
 pub(super) fn call_kernel(state: &mut State, insn: Insn) {
     let is_helper = insn.src == 0;
+    let map = state.register(1);
     let writer = WRITERS.iter().find(|(helper, ..)| is_helper && *helper == insn.imm);
     for register in 1..=5 {
         let value = state.register(register);
@@ -43,7 +111,7 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
         }
     }
     let result =
-        if is_helper { helper_result(insn.imm, state.pc) } else { Value::Scalar(unknown_argument()) };
+        if is_helper { helper_result(insn.imm, state.pc, map) } else { Value::Scalar(unknown_argument()) };
     let result = match result {
         Value::Scalar(scalar) => Value::Scalar(scalar.made_by(state.pc)),
         pointer => pointer,
@@ -67,15 +135,22 @@ pub(super) fn finish_call(state: &mut State, result: Value) {
     state.set(0, result);
 }
 
-/// Returns the result of a helper.
-fn helper_result(helper: i32, call: u32) -> Value {
+/// Returns the result of a helper whose first argument is a map.
+fn helper_result(helper: i32, call: u32, map: Value) -> Value {
+    let may_be_elided = map != Value::Map { is_array: false };
     match helper {
         // Pointers to map values and sockets: sk_lookup_tcp, sk_lookup_udp, sk_fullsock, tcp_sock,
-        // get_listener_sock, skc_lookup_tcp, sk_storage_get, inode_storage_get, task_storage_get, map_lookup_percpu_elem,
-        // cgrp_storage_get.
-        84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 195 | 210 => Value::OrNull { call, is_tracked: true },
-        // Other pointers that may be null: map_lookup_elem (of a map of maps, the result is a map), ringbuf_reserve, skc_to_*, per_cpu_ptr, sock_from_file, kptr_xchg, dynptr_data.
-        1 | 131 | 136..=140 | 153 | 162 | 194 | 203 => Value::OrNull { call, is_tracked: false },
+        // get_listener_sock, skc_lookup_tcp, sk_storage_get, inode_storage_get, task_storage_get, cgrp_storage_get.
+        // Then map_lookup_percpu_elem, and map_lookup_elem: of a map of maps, the result is a map.
+        84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 210 => {
+            Value::OrNull { call, is_tracked: true, may_be_elided: false }
+        }
+        195 => Value::OrNull { call, is_tracked: true, may_be_elided },
+        1 => Value::OrNull { call, is_tracked: false, may_be_elided },
+        // Other pointers that may be null: ringbuf_reserve, skc_to_*, per_cpu_ptr, sock_from_file, kptr_xchg, dynptr_data.
+        131 | 136..=140 | 153 | 162 | 178 | 194 | 196 | 203 => {
+            Value::OrNull { call, is_tracked: false, may_be_elided: false }
+        }
         // get_local_storage, this_cpu_ptr, get_current_task_btf, task_pt_regs.
         81 | 154 | 158 | 175 => Value::Pointer { is_tracked: false },
         // The verifier knows the range of sizes (`do_refine_retval_range`): zero and errors are among them.

@@ -4,10 +4,9 @@
 //! states at one instruction are joined.
 
 use super::branch::{Condition, Direction};
-use super::call::{call_kernel, finish_call};
+use super::call::{CallbackHelper, call_kernel, callback_argument, finish_call};
 use super::flow::{Flow, Next, index, next};
-use super::memory::{forget_stack, pass_memory, unknown_argument};
-use super::possible::APPROXIMATED;
+use super::memory::{forget_changes, forget_stack, pass_memory, unknown_argument};
 use super::program::{LoadedValue, Program};
 use super::reachability::Undecided;
 use super::scalar::Scalar;
@@ -65,8 +64,8 @@ pub(super) struct Explorer<'a, 'p> {
     pending: BinaryHeap<Pending>,
     entries: Vec<Entry>,
     chains: Vec<Chain>,
-    /// The chains by the chain of the caller and the call.
-    callees: HashMap<(u32, u32), u32>,
+    /// The chains by the chain of the caller, the call and the function.
+    callees: HashMap<(u32, u32, u32), u32>,
     /// For each function that is verified by itself, its chain.
     roots: HashMap<u32, u32>,
     steps_left: usize,
@@ -96,11 +95,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Explores all paths. Returns the visits, and whether the exploration is complete.
     pub(super) fn run(mut self) -> (Visits, bool) {
-        self.start(0, None, None);
+        let argument = Value::Scalar(unknown_argument());
+        self.start(0, None, None, argument);
         for (function, number) in self.flow.functions.iter().zip(0..).skip(1) {
             let is_callback = self.program.exception_callback == Some(function.insns.start);
             if is_callback || (function.is_global && self.program.verifies_uncalled_functions) {
-                self.start(number, None, None);
+                self.start(number, None, None, argument);
             }
         }
         let (mut state, mut other) = (State::entry(0, 0), State::entry(0, 0));
@@ -130,7 +130,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     }
 
     /// Begins the exploration of a function that is verified by itself. `call` is the call that passes or calls the function.
-    fn start(&mut self, function: u32, doubt: Option<Undecided>, call: Option<u32>) {
+    fn start(&mut self, function: u32, doubt: Option<Undecided>, call: Option<u32>, argument: Value) {
         let Some(insns) = self.flow.function(function).map(|function| function.insns.clone()) else { return };
         if let Some(call) = call {
             self.visits.started.insert((call, insns.start));
@@ -144,7 +144,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             state.set(1, Value::Context);
         } else {
             for register in 1..=5 {
-                state.set(register, Value::Scalar(unknown_argument()));
+                state.set(register, argument);
             }
         }
         let joins = self.flow.function(function).map_or(0, |function| function.join_count);
@@ -183,11 +183,11 @@ impl<'a, 'p> Explorer<'a, 'p> {
             let following = pc.saturating_add(1);
             let target = match next(insn, pc) {
                 Next::Following => {
-                    self.execute(state, insn);
+                    self.execute(state, other, insn);
                     following
                 }
                 Next::AfterLoad => {
-                    self.execute(state, insn);
+                    execute(self.program, state, insn);
                     following.saturating_add(1)
                 }
                 Next::Jump(target) => target,
@@ -208,7 +208,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
                     }
                 }
                 Next::Exit => {
-                    if !Self::leave(state) {
+                    if !self.leave(state, other) {
                         return;
                     }
                     return self.arrive(state);
@@ -239,17 +239,24 @@ impl<'a, 'p> Explorer<'a, 'p> {
     }
 
     /// Executes an instruction without jumps, or the call of a helper or kernel function.
-    fn execute(&mut self, state: &mut State, insn: Insn) {
+    fn execute(&mut self, state: &mut State, other: &mut State, insn: Insn) {
         if insn.class() != Class::Jmp {
             return execute(self.program, state, insn);
         }
+        if let Some(callback) = CallbackHelper::called_by(insn)
+            && let Value::Function(start) = state.register(callback.function)
+        {
+            return self.call_back(state, other, callback, start);
+        }
+        let argument = callback_argument(state, insn);
         let mut passes_function = false;
         for register in 1..=5 {
             match state.register(register) {
                 Value::Function(start) => {
                     passes_function = true;
-                    if let Some(function) = self.flow.function_at(start) {
-                        self.start(function, state.doubt, Some(state.pc));
+                    match self.flow.function_at(start) {
+                        Some(function) => self.start(function, state.doubt, Some(state.pc), argument),
+                        None => self.is_exhausted = true,
                     }
                 }
                 // A joined value may be the address of a function.
@@ -274,7 +281,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 && let Some(function) = self.flow.function_at(*start)
                 && !self.roots.contains_key(&function)
             {
-                self.start(function, doubt, None);
+                self.start(function, doubt, None, Value::Any);
             }
         }
     }
@@ -325,19 +332,20 @@ impl<'a, 'p> Explorer<'a, 'p> {
         }
         self.visits.add_branch(state, pc, is_taken);
         if let (Direction::Unclear(cause), None) = (direction, state.doubt) {
-            state.doubt = Some(match cause {
-                APPROXIMATED => Undecided::Approximation,
-                insn => Undecided::UnknownValue { insn },
-            });
+            state.doubt = Some(Undecided::from_cause(cause));
         }
     }
 
     /// Calls a function of the program. Returns the function, or `None` if the verifier refuses the call.
     fn call(&mut self, state: &mut State, start: u32) -> Option<u32> {
         let pc = state.pc;
-        let function = self.flow.function_at(start)?;
+        let Some(function) = self.flow.function_at(start) else {
+            // Only the verifier knows which function the instruction calls.
+            self.is_exhausted = true;
+            return None;
+        };
         if self.flow.function(function)?.is_global {
-            self.start(function, state.doubt, Some(pc));
+            self.start(function, state.doubt, Some(pc), Value::Scalar(unknown_argument()));
             for register in 1..=5 {
                 let argument = state.register(register);
                 pass_memory(state, argument);
@@ -348,29 +356,95 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if state.callers.len().saturating_add(1) >= limits::CALL_FRAMES {
             return None;
         }
-        let known = self.callees.get(&(state.chain, pc)).copied();
-        let chain = known.or_else(|| self.add_chain(function))?;
-        self.callees.insert((state.chain, pc), chain);
+        let chain = self.callee_chain(state, function)?;
         let mut saved = [Value::UNUSED; 4];
         for (saved, register) in saved.iter_mut().zip(state.registers.iter_mut().skip(FIRST_SAVED)) {
             *saved = core::mem::replace(register, Value::UNUSED);
         }
-        state.callers.push(Caller { call: pc, chain: state.chain, saved });
+        state.callers.push(Caller { call: pc, chain: state.chain, saved, context: Value::UNUSED });
         state.chain = chain;
         state.set(0, Value::UNUSED);
         state.set(super::state::FRAME_POINTER, Value::Stack { frame: state.frame(), offset: 0 });
         Some(function)
     }
 
+    /// Returns the chain of a function that the next instruction of a state calls.
+    fn callee_chain(&mut self, state: &State, function: u32) -> Option<u32> {
+        let key = (state.chain, state.pc, function);
+        let known = self.callees.get(&key).copied();
+        let chain = known.or_else(|| self.add_chain(function))?;
+        self.callees.insert(key, chain);
+        Some(chain)
+    }
+
+    /// Calls a helper that calls a function of the program any number of times.
+    ///
+    /// Before Linux 6.7 the verifier follows one call of the function. Later verifiers follow none or any number.
+    fn call_back(&mut self, state: &mut State, other: &mut State, callback: CallbackHelper, start: u32) {
+        let pc = state.pc;
+        let Some(function) = self.flow.function_at(start) else {
+            self.is_exhausted = true;
+            return;
+        };
+        // The verifier refuses deeper calls.
+        if state.callers.len().saturating_add(1) < limits::CALL_FRAMES {
+            let Some(chain) = self.callee_chain(state, function) else { return };
+            other.copy_from(state);
+            let mut saved = [Value::UNUSED; 4];
+            for (saved, register) in saved.iter_mut().zip(state.registers.iter().skip(FIRST_SAVED)) {
+                *saved = *register;
+            }
+            let context = state.register(callback.context);
+            other.callers.push(Caller { call: pc, chain: state.chain, saved, context });
+            match callback.doubt(state) {
+                None => {
+                    self.visits.started.insert((pc, start));
+                }
+                Some(doubt) => other.doubt = other.doubt.or(Some(doubt)),
+            }
+            self.enter_callback(other, callback, start, chain);
+        }
+        state.doubt = state.doubt.or(Some(Undecided::Approximation));
+        finish_call(state, callback.result(pc));
+    }
+
+    /// Calls the function that a path leaves again, with the stack that the function has changed.
+    fn repeat_callback(&mut self, state: &mut State, other: &mut State, callback: CallbackHelper) {
+        let Some(chain) = self.chains.get(index(state.chain)) else { return };
+        let Some(function) = self.flow.function(chain.function) else { return };
+        let start = chain.first_entry.saturating_add(index(function.join_count));
+        let first = self.entries.get(start).map_or(&[][..], |entry| &entry.states);
+        forget_changes(state, first);
+        other.copy_from(state);
+        other.doubt = other.doubt.or(Some(Undecided::Approximation));
+        self.enter_callback(other, callback, function.insns.start, state.chain);
+    }
+
+    /// Follows a callback of the last caller.
+    fn enter_callback(&mut self, state: &mut State, callback: CallbackHelper, start: u32, chain: u32) {
+        state.enter(start, chain, Value::Scalar(unknown_argument()));
+        if let Some(caller) = state.callers.last() {
+            state.set(callback.receiver, caller.context);
+        }
+        let function = self.flow.function_at(start).and_then(|function| self.flow.function(function));
+        let joins = function.map_or(0, |function| function.join_count);
+        self.arrive_at(state, joins);
+    }
+
     /// Returns from a function. Returns whether there is a caller.
-    fn leave(state: &mut State) -> bool {
+    fn leave(&mut self, state: &mut State, other: &mut State) -> bool {
+        let call = state.callers.last().and_then(|caller| self.program.insns.get(index(caller.call)));
+        let callback = call.and_then(|call| CallbackHelper::called_by(*call));
+        if let Some(callback) = callback {
+            self.repeat_callback(state, other, callback);
+        }
         let frame = state.frame();
         let Some(caller) = state.callers.pop() else { return false };
         state.slots.retain(|slot| slot.frame < frame);
         for (register, saved) in state.registers.iter_mut().skip(FIRST_SAVED).zip(caller.saved) {
             *register = saved;
         }
-        let result = state.register(0);
+        let result = callback.map_or_else(|| state.register(0), |callback| callback.result(caller.call));
         finish_call(state, result);
         state.set(super::state::FRAME_POINTER, Value::Stack { frame: state.frame(), offset: 0 });
         state.pc = caller.call.saturating_add(1);

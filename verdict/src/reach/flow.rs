@@ -1,5 +1,6 @@
 //! The control flow of a program: successors, join points, live registers.
 
+use super::call::CallbackHelper;
 use super::program::Program;
 use crate::limits::LIVENESS_PASSES;
 use core::ops::Range;
@@ -135,6 +136,7 @@ impl Flow {
                         last_marked = Some(at);
                     }
                 }
+                Next::Following if CallbackHelper::called_by(*insn).is_some() => mark(pc.saturating_add(1)),
                 Next::Following | Next::AfterLoad | Next::Exit | Next::Nowhere => {}
             }
         }

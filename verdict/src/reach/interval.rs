@@ -64,6 +64,11 @@ impl Interval {
         self.lo <= self.hi
     }
 
+    /// Returns whether all numbers of the range fit into 32 bits.
+    pub(super) const fn is_32bit(self) -> bool {
+        self.is_unsigned() && self.hi <= U32
+    }
+
     /// Returns whether the range does not pass the largest signed number.
     pub(super) const fn is_signed(self) -> bool {
         self.lo ^ SIGN <= self.hi ^ SIGN

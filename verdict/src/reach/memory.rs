@@ -9,6 +9,9 @@ use super::value::Value;
 use crate::limits::STACK_BYTES;
 use core_relo::Endian;
 
+/// The bits of an offset within a word of eight bytes.
+const WORD_MASK: i32 = 7;
+
 /// Returns the value that a load of a width in bytes through a pointer gives.
 pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i16, bytes: u8) -> Value {
     let width = u32::from(bytes);
@@ -21,8 +24,8 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
             Value::Scalar(read_frozen(program, load, start, bytes))
         }
         Value::StackRange { .. } | Value::Any => Value::Scalar(Scalar::unclear(width, APPROXIMATED)),
-        // A field of the context may be a pointer, and new kernels know of some that they are not null.
-        Value::Context if bytes == 8 => Value::Scalar(unknown_argument()),
+        // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that they are not null.
+        Value::Context | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
         Value::Context if bytes == 4 => {
             Value::Scalar(Scalar::new(Interval::FULL, Possible::Range(Interval::width(4))))
         }
@@ -30,6 +33,7 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
         | Value::Context
         | Value::Function(_)
         | Value::OrNull { .. }
+        | Value::Map { .. }
         | Value::Pointer { .. } => Value::Scalar(Scalar::free(width)),
     }
 }
@@ -78,18 +82,16 @@ fn read_slot(endian: Endian, slots: &[Slot], frame: u8, offset: i32, bytes: u8) 
     let end = offset.saturating_add(i32::from(bytes));
     let first = slots.partition_point(|slot| (slot.frame, slot.end()) <= (frame, offset));
     let overlapping = slots.get(first..).unwrap_or_default();
-    let overlapping = overlapping.iter().take_while(|slot| slot.frame == frame && slot.offset < end);
-    let Some(slot) = overlapping.clone().next() else { return Value::Scalar(Scalar::free(width)) };
+    let mut overlapping = overlapping.iter().take_while(|slot| slot.frame == frame && slot.offset < end);
+    let Some(slot) = overlapping.next() else { return Value::Scalar(Scalar::free(width)) };
     if slot.offset == offset && slot.bytes == bytes {
         return slot.value;
     }
-    let is_zero = |slot: &Slot| slot.value.as_scalar().and_then(Scalar::as_constant) == Some(0);
-    let covered: i32 =
-        overlapping.clone().map(|slot| slot.end().min(end).wrapping_sub(slot.offset.max(offset))).sum();
-    if covered == i32::from(bytes) && overlapping.clone().all(is_zero) {
+    // Several slots together are unclear: verifiers since Linux 6.8 do not combine the zeros of different stores.
+    let whole = slot.value.as_scalar().filter(|_| slot.offset <= offset && slot.end() >= end);
+    if whole.and_then(Scalar::as_constant) == Some(0) {
         return Value::Scalar(Scalar::constant(0));
     }
-    let whole = slot.value.as_scalar().filter(|_| slot.offset <= offset && slot.end() >= end);
     let possible = match whole.map(|scalar| scalar.possible) {
         Some(Possible::Unclear(cause)) => Possible::Unclear(cause),
         Some(possible) if possible == Possible::Range(Interval::width(u32::from(slot.bytes))) => {
@@ -135,6 +137,9 @@ pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stor
                 return;
             }
             let value = spilled(stored, offset, bytes);
+            if !keeps_word(stored, offset) {
+                forget_words(&mut state.slots, frame, offset, offset.saturating_add(i32::from(bytes)));
+            }
             put_slot(&mut state.slots, Slot { frame, offset, bytes, value });
         }
         Value::StackRange { frame } => forget_frame(state, frame),
@@ -144,7 +149,30 @@ pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stor
         | Value::Function(_)
         | Value::Context
         | Value::OrNull { .. }
+        | Value::Map { .. }
         | Value::Pointer { .. } => {}
+    }
+}
+
+/// Returns whether every verifier keeps what it knows of the other bytes of the eight bytes that a store changes in part.
+///
+/// Verifiers since Linux 5.16 keep numbers that are stored at the start of eight bytes. Such a store, or a store behind such a
+/// number, overwrites the zeros of other stores (kernel: `scrub_spilled_slot`). Only a zero at the start keeps the zeros after it.
+fn keeps_word(stored: Stored, offset: i32) -> bool {
+    let is_zero = match stored {
+        Stored::Register(Value::Scalar(scalar)) => scalar.as_constant() == Some(0),
+        Stored::Immediate(immediate) => immediate == 0,
+        Stored::Register(_) | Stored::Unclear => false,
+    };
+    is_zero && offset & WORD_MASK == 0
+}
+
+/// Forgets the values in the words of eight bytes that overlap with a part of a frame.
+fn forget_words(slots: &mut [Slot], frame: u8, start: i32, end: i32) {
+    let (start, end) = (start & !WORD_MASK, end.saturating_add(WORD_MASK) & !WORD_MASK);
+    for slot in slots.iter_mut().filter(|slot| slot.frame == frame && slot.offset < end && slot.end() > start)
+    {
+        *slot = slot.unclear();
     }
 }
 
@@ -219,6 +247,25 @@ pub(super) fn forget_stack(state: &mut State) {
     }
 }
 
+/// Forgets the bounds of memory that differs from all earlier states at the start of a callback.
+///
+/// Verifiers since Linux 6.7 forget numbers that a callback changes, if no branch depends on them (kernel:
+/// `widen_imprecise_scalars`).
+pub(super) fn forget_changes(state: &mut State, earlier: &[State]) {
+    for slot in &mut state.slots {
+        let is_unchanged = |earlier: &State| {
+            let found = earlier.slots.binary_search_by_key(&slot.key(), Slot::key).ok();
+            let found = found.and_then(|found| earlier.slots.get(found));
+            found.is_some_and(|found| found.bytes == slot.bytes && found.value.covers(slot.value))
+        };
+        if let Value::Scalar(scalar) = slot.value
+            && !earlier.iter().any(is_unchanged)
+        {
+            slot.value = Value::Scalar(Scalar { bounds: Interval::FULL, ..scalar });
+        }
+    }
+}
+
 /// Drops what is known of the memory behind a pointer that is passed to a helper, which may write or only read.
 pub(super) fn pass_memory(state: &mut State, pointer: Value) {
     let (passed, start) = match pointer {
@@ -227,11 +274,13 @@ pub(super) fn pass_memory(state: &mut State, pointer: Value) {
         Value::Any => (None, i32::MIN),
         _ => return,
     };
+    // A write to a part of a word changes what the verifier knows of the rest.
+    let start = start & !WORD_MASK;
     for slot in &mut state.slots {
         if passed.is_none_or(|frame| frame == slot.frame) && slot.end() > start {
             slot.value = match slot.value {
                 Value::Scalar(scalar) => Value::Scalar(Scalar { bounds: Interval::FULL, ..scalar }),
-                Value::Pointer { .. } | Value::OrNull { .. } => Value::UNUSED,
+                Value::Pointer { .. } | Value::OrNull { .. } | Value::Map { .. } => Value::UNUSED,
                 value => value,
             };
         }
@@ -243,6 +292,7 @@ pub(super) fn fill_memory(state: &mut State, pointer: Value, size: Option<u64>) 
     let size = size.and_then(|size| i32::try_from(size).ok());
     match (pointer, size) {
         (Value::Stack { frame, offset }, Some(size)) => {
+            forget_words(&mut state.slots, frame, offset, offset.saturating_add(size));
             remove_slots(&mut state.slots, frame, offset, offset.saturating_add(size));
         }
         _ => pass_memory(state, pointer),

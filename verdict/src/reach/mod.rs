@@ -7,8 +7,8 @@
 //! | `state`, `flow`, `explore`, `visits` | paths through the program |
 //! | `postdominators`, `analyze` | conclusions from what all paths have in common |
 //!
-//! Kernels differ in what their verifiers know. The analysis keeps two sets for a number. The bounds are what each verifier since
-//! Linux 5.10 knows. An instruction is [`Reach::Dead`] if the bounds exclude all paths to it. The possible values are those that no
+//! Kernels differ in what their verifiers know: newer ones know more of numbers, and less of zeros on the stack. The analysis keeps two
+//! sets for a number. The bounds are what all verifiers since Linux 5.10 know. An instruction is [`Reach::Dead`] if the bounds exclude all paths to it. The possible values are those that no
 //! verifier excludes. An instruction is [`Reach::Reachable`] if possible values lead to it. All other instructions are undecided.
 
 mod alu;

@@ -46,7 +46,12 @@ pub enum LoadedValue<'p> {
         /// The parts of the data whose content is not known, in bytes.
         unknown: &'p [Range<usize>],
     },
-    /// A pointer that is not null: to a map, to variable data, to a kernel symbol that exists.
+    /// A map.
+    Map {
+        /// Whether the map may be an array, in which lookups of constant keys find a value.
+        is_array: bool,
+    },
+    /// A pointer that is not null: to variable data, to a kernel symbol that exists.
     Pointer,
     /// The address of a kernel function.
     KernelFunction,

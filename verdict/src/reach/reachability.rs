@@ -1,5 +1,7 @@
 //! The result of the analysis.
 
+use super::possible::APPROXIMATED;
+
 /// Whether the verifier reaches an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
@@ -26,6 +28,16 @@ pub enum Undecided {
         /// The index of the `ld_imm64`.
         insn: u32,
     },
+}
+
+impl Undecided {
+    /// Returns the reason for the cause of an [unclear value](super::possible::Possible::Unclear).
+    pub(super) const fn from_cause(cause: u32) -> Self {
+        match cause {
+            APPROXIMATED => Self::Approximation,
+            insn => Self::UnknownValue { insn },
+        }
+    }
 }
 
 /// A branch on a path, linked to the branch before it.

@@ -6,14 +6,29 @@ use super::possible::Possible;
 /// The id of a number that has no known copies.
 pub(super) const NO_ID: u32 = u32::MAX;
 
+/// What every verifier knows of the low 32 bits of a number, from the bounds of the whole number.
+///
+/// Verifiers before Linux 6.8 keep separate bounds for the low half. Operations of 64 bits may lose them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LowBounds {
+    /// Nothing.
+    Unknown,
+    /// The bits that are zero in all numbers of the bounds.
+    Bits,
+    /// The bounds, if they fit into 32 bits.
+    Same,
+}
+
 /// A number in a register or a stack slot.
 ///
-/// Kernels differ in what they know about a number. A direction of a branch is dead if the bounds exclude it, because each kernel
-/// since Linux 5.10 knows the bounds. A direction is reachable if a possible value takes it.
+/// Kernels differ in what they know about a number. A direction of a branch is dead if the bounds exclude it, because all kernels
+/// since Linux 5.10 know the bounds. A direction is reachable if a possible value takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scalar {
     /// The range that every verifier knows, or a larger one.
     pub(super) bounds: Interval,
+    /// What of the bounds every verifier knows for the low half.
+    pub(super) low: LowBounds,
     /// The values that every verifier takes for possible, or fewer.
     pub(super) possible: Possible,
     /// The instruction that made the number, or [`NO_ID`]. Copies share the id.
@@ -30,7 +45,7 @@ impl Scalar {
     pub(super) const FREE: Self = Self::new(Interval::FULL, Possible::FREE);
 
     pub(super) const fn new(bounds: Interval, possible: Possible) -> Self {
-        Self { bounds, possible, id: NO_ID, shift: Some(0) }
+        Self { bounds, low: LowBounds::Same, possible, id: NO_ID, shift: Some(0) }
     }
 
     /// Returns a constant that every verifier knows.
@@ -60,10 +75,13 @@ impl Scalar {
 
     /// Returns the bounds of the low 32 bits.
     pub(super) fn bounds32(self) -> Interval {
-        match self.bounds.as_single() {
-            Some(number) => Interval::single(number & U32),
-            None if self.bounds.is_unsigned() && self.bounds.hi <= U32 => self.bounds,
-            None => Interval::width(4),
+        match (self.bounds.as_single(), self.low) {
+            (Some(number), _) => Interval::single(number & U32),
+            (None, LowBounds::Same) if self.bounds.is_32bit() => self.bounds,
+            (None, LowBounds::Bits) if self.bounds.is_32bit() => {
+                Interval::new(0, u64::MAX.checked_shr(self.bounds.hi.leading_zeros()).unwrap_or(0))
+            }
+            _ => Interval::width(4),
         }
     }
 
@@ -71,14 +89,14 @@ impl Scalar {
     pub(super) fn low32(self) -> Self {
         let bounds = self.bounds32();
         if bounds == self.bounds {
-            return self;
+            return Self { low: LowBounds::Same, ..self };
         }
         Self::new(bounds, self.possible.low32())
     }
 
     /// Returns whether every state with the other number is a state with this number.
     pub(super) fn covers(self, other: Self) -> bool {
-        self.bounds.contains_all(other.bounds)
+        self.bounds.contains_all(other.bounds) && self.low <= other.low
     }
 
     /// Returns a number that stands for both. A number whose bounds grow has none afterwards, unless `keeps_range`.
@@ -97,7 +115,7 @@ impl Scalar {
         };
         let is_same = self.id == other.id && self.shift == other.shift;
         let id = if is_same { self.id } else { NO_ID };
-        Self { bounds, possible, id, shift: self.shift }
+        Self { bounds, low: self.low.min(other.low), possible, id, shift: self.shift }
     }
 }
 

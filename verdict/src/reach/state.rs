@@ -56,6 +56,18 @@ pub(super) struct Caller {
     pub(super) chain: u32,
     /// The registers r6 to r9.
     pub(super) saved: [Value; SAVED],
+    /// The pointer that a helper passes to its callback. Unused for other calls.
+    pub(super) context: Value,
+}
+
+impl Caller {
+    fn values(&self) -> impl Iterator<Item = Value> + use<> {
+        self.saved.into_iter().chain([self.context])
+    }
+
+    fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.saved.iter_mut().chain([&mut self.context])
+    }
 }
 
 impl State {
@@ -66,6 +78,18 @@ impl State {
             *frame_pointer = Value::Stack { frame: 0, offset: 0 };
         }
         Self { pc, chain, branch: NO_BRANCH, doubt: None, registers, slots: Vec::new(), callers: Vec::new() }
+    }
+
+    /// Changes the state to that at the start of a function that the last caller calls. `argument` is the value of all arguments.
+    pub(super) fn enter(&mut self, start: u32, chain: u32, argument: Value) {
+        let frame = self.frame();
+        self.slots.retain(|slot| slot.frame < frame);
+        self.registers = [Value::UNUSED; REGISTERS];
+        for register in 1..=5 {
+            self.set(register, argument);
+        }
+        self.set(FRAME_POINTER, Value::Stack { frame, offset: 0 });
+        (self.pc, self.chain) = (start, chain);
     }
 
     /// Overwrites the state, and keeps the memory of its lists.
@@ -97,7 +121,7 @@ impl State {
 
     /// Returns the count of values, for limits on memory.
     pub(super) fn value_count(&self) -> usize {
-        let saved = self.callers.len().saturating_mul(SAVED);
+        let saved = self.callers.len().saturating_mul(SAVED.saturating_add(1));
         REGISTERS.saturating_add(self.slots.len()).saturating_add(saved)
     }
 
@@ -114,7 +138,7 @@ impl State {
     pub(super) fn for_each_value(&mut self, mut change: impl FnMut(&mut Value)) {
         self.registers.iter_mut().for_each(&mut change);
         self.slots.iter_mut().for_each(|slot| change(&mut slot.value));
-        self.callers.iter_mut().flat_map(|caller| &mut caller.saved).for_each(change);
+        self.callers.iter_mut().flat_map(Caller::values_mut).for_each(change);
     }
 
     /// Returns whether the paths from the other state need not be followed, because those from this state were.
@@ -137,8 +161,8 @@ impl State {
 
     /// Returns whether a relation holds for all pairs of values. Memory without a slot has the value `memory`.
     fn compare(&self, other: &Self, memory: Value, relation: impl Fn(Value, Value) -> bool) -> bool {
-        let callers = self.callers.iter().flat_map(|caller| caller.saved);
-        let other_callers = other.callers.iter().flat_map(|caller| caller.saved);
+        let callers = self.callers.iter().flat_map(Caller::values);
+        let other_callers = other.callers.iter().flat_map(Caller::values);
         self.registers.iter().zip(&other.registers).all(|(a, b)| relation(*a, *b))
             && callers.zip(other_callers).all(|(a, b)| relation(a, b))
             && compare_slots(&self.slots, &other.slots, memory, relation)
@@ -155,8 +179,8 @@ impl State {
         for (a, b) in self.registers.iter_mut().zip(other.registers) {
             join(a, b);
         }
-        let callers = self.callers.iter_mut().flat_map(|caller| &mut caller.saved);
-        for (a, b) in callers.zip(other.callers.iter().flat_map(|caller| caller.saved)) {
+        let callers = self.callers.iter_mut().flat_map(Caller::values_mut);
+        for (a, b) in callers.zip(other.callers.iter().flat_map(Caller::values)) {
             join(a, b);
         }
         is_changed |= join_slots(&mut self.slots, &other.slots, keeps_range);

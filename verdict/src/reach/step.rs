@@ -2,7 +2,7 @@
 
 use super::alu::{Operation, compute, extend_sign, negate, swap_bytes};
 use super::flow::index;
-use super::interval::U32;
+use super::interval::{Interval, U32};
 use super::memory::{Stored, extend_loaded_sign, load, store};
 use super::possible::{APPROXIMATED, Possible};
 use super::program::{LoadedValue, Program};
@@ -41,7 +41,9 @@ pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
             for register in 1..=5 {
                 state.set(register, Value::UNUSED);
             }
-            state.set(0, Value::Scalar(Scalar::free(4).made_by(pc)));
+            // The verifier does not know the width.
+            let loaded = Scalar::new(Interval::FULL, Possible::Range(Interval::width(4)));
+            state.set(0, Value::Scalar(loaded.made_by(pc)));
         }
         Class::Ldx => {
             let loaded = load(program, state, state.register(insn.src), insn.off, bytes);
@@ -114,6 +116,7 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
         },
         // Kernels that accept the address (6.4) decide comparisons with null.
         Some((_, LoadedValue::KernelFunction)) => Value::Pointer { is_tracked: true },
+        Some((_, LoadedValue::Map { is_array })) => Value::Map { is_array },
         Some((_, LoadedValue::Pointer)) | None => Value::Pointer { is_tracked: false },
     }
 }

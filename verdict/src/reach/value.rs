@@ -18,7 +18,14 @@ pub(super) enum Value {
     /// The context of the program.
     Context,
     /// A pointer that may be null, returned by the call of the helper. `is_tracked` as in `Pointer`.
-    OrNull { call: u32, is_tracked: bool },
+    OrNull {
+        call: u32,
+        is_tracked: bool,
+        /// Whether the verifier may know that the pointer is not null (kernel: `can_elide_value_nullness`, since Linux 6.14).
+        may_be_elided: bool,
+    },
+    /// A map.
+    Map { is_array: bool },
     /// A pointer that is not null, to memory other than the stack.
     Pointer {
         /// Whether the verifier of Linux 5.10 decides comparisons of the pointer with null.
@@ -72,8 +79,11 @@ impl Value {
     }
 
     /// Returns whether an access through the value cannot reach the stack or unchanging data, and the value is no function.
-    const fn is_opaque(self) -> bool {
-        matches!(self, Self::Scalar(_) | Self::Context | Self::OrNull { .. } | Self::Pointer { .. })
+    pub(super) const fn is_opaque(self) -> bool {
+        matches!(
+            self,
+            Self::Scalar(_) | Self::Context | Self::OrNull { .. } | Self::Map { .. } | Self::Pointer { .. }
+        )
     }
 }
 

@@ -4,8 +4,6 @@ mod extern_types;
 mod externs;
 mod licenses;
 
-pub(super) use externs::calling_kfunc;
-
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},

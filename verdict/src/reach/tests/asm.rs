@@ -30,7 +30,7 @@ pub(super) struct Assembly {
 enum Load {
     Frozen(u64),
     Function(String),
-    Map,
+    Map { is_array: bool },
     Unknown,
 }
 
@@ -224,7 +224,8 @@ impl Assembly {
         match *value {
             ["frozen", offset] => self.loads.push((at, Load::Frozen(offset.parse().unwrap()))),
             ["function", name] => self.loads.push((at, Load::Function(name.to_owned()))),
-            ["map"] => self.loads.push((at, Load::Map)),
+            ["map"] => self.loads.push((at, Load::Map { is_array: false })),
+            ["array"] => self.loads.push((at, Load::Map { is_array: true })),
             ["unknown"] => self.loads.push((at, Load::Unknown)),
             [text] => constant = number(text),
             _ => panic!("{value:?}"),
@@ -252,7 +253,7 @@ impl Assembly {
                 LoadedValue::Frozen { data: &self.data, offset: *offset, unknown: &self.unknown }
             }
             Load::Function(name) => LoadedValue::Function(self.labels[name]),
-            Load::Map => LoadedValue::Pointer,
+            Load::Map { is_array } => LoadedValue::Map { is_array: *is_array },
             Load::Unknown => LoadedValue::Unknown,
         }
     }

@@ -99,9 +99,8 @@ fn parts_of_spilled_constants() {
     // A store to a part leaves the rest unclear.
     let written = format!("{before}r1 = 0\nu8[r10-16] = r1\nr6 = u8[r10-15]");
     assert_eq!(taken(&written, "r6 == 1"), APPROXIMATED);
-    // Zeros are known in all parts.
-    let zeros = "r6 = 0\nu64[r10-16] = r6\nu64[r10-8] = r6\nr6 = u32[r10-10]";
-    assert_eq!(taken(zeros, "r6 != 0"), DEAD);
+    // Zeros are known in all parts of one store.
+    assert_eq!(taken("r6 = 0\nu64[r10-8] = r6\nr6 = u32[r10-4]", "r6 != 0"), DEAD);
     let pointer = "r2 = r10\nr2 += r6\nr1 = 1\nu64[r2-8] = r1";
     assert_eq!(
         taken(&format!("call 5\nr6 = r0\nr1 = 0\nu64[r10-8] = r1\n{pointer}\nr6 = u64[r10-8]"), "r6 != 0"),
@@ -196,4 +195,65 @@ fn switches_on_free_numbers_reach_all_cases() {
         "{FREE}\nif r6 == 7 goto a\nif r6 == 3 goto b\nif r6 == 9 goto here\na:\nexit\nb:\nexit\nhere:\nexit"
     );
     assert_eq!(reach(&source), REACHABLE);
+}
+
+#[test]
+fn stores_to_parts_of_a_word_lose_the_zeros_beside_them() {
+    let zero = "r1 = 0\nr2 = 5\n";
+    // Linux 5.16 to 6.7 forget the second half, Linux 6.8 the first.
+    assert_eq!(
+        taken(&format!("{zero}u32[r10-4] = r1\nu32[r10-8] = r2\nr6 = u32[r10-4]"), "r6 != 0"),
+        APPROXIMATED
+    );
+    assert_eq!(
+        taken(&format!("{zero}u32[r10-8] = r1\nu32[r10-4] = r2\nr6 = u32[r10-8]"), "r6 != 0"),
+        APPROXIMATED
+    );
+    assert_eq!(taken(&format!("{zero}u32[r10-4] = r1\nu32[r10-8] = r1\nr6 = u32[r10-4]"), "r6 != 0"), DEAD);
+    // No verifier since Linux 6.8 combines two stores.
+    assert_eq!(
+        taken(&format!("{zero}u32[r10-4] = r1\nu32[r10-8] = r1\nr6 = u64[r10-8]"), "r6 != 0"),
+        APPROXIMATED
+    );
+    // Another word stays as it is.
+    assert_eq!(taken(&format!("{zero}u32[r10-4] = r1\nu32[r10-12] = r2\nr6 = u32[r10-4]"), "r6 != 0"), DEAD);
+    // A helper that writes behind a number.
+    let written = "r1 = r10\nr1 += -4\nr2 = 4\nr3 = 0\ncall 113\nr6 = u32[r10-8]";
+    assert_eq!(taken(&format!("{zero}u32[r10-8] = r1\n{written}"), "r6 != 0"), APPROXIMATED);
+}
+
+#[test]
+fn products_of_32_bits_have_bounds_only_for_numbers_of_16_bits() {
+    assert_eq!(taken(&format!("{FREE}\nw6 &= 0x1ffff\nw6 *= 3"), "w6 > 0x5fffd"), APPROXIMATED);
+    assert_eq!(taken(&format!("{FREE}\nw6 &= 0xffff\nw6 *= 3"), "w6 > 0x2fffd"), DEAD);
+    assert_eq!(taken(&format!("{FREE}\nr6 &= 0x1ffff\nr6 *= 3"), "r6 > 0x5fffd"), DEAD);
+    assert_eq!(taken(&format!("{FREE}\nr6 &= 0xff\nr1 = 40\nw6 >>= r1"), "r6 != 0"), APPROXIMATED);
+}
+
+#[test]
+fn shifts_of_64_bits_lose_the_bounds_of_the_low_half() {
+    let small = format!("{FREE}\nif r6 > 1000 goto out\ngoto on\nout:\nexit\non:\nr6 >>= 1");
+    assert_eq!(taken(&small, "r6 > 500"), DEAD);
+    assert_eq!(taken(&small, "w6 > 500"), APPROXIMATED);
+    assert_eq!(taken(&small, "w6 > 511"), DEAD);
+    // A comparison of 32 bits replaces the bounds of the whole number.
+    let compared = format!("{small}\nif w6 == 7 goto out");
+    assert_eq!(taken(&compared, "r6 > 500"), APPROXIMATED);
+    let product = format!("{FREE}\nr6 &= 0x1ffff\nr6 *= 3");
+    assert_eq!(taken(&product, "w6 > 0x5fffd"), APPROXIMATED);
+}
+
+#[test]
+fn impossible_directions_leave_no_bounds() {
+    // Linux 5.10 follows `r1 < r7` and `r7 > 64` together with `r7 < 2`.
+    let before = format!("{FREE}\nr7 = r6\nr7 &= 1\nr4 = 64\nif r4 >= r7 goto out\ngoto on\nout:\nexit\non:");
+    assert_eq!(taken(&before, "r7 s>= 8"), APPROXIMATED);
+    let before =
+        format!("{FREE}\nr7 = r6\nr7 &= 1\nr6 &= 8\nr6 += 4\nif r6 != r7 goto out\ngoto on\nout:\nexit\non:");
+    assert_eq!(taken(&before, "r7 > 3"), APPROXIMATED);
+}
+
+#[test]
+fn packet_bytes_have_the_bounds_of_a_register() {
+    assert_eq!(taken("r6 = r1\npacket 0\nr1 = load 0xffffffff", "r0 > r1"), APPROXIMATED);
 }
