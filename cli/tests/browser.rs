@@ -92,7 +92,9 @@ fn the_page_works_in_a_browser() {
     };
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("report.html");
-    let report = run(["check", "exec.bpf.o", "--btf", ".", "--report", common::text(&page)]);
+    let kernels = ["linux-5.10.btf", "linux-6.1.btf", "linux-6.12.btf", "linux-7.2.btf"];
+    let kernels = kernels.into_iter().flat_map(|kernel| ["--btf", kernel]);
+    let report = run(["check", "exec.bpf.o", "--report", common::text(&page)].into_iter().chain(kernels));
     assert_eq!(report.exit, 1, "{}", report.err);
 
     // The page as it is: the browser accepts the script and the style sheet by their hashes.

@@ -30,7 +30,7 @@ fn an_accepted_reason_does_not_count_and_stays_visible() {
     let run =
         check_old(dir.path(), &["--allow", "object=exec*,program=handle_exec,kernel=5.10.*,kind=relocation"]);
     let expected = "allowed  exec.bpf.o  linux-5.10.btf  2 kept, 14 patched, 1 poisoned\n    \
-                    ./exec.bpf.c:70 handle_exec: struct task_struct.__state: vmlinux [1]: no member `__state`; \
+                    ./exec.bpf.c:70 handle_exec: struct task_struct.__state: no member `__state`; \
                     allowed by --allow\n";
     assert_eq!((run.exit, &*run.out, &*run.err), (0, expected, ""));
     // The summary of several kernels.

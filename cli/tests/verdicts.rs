@@ -334,7 +334,7 @@ fn explain_has_the_verdicts_of_check_and_names_guarded_accesses_and_other_kernel
     assert_eq!(verdict("handle_exec", "linux-6.1.btf")["verdict"], "loads");
 
     let run = run_in(&prebuilt(""), ["explain", "kernel/exec.bpf.o", "--btf", text(&kernels[0])]);
-    let guarded = "guarded: `guarded`: struct task_struct.__state: vmlinux [1]: no member `__state`: a guard skips it, no \
+    let guarded = "guarded: `guarded`: struct task_struct.__state: no member `__state`: a guard skips it, no \
                    change needed";
     assert!(run.out.contains(guarded), "{}", run.out);
 }

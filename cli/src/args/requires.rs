@@ -11,7 +11,7 @@ pub(super) const REQUIRES_HELP: &str = "Examples:
 
 Everything comes from the object alone. `core-relo check` compares the requirements with kernels.
 A use may lie in code that a kernel never reaches, for example behind bpf_core_field_exists(): see the existence checks.
-bpf_probe_read_kernel(), bpf_probe_read_user() and their _str variants are not listed. libbpf replaces them on kernels that lack them.
+libbpf replaces bpf_probe_read_kernel(), bpf_probe_read_user() and their _str variants on kernels that lack them.
 Exit status 0, or 2 for bad input.";
 
 #[derive(Debug, Args)]

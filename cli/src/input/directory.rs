@@ -7,8 +7,8 @@ use crate::{
         file::{self, InputFile},
         file_id::Inode,
         file_kind::{
-            btf_endian, is_archive_name, is_bpf_elf, is_compressed_module_name, is_elf,
-            is_elf_of_other_machine, is_module_name, is_other_name,
+            btf_endian, is_archive_name, is_compressed_module_name, is_elf, is_elf_of_other_machine,
+            is_module_name, is_other_name,
         },
         limits::{Limits, MAX_OBJECT_BYTES},
     },
@@ -53,23 +53,15 @@ pub(crate) fn find_kernels(
 ) -> DirectoryKernels {
     let (files, bad) = find_files(dir, excluded);
     let mut found = DirectoryKernels { bad, ..DirectoryKernels::default() };
-    let (mut modules, mut objects) = (Vec::new(), Vec::new());
+    let mut modules = Vec::new();
     let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(dir, path));
     if let Some(first) = others.first() {
         let (dir, n, first) = (escape_path(dir), others.len(), escape_path(first));
         log::info!("{dir}: {n} files skipped, which are no kernels by their names ({first}, …)");
     }
-    let kinds = threads.map(&files, |path| kind_of(path, limits));
-    for (kind, path) in kinds.into_iter().zip(files) {
-        match kind {
-            FileKind::Kernel => found.kernels.push(path),
-            FileKind::Module => modules.push(path),
-            FileKind::BpfObject => objects.push(path),
-        }
-    }
-    if let Some(first) = objects.first() {
-        let (dir, n, first) = (escape_path(dir), objects.len(), escape_path(first));
-        log::info!("{dir}: {n} files skipped, which are BPF objects and no kernels ({first}, …)");
+    let are_modules = threads.map(&files, |path| is_module(path, limits));
+    for (is_module, path) in are_modules.into_iter().zip(files) {
+        if is_module { modules.push(path) } else { found.kernels.push(path) }
     }
     if let Some(first) = modules.first() {
         let (n, first) = (modules.len(), escape_path(first));
@@ -169,45 +161,26 @@ fn walk(dir: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadDirec
     }
 }
 
-/// The kind of a file in a directory of kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileKind {
-    /// A kernel, or a file that no other kind explains.
-    Kernel,
-    /// The BTF of a module.
-    Module,
-    /// An object for BPF.
-    BpfObject,
-}
-
-/// Returns the kind of a file. Reads as little of the file as possible, and ignores errors, which reading the whole file reports
-/// later.
-fn kind_of(path: &Path, limits: Limits) -> FileKind {
+/// Returns whether a file is the BTF of a module. Reads as little of the file as possible, and ignores errors, which reading the
+/// whole file reports later.
+fn is_module(path: &Path, limits: Limits) -> bool {
     if is_archive_name(path) {
-        return FileKind::Kernel;
+        return false;
     }
     // Reading thousands of compressed modules would take as long as the whole check.
     if is_compressed_module_name(path) {
-        return FileKind::Module;
+        return true;
     }
-    let Ok(input) = InputFile::open(path, limits.bytes) else { return FileKind::Kernel };
-    if is_bpf_elf(&input.head) {
-        return FileKind::BpfObject;
-    }
-    if is_module(path, &input, limits) { FileKind::Module } else { FileKind::Kernel }
-}
-
-/// Returns whether a file is the BTF of a module.
-fn is_module(path: &Path, input: &InputFile, limits: Limits) -> bool {
+    let Ok(input) = InputFile::open(path, limits.bytes) else { return false };
     let head = &input.head;
     if !is_elf(head) {
         return has_split_strings(head, |offset| input.read_part(offset, 1)?.first().copied()) == Some(true);
     }
-    // Modules are relocatable ELF files. A vmlinux is an executable.
+    // Modules and BPF objects are relocatable ELF files. A vmlinux is an executable.
     if !matches!(head.get(16..18), Some([1, 0] | [0, 1])) {
         return false;
     }
-    let BtfSections::Found(found) = read_btf(path, input, limits.bytes) else { return false };
+    let BtfSections::Found(found) = read_btf(path, &input, limits.bytes) else { return false };
     let byte = |offset| found.btf.get(usize::try_from(offset).ok()?).copied();
     found.base.is_some() || has_split_strings(&found.btf, byte) == Some(true)
 }

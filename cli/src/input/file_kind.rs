@@ -94,19 +94,9 @@ pub(crate) fn is_elf(head: &[u8]) -> bool {
 
 /// Returns whether bytes begin like an ELF that is for another machine than BPF.
 pub(crate) fn is_elf_of_other_machine(head: &[u8]) -> bool {
-    // As in libbpf, an object without a machine may be a BPF object.
-    elf_machine(head).is_some_and(|machine| machine != 0 && machine != BPF_MACHINE)
-}
-
-/// Returns whether bytes begin like an ELF for BPF.
-pub(crate) fn is_bpf_elf(head: &[u8]) -> bool {
-    elf_machine(head) == Some(BPF_MACHINE)
-}
-
-/// Returns `e_machine` of an ELF.
-fn elf_machine(head: &[u8]) -> Option<u16> {
     let endian = if head.get(5) == Some(&2) { Endian::Big } else { Endian::Little };
-    is_elf(head).then(|| endian.u16(head, 18)).flatten()
+    // As in libbpf, an object without a machine may be a BPF object.
+    is_elf(head) && endian.u16(head, 18).is_some_and(|machine| machine != 0 && machine != BPF_MACHINE)
 }
 
 /// Returns whether bytes begin like raw BTF or like an ELF.
@@ -156,7 +146,6 @@ mod tests {
         for (machine, is_other) in [(62, true), (247, false), (0, false)] {
             head[18] = machine;
             assert_eq!(is_elf_of_other_machine(&head), is_other, "{machine}");
-            assert_eq!(is_bpf_elf(&head), machine == 247, "{machine}");
         }
         assert!(!is_elf_of_other_machine(&head[..18]));
     }

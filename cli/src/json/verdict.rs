@@ -18,7 +18,7 @@ pub(crate) struct ProgramJson<'a> {
     name: &'a str,
     autoload: bool,
     verdict: &'static str,
-    reasons: Vec<ReasonJson<'a>>,
+    reasons: Vec<JudgedReasonJson<'a>>,
     allowed: Option<VerdictAllowedJson<'a>>,
     /// The outcome of the real load, with `--boot`.
     reality: Option<RealityJson<'a>>,
@@ -49,6 +49,13 @@ pub(crate) struct ReasonJson<'a> {
     source: Option<SourceJson<'a>>,
     evidence: Option<EvidenceJson<'a>>,
     fix: Option<&'a str>,
+}
+
+/// A reason, and the entry of the allow list that accepts it.
+#[derive(Clone, Debug, Serialize)]
+struct JudgedReasonJson<'a> {
+    #[serde(flatten)]
+    reason: ReasonJson<'a>,
     allowed: Option<ReasonAllowedJson<'a>>,
 }
 
@@ -92,7 +99,7 @@ impl<'a> ProgramJson<'a> {
             name: &program.name,
             autoload: program.autoload,
             verdict: program.verdict.word(),
-            reasons: program.reasons.iter().map(ReasonJson::new).collect(),
+            reasons: program.reasons.iter().map(JudgedReasonJson::new).collect(),
             allowed: None,
             reality: None,
         }
@@ -136,8 +143,13 @@ impl<'a> ReasonJson<'a> {
             source: reason.source.as_ref().map(SourceJson::new),
             evidence: reason.evidence.as_ref().map(EvidenceJson::new),
             fix: reason.fix.as_deref(),
-            allowed: None,
         }
+    }
+}
+
+impl<'a> JudgedReasonJson<'a> {
+    fn new(reason: &'a Reason) -> Self {
+        Self { reason: ReasonJson::new(reason), allowed: None }
     }
 }
 

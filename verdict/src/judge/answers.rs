@@ -121,7 +121,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         };
         let requirement = Some(Requirement::Need(id));
         let fix = matches!(need, Need::License(_)).then(|| LICENSE_FIX.to_owned());
-        Some(Reason { evidence, requirement, fix, ..Reason::new(kind(need), verdict, text) })
+        Some(Reason { evidence, fix, requirement, ..Reason::new(kind(need), verdict, text) })
     }
 }
 
