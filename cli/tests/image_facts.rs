@@ -141,7 +141,10 @@ fn options_replace_what_the_image_says() {
     let kernel = image(&rodata(BANNER, &embedded(&gzip(without_hz.as_bytes()))));
     let (run, line) = check(&kernel, &[]);
     assert_eq!(run.exit, 1);
-    assert_eq!(evidence(&line, "kconfig"), ["the configuration has no CONFIG_HZ (configuration in the image)"]);
+    assert_eq!(
+        evidence(&line, "kconfig"),
+        ["the configuration has no CONFIG_HZ (configuration in the image)"]
+    );
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("my-config"), CONFIG).unwrap();
     let run = check_in(dir.path(), "live/kconfig.bpf.o", "kernel", &kernel, &["--kconfig", "my-config"]);

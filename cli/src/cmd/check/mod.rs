@@ -234,7 +234,7 @@ fn check_kernels(
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
             let output = KernelOutput::bad_kernel(bad, id.as_ref(), options)?;
-            writer.write(CheckOutput::Kernel(id.clone(), output))?;
+            writer.write(CheckOutput::Kernel(id.clone(), Box::new(output)))?;
         }
     }
     let no_threads = Threads::none();
@@ -248,9 +248,9 @@ fn check_kernels(
                 (Some(boot), KernelSource::File { path, .. }) => {
                     Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(path, image, boot))))
                 }
-                _ => checker
-                    .check(id, image)
-                    .map(|kernel| UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), kernel))),
+                _ => checker.check(id, image).map(|kernel| {
+                    UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), Box::new(kernel)))
+                }),
             })
         });
         if let Some(note) = note {
@@ -273,7 +273,7 @@ fn check_kernels(
             UnitOutput::Booted(id, booted) => {
                 booted.record(&names, &mut budget);
                 let output = KernelOutput::booted(&id, &booted, &names, &settings.allow_list, options)?;
-                CheckOutput::Kernel(Some(id), output)
+                CheckOutput::Kernel(Some(id), Box::new(output))
             }
         };
         if matches!(output, CheckOutput::Kernel(..)) {

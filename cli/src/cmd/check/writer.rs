@@ -24,7 +24,7 @@ const ALIGNED_ROWS: usize = 1000;
 /// An output of the check.
 pub(super) enum CheckOutput {
     /// The output for a kernel, with the identity of the kernel.
-    Kernel(Option<KernelId>, KernelOutput),
+    Kernel(Option<KernelId>, Box<KernelOutput>),
     /// A note for stderr.
     Note(String),
 }
