@@ -386,3 +386,12 @@ fn the_demo_has_no_warnings() {
         assert_eq!(line["warnings"], json!([]), "{kernel}");
     }
 }
+
+#[test]
+fn sizes_of_maps_that_no_object_has_are_a_warning() {
+    let kernel = demo().join("linux-6.1.btf");
+    let args = ["check", "exec.bpf.o", "--btf", text(&kernel), "--max-entries", "evnets=5"];
+    let run = run_in(&demo(), args);
+    assert_eq!(run.exit, 0, "{}", run.err);
+    assert_eq!(run.err, "core-relo: warning: --max-entries evnets=5: no object has a map of this name\n");
+}

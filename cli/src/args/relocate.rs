@@ -113,7 +113,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write
-    /// to FILE. A FILE that is not from such a run on the same objects is refused and stays as it is
+    /// to FILE. A FILE that is not from such a run on the same objects, with the same
+    /// options for evidence, is refused and stays as it is
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]

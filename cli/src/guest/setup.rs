@@ -35,6 +35,7 @@ pub(crate) fn bad_input(error: &VmError) -> BadInput {
         VmError::MissingLibrary { .. } => {
             BadInput::new("vm", error).help("name the library's directory in LD_LIBRARY_PATH")
         }
+        VmError::File { path, reason } => BadInput::for_path(path, reason),
         _ => BadInput::new("vm", error),
     }
 }

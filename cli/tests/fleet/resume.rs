@@ -377,3 +377,18 @@ fn a_results_file_in_a_directory_of_kernels_is_not_a_kernel() {
     let targets: Vec<_> = first.lines().iter().map(|line| line["target"].to_string()).collect();
     assert!(targets.iter().all(|target| target.contains(".btf")), "{targets:?}");
 }
+
+#[test]
+fn results_of_other_options_are_refused() {
+    let fleet = Fleet::with_kernels(2);
+    let first = fleet.check(&["--resume", "results.jsonl", "--kernel-version", "5.10"]);
+    assert_eq!(first.lines().len(), 4, "{}", first.err);
+    for other in [&["--kernel-version", "5.15"][..], &["--kernel-version", "5.10", "--strict"], &[]] {
+        let run = fleet.check(&[&["--resume", "results.jsonl"], other].concat());
+        assert_eq!((run.exit, &*run.out), (2, ""));
+        let expected = "its results are those of other options: --kernel-version=5.10, now ";
+        assert!(run.err.contains(expected), "{other:?}: {}", run.err);
+    }
+    let again = fleet.check(&["--resume", "results.jsonl", "--kernel-version", "5.10"]);
+    assert_eq!((again.exit, &*again.out), (first.exit, ""), "{}", again.err);
+}

@@ -225,10 +225,15 @@ impl<'b> BootedProgram<'b> {
         RealityJson::new(release, self.load, self.agreement().is_agreed())
     }
 
-    /// Returns the text of a verdict that is wrong: the verdict, and its first reason.
-    pub(crate) fn wrong_verdict(&self) -> Option<String> {
+    /// Returns what is wrong with the verdict, and the verdict with its first reason. A verdict does not foresee what is not judged,
+    /// such as the verifier's other reasons.
+    pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
         let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
-        Some(verdict_text(verdict))
+        let problem = match verdict.verdict {
+            Verdict::Loads => "not foreseen by the verdict",
+            _ => "wrong verdict",
+        };
+        Some((problem, verdict_text(verdict)))
     }
 }
 
@@ -265,7 +270,7 @@ fn program_line(release: &str, program: &BootedProgram<'_>) -> Option<Line> {
         line = line.text(": ").text(stats);
     }
     Some(match wrong {
-        Some(wrong) => line.text("; ").styled(ERROR, "wrong verdict").text(format_args!(" `{wrong}`")),
+        Some((problem, verdict)) => line.text("; ").styled(ERROR, problem).text(format_args!(" `{verdict}`")),
         None => line,
     })
 }

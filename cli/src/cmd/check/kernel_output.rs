@@ -157,6 +157,12 @@ impl KernelOutput {
         allow_list: &AllowList,
         options: OutputOptions,
     ) -> io::Result<Self> {
+        if let (Err(_), Some(error)) = (&booted.report, &booted.boot_error) {
+            let mut output = Self::bad_kernel(&setup::bad_input(error), Some(id), options)?;
+            output.exit = ExitStatus::Error;
+            output.messages.extend(setup::console_lines(error));
+            return Ok(output);
+        }
         let name = escape_path(&booted.path);
         let mut output = match &booted.report {
             Ok(report) => {

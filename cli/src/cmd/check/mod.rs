@@ -34,6 +34,7 @@ use crate::{
     },
     policy::{AllowList, Config, find_config},
     process::threads::Threads,
+    stable_hash,
 };
 use boot::BootSettings;
 use booted::BootedKernel;
@@ -44,7 +45,7 @@ use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use reports::Reports;
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
-use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
+use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf, sync::Arc};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -85,9 +86,11 @@ fn check_selection(
     settings: &CheckSettings<'_>,
     budget: BudgetGate,
 ) -> io::Result<()> {
+    warn_of_unknown_maps(console, objects, &args.evidence.max_entries)?;
     let open_results = |path: &PathBuf| {
         let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
         let header = ResultsHeader::new(objects).with_allow(settings.allow_list.patterns());
+        let header = header.with_settings(settings.deciding_options());
         ResultsFile::open(path, &header)
     };
     let resumed = match args.resume.as_ref().map(open_results).transpose() {
@@ -111,6 +114,21 @@ fn check_selection(
     let is_complete = args.shard.is_none() && resumed.is_none();
     check_kernels(console, objects, &selection, threads, settings, (resumed, budget))?;
     if is_complete { warn_of_unused_entries(console, &settings.allow_list) } else { Ok(()) }
+}
+
+/// Warns of `--max-entries` for maps that no object has.
+fn warn_of_unknown_maps(
+    console: &mut Console<'_>,
+    objects: &JudgedObjects<'_>,
+    max_entries: &[Assignment],
+) -> io::Result<()> {
+    let is_known = |name: &str| {
+        objects.objects.iter().flat_map(|object| object.object.maps()).any(|map| map.name == name.as_bytes())
+    };
+    max_entries.iter().try_for_each(|Assignment { name, value }| match is_known(name) {
+        true => Ok(()),
+        false => console.warn(&format!("--max-entries {name}={value}: no object has a map of this name")),
+    })
 }
 
 /// Warns of entries of the allow list that have accepted nothing.
@@ -173,6 +191,22 @@ impl<'a> CheckSettings<'a> {
         });
         let strict = args.strict || config.strict;
         Ok(Self { inputs, max_entries, allow_list, reports, strict, boot })
+    }
+
+    /// Returns the options that decide on verdicts, with their values or the hashes of their files.
+    fn deciding_options(&self) -> Vec<String> {
+        let KernelInputs { version, kconfig, kallsyms, .. } = &self.inputs;
+        let hash = |text: &Arc<str>| format!("{:016x}", stable_hash::hash(text.as_bytes()));
+        let mut options = Vec::new();
+        options.extend(version.map(|version| format!("--kernel-version={version}")));
+        options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
+        options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
+        let maps = self.max_entries.iter();
+        options.extend(maps.map(|Assignment { name, value }| format!("--max-entries={name}={value}")));
+        if self.strict {
+            options.push("--strict".to_owned());
+        }
+        options
     }
 }
 

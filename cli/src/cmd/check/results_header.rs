@@ -21,6 +21,9 @@ pub(crate) struct ResultsHeader {
     /// The patterns of the allow list, which decide on the exit status.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allow: Vec<String>,
+    /// The options that decide on verdicts, with their values or the hashes of their files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    settings: Vec<String>,
 }
 
 /// An object, and the hash of its content.
@@ -42,12 +45,18 @@ impl ResultsHeader {
             core_relo: env!("CARGO_PKG_VERSION").to_owned(),
             objects: objects.map(header_object).collect(),
             allow: Vec::new(),
+            settings: Vec::new(),
         }
     }
 
     /// Adds the patterns of the allow list.
     pub(crate) fn with_allow(self, patterns: impl Iterator<Item = String>) -> Self {
         Self { allow: patterns.collect(), ..self }
+    }
+
+    /// Adds the options that decide on verdicts.
+    pub(crate) fn with_settings(self, settings: Vec<String>) -> Self {
+        Self { settings, ..self }
     }
 
     /// Returns the names of the objects.
@@ -82,6 +91,17 @@ impl ResultsHeader {
             }
             None if self.allow != other.allow => {
                 "its results were accepted with another allow list".to_owned()
+            }
+            None if self.settings != other.settings => {
+                let text = |settings: &[String]| match settings {
+                    [] => "no options".to_owned(),
+                    settings => settings.join(" "),
+                };
+                format!(
+                    "its results are those of other options: {}, now {}",
+                    text(&other.settings),
+                    text(&self.settings)
+                )
             }
             None => "its results are of the same objects in another order".to_owned(),
         })

@@ -99,9 +99,9 @@ fn print(console: &mut Console<'_>, release: &str, program: &BootedProgram<'_>) 
     }
     console.out.line(line)?;
     match program.wrong_verdict() {
-        Some(wrong) => {
-            let line = Line::new().text("    ").styled(ERROR, "wrong verdict");
-            console.out.line(line.text(format_args!(" `{wrong}`")))
+        Some((problem, verdict)) => {
+            let line = Line::new().text("    ").styled(ERROR, problem);
+            console.out.line(line.text(format_args!(" `{verdict}`")))
         }
         None => Ok(()),
     }
