@@ -28,8 +28,6 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum EvidenceSource {
-    /// The running kernel was asked.
-    Probe,
     /// The kernel's BTF.
     Btf,
     /// The kernel's configuration.
@@ -46,7 +44,6 @@ impl EvidenceSource {
     /// Returns the word for JSON and text.
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Probe => "probe",
             Self::Btf => "btf",
             Self::Kconfig => "kconfig",
             Self::Kallsyms => "kallsyms",
