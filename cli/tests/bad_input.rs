@@ -102,14 +102,17 @@ fn without_section(object: &[u8], section: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn objects_without_btf_are_refused() {
+fn objects_with_types_missing_are_refused() {
     let f = Directory::new();
     let object = fs::read(f.path("exec.bpf.o")).unwrap();
     let no_btf = without_section(&object, b".BTF");
     f.write("nobtf.o", &no_btf);
     f.bad_object("nobtf.o", "without a section `.BTF`");
+    // Without both, the object has no relocations. Its map is defined by types.
     f.write("neither.o", without_section(&no_btf, b".BTF.ext"));
-    f.bad_object("neither.o", "no section `.BTF`");
+    let run = f.run(["check", "neither.o", "--btf", "linux-6.1.btf"]);
+    assert_eq!(run.exit, 1, "{run:?}");
+    assert!(run.out.contains("map `events`"), "{run:?}");
 }
 
 #[test]

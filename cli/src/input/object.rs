@@ -101,6 +101,11 @@ impl ObjectFile {
         object.relocs().map_err(|e| self.bad_input(&e))
     }
 
+    /// Returns the object's relocations; none for an object without BTF.
+    pub(crate) fn relocs_or_none<'o>(&self, object: &'o Object<'_>) -> Result<Relocs<'o>, BadInput> {
+        object.relocs_or_none().map_err(|e| self.bad_input(&e))
+    }
+
     fn bad_input(&self, e: &ObjectError) -> BadInput {
         let bad = BadInput::new(&*self.name, e);
         match e {

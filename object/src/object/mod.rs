@@ -37,9 +37,13 @@ use crate::{
     index::SectionIndex,
 };
 use alloc::collections::VecDeque;
-use core_relo::{CodeSection, Endian, Relocs, btf::Btf, ext::BtfExt};
+use core_relo::{
+    CodeSection, Endian, Relocs,
+    btf::{Btf, BtfError},
+    ext::BtfExt,
+};
 use relocs::RelocSection;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::OnceLock};
 use symbols::Symbols;
 
 /// A parsed and validated BPF object.
@@ -161,6 +165,16 @@ impl<'d> Object<'d> {
         Relocs::collect(btf, ext, &self.code).map_err(ObjectError::Relocs)
     }
 
+    /// Returns the object's CO-RE relocations; empty if the object has no BTF. libbpf loads such an object, too, unless its maps or
+    /// externs need types.
+    pub fn relocs_or_none(&self) -> Result<Relocs<'_>, ObjectError> {
+        if self.btf.is_some() {
+            return self.relocs();
+        }
+        let empty = BtfExt::parse(empty_ext(self.endian())).map_err(ObjectError::Ext)?;
+        Relocs::collect(no_types(self.endian())?, &empty, &self.code).map_err(ObjectError::Relocs)
+    }
+
     /// Returns a copy of the file with new contents of code sections. All other bytes stay the same. A section that shares bytes
     /// with another part of the file cannot be changed.
     ///
@@ -194,6 +208,17 @@ impl<'d> Object<'d> {
         rewrite::check_no_overlap(&self.elf, self.bytes, &changed)?;
         Ok(copy)
     }
+}
+
+/// Returns a BTF without types.
+fn no_types(endian: Endian) -> Result<&'static Btf<'static>, ObjectError> {
+    static LITTLE: OnceLock<Result<Btf<'static>, BtfError>> = OnceLock::new();
+    static BIG: OnceLock<Result<Btf<'static>, BtfError>> = OnceLock::new();
+    let (cell, bytes): (_, &'static [u8]) = match endian {
+        Endian::Little => (&LITTLE, b"\x9f\xeb\x01\0\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0"),
+        Endian::Big => (&BIG, b"\xeb\x9f\x01\0\0\0\0\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0"),
+    };
+    cell.get_or_init(|| Btf::parse(bytes)).as_ref().map_err(|error| ObjectError::Btf(*error))
 }
 
 /// A `.BTF.ext` without records.

@@ -341,6 +341,7 @@ fn btf_ext_needs_btf() {
     let o = Object::parse(&bytes).unwrap();
     assert!(o.btf().is_none() && o.ext().is_none());
     assert_eq!(o.relocs().unwrap_err(), ObjectError::NoBtf);
+    assert_eq!(o.relocs_or_none().unwrap().records().len(), 0);
 
     let ext = |m: &mut ObjectWriter| m.section(".BTF.ext", SectionKind::Other, empty_ext(Endian::Little));
     let btf = |m: &mut ObjectWriter, e| m.section(".BTF", SectionKind::Other, &Builder::new(e).finish());

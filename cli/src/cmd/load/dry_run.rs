@@ -67,7 +67,7 @@ impl DryRunKernel {
         settings: &Settings,
     ) -> Result<ObjectVerdict, BadInput> {
         let mut table = NeedTable::default();
-        let mut judged = JudgedObject::new(file, object, file.relocs(object)?, &mut table);
+        let mut judged = JudgedObject::new(file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
             for (name, map) in &settings.maps {
                 if map.max_entries.is_some_and(|entries| entries > 0) {

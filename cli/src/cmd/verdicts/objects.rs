@@ -98,7 +98,7 @@ pub(crate) fn with_judged_objects(
         }
     }
     let (mut objects, mut table) = (Vec::new(), NeedTable::default());
-    let relocs = threads.map(&parsed, |(file, object)| file.relocs(object));
+    let relocs = threads.map(&parsed, |(file, object)| file.relocs_or_none(object));
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
             Ok(relocs) => {
