@@ -41,7 +41,7 @@ const KERNELS: [Kernel; 5] = [
 ];
 
 /// The release that added each set of instructions.
-const RELEASES: [(InsnFeature, (u8, u8)); 21] = [
+const RELEASES: [(InsnFeature, (u8, u8)); 22] = [
     (InsnFeature::Alu32, (3, 18)),
     (InsnFeature::FunctionCall, (4, 16)),
     (InsnFeature::Jmp32, (5, 1)),
@@ -54,6 +54,7 @@ const RELEASES: [(InsnFeature, (u8, u8)); 21] = [
     (InsnFeature::KfuncCall, (5, 13)),
     (InsnFeature::MapIndex, (5, 14)),
     (InsnFeature::ModuleKfuncCall, (5, 16)),
+    (InsnFeature::KernelFunctionAddress, (6, 4)),
     (InsnFeature::LoadSignExtended, (6, 6)),
     (InsnFeature::MoveSignExtended, (6, 6)),
     (InsnFeature::ByteSwap, (6, 6)),

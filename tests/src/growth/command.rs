@@ -55,7 +55,7 @@ impl Command {
 
     /// Returns whether the exit status may be 2 without an error message: a generated kernel can leave a question open.
     pub const fn may_be_unknown(self) -> bool {
-        matches!(self, Self::Check)
+        matches!(self, Self::Check | Self::Explain | Self::DryRun)
     }
 
     /// Returns whether the JSON output has other parts than the text, so that its work grows in another way.
