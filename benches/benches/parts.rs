@@ -143,7 +143,7 @@ impl<'o> Requirements<'o> {
         let answers = KernelAnswers::new(&self.table, KernelFacts::new(target, &self.names, &inputs));
         let plans = Plan::for_objects(&self.relocs, target);
         let verdicts = self.objects.iter().zip(&plans).map(|(needs, plan)| judge(needs, plan, &answers));
-        verdicts.map(|verdict| verdict.programs.len()).sum()
+        verdicts.map(|verdict| verdict.expect("the plans and answers are those of the objects").programs.len()).sum()
     }
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod code;
 mod construct;
 mod data;
+mod error;
 mod externs;
 mod maps;
 mod model;
@@ -15,5 +16,6 @@ mod shared_load;
 mod tests;
 
 pub use answers::KernelAnswers;
+pub use error::JudgeError;
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 pub use object::judge;

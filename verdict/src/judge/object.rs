@@ -3,6 +3,7 @@
 use super::{
     answers::KernelAnswers,
     data::FrozenData,
+    error::JudgeError,
     externs::ExternAnswers,
     maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
@@ -18,7 +19,16 @@ use core_relo::{Name, Plan, explain::text};
 use core_relo_object::object::{Object, Program};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
-pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswers<'_, '_>) -> ObjectVerdict {
+///
+/// # Errors
+///
+/// The plan is that of another object, or the answers are those of a table without the requirements of the object.
+pub fn judge(
+    needs: &ObjectNeeds<'_, '_>,
+    plan: &Plan<'_>,
+    answers: &KernelAnswers<'_, '_>,
+) -> Result<ObjectVerdict, JudgeError> {
+    check_indices(needs, plan, answers)?;
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = object_reasons(needs, answers);
@@ -37,7 +47,30 @@ pub fn judge(needs: &ObjectNeeds<'_, '_>, plan: &Plan<'_>, answers: &KernelAnswe
     let of_arrays = of_arrays.map(|reason| reason.verdict);
     let verdict = default_load.chain(of_object).chain(of_arrays).max().unwrap_or(Verdict::Loads);
     shared_load::add_array_reasons(needs, &mut programs);
-    ObjectVerdict { verdict, programs, warnings: context.warnings() }
+    Ok(ObjectVerdict { verdict, programs, warnings: context.warnings() })
+}
+
+/// Checks that every index of the requirements is one of the plan or of the answers. A requirement without an answer would count as met.
+fn check_indices(
+    needs: &ObjectNeeds<'_, '_>,
+    plan: &Plan<'_>,
+    answers: &KernelAnswers<'_, '_>,
+) -> Result<(), JudgeError> {
+    let programs = needs.programs.iter();
+    let of_programs = programs.clone().flat_map(|program| {
+        program.attach.needs().iter().copied().chain(program.sites.iter().map(|site| site.need))
+    });
+    let maps = needs.maps.iter().flat_map(|map| map.needs.iter().copied());
+    let externs = needs.externs.iter().map(|needed| needed.id);
+    let mut ids = of_programs.chain(maps).chain(externs);
+    if let Some(id) = ids.find(|id| answers.get(*id).is_none()) {
+        return Err(JudgeError::OtherAnswers { index: id.index() });
+    }
+    let mut records = programs.flat_map(|program| &program.records);
+    match records.find(|(_, record)| plan.get(*record).is_none()) {
+        Some((_, index)) => Err(JudgeError::OtherPlan { index: *index }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
@@ -59,15 +92,24 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
 impl ObjectVerdict {
     /// Returns the verdict on an object that libbpf would not open: every program is refused for the same reason.
     pub fn refused(object: &Object<'_>, error: &str) -> Self {
+        Self::same_for_all(object, Verdict::Refused, error)
+    }
+
+    /// Returns the verdict on an object that cannot be judged: it is unknown for every program.
+    pub fn unknown(object: &Object<'_>, error: &JudgeError) -> Self {
+        Self::same_for_all(object, Verdict::Unknown, &format!("internal error: {error}"))
+    }
+
+    fn same_for_all(object: &Object<'_>, verdict: Verdict, reason: &str) -> Self {
         let program = |program: &Program<'_>| ProgramVerdict {
             name: text(Name::new(program.name()).shortened()),
             autoload: program.autoload(),
-            verdict: Verdict::Refused,
-            reasons: vec![Reason::from_object(Verdict::Refused, error.to_owned())],
+            verdict,
+            reasons: vec![Reason::from_object(verdict, reason.to_owned())],
             guarded: Vec::new(),
         };
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
-        Self { verdict: Verdict::Refused, programs: programs.map(program).collect(), warnings: Vec::new() }
+        Self { verdict, programs: programs.map(program).collect(), warnings: Vec::new() }
     }
 }
 

@@ -110,7 +110,8 @@ impl KernelCase<'_, '_> {
     /// Judges an object of the case.
     pub(crate) fn judge(&self, object: &JudgedObject<'_>, plan: &Plan<'_>) -> ObjectVerdict {
         match &object.needs {
-            Ok(needs) => judge(needs, plan, &self.answers),
+            Ok(needs) => judge(needs, plan, &self.answers)
+                .unwrap_or_else(|error| ObjectVerdict::unknown(object.object, &error)),
             Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
         }
     }

@@ -1,5 +1,6 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod errors;
 mod extern_types;
 mod externs;
 mod licenses;
@@ -82,7 +83,7 @@ fn judge_bytes(bytes: &[u8], types: impl FnOnce(&mut Builder), inputs: &KernelIn
     types(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, inputs));
-    judge(&needs, &Plan::new(&relocs, &target), &answers)
+    judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap()
 }
 
 /// Creates an object with one program.

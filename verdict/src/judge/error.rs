@@ -1,0 +1,23 @@
+//! Errors of the judge.
+
+use thiserror::Error;
+
+/// A reason why an object cannot be judged: its requirements, the plan and the kernel's answers do not belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum JudgeError {
+    /// The answers are those of a [`NeedTable`](crate::requirements::NeedTable) without a requirement of the object.
+    #[error(
+        "the kernel's answers lack requirement {index} of the object: they come from another table of requirements"
+    )]
+    OtherAnswers {
+        /// The index of the requirement.
+        index: usize,
+    },
+    /// The plan is that of other relocation records.
+    #[error("the plan lacks relocation record {index} of the object: it is the plan of another object")]
+    OtherPlan {
+        /// The index of the record.
+        index: usize,
+    },
+}

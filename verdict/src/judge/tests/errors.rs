@@ -1,0 +1,37 @@
+//! Requirements, plans and answers that do not belong together.
+
+use super::*;
+
+/// Returns an object with one relocation record, in a program that calls a helper.
+fn with_record() -> Vec<u8> {
+    let mut m = program("tc", &[helper(5), insn(0xb7, 0, 0, 0, 0), exit()]);
+    let root = m.types.structure("task_struct", 4, &[]);
+    m.core_relo("tc", &[(1, root, "0", 8)]);
+    m.bytes()
+}
+
+#[test]
+fn answers_of_another_table_and_plans_of_another_object_are_errors() {
+    let (bytes, other_bytes) = (with_record(), program("tc", &returns(0)).bytes());
+    let (object, other) = (Object::parse(&bytes).unwrap(), Object::parse(&other_bytes).unwrap());
+    let (relocs, other_relocs) = (object.relocs().unwrap(), other.relocs().unwrap());
+    let (mut table, empty) = (NeedTable::default(), NeedTable::default());
+    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    let mut b = Builder::new(Endian::native());
+    add_kernel(&mut b);
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+    let (names, inputs) = (table.names(), KernelInputs::default());
+    let facts = || KernelFacts::new(&target, &names, &inputs);
+    let (answers, no_answers) = (KernelAnswers::new(&table, facts()), KernelAnswers::new(&empty, facts()));
+    let (plan, other_plan) = (Plan::new(&relocs, &target), Plan::new(&other_relocs, &target));
+
+    assert!(judge(&needs, &plan, &answers).is_ok());
+    let error = judge(&needs, &plan, &no_answers).unwrap_err();
+    assert!(matches!(error, JudgeError::OtherAnswers { .. }), "{error:?}");
+    assert_eq!(judge(&needs, &other_plan, &answers), Err(JudgeError::OtherPlan { index: 0 }));
+
+    let unknown = ObjectVerdict::unknown(&object, &error);
+    assert_eq!(unknown.verdict, Verdict::Unknown);
+    let text = &unknown.programs[0].reasons[0].text;
+    assert!(text.starts_with("internal error: the kernel's answers lack requirement"), "{text}");
+}
