@@ -25,11 +25,11 @@ use core_relo::{
     insn::{Insn, LD_IMM64},
 };
 use object::{
-    Architecture, BinaryFormat, Endianness, RelocationFlags, SectionKind, SymbolFlags, SymbolKind,
-    SymbolScope,
+    Architecture, BinaryFormat, Endianness, RelocationFlags, SymbolFlags, SymbolScope,
     elf::RelocationType,
     write::{self, Relocation, SectionId, SymbolId, SymbolSection},
 };
+pub use object::{SectionKind, SymbolKind};
 
 /// A builder of objects in the host's byte order.
 #[derive(Debug)]

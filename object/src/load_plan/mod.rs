@@ -32,5 +32,6 @@ pub use programs::{
 };
 pub use relocate::PoisonedReloc;
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
+pub use struct_ops::{StructOpsMatcher, StructOpsTable};
 pub use target_kernel::{ReadSystem, TargetKernel};
 pub use usdt::{USDT_MAPS, UsdtPlan};

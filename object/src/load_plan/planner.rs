@@ -46,7 +46,7 @@ impl LoadPlan {
         let kconfig = externs::read_values(&linker.externs, kernel, settings.kconfig.as_deref())?;
         let usdt = UsdtPlan::for_object(&linker, &kconfig, kernel);
         let resolved = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules)?;
-        let tables = resolve_struct_ops(object, &linker, settings, kernel, &mut modules)?;
+        let tables = resolve_struct_ops(&linker, settings, kernel, &mut modules)?;
         let planner = MapPlanner::new(object, &linker.maps, settings, kernel, kconfig, &tables);
         let mut maps = planner.plan_maps(&mut edit)?;
 
@@ -136,7 +136,6 @@ fn check_names(
 
 /// Matches the object's struct_ops maps with the kernel's structs.
 fn resolve_struct_ops(
-    object: &Object<'_>,
     linker: &ProgramLinker<'_, '_>,
     settings: &Settings,
     kernel: &TargetKernel,
@@ -151,7 +150,7 @@ fn resolve_struct_ops(
         // By default a map is created, unless its section is optional.
         settings_of(entry).and_then(|s| s.autocreate).unwrap_or(!is_optional)
     };
-    struct_ops::resolve(object, &linker.maps, kernel, modules, is_created, settings_of)
+    struct_ops::resolve(linker, kernel, modules, is_created, settings_of)
 }
 
 /// Returns the functions whose CO-RE relocations belong to the loaded programs.

@@ -12,6 +12,7 @@ mod object;
 mod program;
 mod reasons;
 mod shared_load;
+mod struct_ops;
 #[cfg(test)]
 mod tests;
 

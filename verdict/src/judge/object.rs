@@ -9,7 +9,7 @@ use super::{
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
     reasons::{distinct, limit_reasons},
-    shared_load,
+    shared_load, struct_ops,
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
@@ -32,6 +32,7 @@ pub fn judge(
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = object_reasons(needs, answers);
+    reasons.extend(struct_ops::reasons(needs, answers));
     reasons.extend(externs.object_reasons(answers));
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);

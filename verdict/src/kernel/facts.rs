@@ -154,7 +154,7 @@ impl<'k> KernelFacts<'k> {
     }
 
     /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is evidence.
-    pub(super) fn describes_bpf_functions(&self) -> bool {
+    pub(crate) fn describes_bpf_functions(&self) -> bool {
         self.has_all(&ALWAYS_COMPILED)
     }
 

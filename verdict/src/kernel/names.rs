@@ -63,6 +63,11 @@ impl<'k> KernelFacts<'k> {
         self.answer_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct, None)
     }
 
+    /// Returns the struct of the values of a struct_ops map, such as `bpf_struct_ops_tcp_congestion_ops`.
+    pub(crate) fn struct_ops_value(&self, name: &[u8]) -> Option<Type<'k>> {
+        self.find_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct).map(|(_, ty)| ty)
+    }
+
     /// Answers whether the kernel or a module has a kfunc.
     ///
     /// If the kernel's BTF tags kfuncs (6.10 and pahole 1.26), a function without the tag is none. Otherwise a function is the kfunc if

@@ -4,6 +4,7 @@ use super::need::{Need, NeedId, NeedTable};
 use crate::kernel::ProgramFeature;
 use core_relo::Name;
 use core_relo_object::{
+    MapIndex,
     link::{MapEntry, MapSource},
     object::{DataKind, MapDef, MapType},
 };
@@ -14,6 +15,8 @@ use core_relo_object::{
 pub struct MapNeed {
     /// The map's name.
     pub name: String,
+    /// The index of a struct_ops map. `None` for other maps.
+    pub(crate) struct_ops: Option<MapIndex>,
     /// The type, and for a struct_ops map the kind of struct_ops.
     pub needs: Vec<NeedId>,
     /// The attributes that user space must set.
@@ -66,7 +69,7 @@ impl MapInput {
 impl MapNeed {
     /// Returns the requirements of a map. Returns `None` for a map that is not created by default.
     pub(super) fn new(
-        entry: &MapEntry<'_, '_>,
+        (index, entry): (MapIndex, &MapEntry<'_, '_>),
         struct_ops: Option<&[u8]>,
         table: &mut NeedTable,
     ) -> Option<Self> {
@@ -96,7 +99,8 @@ impl MapNeed {
             }
             _ => (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new()),
         };
-        Some(Self { name, needs, inputs, flag_error })
+        let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
+        Some(Self { name, struct_ops, needs, inputs, flag_error })
     }
 }
 

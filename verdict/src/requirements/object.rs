@@ -80,13 +80,13 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let linker = ProgramLinker::collect(object)?;
         let externs: Vec<_> = linker.externs().iter().map(|entry| ExternNeed::new(entry, table)).collect();
         let struct_ops = |ty| Some(object.btf()?.ty(ty)?.name().as_bytes());
-        let maps = linker.maps().iter().filter_map(|entry| {
+        let maps = (0..).map(MapIndex).zip(linker.maps()).filter_map(|(index, entry)| {
             let name = match entry.source {
                 MapSource::StructOps(map) => struct_ops(map.ty),
                 _ => None,
             };
             let name = name.map(|name| Name::new(name).essential().as_bytes());
-            MapNeed::new(entry, name, table)
+            MapNeed::new((index, entry), name, table)
         });
         let maps = maps.collect();
         let records = relocs.into().map_or_else(Vec::new, |relocs| records_by_function(object, relocs));
@@ -185,9 +185,11 @@ fn struct_ops_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<StructOpsPr
         }
         _ => false,
     };
-    let programs = linker.struct_ops_programs()?.into_iter();
-    let mut programs: Vec<_> =
-        programs.map(|(map, program)| StructOpsProgram { program, is_created: is_created(map) }).collect();
+    let mut programs = Vec::new();
+    for (map, table) in linker.struct_ops_tables()? {
+        let is_created = is_created(map);
+        programs.extend(table.programs().map(|program| StructOpsProgram { program, is_created }));
+    }
     programs.sort_unstable_by_key(|program| (program.program, !program.is_created));
     programs.dedup_by_key(|program| program.program);
     Ok(programs)

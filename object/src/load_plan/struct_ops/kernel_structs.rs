@@ -4,13 +4,12 @@ use crate::{
     elf::text,
     features::Feature,
     index::ModuleIndex,
-    limits,
     load_plan::{error::LoadPlanError, externs::Modules, target_kernel::TargetKernel},
     target::KernelType,
 };
 use alloc::rc::Rc;
 use core_relo::{
-    ByteSize, Name,
+    Name,
     btf::{Btf, Kind, Member, Type},
 };
 use std::collections::HashMap;
@@ -25,28 +24,37 @@ pub(super) struct KernelStruct<'h> {
     pub(super) inner: Type<'h>,
     /// The first member of each name in `inner`.
     pub(super) members: HashMap<&'h [u8], Member<'h>>,
-    /// The module whose BTF has the structs. `None` for the kernel itself.
-    pub(super) module: Option<ModuleIndex>,
 }
 
 impl<'h> KernelStruct<'h> {
+    /// Returns the types of maps whose value is `value`. Returns `None` if `value` has no member `inner`.
+    pub(super) fn new(value: Type<'h>, inner: Type<'h>) -> Option<Self> {
+        let data = value.members().find(|m| m.ty == inner.id())?;
+        let mut members = HashMap::new();
+        for member in inner.members() {
+            members.entry(member.name.as_bytes()).or_insert(member);
+        }
+        Some(Self { value, data, inner, members })
+    }
+
     /// Returns the BTF of the structs.
     pub(super) fn btf(&self) -> &'h Btf<'h> {
         self.value.btf()
     }
 }
 
+/// The kernel's structs of a map, and the module whose BTF has them: `None` for the kernel itself.
+type FoundStruct<'h> = (Rc<KernelStruct<'h>>, Option<ModuleIndex>);
+
 /// A cache of the kernel's structs by essential name, since many tables can have the same struct.
 pub(super) struct KernelStructs<'h, 'l> {
     kernel: &'h TargetKernel,
-    known: HashMap<&'l [u8], Rc<KernelStruct<'h>>>,
-    /// The remaining limit on the bytes of all map values together.
-    bytes_left: u64,
+    known: HashMap<&'l [u8], FoundStruct<'h>>,
 }
 
 impl<'h, 'l> KernelStructs<'h, 'l> {
     pub(super) fn new(kernel: &'h TargetKernel) -> Self {
-        Self { kernel, known: HashMap::new(), bytes_left: limits::DATA_BYTES }
+        Self { kernel, known: HashMap::new() }
     }
 
     /// Finds the kernel's struct for a table (libbpf: `find_struct_ops_kern_types`).
@@ -55,9 +63,9 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         table: &[u8],
         name: Name<'l>,
         modules: &mut Modules,
-    ) -> Result<Rc<KernelStruct<'h>>, LoadPlanError> {
+    ) -> Result<FoundStruct<'h>, LoadPlanError> {
         if let Some(known) = self.known.get(name.as_bytes()) {
-            return Ok(Rc::clone(known));
+            return Ok(known.clone());
         }
         let no_types = |cause| LoadPlanError::Types { what: "struct_ops maps", cause };
         let in_modules = self.kernel.features.has(Feature::ModuleBtf);
@@ -79,33 +87,9 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             Some(_) => value.btf().find(name.as_bytes(), Kind::Struct),
         };
         let inner = inner.ok_or_else(missing)?;
-        let data = value.members().find(|m| m.ty == inner.id()).ok_or_else(missing)?;
-        let mut members = HashMap::new();
-        for member in inner.members() {
-            members.entry(member.name.as_bytes()).or_insert(member);
-        }
+        let kernel = Rc::new(KernelStruct::new(value, inner).ok_or_else(missing)?);
         let module = module.map(|m| modules.index_of(&m.name, m.id));
-        let kernel = Rc::new(KernelStruct { value, data, inner, members, module });
-        self.known.insert(name.as_bytes(), Rc::clone(&kernel));
-        Ok(kernel)
-    }
-
-    /// Returns a map value of zeros. Counts its size towards the limit on all values.
-    pub(super) fn zeroed_value(
-        &mut self,
-        table: &[u8],
-        kernel: &KernelStruct<'_>,
-    ) -> Result<Vec<u8>, LoadPlanError> {
-        let size = kernel.value.size_or_type();
-        let left = self.bytes_left.checked_sub(size.into());
-        self.bytes_left = left.ok_or_else(|| LoadPlanError::Map {
-            map: text(table),
-            what: format!(
-                "the kernel's struct is too large: {size} bytes, expected at most {} in all struct_ops maps together",
-                limits::DATA_BYTES
-            )
-            .into(),
-        })?;
-        Ok(vec![0; ByteSize(size).index()])
+        self.known.insert(name.as_bytes(), (Rc::clone(&kernel), module));
+        Ok((kernel, module))
     }
 }

@@ -1,19 +1,20 @@
 //! Converts the struct_ops tables of an object to the layout of the kernel's structs.
 
 use super::{
-    kernel_structs::{KernelStruct, KernelStructs},
-    local_table::LocalTable,
+    kernel_structs::KernelStruct,
+    local_table::StructOpsTable,
     member::{byte_offset, is_function_pointer},
 };
 use crate::{
     elf::text,
     index::{ModuleIndex, ProgramIndex},
     internal::Invariant as _,
-    load_plan::{error::LoadPlanError, externs::Modules, maps::plan::ProgramSlot},
+    limits,
+    load_plan::{error::LoadPlanError, maps::plan::ProgramSlot},
 };
 use core_relo::{
-    Name, TypeId,
-    btf::{Btf, Kind, Member},
+    ByteSize, Name, TypeId,
+    btf::{Btf, Kind, Member, Type},
 };
 use std::collections::HashMap;
 
@@ -46,64 +47,122 @@ pub(in crate::load_plan) struct MemberSlot {
     pub(in crate::load_plan) module: Option<ModuleIndex>,
 }
 
-/// Converts a table to the layout of the kernel's struct. Adds the members of the table's programs to `slots`.
-pub(super) fn match_table<'l>(
-    btf: &'l Btf<'_>,
-    local: &LocalTable<'_>,
-    structs: &mut KernelStructs<'_, 'l>,
-    modules: &mut Modules,
-    slots: &mut HashMap<ProgramIndex, MemberSlot>,
-) -> Result<KernelTable, LoadPlanError> {
-    let fail = |what: String| LoadPlanError::Map { map: text(local.name), what: what.into() };
-    let ty = btf.ty(local.table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
-    let kernel = structs.find(local.name, ty.name().essential(), modules)?;
-    let mut table = KernelTable {
-        value_type: kernel.value.id(),
-        value_size: kernel.value.size_or_type(),
-        module: kernel.module,
-        value: structs.zeroed_value(local.name, &kernel)?,
-        programs: Vec::new(),
-    };
-    let data_offset = byte_offset(&kernel.data);
-    for member in ty.members() {
-        let pair = MemberPair { btf, kernel: &kernel, member, map: local.name };
-        let program = local.programs.get(&member.index).copied();
-        match pair.locate(&local.data, program.is_some())? {
-            // The member is zero, and the kernel does not have it.
-            None => {}
-            Some(LocatedMember { offset, target, size }) if pair.is_pointer()? => {
-                let Some(program) = program else {
-                    let bytes = range(&local.data, offset, size);
-                    let bytes = bytes.invariant("a member lies within its table")?;
-                    if bytes.iter().any(|b| *b != 0) {
-                        return Err(pair.fail("it is a pointer other than 0 without a program"));
+/// Compares the struct_ops tables of an object with the structs of a kernel, and converts them to the kernel's layout.
+#[derive(Debug)]
+pub struct StructOpsMatcher {
+    /// The member of each program in the tables so far.
+    slots: HashMap<ProgramIndex, MemberSlot>,
+    /// The remaining limit on the bytes of all map values together.
+    bytes_left: u64,
+}
+
+impl Default for StructOpsMatcher {
+    fn default() -> Self {
+        Self { slots: HashMap::new(), bytes_left: limits::DATA_BYTES }
+    }
+}
+
+impl StructOpsMatcher {
+    /// Checks that a kernel accepts a table, whose map has values of type `value`: a struct `bpf_struct_ops_NAME` of the kernel or a
+    /// module. `btf` is the object's. All calls must have the same object and kernel.
+    ///
+    /// # Errors
+    ///
+    /// A member that is not 0 is missing in the kernel's struct, or has another kind or size; or the types are invalid (libbpf:
+    /// `bpf_map__init_kern_struct_ops`).
+    pub fn check(
+        &mut self,
+        btf: &Btf<'_>,
+        table: &StructOpsTable<'_>,
+        value: Type<'_>,
+    ) -> Result<(), LoadPlanError> {
+        let fail = |what: &str| LoadPlanError::Map { map: text(table.name), what: what.into() };
+        let ty = btf.ty(table.table.ty).ok_or_else(|| fail("its type does not exist"))?;
+        let inner = value.btf().find(ty.name().essential().as_bytes(), Kind::Struct);
+        let kernel = inner.and_then(|inner| KernelStruct::new(value, inner));
+        let kernel = kernel.ok_or_else(|| fail("the type of its value has no member of the map's type"))?;
+        self.match_table(btf, table, &kernel, None).map(drop)
+    }
+
+    /// Returns the member of each program in the tables.
+    pub(super) fn into_slots(self) -> HashMap<ProgramIndex, MemberSlot> {
+        self.slots
+    }
+
+    /// Converts a table to the layout of the kernel's struct.
+    pub(super) fn match_table(
+        &mut self,
+        btf: &Btf<'_>,
+        local: &StructOpsTable<'_>,
+        kernel: &KernelStruct<'_>,
+        module: Option<ModuleIndex>,
+    ) -> Result<KernelTable, LoadPlanError> {
+        let fail = |what: String| LoadPlanError::Map { map: text(local.name), what: what.into() };
+        let ty = btf.ty(local.table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
+        let mut table = KernelTable {
+            value_type: kernel.value.id(),
+            value_size: kernel.value.size_or_type(),
+            module,
+            value: self.zeroed_value(local.name, kernel)?,
+            programs: Vec::new(),
+        };
+        let data_offset = byte_offset(&kernel.data);
+        for member in ty.members() {
+            let pair = MemberPair { btf, kernel, member, map: local.name };
+            let program = local.programs.get(&member.index).copied();
+            match pair.locate(&local.data, program.is_some())? {
+                // The member is zero, and the kernel does not have it.
+                None => {}
+                Some(LocatedMember { offset, target, size }) if pair.is_pointer()? => {
+                    let Some(program) = program else {
+                        let bytes = range(&local.data, offset, size);
+                        let bytes = bytes.invariant("a member lies within its table")?;
+                        if bytes.iter().any(|b| *b != 0) {
+                            return Err(pair.fail("it is a pointer other than 0 without a program"));
+                        }
+                        continue;
+                    };
+                    pair.check_function_pointer(&target)?;
+                    let slot = MemberSlot { ty: kernel.inner.id(), member: target.index, module };
+                    if *self.slots.entry(program).or_insert(slot) != slot {
+                        return Err(pair.fail("its program is also in another table, for another member"));
                     }
-                    continue;
-                };
-                pair.check_function_pointer(&target)?;
-                let slot = MemberSlot { ty: kernel.inner.id(), member: target.index, module: kernel.module };
-                if *slots.entry(program).or_insert(slot) != slot {
-                    return Err(pair.fail("its program is also in another table, for another member"));
+                    let target_offset = data_offset.checked_add(byte_offset(&target));
+                    let is_in_value = |offset: &usize| range(&table.value, *offset, POINTER_BYTES).is_some();
+                    let target_offset = target_offset.filter(is_in_value);
+                    let target_offset = target_offset
+                        .ok_or_else(|| pair.fail("the kernel's member lies past the end of the struct"))?;
+                    table.programs.push(ProgramSlot::new(target_offset, program));
                 }
-                let target_offset = data_offset.checked_add(byte_offset(&target));
-                let is_in_value = |offset: &usize| range(&table.value, *offset, POINTER_BYTES).is_some();
-                let target_offset = target_offset.filter(is_in_value);
-                let target_offset = target_offset
-                    .ok_or_else(|| pair.fail("the kernel's member lies past the end of the struct"))?;
-                table.programs.push(ProgramSlot::new(target_offset, program));
-            }
-            Some(LocatedMember { offset, target, size }) => {
-                let start = data_offset.checked_add(byte_offset(&target));
-                let end = start.and_then(|start| start.checked_add(size));
-                let target_bytes = start.zip(end).and_then(|(start, end)| table.value.get_mut(start..end));
-                match (target_bytes, range(&local.data, offset, size)) {
-                    (Some(target_bytes), Some(bytes)) => target_bytes.copy_from_slice(bytes),
-                    _ => return Err(pair.fail("it extends past the end of the struct")),
+                Some(LocatedMember { offset, target, size }) => {
+                    let start = data_offset.checked_add(byte_offset(&target));
+                    let end = start.and_then(|start| start.checked_add(size));
+                    let target_bytes =
+                        start.zip(end).and_then(|(start, end)| table.value.get_mut(start..end));
+                    match (target_bytes, range(&local.data, offset, size)) {
+                        (Some(target_bytes), Some(bytes)) => target_bytes.copy_from_slice(bytes),
+                        _ => return Err(pair.fail("it extends past the end of the struct")),
+                    }
                 }
             }
         }
+        Ok(table)
     }
-    Ok(table)
+
+    /// Returns a map value of zeros. Counts its size towards the limit on all values.
+    fn zeroed_value(&mut self, table: &[u8], kernel: &KernelStruct<'_>) -> Result<Vec<u8>, LoadPlanError> {
+        let size = kernel.value.size_or_type();
+        let left = self.bytes_left.checked_sub(size.into());
+        self.bytes_left = left.ok_or_else(|| LoadPlanError::Map {
+            map: text(table),
+            what: format!(
+                "the kernel's struct is too large: {size} bytes, expected at most {} in all struct_ops maps together",
+                limits::DATA_BYTES
+            )
+            .into(),
+        })?;
+        Ok(vec![0; ByteSize(size).index()])
+    }
 }
 
 /// Returns the `size` bytes at an offset.

@@ -5,6 +5,7 @@ use crate::{
     elf::text,
     index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
+    limits,
     link::{
         ProgramLinker,
         maps::{MapSource, StructOps},
@@ -19,8 +20,9 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// A table in the object's layout.
-pub(super) struct LocalTable<'l> {
+/// A struct_ops table of an object, in the object's layout.
+#[derive(Clone, Debug)]
+pub struct StructOpsTable<'l> {
     /// The map's name.
     pub(super) name: &'l [u8],
     /// The variable of the object.
@@ -31,7 +33,17 @@ pub(super) struct LocalTable<'l> {
     pub(super) programs: BTreeMap<u32, ProgramIndex>,
 }
 
-impl LocalTable<'_> {
+impl StructOpsTable<'_> {
+    /// Returns the programs, in the order of their members.
+    pub fn programs(&self) -> impl Iterator<Item = ProgramIndex> {
+        self.programs.values().copied()
+    }
+
+    /// Replaces the table's values. Programs stay.
+    pub fn set_data(&mut self, data: Vec<u8>) {
+        self.data = data;
+    }
+
     /// Sets the program of a member, or empties the member. Returns the previous program.
     pub(super) fn replace_program(
         &mut self,
@@ -67,12 +79,12 @@ impl LocalTable<'_> {
 }
 
 /// Reads a table of the object. The table's relocations give its programs (libbpf: `bpf_object__collect_st_ops_relos`).
-pub(super) fn read_table<'l>(
+fn read_table<'l>(
     table_relocs: &mut TableRelocs<'l, '_>,
     btf: &Btf<'_>,
     name: &'l [u8],
     table: StructOps<'l, 'l>,
-) -> Result<LocalTable<'l>, LoadPlanError> {
+) -> Result<StructOpsTable<'l>, LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: text(name), what: what.into() };
     let start = ByteOffset(table.offset).index();
     let end = start.checked_add(ByteSize(table.size).index());
@@ -112,26 +124,34 @@ pub(super) fn read_table<'l>(
         })?;
         programs.insert(member.index, program);
     }
-    Ok(LocalTable { name, table, data, programs })
+    Ok(StructOpsTable { name, table, data, programs })
 }
 
 impl ProgramLinker<'_, '_> {
-    /// Returns the programs of each struct_ops map. Fails if libbpf would not open the object.
-    pub fn struct_ops_programs(&self) -> Result<Vec<(MapIndex, ProgramIndex)>, LoadPlanError> {
-        let mut programs = Vec::new();
-        let Some(btf) = self.object().btf() else { return Ok(programs) };
+    /// Returns the tables of the struct_ops maps, by map. Fails if libbpf would not open the object.
+    pub fn struct_ops_tables(&self) -> Result<Vec<(MapIndex, StructOpsTable<'_>)>, LoadPlanError> {
+        let mut tables = Vec::new();
+        let Some(btf) = self.object().btf() else { return Ok(tables) };
         let mut relocs = TableRelocs::new(self.object());
+        let mut member_count = 0usize;
         for (map, entry) in MapIndex::enumerate(self.maps()) {
             let MapSource::StructOps(table) = entry.source else { continue };
-            let table = read_table(&mut relocs, btf, entry.name, table)?;
-            programs.extend(table.programs.values().map(|program| (map, *program)));
+            // Any number of empty tables can share an offset and a type with many members, so the work is limited.
+            let ty = btf.ty(table.ty).invariant("a struct_ops map's type was found in the BTF")?;
+            let total = member_count.checked_add(ty.members().len());
+            member_count = total.filter(|total| *total <= limits::STRUCT_OPS_MEMBERS).ok_or_else(|| {
+                let limit = limits::STRUCT_OPS_MEMBERS;
+                let what = format!("the struct_ops maps have too many members: expected at most {limit}");
+                LoadPlanError::Map { map: text(entry.name), what: what.into() }
+            })?;
+            tables.push((map, read_table(&mut relocs, btf, entry.name, table)?));
         }
-        Ok(programs)
+        Ok(tables)
     }
 }
 
 /// The relocations of struct_ops sections. Each section is read once.
-pub(super) struct TableRelocs<'o, 'd> {
+struct TableRelocs<'o, 'd> {
     object: &'o Object<'d>,
     /// The relocations of each section that was read, sorted by offset.
     sections: HashMap<SectionIndex, Vec<Reloc<'d>>>,
@@ -140,7 +160,7 @@ pub(super) struct TableRelocs<'o, 'd> {
 }
 
 impl<'o, 'd> TableRelocs<'o, 'd> {
-    pub(super) fn new(object: &'o Object<'d>) -> Self {
+    fn new(object: &'o Object<'d>) -> Self {
         let programs = ProgramOffsets::new(object, is_struct_ops);
         Self { object, sections: HashMap::new(), programs }
     }

@@ -9,4 +9,6 @@ mod local_table;
 mod member;
 mod resolve;
 
+pub use kernel_table::StructOpsMatcher;
+pub use local_table::StructOpsTable;
 pub(super) use resolve::{StructOpsTables, resolve};

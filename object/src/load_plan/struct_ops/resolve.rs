@@ -2,17 +2,13 @@
 
 use super::{
     kernel_structs::KernelStructs,
-    kernel_table::{KernelTable, MemberSlot, match_table},
-    local_table::{TableRelocs, read_table},
+    kernel_table::{KernelTable, MemberSlot, StructOpsMatcher},
 };
 use crate::{
-    elf::text,
     index::{MapIndex, ProgramIndex},
     internal::Invariant as _,
-    limits,
-    link::maps::{MapEntry, MapSource, MapTable},
+    link::{ProgramLinker, maps::MapEntry},
     load_plan::{error::LoadPlanError, externs::Modules, settings::MapSettings, target_kernel::TargetKernel},
-    object::Object,
 };
 use std::collections::HashMap;
 
@@ -31,32 +27,22 @@ pub(in crate::load_plan) struct StructOpsTables {
 ///
 /// `is_created` returns whether a map is created, and `settings_of` returns the caller's settings of a map.
 pub(in crate::load_plan) fn resolve<'s>(
-    object: &Object<'_>,
-    maps: &MapTable<'_, '_>,
+    linker: &ProgramLinker<'_, '_>,
     kernel: &TargetKernel,
     modules: &mut Modules,
     is_created: impl Fn(&MapEntry<'_, '_>) -> bool,
     settings_of: impl Fn(&MapEntry<'_, '_>) -> Option<&'s MapSettings>,
 ) -> Result<StructOpsTables, LoadPlanError> {
     let mut tables = StructOpsTables::default();
+    let object = linker.object();
     let Some(btf) = object.btf() else { return Ok(tables) };
-    let mut relocs = TableRelocs::new(object);
     let mut structs = KernelStructs::new(kernel);
-    let mut member_count = 0usize;
-    for (map, entry) in MapIndex::enumerate(&maps.entries) {
-        let MapSource::StructOps(table) = entry.source else { continue };
-        // Any number of empty tables can share an offset and a type with many members, so the work is limited.
-        let ty = btf.ty(table.ty).invariant("a struct_ops map's type was found in the BTF")?;
-        let total = member_count.checked_add(ty.members().len());
-        member_count = total.filter(|total| *total <= limits::STRUCT_OPS_MEMBERS).ok_or_else(|| {
-            let limit = limits::STRUCT_OPS_MEMBERS;
-            let what = format!("the struct_ops maps have too many members: expected at most {limit}");
-            LoadPlanError::Map { map: text(entry.name), what: what.into() }
-        })?;
-        let mut local = read_table(&mut relocs, btf, entry.name, table)?;
+    let mut matcher = StructOpsMatcher::default();
+    for (map, mut local) in linker.struct_ops_tables()? {
+        let entry = linker.maps().get(map.0).invariant("a table belongs to a map")?;
         if let Some(settings) = settings_of(entry) {
             if let Some(data) = &settings.data {
-                local.data.clone_from(data);
+                local.set_data(data.clone());
             }
             for (member, program) in &settings.programs {
                 let previous = local.replace_program(btf, object, member, program.as_deref())?;
@@ -65,13 +51,16 @@ pub(in crate::load_plan) fn resolve<'s>(
                 }
             }
         }
-        for program in local.programs.values() {
-            *tables.autoload.entry(*program).or_insert(false) |= is_created(entry);
+        for program in local.programs() {
+            *tables.autoload.entry(program).or_insert(false) |= is_created(entry);
         }
         if is_created(entry) {
-            let table = match_table(btf, &local, &mut structs, modules, &mut tables.slots)?;
+            let ty = btf.ty(local.table.ty).invariant("a struct_ops map's type was found in the BTF")?;
+            let (kernel_struct, module) = structs.find(local.name, ty.name().essential(), modules)?;
+            let table = matcher.match_table(btf, &local, &kernel_struct, module)?;
             tables.by_map.insert(map, table);
         }
     }
+    tables.slots = matcher.into_slots();
     Ok(tables)
 }

@@ -4,6 +4,7 @@ mod errors;
 mod extern_types;
 mod externs;
 mod licenses;
+mod struct_ops;
 
 use super::*;
 use crate::{

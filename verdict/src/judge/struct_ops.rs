@@ -1,0 +1,55 @@
+//! The members of struct_ops maps, compared with the kernel's structs.
+
+use super::{
+    answers::KernelAnswers,
+    model::{Reason, ReasonKind, Requirement, Verdict},
+};
+use crate::{
+    kernel::{Evidence, EvidenceSource},
+    requirements::{Need, ObjectNeeds},
+};
+use core_relo::{Name, btf::Type, explain::text};
+use core_relo_object::load_plan::{LoadPlanError, StructOpsMatcher};
+
+/// Returns the reasons of struct_ops maps whose members do not fit the kernel's struct. libbpf refuses the object.
+pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let Some(btf) = needs.object.btf() else { return Vec::new() };
+    // An error is one of the object's contents, and a reason already.
+    let Ok(tables) = needs.linker.struct_ops_tables() else { return Vec::new() };
+    let mut matcher = StructOpsMatcher::default();
+    let mut reasons = Vec::new();
+    for (index, need) in needs.maps.iter().enumerate() {
+        let Some(map) = need.struct_ops else { continue };
+        let Some((_, table)) = tables.iter().find(|(table, _)| *table == map) else { continue };
+        let mut structs = need.needs.iter().filter_map(|id| match answers.need(*id) {
+            Some(Need::StructOps(name)) => Some((*id, answers.facts.struct_ops_value(name)?)),
+            _ => None,
+        });
+        let Some((id, value)) = structs.next() else { continue };
+        let result = match needs.data.get(&map) {
+            Some(data) => {
+                let mut table = table.clone();
+                table.set_data(data.clone());
+                matcher.check(btf, &table, value)
+            }
+            None => matcher.check(btf, table, value),
+        };
+        let requirement = Requirement::MapNeed { map: index, need: id };
+        let is_complete = answers.facts.describes_bpf_functions();
+        reasons.extend(
+            result.err().map(|error| reason(&error, value, is_complete).with_requirement(requirement)),
+        );
+    }
+    reasons
+}
+
+/// Returns the reason of a table that does not fit the kernel's struct. Reduced BTF may lack members that the kernel has.
+fn reason(error: &LoadPlanError, value: Type<'_>, is_complete: bool) -> Reason {
+    if !is_complete {
+        let text = format!("{error}: the kernel's complete BTF, because the given one is reduced");
+        return Reason::new(ReasonKind::StructOps, Verdict::Unknown, text);
+    }
+    let name = text(Name::new(value.name().as_bytes()).shortened());
+    let evidence = Evidence { source: EvidenceSource::Btf, text: format!("struct {name}") };
+    Reason::new(ReasonKind::StructOps, Verdict::Refused, error.to_string()).with_evidence(evidence)
+}
