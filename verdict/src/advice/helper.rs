@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     judge::{KernelAnswers, Reason},
-    kernel::{HelperCall, may_call},
+    kernel::{HelperCall, answer_helper_call},
 };
 use core_relo::insn::helper_name;
 
@@ -48,7 +48,8 @@ pub(super) fn fixes(answers: &KernelAnswers<'_, '_>, call: HelperCall, reason: &
         ))];
     };
     let older = OLDER_HELPERS.iter().find(|(newer, older, _)| {
-        *newer == number && may_call(&answers.facts, HelperCall { helper: *older, ..call }).is_present()
+        *newer == number
+            && answer_helper_call(&answers.facts, HelperCall { helper: *older, ..call }).is_present()
     });
     let line = reason.source.as_ref().and_then(|source| CLine::new(&source.text));
     let called = line.and_then(|line| Some((line, line.find_call(&format!("bpf_{name}"))?)));

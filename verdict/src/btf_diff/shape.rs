@@ -108,7 +108,7 @@ impl<'b> Shapes<'b> {
                 State::Open => {
                     pending.pop();
                     let shape = match types.btf.ty(top) {
-                        Some(ty) => self.of_reference(types, ty),
+                        Some(ty) => self.reference_shape(types, ty),
                         None => self.intern(&[Tag::Cycle.word()]),
                     };
                     types.set_state(top, State::Done(shape));
@@ -125,9 +125,9 @@ impl<'b> Shapes<'b> {
                 for member in ty.members() {
                     self.reference(types, member.ty);
                 }
-                self.of_composite(types, ty)
+                self.composite_shape(types, ty)
             }
-            Kind::Enum | Kind::Enum64 => self.of_enum(ty),
+            Kind::Enum | Kind::Enum64 => self.enum_shape(ty),
             Kind::Typedef => match ty.target().and_then(|id| types.btf.ty(id)) {
                 Some(target) if is_anonymous(target) => self.declaration(types, target),
                 Some(target) => self.reference(types, target.id()),
@@ -148,7 +148,7 @@ impl<'b> Shapes<'b> {
     }
 
     /// Returns the shape of a type whose references have shapes.
-    fn of_reference(&mut self, types: &BtfShapes<'b>, ty: Type<'b>) -> Shape {
+    fn reference_shape(&mut self, types: &BtfShapes<'b>, ty: Type<'b>) -> Shape {
         let target = |shapes: &mut Self| match ty.target() {
             Some(id) => shapes.done(types, id),
             None => shapes.intern(&[Tag::Cycle.word()]),
@@ -194,15 +194,15 @@ impl<'b> Shapes<'b> {
                 }
                 self.intern_key(key)
             }
-            Kind::Struct | Kind::Union if ty.name().is_empty() => self.of_composite(types, ty),
-            Kind::Enum | Kind::Enum64 if ty.name().is_empty() => self.of_enum(ty),
+            Kind::Struct | Kind::Union if ty.name().is_empty() => self.composite_shape(types, ty),
+            Kind::Enum | Kind::Enum64 if ty.name().is_empty() => self.enum_shape(ty),
             Kind::Fwd => self.named(if ty.kflag() { Kind::Union } else { Kind::Struct }, ty),
             Kind::Enum64 => self.named(Kind::Enum, ty),
             kind => self.named(kind, ty),
         }
     }
 
-    fn of_composite(&mut self, types: &BtfShapes<'b>, ty: Type<'b>) -> Shape {
+    fn composite_shape(&mut self, types: &BtfShapes<'b>, ty: Type<'b>) -> Shape {
         let mut key = self.new_key(Tag::Composite);
         key.extend([u32::from(ty.kind() == Kind::Union), ty.size_or_type()]);
         for member in ty.members() {
@@ -213,7 +213,7 @@ impl<'b> Shapes<'b> {
         self.intern_key(key)
     }
 
-    fn of_enum(&mut self, ty: Type<'b>) -> Shape {
+    fn enum_shape(&mut self, ty: Type<'b>) -> Shape {
         let mut key = self.new_key(Tag::Enum);
         key.push(ty.size_or_type());
         for enumerator in ty.enumerators() {

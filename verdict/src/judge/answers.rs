@@ -4,7 +4,7 @@ use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
         Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, NameQuery,
-        may_call, may_call_kfunc,
+        answer_helper_call, answer_kfunc_call,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
@@ -130,9 +130,9 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
         Need::Helper { number, program_type, attach_type, sleepable } => {
             let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
-            may_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
+            answer_helper_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
         }
-        Need::KfuncCall { name, program_type } => may_call_kfunc(facts, name, *program_type),
+        Need::KfuncCall { name, program_type } => answer_kfunc_call(facts, name, *program_type),
         // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no kfunc.
         Need::Kfunc(name) => facts.function(name, None),
         Need::Symbol(name) => facts.symbol(name),

@@ -80,7 +80,7 @@ pub(super) fn loads<'f>(
     let value = |insn: u32, target: &RefTarget| {
         let first = code.insns.get(usize_of(insn)).filter(|first| first.is_ld_imm64())?;
         Some(match target {
-            RefTarget::Data { map, offset } => match frozen.of_map(*map) {
+            RefTarget::Data { map, offset } => match frozen.map_data(*map) {
                 Some((data, unknown)) => {
                     let offset = offset.wrapping_add_signed(first.imm.into());
                     LoadedValue::Frozen { data, offset, unknown }
@@ -119,7 +119,7 @@ fn extern_value<'f>(
 ) -> LoadedValue<'f> {
     let Some(entry) = object.linker.externs().get(index.0) else { return LoadedValue::Unknown };
     if let ExternBinding::Config(slot) = entry.binding {
-        let data = object.linker.kconfig_map().and_then(|map| frozen.of_map(map));
+        let data = object.linker.kconfig_map().and_then(|map| frozen.map_data(map));
         return data.map_or(LoadedValue::Unknown, |(data, unknown)| LoadedValue::Frozen {
             data,
             offset: slot.offset.into(),

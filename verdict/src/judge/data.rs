@@ -36,10 +36,10 @@ impl<'o> FrozenData<'o> {
             MapSource::Data(section) if section.kind == DataKind::Rodata => Some(section.bytes),
             _ => None,
         };
-        let of_user = |map| needs.data.get(&map).map(Vec::as_slice);
+        let user_data = |map| needs.data.get(&map).map(Vec::as_slice);
         let maps = (0..).map(MapIndex).zip(needs.linker.maps());
         let maps =
-            maps.map(|(map, entry)| data(entry.source).map(|data| of_user(map).unwrap_or(data))).collect();
+            maps.map(|(map, entry)| data(entry.source).map(|data| user_data(map).unwrap_or(data))).collect();
         let mut frozen = Self {
             maps,
             kconfig_map: needs.linker.kconfig_map(),
@@ -86,7 +86,7 @@ impl<'o> FrozenData<'o> {
     }
 
     /// Returns the frozen data of a map, and the parts of it that are not known.
-    pub(super) fn of_map(&self, map: MapIndex) -> Option<(&[u8], &[Range<usize>])> {
+    pub(super) fn map_data(&self, map: MapIndex) -> Option<(&[u8], &[Range<usize>])> {
         if self.kconfig_map == Some(map) {
             return Some((&self.kconfig, &self.unknown));
         }

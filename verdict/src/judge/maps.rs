@@ -11,12 +11,12 @@ use crate::{
 
 /// Returns the reasons why a map is not created.
 pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-    let of_map = |need| {
+    let map_reason = |need| {
         let reason = answers.reason(need)?;
         let requirement = Some(Requirement::MapNeed { map: index, need });
         Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
     };
-    let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(of_map).collect();
+    let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(map_reason).collect();
     reasons.extend(map.flag_error.map(|error| flag_reason(&map.name, error)));
     reasons.extend(map.inputs.iter().map(|input| {
         input_reason(&map.name, *input).with_requirement(Requirement::MapInput { map: index, input: *input })

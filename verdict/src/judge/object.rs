@@ -43,10 +43,10 @@ pub fn judge(
     shared_load::add_struct_ops_reasons(needs, &mut programs);
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
     // Without programs, the maps decide.
-    let of_object = reasons.iter().map(|reason| reason.verdict);
-    let of_arrays = shared_load::array_reason(needs, |program| program.autoload);
-    let of_arrays = of_arrays.map(|reason| reason.verdict);
-    let verdict = default_load.chain(of_object).chain(of_arrays).max().unwrap_or(Verdict::Loads);
+    let object_verdicts = reasons.iter().map(|reason| reason.verdict);
+    let array_verdict = shared_load::array_reason(needs, |program| program.autoload);
+    let array_verdict = array_verdict.map(|reason| reason.verdict);
+    let verdict = default_load.chain(object_verdicts).chain(array_verdict).max().unwrap_or(Verdict::Loads);
     shared_load::add_array_reasons(needs, &mut programs);
     Ok(ObjectVerdict { verdict, programs, warnings: context.warnings() })
 }

@@ -116,14 +116,16 @@ impl ObjectContext<'_, '_> {
                     suspects.push(Suspect { insn: *insn, reason: relocation_reason(&planned, *record) });
                 }
                 // libbpf refuses the program, reachable or not.
-                Err(_) => reasons.push(self.place(relocation_reason(&planned, *record), linked, *insn)),
+                Err(_) => {
+                    reasons.push(self.with_source_line(relocation_reason(&planned, *record), linked, *insn))
+                }
                 Ok(_) => {}
             }
         }
         for site in &program.sites {
             let Some(reason) = self.site_reason(program, site, linked) else { continue };
             if self.is_checked_everywhere(site, linked) {
-                reasons.push(self.place(reason, linked, site.insn));
+                reasons.push(self.with_source_line(reason, linked, site.insn));
             } else {
                 suspects.push(Suspect { insn: site.insn, reason });
             }
@@ -134,9 +136,9 @@ impl ObjectContext<'_, '_> {
         }
         let reachability = self.analyze(program, linked, true);
         for Suspect { insn, reason } in suspects {
-            match self.decide(insn, &reason, linked, &reachability) {
+            match self.reason_if_reached(insn, &reason, linked, &reachability) {
                 Some(reason) => reasons.push(reason),
-                None => guarded.push(self.place(reason, linked, insn)),
+                None => guarded.push(self.with_source_line(reason, linked, insn)),
             }
         }
         // The verifier stops at a poisoned instruction. What is dead only because of that is not guarded.
@@ -258,7 +260,7 @@ impl ObjectContext<'_, '_> {
     }
 
     /// Returns the reason of an instruction if the verifier reaches it, or may reach it.
-    fn decide(
+    fn reason_if_reached(
         &self,
         insn: u32,
         reason: &Reason,
@@ -267,7 +269,7 @@ impl ObjectContext<'_, '_> {
     ) -> Option<Reason> {
         let undecided = match reachability.at(insn) {
             Reach::Dead => return None,
-            Reach::Reachable => return Some(self.place(reason.clone(), linked, insn)),
+            Reach::Reachable => return Some(self.with_source_line(reason.clone(), linked, insn)),
             Reach::Undecided(undecided) => undecided,
         };
         let (kind, why) = match undecided {
@@ -279,7 +281,7 @@ impl ObjectContext<'_, '_> {
         };
         let text = format!("{}, and the instruction may be reached: {why}", reason.text);
         let verdict = Verdict::Unknown;
-        Some(self.place(Reason { kind, verdict, text, ..reason.clone() }, linked, insn))
+        Some(self.with_source_line(Reason { kind, verdict, text, ..reason.clone() }, linked, insn))
     }
 
     /// Returns the question behind a value that nothing tells.
@@ -296,7 +298,7 @@ impl ObjectContext<'_, '_> {
     }
 
     /// Adds the source line of an instruction to a reason.
-    fn place(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
+    fn with_source_line(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
         let source = self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn));
         Reason { source, insn: Some(insn), ..reason }
     }

@@ -36,7 +36,7 @@ pub enum SleepableCode {
 ///
 /// BTF tells whether the helper exists. The program types come from observations of other kernels, so that an answer which depends on
 /// them has the [weak evidence](EvidenceSource::Version) of the kernel's age.
-pub fn may_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
+pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
     let helper = replaced_helper(facts, call.helper);
     let exists = facts.helper(helper);
     let Some(program_type) = call.program_type.filter(|_| exists.is_present()) else { return exists };
@@ -65,7 +65,7 @@ pub fn may_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
         let text = format!("kernels before 5.8 do not let programs of type {program_type} call it");
         return refused(EvidenceSource::Version, text);
     }
-    let observed = helper_types::observe(program_type, call.attach_type, helper);
+    let observed = helper_types::observed_support(program_type, call.attach_type, helper);
     match facts.answer_observed(observed, program_type, exists) {
         Answer::Present(_) if !is_observed => {
             Answer::Unknown("whether only callbacks that may sleep call it".into())
@@ -112,12 +112,12 @@ const fn is_tracing(program_type: ProgramType) -> bool {
     )
 }
 
-/// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`may_call`].
-pub fn may_call_kfunc(facts: &KernelFacts<'_>, kfunc: &[u8], program_type: Option<ProgramType>) -> Answer {
+/// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`answer_helper_call`].
+pub fn answer_kfunc_call(facts: &KernelFacts<'_>, kfunc: &[u8], program_type: Option<ProgramType>) -> Answer {
     let exists = facts.kfunc(kfunc);
     match program_type.filter(|_| exists.is_present()) {
         Some(program_type) => {
-            facts.answer_observed(kfunc_types::observe(program_type, kfunc), program_type, exists)
+            facts.answer_observed(kfunc_types::observed_support(program_type, kfunc), program_type, exists)
         }
         None => exists,
     }

@@ -1,11 +1,12 @@
 //! The helpers that programs of each type may call, observed on real kernels.
 //!
 //! The kernel's `get_func_proto` of each program type decides, and BTF has no trace of its decisions. The table records what
-//! the kernels of [`OBSERVED`] did with a program of a single call: "unknown func" and "program of this type cannot use helper"
+//! the kernels of [`OBSERVED_KERNELS`] did with a program of a single call: "unknown func" and "program of this type cannot use helper"
 //! mean no, and so does "helper call is not allowed in probe". Where the attach type decides, too, each attach type has a row. Rows of
-//! TRACING and LSM are the union of several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2 have no row.
+//! TRACING and LSM are the union of several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2
+//! have no row.
 
-use super::observed::{OBSERVED, Observed};
+use super::observed::{OBSERVED_KERNELS, ObservedSupport};
 use ProgramType as P;
 use core_relo_object::object::{AttachType, ProgramType};
 
@@ -19,7 +20,7 @@ struct TypeHelpers {
     /// The numbers of the attach types; empty if the attach type does not matter.
     attach_types: &'static [u32],
     /// `None` for a kernel without the program type or attach type.
-    callable: [Option<Helpers>; OBSERVED.len()],
+    callable: [Option<Helpers>; OBSERVED_KERNELS.len()],
 }
 
 impl Helpers {
@@ -36,10 +37,14 @@ impl TypeHelpers {
     }
 }
 
-/// Returns whether the observed kernels let programs of a type call a helper. Returns [`Observed::Always`] for a type without a row.
-pub(super) fn observe(program_type: ProgramType, attach_type: Option<AttachType>, helper: u32) -> Observed {
+/// Returns whether the observed kernels let programs of a type call a helper. Returns [`ObservedSupport::Always`] for a type without a row.
+pub(super) fn observed_support(
+    program_type: ProgramType,
+    attach_type: Option<AttachType>,
+    helper: u32,
+) -> ObservedSupport {
     let mut of_type = TABLE.iter().filter(|row| row.program_type == program_type).peekable();
-    let Some(first) = of_type.peek().copied() else { return Observed::Always };
+    let Some(first) = of_type.peek().copied() else { return ObservedSupport::Always };
     let rows: Vec<_> = match attach_type {
         // User space may set the attach type.
         None => of_type.collect(),
@@ -49,11 +54,11 @@ pub(super) fn observe(program_type: ProgramType, attach_type: Option<AttachType>
         Some(_) => vec![first],
     };
     if rows.is_empty() {
-        return Observed::Always;
+        return ObservedSupport::Always;
     }
     // A helper that no type may call was not observed: the kernel lacks it.
     let existed = |kernel: usize| TABLE.iter().any(|row| row.may_call(kernel, helper) == Some(true));
-    Observed::new(|kernel| {
+    ObservedSupport::new(|kernel| {
         let mut known = rows.iter().filter_map(|row| row.may_call(kernel, helper)).peekable();
         known.peek().filter(|_| existed(kernel))?;
         Some(known.any(|may_call| may_call))
@@ -68,7 +73,7 @@ const fn set(first: u64, second: u64, third: u64, fourth: u64) -> Helpers {
 const fn row(
     program_type: ProgramType,
     attach_types: &'static [u32],
-    callable: [Option<Helpers>; OBSERVED.len()],
+    callable: [Option<Helpers>; OBSERVED_KERNELS.len()],
 ) -> TypeHelpers {
     TypeHelpers { program_type, attach_types, callable }
 }
@@ -330,43 +335,47 @@ mod tests {
 
     #[test]
     fn helpers_of_program_types() {
-        let observe = |program_type, helper| observe(program_type, None, helper);
+        let observed_support = |program_type, helper| observed_support(program_type, None, helper);
         // bpf_get_current_pid_tgid
-        assert_eq!(observe(P::Kprobe, 14), Observed::Always);
-        assert_eq!(observe(P::Xdp, 14), Observed::From(2));
-        assert_eq!(observe(P::CgroupDevice, 14), Observed::From(1));
+        assert_eq!(observed_support(P::Kprobe, 14), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Xdp, 14), ObservedSupport::From(2));
+        assert_eq!(observed_support(P::CgroupDevice, 14), ObservedSupport::From(1));
         // bpf_get_socket_cookie, bpf_xdp_adjust_head
-        assert_eq!(observe(P::RawTracepoint, 46), Observed::Never);
-        assert_eq!(observe(P::Xdp, 44), Observed::Always);
-        assert_eq!(observe(P::Kprobe, 44), Observed::Never);
+        assert_eq!(observed_support(P::RawTracepoint, 46), ObservedSupport::Never);
+        assert_eq!(observed_support(P::Xdp, 44), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Kprobe, 44), ObservedSupport::Never);
         // bpf_loop came for all types together.
-        assert_eq!(observe(P::Kprobe, 181), Observed::Always);
+        assert_eq!(observed_support(P::Kprobe, 181), ObservedSupport::Always);
         // A type without a row, a helper that does not exist.
-        assert_eq!(observe(P::StructOps, 44), Observed::Always);
-        assert_eq!(observe(P::Kprobe, 5000), Observed::Always);
+        assert_eq!(observed_support(P::StructOps, 44), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Kprobe, 5000), ObservedSupport::Always);
     }
 
     #[test]
     fn helpers_of_attach_types() {
         use AttachType as A;
-        let observe = |program_type, attach_type, helper| observe(program_type, Some(attach_type), helper);
+        let observed_support =
+            |program_type, attach_type, helper| observed_support(program_type, Some(attach_type), helper);
         // bpf_get_retval came with 5.18.
-        assert_eq!(observe(P::CgroupDevice, A::CgroupDevice, 186), Observed::Always);
-        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Connect, 186), Observed::Always);
-        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Getpeername, 186), Observed::Never);
+        assert_eq!(observed_support(P::CgroupDevice, A::CgroupDevice, 186), ObservedSupport::Always);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 186), ObservedSupport::Always);
+        assert_eq!(
+            observed_support(P::CgroupSockAddr, A::CgroupInet4Getpeername, 186),
+            ObservedSupport::Never
+        );
         // bpf_bind
-        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Connect, 64), Observed::Always);
-        assert_eq!(observe(P::CgroupSockAddr, A::CgroupInet4Bind, 64), Observed::Never);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 64), ObservedSupport::Always);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Bind, 64), ObservedSupport::Never);
         // bpf_setsockopt
-        assert_eq!(observe(P::CgroupSockopt, A::CgroupSetsockopt, 49), Observed::From(1));
-        assert_eq!(observe(P::CgroupSockopt, A::CgroupGetsockopt, 49), Observed::Never);
+        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupSetsockopt, 49), ObservedSupport::From(1));
+        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupGetsockopt, 49), ObservedSupport::Never);
         // bpf_seq_printf, bpf_copy_from_user
-        assert_eq!(observe(P::Tracing, A::TraceIter, 126), Observed::Always);
-        assert_eq!(observe(P::Tracing, A::TraceFentry, 126), Observed::Never);
+        assert_eq!(observed_support(P::Tracing, A::TraceIter, 126), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 126), ObservedSupport::Never);
         // bpf_d_path
-        assert_eq!(observe(P::Tracing, A::TraceFentry, 147), Observed::Always);
-        assert_eq!(observe(P::Tracing, A::TraceIter, 147), Observed::From(1));
-        assert_eq!(observe(P::Tracing, A::TraceRawTp, 147), Observed::Never);
-        assert_eq!(super::observe(P::Tracing, None, 126), Observed::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 147), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceIter, 147), ObservedSupport::From(1));
+        assert_eq!(observed_support(P::Tracing, A::TraceRawTp, 147), ObservedSupport::Never);
+        assert_eq!(super::observed_support(P::Tracing, None, 126), ObservedSupport::Always);
     }
 }

@@ -31,8 +31,10 @@ impl KernelFacts<'_> {
                 Some((version, evidence)) => KconfigAnswer::Value(version.code().to_string(), evidence),
                 None => KconfigAnswer::Unknown("the kernel's version".into()),
             },
-            "LINUX_HAS_BPF_COOKIE" => flag(self.answer_change(ATTACH_COOKIE, "bpf_get_attach_cookie")),
-            "LINUX_HAS_SYSCALL_WRAPPER" => flag(self.syscall_wrapper()),
+            "LINUX_HAS_BPF_COOKIE" => {
+                boolean_value(self.answer_change(ATTACH_COOKIE, "bpf_get_attach_cookie"))
+            }
+            "LINUX_HAS_SYSCALL_WRAPPER" => boolean_value(self.syscall_wrapper()),
             _ if name.starts_with("LINUX_") => KconfigAnswer::NotSet(Evidence {
                 source: EvidenceSource::Object,
                 text: format!("libbpf has no value {}", Name::new(name.as_bytes()).shortened()),
@@ -84,7 +86,7 @@ impl KernelFacts<'_> {
 }
 
 /// Returns the value 1 or 0 of an answer.
-fn flag(answer: Answer) -> KconfigAnswer {
+fn boolean_value(answer: Answer) -> KconfigAnswer {
     match answer {
         Answer::Present(evidence) => KconfigAnswer::Value("1".into(), evidence),
         Answer::Absent(evidence) => KconfigAnswer::Value("0".into(), evidence),

@@ -1,28 +1,28 @@
 //! The kfuncs that programs of each type may call, observed on real kernels.
 //!
 //! The kernel registers sets of kfuncs for program types (`register_btf_kfunc_id_set`), and BTF has no trace of the sets. The table
-//! records what the kernels of [`OBSERVED`] did with a program of a single call. It has the kfuncs of vmlinux only. EXT, STRUCT_OPS and
-//! LIRC_MODE2 were not observed.
+//! records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single call. It has the kfuncs of vmlinux only. EXT,
+//! STRUCT_OPS and LIRC_MODE2 were not observed.
 
-use super::observed::{OBSERVED, Observed};
+use super::observed::{OBSERVED_KERNELS, ObservedSupport};
 use core_relo_object::object::ProgramType;
 
 /// Kfuncs that the same program types may call.
 struct KfuncClass {
     /// The program types, a bit for each number. `None` for a kernel without the kfuncs.
-    callable: [Option<u64>; OBSERVED.len()],
+    callable: [Option<u64>; OBSERVED_KERNELS.len()],
     names: &'static [&'static str],
 }
 
-/// Returns whether the observed kernels let programs of a type call a kfunc. Returns [`Observed::Always`] for a kfunc or a type without
-/// observations.
-pub(super) fn observe(program_type: ProgramType, kfunc: &[u8]) -> Observed {
+/// Returns whether the observed kernels let programs of a type call a kfunc. Returns [`ObservedSupport::Always`] for a kfunc or a type
+/// without observations.
+pub(super) fn observed_support(program_type: ProgramType, kfunc: &[u8]) -> ObservedSupport {
     if matches!(program_type, ProgramType::Ext | ProgramType::StructOps | ProgramType::LircMode2) {
-        return Observed::Always;
+        return ObservedSupport::Always;
     }
     let has_kfunc = |class: &&KfuncClass| class.names.iter().any(|name| name.as_bytes() == kfunc);
-    let Some(class) = TABLE.iter().find(has_kfunc) else { return Observed::Always };
-    Observed::new(|kernel| {
+    let Some(class) = TABLE.iter().find(has_kfunc) else { return ObservedSupport::Always };
+    ObservedSupport::new(|kernel| {
         let types = class.callable.get(kernel).copied().flatten()?;
         types.checked_shr(program_type.number()).map(|types| types & 1 != 0)
     })
@@ -92,7 +92,10 @@ const OTHERS: &[&str] = &[
     "hid_bpf_try_input_report",
 ];
 
-const fn class(callable: [Option<u64>; OBSERVED.len()], names: &'static [&'static str]) -> KfuncClass {
+const fn class(
+    callable: [Option<u64>; OBSERVED_KERNELS.len()],
+    names: &'static [&'static str],
+) -> KfuncClass {
     KfuncClass { callable, names }
 }
 
@@ -253,15 +256,15 @@ mod tests {
 
     #[test]
     fn kfuncs_of_program_types() {
-        assert_eq!(observe(P::Tracing, b"bpf_task_acquire"), Observed::Always);
-        assert_eq!(observe(P::Kprobe, b"bpf_task_acquire"), Observed::Never);
-        assert_eq!(observe(P::Xdp, b"bpf_dynptr_from_xdp"), Observed::Always);
-        assert_eq!(observe(P::SchedCls, b"bpf_dynptr_from_xdp"), Observed::Never);
-        assert_eq!(observe(P::RawTracepoint, b"bpf_cpumask_create"), Observed::From(3));
-        assert_eq!(observe(P::Kprobe, b"bpf_iter_num_new"), Observed::Always);
+        assert_eq!(observed_support(P::Tracing, b"bpf_task_acquire"), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Kprobe, b"bpf_task_acquire"), ObservedSupport::Never);
+        assert_eq!(observed_support(P::Xdp, b"bpf_dynptr_from_xdp"), ObservedSupport::Always);
+        assert_eq!(observed_support(P::SchedCls, b"bpf_dynptr_from_xdp"), ObservedSupport::Never);
+        assert_eq!(observed_support(P::RawTracepoint, b"bpf_cpumask_create"), ObservedSupport::From(3));
+        assert_eq!(observed_support(P::Kprobe, b"bpf_iter_num_new"), ObservedSupport::Always);
         // A type and a kfunc that were not observed.
-        assert_eq!(observe(P::StructOps, b"bpf_task_acquire"), Observed::Always);
-        assert_eq!(observe(P::Kprobe, b"bpf_testmod_test_mod_kfunc"), Observed::Always);
+        assert_eq!(observed_support(P::StructOps, b"bpf_task_acquire"), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Kprobe, b"bpf_testmod_test_mod_kfunc"), ObservedSupport::Always);
     }
 
     #[test]

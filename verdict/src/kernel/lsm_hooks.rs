@@ -6,14 +6,14 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     conditional::HAS_SLEEPABLE_LSM,
     facts::KernelFacts,
-    observed::{OBSERVED, Observed},
+    observed::{OBSERVED_KERNELS, ObservedSupport},
 };
 use core_relo_object::object::ProgramType;
 
 /// Hooks at which the same kernels let programs sleep.
 struct SleepableHooks {
     /// `None` for a kernel without the hooks, and for 5.10, which has a set of one hook.
-    observed: [Option<bool>; OBSERVED.len()],
+    observed: [Option<bool>; OBSERVED_KERNELS.len()],
     names: &'static [&'static str],
 }
 
@@ -23,9 +23,10 @@ impl KernelFacts<'_> {
         let exists = self.function(format!("bpf_lsm_{hook}").as_bytes(), None);
         let disabled = DISABLED.iter().find(|(_, names)| names.contains(&hook));
         let Some((first, _)) = disabled.filter(|_| exists.is_present()) else { return exists };
-        let (since, before) = (OBSERVED.get(*first), first.checked_sub(1).and_then(|at| OBSERVED.get(at)));
-        let (Some((since, its_last)), Some((before, last_before))) = (since, before) else { return exists };
-        match (self.attach_type(*its_last), self.attach_type(last_before.saturating_add(1))) {
+        let (since, before) =
+            (OBSERVED_KERNELS.get(*first), first.checked_sub(1).and_then(|at| OBSERVED_KERNELS.get(at)));
+        let (Some((since, last_since)), Some((before, last_before))) = (since, before) else { return exists };
+        match (self.attach_type(*last_since), self.attach_type(last_before.saturating_add(1))) {
             (Answer::Present(_), _) => {
                 let text = format!("kernels since {since} let no program attach to the hook");
                 Answer::Absent(Evidence { source: EvidenceSource::Version, text })
@@ -42,7 +43,7 @@ impl KernelFacts<'_> {
         match self.find_any(&[HAS_SLEEPABLE_LSM]) {
             Some(function) => {
                 let exists = Answer::from_btf(true, format!("FUNC {function}"));
-                self.answer_observed(observe_sleepable(hook), ProgramType::Lsm, exists)
+                self.answer_observed(sleepable_support(hook), ProgramType::Lsm, exists)
             }
             // The only hook of 5.10.
             None if hook == "bprm_committed_creds" => self.sleepable_programs(),
@@ -55,14 +56,17 @@ impl KernelFacts<'_> {
 }
 
 /// Returns whether the observed kernels let programs sleep at a hook. Hooks without an entry are those at which no kernel does.
-fn observe_sleepable(hook: &str) -> Observed {
+fn sleepable_support(hook: &str) -> ObservedSupport {
     let Some(hooks) = SLEEPABLE.iter().find(|hooks| hooks.names.contains(&hook)) else {
-        return Observed::Never;
+        return ObservedSupport::Never;
     };
-    Observed::new(|kernel| hooks.observed.get(kernel).copied().flatten())
+    ObservedSupport::new(|kernel| hooks.observed.get(kernel).copied().flatten())
 }
 
-const fn hooks(observed: [Option<bool>; OBSERVED.len()], names: &'static [&'static str]) -> SleepableHooks {
+const fn hooks(
+    observed: [Option<bool>; OBSERVED_KERNELS.len()],
+    names: &'static [&'static str],
+) -> SleepableHooks {
     SleepableHooks { observed, names }
 }
 
@@ -139,9 +143,9 @@ mod tests {
 
     #[test]
     fn hooks_at_which_programs_sleep() {
-        assert_eq!(observe_sleepable("file_open"), Observed::Always);
-        assert_eq!(observe_sleepable("userns_create"), Observed::Always);
-        assert_eq!(observe_sleepable("path_unlink"), Observed::From(2));
-        assert_eq!(observe_sleepable("task_free"), Observed::Never);
+        assert_eq!(sleepable_support("file_open"), ObservedSupport::Always);
+        assert_eq!(sleepable_support("userns_create"), ObservedSupport::Always);
+        assert_eq!(sleepable_support("path_unlink"), ObservedSupport::From(2));
+        assert_eq!(sleepable_support("task_free"), ObservedSupport::Never);
     }
 }

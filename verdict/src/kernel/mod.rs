@@ -42,7 +42,7 @@ mod version;
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use facts::KernelFacts;
-pub use helper_call::{HelperCall, SleepableCode, may_call, may_call_kfunc};
+pub use helper_call::{HelperCall, SleepableCode, answer_helper_call, answer_kfunc_call};
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub use kconfig::KconfigAnswer;
 pub use program_features::ProgramFeature;

@@ -119,11 +119,11 @@ impl KernelFacts<'_> {
 
     /// Answers whether a kernel without an error injection list lets programs sleep at system calls. 7.2 does, 6.12 does not.
     fn lists_system_calls(&self, function: &str) -> Answer {
-        let by_age = |text: &str| Evidence { source: EvidenceSource::Version, text: text.to_owned() };
+        let by_version = |text: &str| Evidence { source: EvidenceSource::Version, text: text.to_owned() };
         let first_since = self.attach_type(FIRST_ATTACH_TYPE_SINCE_6_13);
         match (self.attach_type(LAST_ATTACH_TYPE_OF_7_2), first_since) {
-            (Answer::Present(_), _) => Answer::Present(by_age("kernels since 7.2 list system calls")),
-            (_, Answer::Absent(_)) => Answer::Absent(by_age(
+            (Answer::Present(_), _) => Answer::Present(by_version("kernels since 7.2 list system calls")),
+            (_, Answer::Absent(_)) => Answer::Absent(by_version(
                 "kernels up to 6.12 without CONFIG_FUNCTION_ERROR_INJECTION do not list system calls",
             )),
             _ => Answer::Unknown(format!(

@@ -63,9 +63,10 @@ impl Default for NameQuery {
         for name in [CONTEXTS, MODULE_BTF_STRUCT] {
             query.structure(name.as_bytes());
         }
-        let of_maps = MAP_TYPES.iter().flat_map(|row| row.functions);
-        let of_helpers = HELPERS.iter().flat_map(|row| row.neighbours.iter().chain([&row.function]));
-        let functions = of_maps.chain(of_helpers).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
+        let map_functions = MAP_TYPES.iter().flat_map(|row| row.functions);
+        let helper_functions = HELPERS.iter().flat_map(|row| row.neighbours.iter().chain([&row.function]));
+        let functions =
+            map_functions.chain(helper_functions).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
         let functions = functions.chain(&ALWAYS_COMPILED).chain(&TRAMPOLINES).chain(&MODULE_BTF);
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());

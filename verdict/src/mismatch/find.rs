@@ -25,9 +25,9 @@ pub(crate) fn find_mismatches(
     let (mut mismatches, mut seen) = (Vec::new(), HashSet::new());
     for program in &needs.programs {
         let comparison = ProgramComparison::new(needs, plan, facts, program);
-        let of_reads = program.reads.iter().map(|read| (read.insn, comparison.compare(*read)));
+        let read_differences = program.reads.iter().map(|read| (read.insn, comparison.compare(*read)));
         let declared = core::iter::once_with(|| (0, comparison.compare_declaration()));
-        let differences = of_reads.chain(declared);
+        let differences = read_differences.chain(declared);
         let differences = differences.flat_map(|(insn, all)| all.into_iter().map(move |one| (insn, one)));
         for (insn, difference) in differences {
             if mismatches.len() >= limits::MISMATCHES {
