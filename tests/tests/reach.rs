@@ -57,9 +57,9 @@ fn guarded_reads_of_missing_fields_are_dead() {
             let plan = LoadPlan::new(&object, &Settings::default(), &kernel).unwrap();
             let (insns, result) = reachability(&plan.programs()[0], object.endian());
             let poisoned = (0..).zip(&insns).filter(|(_, insn)| **insn == Insn::POISON);
-            let reached: Vec<_> = poisoned.map(|(pc, _)| result.at(pc)).collect();
+            let reached: Vec<_> = poisoned.map(|(pc, _)| result.reach(pc)).collect();
             assert_eq!(reached, vec![Reach::Dead; expected], "{} {target}", path.display());
-            assert_eq!(result.at(0), Reach::Reachable);
+            assert_eq!(result.reach(0), Reach::Reachable);
         }
     }
 }
@@ -75,11 +75,11 @@ fn poisoned_instructions_without_a_guard_are_reachable() {
             for program in plan.programs() {
                 let (insns, result) = reachability(program, object.endian());
                 programs = programs.saturating_add(1);
-                assert_ne!(result.at(0), Reach::Dead, "{} {}", path.display(), program.name());
+                assert_ne!(result.reach(0), Reach::Dead, "{} {}", path.display(), program.name());
                 let Some(first) = insns.iter().position(|insn| *insn == Insn::POISON) else { continue };
                 let conditional = |insn: &Insn| matches!(insn.code & 7, 5 | 6) && !matches!(insn.code, 0x85);
                 if !insns[..first].iter().any(conditional) {
-                    let reach = result.at(u32::try_from(first).unwrap());
+                    let reach = result.reach(u32::try_from(first).unwrap());
                     assert_eq!(reach, Reach::Reachable, "{} {}", path.display(), program.name());
                 }
             }

@@ -70,7 +70,7 @@ impl ObjectContext<'_, '_> {
             if analyzed.as_ref().is_none_or(|(index, _)| *index != program.index) {
                 analyzed = Some((program.index, self.analyze(program, linked, true)));
             }
-            analyzed.as_ref().is_some_and(|(_, reachability)| reachability.at(insn) == Reach::Reachable)
+            analyzed.as_ref().is_some_and(|(_, reachability)| reachability.reach(insn) == Reach::Reachable)
         })
     }
 
@@ -145,7 +145,7 @@ impl ObjectContext<'_, '_> {
         let stops = reasons.iter().any(|reason| reason.insn.is_some());
         if stops && !guarded.is_empty() {
             let beyond = self.analyze(program, linked, false);
-            guarded.retain(|dead| dead.insn.is_some_and(|insn| matches!(beyond.at(insn), Reach::Dead)));
+            guarded.retain(|dead| dead.insn.is_some_and(|insn| matches!(beyond.reach(insn), Reach::Dead)));
         }
     }
 
@@ -267,7 +267,7 @@ impl ObjectContext<'_, '_> {
         linked: &LinkedProgram,
         reachability: &Reachability,
     ) -> Option<Reason> {
-        let undecided = match reachability.at(insn) {
+        let undecided = match reachability.reach(insn) {
             Reach::Dead => return None,
             Reach::Reachable => return Some(self.with_source_line(reason.clone(), linked, insn)),
             Reach::Undecided(undecided) => undecided,

@@ -2,6 +2,7 @@
 
 use super::interval::{Interval, SIGN, U32, sign_extend, width_mask};
 use super::possible::Possible;
+use super::reachability::Undecided;
 use super::scalar::{LowBounds, Scalar};
 
 /// An arithmetic operation with two operands.
@@ -57,10 +58,8 @@ impl Operation {
 pub(super) fn compute(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar, is_same: bool) -> Scalar {
     let (a, b) = if is_32bit { (a.low32(), b.low32()) } else { (a, b) };
     let possible = match (a.possible.as_single(), b.possible.as_single()) {
-        (Some(a), Some(b)) => {
-            evaluate(operation, is_32bit, a, b).map_or(Possible::APPROXIMATED, Possible::single)
-        }
-        _ if is_same => unclear(a, b),
+        (Some(a), Some(b)) => evaluate(operation, is_32bit, a, b).map_or(Possible::UNKNOWN, Possible::single),
+        _ if is_same => unknown(a, b),
         _ => possible(operation, is_32bit, a, b),
     };
     let bounds = bounds(operation, is_32bit, a, b);
@@ -69,7 +68,7 @@ pub(super) fn compute(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar
     Scalar { low, ..Scalar::new(bounds, possible) }
 }
 
-/// Returns what the verifier of Linux 5.10 knows of the low half of a result of 64 bits.
+/// Returns the knowledge of the verifier of Linux 5.10 about the low half of a result of 64 bits.
 fn low_bounds(operation: Operation, a: Scalar, b: Scalar, result: Interval) -> LowBounds {
     let operands = a.low.min(b.low);
     let (left, right) = (a.bounds, b.bounds);
@@ -95,11 +94,10 @@ fn is_16bit(range: Interval) -> bool {
     range.is_unsigned() && range.hi <= 0xffff
 }
 
-/// Returns the set of a result that nothing is known about.
-fn unclear(a: Scalar, b: Scalar) -> Possible {
-    let causes = [a.possible.cause(), b.possible.cause()];
-    let unknown_data = causes.into_iter().flatten().min();
-    unknown_data.map_or(Possible::APPROXIMATED, Possible::Unclear)
+/// Returns the possible values of a result that the analysis does not know, with the reason from the operands.
+fn unknown(a: Scalar, b: Scalar) -> Possible {
+    let cause = Undecided::most_specific(a.possible.cause(), b.possible.cause());
+    cause.map_or(Possible::UNKNOWN, Possible::Unknown)
 }
 
 /// Computes an operation on two constants as the kernel runs it. Returns `None` for a shift that the verifier does not follow.
@@ -202,17 +200,17 @@ fn shift_left_bounds(a: Interval, shift: u64, is_32bit: bool) -> Option<Interval
         .then(|| Interval::new(a.lo.wrapping_shl(shift), a.hi.wrapping_shl(shift)))
 }
 
-/// Returns the results that every verifier takes for possible, for operands that are not both constant.
+/// Returns possible values of a result, for operands that are not both constant: all or a part of them.
 ///
-/// The verifier does not relate operands: all pairs of their values are possible. Of two ranges that are added, one value of the smaller
-/// range is used. The result is a part of all possible results.
+/// The verifier does not relate operands: all pairs of their values are possible. The sum of two ranges uses one value of the smaller
+/// range.
 fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possible {
-    let unclear = unclear(a, b);
+    let unknown = unknown(a, b);
     let (Some(range_a), Some(range_b)) = (a.possible.range_within(), b.possible.range_within()) else {
-        return unclear;
+        return unknown;
     };
     let (Some(bits_a), Some(bits_b)) = (a.possible.bits_within(), b.possible.bits_within()) else {
-        return unclear;
+        return unknown;
     };
     let constant = b.possible.as_single();
     match operation {
@@ -237,27 +235,27 @@ fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possi
             let bits = if is_32bit { 32 } else { 64 };
             let shift = b.possible.range_within().map(|range| range.lo);
             let shift = shift.and_then(|shift| u32::try_from(shift).ok()).filter(|shift| *shift < bits);
-            shift.map_or(unclear, |shift| shift_possible(operation, is_32bit, a.possible, shift))
+            shift.map_or(unknown, |shift| shift_possible(operation, is_32bit, a.possible, shift))
         }
         Operation::Div if range_a.is_unsigned() => match constant {
             Some(divisor @ 1..) => {
                 let quotient = |n: u64| n.checked_div(divisor).unwrap_or(0);
                 Possible::Range(Interval::new(quotient(range_a.lo), quotient(range_a.hi)))
             }
-            _ => unclear,
+            _ => unknown,
         },
         Operation::Mod => match constant.and_then(|divisor| divisor.checked_sub(1)) {
             Some(largest) if range_a.is_unsigned() && range_a.span() >= largest => {
                 Possible::Range(Interval::new(0, largest))
             }
-            _ => unclear,
+            _ => unknown,
         },
-        _ => unclear,
+        _ => unknown,
     }
 }
 
-fn rotate(range: Interval, by: u64) -> Possible {
-    Possible::Range(Interval::new(range.lo.wrapping_add(by), range.hi.wrapping_add(by)))
+fn rotate(range: Interval, distance: u64) -> Possible {
+    Possible::Range(Interval::new(range.lo.wrapping_add(distance), range.hi.wrapping_add(distance)))
 }
 
 fn shift_possible(operation: Operation, is_32bit: bool, a: Possible, shift: u32) -> Possible {
@@ -322,7 +320,7 @@ pub(super) fn swap_bytes(bits: u32, swaps: bool, a: Scalar) -> Scalar {
         Some(number) if swaps => {
             Possible::single(number.swap_bytes().wrapping_shr(64_u32.wrapping_sub(bits)))
         }
-        None if swaps && low != Possible::Range(Interval::new(0, width_mask(bytes))) => unclear(a, a),
+        None if swaps && low != Possible::Range(Interval::new(0, width_mask(bytes))) => unknown(a, a),
         _ => low,
     };
     Scalar::new(Interval::FULL, possible)

@@ -1,7 +1,7 @@
 //! The analysis: an exploration of all paths, then conclusions from what all paths have in common.
 
 use super::explore::Explorer;
-use super::flow::{Flow, Next, index, next};
+use super::flow::{Flow, Transfer, index, transfer};
 use super::postdominators::Postdominators;
 use super::program::Program;
 use super::reachability::{Reach, Reachability};
@@ -16,7 +16,7 @@ pub fn analyze(program: &Program<'_>) -> Reachability {
             Conclusions::new(program, &flow, &mut visits).run();
         }
     } else {
-        visits.give_up();
+        visits.leave_undecided();
     }
     finish_loads(program, &mut visits.result);
     visits.result
@@ -27,7 +27,7 @@ fn finish_loads(program: &Program<'_>, result: &mut Reachability) {
     for (insn, pc) in program.insns.iter().zip(0..) {
         let second = index(pc).saturating_add(1);
         if insn.is_ld_imm64()
-            && result.at(pc) != Reach::Dead
+            && result.reach(pc) != Reach::Dead
             && let Some(first) = result.reached.get(index(pc)).copied()
             && let Some(reach) = result.reached.get_mut(second)
             && *reach == Reach::Dead
@@ -43,45 +43,45 @@ fn finish_loads(program: &Program<'_>, result: &mut Reachability) {
 
 /// Conclusions on undecided instructions from reachable ones.
 ///
-/// An unclear branch leaves open which direction the verifier follows. The instruction where both directions meet is reachable all
-/// the same. So is a direction that is certain in every state at the branch.
+/// The instruction where both directions of an undecided branch meet is reachable, whichever direction the verifier follows. So is a
+/// direction that is certain in every state at the branch.
 struct Conclusions<'a, 'p> {
     program: &'a Program<'p>,
     flow: &'a Flow,
     visits: &'a mut Visits,
     /// The calls that start the verification of a function: call, start of the function. Sorted.
     started: Vec<(u32, u32)>,
-    /// For each function, whether a path may end in the function or a called one.
-    may_end: Vec<bool>,
+    /// For each function, whether the verifier may refuse an instruction of the function or of a called one.
+    may_refuse: Vec<bool>,
     /// The postdominators of each function, found when they are needed.
     postdominators: Vec<Option<Postdominators>>,
-    /// The reachable instructions whose successors are still open.
-    open: Vec<u32>,
+    /// The reachable instructions whose successors are not yet examined.
+    pending: Vec<u32>,
 }
 
 impl<'a, 'p> Conclusions<'a, 'p> {
     fn new(program: &'a Program<'p>, flow: &'a Flow, visits: &'a mut Visits) -> Self {
         let mut started: Vec<_> = visits.started.iter().copied().collect();
         started.sort_unstable();
-        let may_end = functions_with_ends(program, flow, visits);
+        let may_refuse = functions_with_refusals(program, flow, visits);
         let postdominators = flow.functions.iter().map(|_| None).collect();
         let reached = visits.result.reached.iter().zip(0..);
-        let open = reached.filter(|(reach, _)| **reach == Reach::Reachable).map(|(_, pc)| pc).collect();
-        Self { program, flow, visits, started, may_end, postdominators, open }
+        let pending = reached.filter(|(reach, _)| **reach == Reach::Reachable).map(|(_, pc)| pc).collect();
+        Self { program, flow, visits, started, may_refuse, postdominators, pending }
     }
 
     fn run(&mut self) {
-        while let Some(pc) = self.open.pop() {
+        while let Some(pc) = self.pending.pop() {
             let Some(insn) = self.program.insns.get(index(pc)) else { continue };
             let following = pc.saturating_add(1);
-            match next(*insn, pc) {
-                Next::Following => {
+            match transfer(*insn, pc) {
+                Transfer::Following => {
                     self.conclude_started(pc);
                     self.conclude(following);
                 }
-                Next::AfterLoad => self.conclude(following.saturating_add(1)),
-                Next::Jump(target) => self.conclude(target),
-                Next::Branch(target) => {
+                Transfer::AfterLoad => self.conclude(following.saturating_add(1)),
+                Transfer::Jump(target) => self.conclude(target),
+                Transfer::Branch(target) => {
                     for (insn, is_taken) in [(target, true), (following, false)] {
                         if self.visits.is_certain(pc, is_taken) {
                             self.conclude(insn);
@@ -89,12 +89,12 @@ impl<'a, 'p> Conclusions<'a, 'p> {
                     }
                     self.conclude_meeting(pc);
                 }
-                Next::Call(start) => {
+                Transfer::Call(start) => {
                     self.conclude(start);
                     self.conclude_started(pc);
                     self.conclude_meeting(pc);
                 }
-                Next::Anywhere | Next::Exit | Next::Nowhere => {}
+                Transfer::Indirect | Transfer::Exit | Transfer::Refused => {}
             }
         }
     }
@@ -105,7 +105,7 @@ impl<'a, 'p> Conclusions<'a, 'p> {
             && matches!(reach, Reach::Undecided(_))
         {
             *reach = Reach::Reachable;
-            self.open.push(insn);
+            self.pending.push(insn);
         }
     }
 
@@ -127,16 +127,22 @@ impl<'a, 'p> Conclusions<'a, 'p> {
 
     /// Concludes on the instruction that all paths from a branch or a call pass.
     fn conclude_meeting(&mut self, pc: u32) {
-        let at = self.flow.functions.partition_point(|function| function.insns.start <= pc);
-        let Some(at) = at.checked_sub(1) else { return };
-        let Some(function) = self.flow.functions.get(at) else { return };
-        let Some(found) = self.postdominators.get_mut(at) else { return };
+        let position = self.flow.functions.partition_point(|function| function.insns.start <= pc);
+        let Some(position) = position.checked_sub(1) else { return };
+        let Some(function) = self.flow.functions.get(position) else { return };
+        let Some(found) = self.postdominators.get_mut(position) else { return };
         let postdominators = found.get_or_insert_with(|| {
-            let may_end = |start: u32| {
+            let may_refuse = |start: u32| {
                 let function = self.flow.function_at(start);
-                function.and_then(|function| self.may_end.get(index(function))).copied().unwrap_or(true)
+                function.and_then(|function| self.may_refuse.get(index(function))).copied().unwrap_or(true)
             };
-            Postdominators::find(self.program.insns, self.flow, self.visits, function.insns.clone(), may_end)
+            Postdominators::find(
+                self.program.insns,
+                self.flow,
+                self.visits,
+                function.insns.clone(),
+                may_refuse,
+            )
         });
         if let Some(insn) = postdominators.after(pc) {
             self.conclude(insn);
@@ -144,17 +150,20 @@ impl<'a, 'p> Conclusions<'a, 'p> {
     }
 }
 
-/// Returns, for each function, whether a path may end in the function or in a function that it calls.
+/// Returns, for each function, whether the verifier may refuse an instruction of the function or of a called one.
 ///
 /// The verifier looks into global functions separately: a call of one always returns.
-fn functions_with_ends(program: &Program<'_>, flow: &Flow, visits: &Visits) -> Vec<bool> {
-    let mut may_end: Vec<bool> =
-        flow.functions.iter().map(|function| function.insns.clone().any(|pc| visits.ends(pc))).collect();
+fn functions_with_refusals(program: &Program<'_>, flow: &Flow, visits: &Visits) -> Vec<bool> {
+    let mut may_refuse: Vec<bool> = flow
+        .functions
+        .iter()
+        .map(|function| function.insns.clone().any(|pc| visits.may_be_refused(pc)))
+        .collect();
     // Callees of each function, by the functions' numbers.
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); flow.functions.len()];
     for (function, caller) in flow.functions.iter().zip(0..) {
         for pc in function.insns.clone().filter(|pc| visits.is_visited(*pc)) {
-            if let Some(Next::Call(start)) = program.insns.get(index(pc)).map(|insn| next(*insn, pc))
+            if let Some(Transfer::Call(start)) = program.insns.get(index(pc)).map(|insn| transfer(*insn, pc))
                 && let Some(callee) = flow.function_at(start)
                 && let Some(callers) = callers.get_mut(index(callee))
             {
@@ -162,21 +171,21 @@ fn functions_with_ends(program: &Program<'_>, flow: &Flow, visits: &Visits) -> V
             }
         }
     }
-    for (may_end, function) in may_end.iter_mut().zip(&flow.functions) {
-        *may_end &= !function.is_global;
+    for (may_refuse, function) in may_refuse.iter_mut().zip(&flow.functions) {
+        *may_refuse &= !function.is_global;
     }
-    let ending = may_end.iter().zip(0_u32..).filter(|(may_end, _)| **may_end);
-    let mut open: Vec<u32> = ending.map(|(_, function)| function).collect();
-    while let Some(function) = open.pop() {
+    let ending = may_refuse.iter().zip(0_u32..).filter(|(may_refuse, _)| **may_refuse);
+    let mut pending: Vec<u32> = ending.map(|(_, function)| function).collect();
+    while let Some(function) = pending.pop() {
         for caller in core::mem::take(callers.get_mut(index(function)).unwrap_or(&mut Vec::new())) {
             let is_static = flow.function(caller).is_some_and(|caller| !caller.is_global);
-            if let Some(may_end) = may_end.get_mut(index(caller))
+            if let Some(may_refuse) = may_refuse.get_mut(index(caller))
                 && is_static
-                && !core::mem::replace(may_end, true)
+                && !core::mem::replace(may_refuse, true)
             {
-                open.push(caller);
+                pending.push(caller);
             }
         }
     }
-    may_end
+    may_refuse
 }

@@ -1,7 +1,8 @@
-//! Conditional branches: which directions are dead, and what each direction tells about the compared values.
+//! Conditional branches: their directions, and the compared values after each direction.
 
 use super::interval::{Interval, SIGN, U32, sign_extend};
-use super::possible::{APPROXIMATED, Possible};
+use super::possible::Possible;
+use super::reachability::Undecided;
 use super::scalar::{LowBounds, NO_ID, Scalar};
 use super::state::State;
 use super::value::Value;
@@ -24,15 +25,15 @@ pub(super) enum Comparison {
     NoBit,
 }
 
-/// Whether a verifier follows a direction of a branch.
+/// The decision whether verifiers follow a direction of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// No verifier does.
     Dead,
     /// Every verifier does.
     Certain,
-    /// A verifier may. The cause is that of [`Possible::Unclear`].
-    Unclear(u32),
+    /// A verifier may.
+    Undecided(Undecided),
 }
 
 impl Comparison {
@@ -135,18 +136,20 @@ impl Comparison {
             (Self::NotEqual, Some(left)) => left != number,
             // Only newer kernels compare the number with the bounds.
             (Self::AnyBit | Self::NoBit | Self::Equal | Self::NotEqual, None) => true,
-            _ => self.solutions(number).is_some_and(|solutions| bounds.cover_shared(solutions).is_some()),
+            _ => {
+                self.solutions(number).is_some_and(|solutions| bounds.intersection_hull(solutions).is_some())
+            }
         }
     }
 
     /// Returns the numbers of a set for which the comparison holds: a part of them, or `None` if none is certain.
     fn select(self, possible: Possible, number: u64) -> Option<Possible> {
         match (self, possible) {
-            (_, Possible::Unclear(_)) => None,
+            (_, Possible::Unknown(_)) => None,
             (Self::AnyBit, _) => {
                 let (value, mask) = possible.bits_within()?;
-                let open = mask & number;
-                let bit = if value & number == 0 { open & open.wrapping_neg() } else { 0 };
+                let choices = mask & number;
+                let bit = if value & number == 0 { choices & choices.wrapping_neg() } else { 0 };
                 ((value | bit) & number != 0).then(|| Possible::bits(value | bit, mask & !bit))
             }
             (Self::NoBit, _) => {
@@ -177,7 +180,9 @@ impl Comparison {
                 let bit = mask & mask.wrapping_neg();
                 (bit != 0).then(|| Possible::bits(value | (!number & bit), mask & !bit))
             }
-            (_, Possible::Range(range)) => range.largest_shared(self.solutions(number)?).map(Possible::Range),
+            (_, Possible::Range(range)) => {
+                range.largest_intersection(self.solutions(number)?).map(Possible::Range)
+            }
             (_, Possible::Bits { .. }) => {
                 let (min, max) = if self.is_signed() { possible.signed()? } else { possible.unsigned()? };
                 let holds = |left: u64| self.solutions(number).is_some_and(|all| all.contains(left));
@@ -221,7 +226,7 @@ impl Condition {
     pub(super) fn directions(&self) -> [Direction; 2] {
         match self.each_direction() {
             // A verifier follows at least one direction.
-            [Direction::Dead, Direction::Dead] => [Direction::Unclear(APPROXIMATED); 2],
+            [Direction::Dead, Direction::Dead] => [Direction::Undecided(Undecided::Imprecision); 2],
             [Direction::Dead, _] => [Direction::Dead, Direction::Certain],
             [_, Direction::Dead] => [Direction::Certain, Direction::Dead],
             both => both,
@@ -231,7 +236,7 @@ impl Condition {
     fn each_direction(&self) -> [Direction; 2] {
         match (self.left, self.right) {
             (Value::Scalar(left), Value::Scalar(right)) => self.number_directions(left, right),
-            (Value::Any, _) | (_, Value::Any) => [Direction::Unclear(APPROXIMATED); 2],
+            (Value::Any, _) | (_, Value::Any) => [Direction::Undecided(Undecided::Imprecision); 2],
             (pointer, Value::Scalar(zero)) if zero.as_constant() == Some(0) => self.null_directions(pointer),
             // Comparisons of pointers, such as with the end of a packet.
             _ => [Direction::Certain; 2],
@@ -245,7 +250,7 @@ impl Condition {
                 Direction::Dead
             }
             Value::OrNull { may_be_elided: false, .. } => Direction::Certain,
-            _ => Direction::Unclear(APPROXIMATED),
+            _ => Direction::Undecided(Undecided::Imprecision),
         };
         match self.comparison {
             Comparison::Equal => [null, Direction::Certain],
@@ -263,12 +268,12 @@ impl Condition {
             if !may_hold {
                 Direction::Dead
             } else if left.id != NO_ID && left.id == right.id {
-                Direction::Unclear(APPROXIMATED)
+                Direction::Undecided(Undecided::Imprecision)
             } else if self.narrow(comparison, left.possible, right.possible).is_some() {
                 Direction::Certain
             } else {
-                let causes = [left.possible.cause(), right.possible.cause()];
-                Direction::Unclear(causes.into_iter().flatten().min().unwrap_or(APPROXIMATED))
+                let cause = Undecided::most_specific(left.possible.cause(), right.possible.cause());
+                Direction::Undecided(cause.unwrap_or(Undecided::Imprecision))
             }
         })
     }
@@ -315,11 +320,11 @@ impl Condition {
             Comparison::AnyBit => {
                 let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
                 ((bits.0 | bits.1) & (other.0 | other.1) != 0)
-                    .then_some((Possible::APPROXIMATED, Possible::APPROXIMATED))
+                    .then_some((Possible::UNKNOWN, Possible::UNKNOWN))
             }
             _ => {
                 let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
-                (bits.0 & other.0 == 0).then_some((Possible::APPROXIMATED, Possible::APPROXIMATED))
+                (bits.0 & other.0 == 0).then_some((Possible::UNKNOWN, Possible::UNKNOWN))
             }
         }
     }
@@ -340,7 +345,7 @@ impl Condition {
             comparison.select(low, number & U32)?
         };
         // Among large numbers with these low bits, the small ones.
-        Some(if possible.contains_all(selected) { selected } else { Possible::APPROXIMATED })
+        Some(if possible.contains_all(selected) { selected } else { Possible::UNKNOWN })
     }
 
     /// Changes a state to that after the branch, taken or not.
@@ -370,9 +375,9 @@ impl Condition {
 
     fn apply_numbers(&self, state: &mut State, comparison: Comparison, left: Scalar, right: Scalar) {
         let narrowed = self.narrow(comparison, left.possible, right.possible);
-        let unclear = |old: Possible| if old.cause().is_some() { old } else { Possible::APPROXIMATED };
+        let unknown = |old: Possible| if old.cause().is_some() { old } else { Possible::UNKNOWN };
         let (left_possible, right_possible) =
-            narrowed.unwrap_or_else(|| (unclear(left.possible), unclear(right.possible)));
+            narrowed.unwrap_or_else(|| (unknown(left.possible), unknown(right.possible)));
         // Verifiers before Linux 6.9 follow impossible directions with contradictory bounds, which make further directions possible.
         let narrow = |comparison, number: Scalar, other: Option<u64>| {
             let is_impossible = narrowed.is_none() && number.possible.cause().is_none();
@@ -400,7 +405,7 @@ impl Condition {
         state.set(register, Value::Scalar(new_right));
     }
 
-    /// Returns what the verifier of Linux 5.10 knows of a number after a comparison with a constant.
+    /// Returns the number with the bounds that the verifier of Linux 5.10 has after a comparison with a constant.
     fn narrow_bounds(&self, comparison: Comparison, scalar: Scalar, number: Option<u64>) -> Scalar {
         let Some(number) = number else { return scalar };
         if scalar.bounds.as_single().is_some() {
@@ -418,7 +423,7 @@ impl Condition {
             _ if self.is_32bit && comparison.is_signed() => bounds,
             _ => {
                 let solutions = comparison.solutions(number);
-                solutions.and_then(|solutions| bounds.cover_shared(solutions)).unwrap_or(Interval::FULL)
+                solutions.and_then(|solutions| bounds.intersection_hull(solutions)).unwrap_or(Interval::FULL)
             }
         };
         Scalar { bounds, low: LowBounds::Same, ..scalar }
@@ -433,7 +438,7 @@ fn select_signed32(comparison: Comparison, low: Possible, number: u64) -> Option
     };
     // Numbers without and with a sign are two ranges.
     let halves = [Interval::new(0, U32 >> 1), Interval::new((U32 >> 1).wrapping_add(1), U32)];
-    let parts = halves.into_iter().filter_map(|half| range.largest_shared(half));
+    let parts = halves.into_iter().filter_map(|half| range.largest_intersection(half));
     let selected = parts.filter_map(|part| select_range(part, comparison, number));
     selected.max_by_key(|range| range.span()).map(Possible::Range)
 }
@@ -441,7 +446,7 @@ fn select_signed32(comparison: Comparison, low: Possible, number: u64) -> Option
 /// Selects the numbers of a range of 32-bit numbers with equal signs for which a signed comparison holds.
 fn select_range(part: Interval, comparison: Comparison, number: u64) -> Option<Interval> {
     let extended = Interval::new(sign_extend(part.lo, 32), sign_extend(part.hi, 32));
-    let selected = extended.largest_shared(comparison.solutions(number)?)?;
+    let selected = extended.largest_intersection(comparison.solutions(number)?)?;
     Some(Interval::new(selected.lo & U32, selected.hi & U32))
 }
 
@@ -454,7 +459,7 @@ fn narrow_copies(state: &mut State, old: Scalar, possible: Possible) {
         if let Value::Scalar(copy) = value
             && copy.id == old.id
         {
-            let distance = copy.shift.zip(old.shift).map(|(copy, old)| copy.wrapping_sub(old));
+            let distance = copy.offset.zip(old.offset).map(|(copy, old)| copy.wrapping_sub(old));
             copy.possible = match (distance, possible) {
                 (Some(0), _) => copy.possible.within_both(possible),
                 (Some(distance), Possible::Range(range)) => {
@@ -462,7 +467,7 @@ fn narrow_copies(state: &mut State, old: Scalar, possible: Possible) {
                         Interval::new(range.lo.wrapping_add(distance), range.hi.wrapping_add(distance));
                     copy.possible.within_both(Possible::Range(moved))
                 }
-                _ => Possible::APPROXIMATED,
+                _ => Possible::UNKNOWN,
             };
         }
     });

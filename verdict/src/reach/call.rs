@@ -2,7 +2,7 @@
 
 use super::interval::Interval;
 use super::memory::{fill_memory, pass_memory, unknown_argument};
-use super::possible::{APPROXIMATED, Possible};
+use super::possible::Possible;
 use super::reachability::Undecided;
 use super::scalar::Scalar;
 use super::state::State;
@@ -62,17 +62,17 @@ impl CallbackHelper {
         CALLBACK_HELPERS.into_iter().find(|callback| is_call && callback.helper == insn.imm)
     }
 
-    /// Returns why a verifier may not follow the function. `None` if every verifier does.
+    /// Returns the reason why a verifier may not follow the function. `None` if every verifier does.
     ///
     /// Since Linux 6.7 the verifier does not follow the function of a loop without a turn.
-    pub(super) fn doubt(self, state: &State) -> Option<Undecided> {
+    pub(super) fn undecided(self, state: &State) -> Option<Undecided> {
         if self.helper != LOOP {
             return None;
         }
-        let Some(turns) = state.register(1).as_scalar() else { return Some(Undecided::Approximation) };
+        let Some(turns) = state.register(1).as_scalar() else { return Some(Undecided::Imprecision) };
         match turns.possible.unsigned() {
             Some((_, 1..)) => None,
-            _ => Some(Undecided::from_cause(turns.possible.cause().unwrap_or(APPROXIMATED))),
+            _ => Some(turns.possible.cause().unwrap_or(Undecided::Imprecision)),
         }
     }
 
@@ -113,14 +113,14 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
     let result =
         if is_helper { helper_result(insn.imm, state.pc, map) } else { Value::Scalar(unknown_argument()) };
     let result = match result {
-        Value::Scalar(scalar) => Value::Scalar(scalar.made_by(state.pc)),
+        Value::Scalar(scalar) => Value::Scalar(scalar.with_id(state.pc)),
         pointer => pointer,
     };
     if let Value::OrNull { call, .. } = result {
         // The pointer that the same call returned before may be another one.
         state.for_each_value(|value| {
             if matches!(value, Value::OrNull { call: earlier, .. } if *earlier == call) {
-                *value = Value::Scalar(Scalar::FREE);
+                *value = Value::Scalar(Scalar::UNBOUNDED);
             }
         });
     }
@@ -130,7 +130,7 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
 /// Sets the result of a call, and clears the arguments.
 pub(super) fn finish_call(state: &mut State, result: Value) {
     for register in 1..=5 {
-        state.set(register, Value::UNUSED);
+        state.set(register, Value::UNKNOWN);
     }
     state.set(0, result);
 }
@@ -160,6 +160,6 @@ fn helper_result(helper: i32, call: u32, map: Value) -> Value {
         }
         // get_smp_processor_id, loop.
         8 | 181 => Value::Scalar(Scalar::new(Interval::FULL, Possible::single(0))),
-        _ => Value::Scalar(Scalar::FREE),
+        _ => Value::Scalar(Scalar::UNBOUNDED),
     }
 }

@@ -5,55 +5,18 @@
 
 use super::branch::{Condition, Direction};
 use super::call::{CallbackHelper, call_kernel, callback_argument, finish_call};
-use super::flow::{Flow, Next, index, next};
+use super::flow::{Flow, FunctionFlow, Transfer, index, transfer};
 use super::memory::{forget_changes, forget_stack, pass_memory, unknown_argument};
 use super::program::{LoadedValue, Program};
 use super::reachability::Undecided;
 use super::scalar::Scalar;
-use super::state::{Caller, FIRST_SAVED, State};
+use super::state::{Caller, FIRST_SAVED, FRAME_POINTER, State};
+use super::states::{StateStore, StoreFull};
 use super::step::execute;
 use super::value::Value;
 use super::visits::Visits;
 use crate::limits;
-use alloc::collections::BinaryHeap;
-use core::cmp::Reverse;
 use core_relo::insn::{Class, Insn};
-use std::collections::HashMap;
-
-/// The states at a join point, for one call chain.
-#[derive(Debug, Default)]
-struct Entry {
-    states: Vec<State>,
-    /// The joined further states: those that every verifier reaches, and the others.
-    joined: [Option<Box<Joined>>; 2],
-}
-
-#[derive(Debug)]
-struct Joined {
-    state: State,
-    joins: u32,
-    is_pending: bool,
-}
-
-/// A stored state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// The joined state, certain or not.
-    Joined(usize),
-    /// One of the states.
-    Single(usize),
-}
-
-/// A state to follow. Deep calls come first, then low instructions, so that paths meet before they are followed further.
-type Pending = (usize, Reverse<u32>, Reverse<usize>, Place);
-
-/// A chain of calls that are active at once.
-#[derive(Debug)]
-struct Chain {
-    function: u32,
-    /// The number of the entry of the function's first join point. The last entry is that of the function's start.
-    first_entry: usize,
-}
 
 /// An exploration.
 #[derive(Debug)]
@@ -61,15 +24,8 @@ pub(super) struct Explorer<'a, 'p> {
     program: &'a Program<'p>,
     flow: &'a Flow,
     visits: Visits,
-    pending: BinaryHeap<Pending>,
-    entries: Vec<Entry>,
-    chains: Vec<Chain>,
-    /// The chains by the chain of the caller, the call and the function.
-    callees: HashMap<(u32, u32, u32), u32>,
-    /// For each function that is verified by itself, its chain.
-    roots: HashMap<u32, u32>,
+    states: StateStore,
     steps_left: usize,
-    values_left: usize,
     is_exhausted: bool,
 }
 
@@ -82,13 +38,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
             program,
             flow,
             visits: Visits::new(count),
-            pending: BinaryHeap::new(),
-            entries: Vec::new(),
-            chains: Vec::new(),
-            callees: HashMap::new(),
-            roots: HashMap::new(),
+            states: StateStore::new(),
             steps_left: steps.min(limits::REACH_STEPS),
-            values_left: limits::STORED_VALUES,
             is_exhausted: false,
         }
     }
@@ -96,50 +47,42 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// Explores all paths. Returns the visits, and whether the exploration is complete.
     pub(super) fn run(mut self) -> (Visits, bool) {
         let argument = Value::Scalar(unknown_argument());
-        self.start(0, None, None, argument);
+        self.start_function(0, None, None, argument);
         for (function, number) in self.flow.functions.iter().zip(0..).skip(1) {
             let is_callback = self.program.exception_callback == Some(function.insns.start);
             if is_callback || (function.is_global && self.program.verifies_uncalled_functions) {
-                self.start(number, None, None, argument);
+                self.start_function(number, None, None, argument);
             }
         }
-        let (mut state, mut other) = (State::entry(0, 0), State::entry(0, 0));
-        while let Some((_, _, Reverse(entry), place)) = self.pending.pop() {
-            if self.load_state(entry, place, &mut state) {
-                self.follow(&mut state, &mut other);
-            }
-            if self.is_exhausted {
-                break;
-            }
+        let (mut state, mut spare) = (State::entry(0, 0), State::entry(0, 0));
+        while !self.is_exhausted && self.states.next_pending(&mut state) {
+            self.follow(&mut state, &mut spare);
         }
-        let is_complete = !self.is_exhausted;
-        (self.visits, is_complete)
+        (self.visits, !self.is_exhausted)
     }
 
-    /// Copies a stored state.
-    fn load_state(&mut self, entry: usize, place: Place, state: &mut State) -> bool {
-        let Some(entry) = self.entries.get_mut(entry) else { return false };
-        let stored = match place {
-            Place::Single(number) => entry.states.get(number),
-            Place::Joined(kind) => entry.joined.get_mut(kind).and_then(Option::as_mut).map(|joined| {
-                joined.is_pending = false;
-                &joined.state
-            }),
-        };
-        stored.map(|stored| state.copy_from(stored)).is_some()
+    /// Ends the exploration if the store of states is full.
+    fn within_limits<T>(&mut self, result: Result<T, StoreFull>) -> Option<T> {
+        self.is_exhausted |= result.is_err();
+        result.ok()
     }
 
     /// Begins the exploration of a function that is verified by itself. `call` is the call that passes or calls the function.
-    fn start(&mut self, function: u32, doubt: Option<Undecided>, call: Option<u32>, argument: Value) {
-        let Some(insns) = self.flow.function(function).map(|function| function.insns.clone()) else { return };
+    fn start_function(
+        &mut self,
+        function: u32,
+        undecided: Option<Undecided>,
+        call: Option<u32>,
+        argument: Value,
+    ) {
+        let Some(&FunctionFlow { ref insns, join_count, .. }) = self.flow.function(function) else { return };
         if let Some(call) = call {
             self.visits.started.insert((call, insns.start));
         }
-        let known = self.roots.get(&function).copied();
-        let Some(chain) = known.or_else(|| self.add_chain(function)) else { return };
-        self.roots.insert(function, chain);
+        let chain = self.states.root_chain(function, join_count);
+        let Some(chain) = self.within_limits(chain) else { return };
         let mut state = State::entry(insns.start, chain);
-        state.doubt = doubt;
+        state.undecided = undecided;
         if function == 0 {
             state.set(1, Value::Context);
         } else {
@@ -147,29 +90,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 state.set(register, argument);
             }
         }
-        let joins = self.flow.function(function).map_or(0, |function| function.join_count);
-        self.arrive_at(&state, joins);
-    }
-
-    /// Adds a call chain that ends in a function.
-    fn add_chain(&mut self, function: u32) -> Option<u32> {
-        let joins = self.flow.function(function)?.join_count;
-        let first_entry = self.entries.len();
-        let end = first_entry.saturating_add(index(joins)).saturating_add(1);
-        if end > limits::STATE_ENTRIES {
-            self.is_exhausted = true;
-            return None;
-        }
-        self.entries.resize_with(end, Entry::default);
-        let number = u32::try_from(self.chains.len()).ok()?;
-        self.chains.push(Chain { function, first_entry });
-        Some(number)
+        self.arrive_at(&state, join_count);
     }
 
     /// Follows a path up to the next join point.
-    fn follow(&mut self, state: &mut State, other: &mut State) {
-        let Some(chain) = self.chains.get(index(state.chain)) else { return };
-        let mut insns = self.flow.function(chain.function).map_or(0..0, |function| function.insns.clone());
+    fn follow(&mut self, state: &mut State, spare: &mut State) {
+        let mut insns = self.current_function(state).map_or(0..0, |function| function.insns.clone());
         loop {
             if !self.charge(1) {
                 return;
@@ -181,24 +107,24 @@ impl<'a, 'p> Explorer<'a, 'p> {
             };
             self.visits.mark(state);
             let following = pc.saturating_add(1);
-            let target = match next(insn, pc) {
-                Next::Following => {
-                    self.execute(state, other, insn);
+            let target = match transfer(insn, pc) {
+                Transfer::Following => {
+                    self.execute(state, spare, insn);
                     following
                 }
-                Next::AfterLoad => {
+                Transfer::AfterLoad => {
                     execute(self.program, state, insn);
                     following.saturating_add(1)
                 }
-                Next::Jump(target) => target,
-                Next::Branch(target) => {
-                    if !self.branch(state, other, insn, target, insns.contains(&target)) {
+                Transfer::Jump(target) => target,
+                Transfer::Branch(target) => {
+                    if !self.branch(state, spare, insn, target, insns.contains(&target)) {
                         return;
                     }
                     following
                 }
-                Next::Call(start) => {
-                    let Some(function) = self.call(state, start) else { return self.visits.mark_end(pc) };
+                Transfer::Call(start) => {
+                    let Some(function) = self.call(state, start) else { return self.visits.mark_refused(pc) };
                     match self.flow.function(function) {
                         Some(callee) if !callee.is_global => {
                             insns = callee.insns.clone();
@@ -207,26 +133,31 @@ impl<'a, 'p> Explorer<'a, 'p> {
                         _ => following,
                     }
                 }
-                Next::Exit => {
-                    if !self.leave(state, other) {
+                Transfer::Exit => {
+                    if !self.return_to_caller(state, spare) {
                         return;
                     }
                     return self.arrive(state);
                 }
-                Next::Anywhere => {
-                    self.visits.mark_end(pc);
-                    return self.arrive_anywhere(state, other);
+                Transfer::Indirect => {
+                    self.visits.mark_refused(pc);
+                    return self.follow_indirect_jump(state, spare);
                 }
-                Next::Nowhere => return self.visits.mark_end(pc),
+                Transfer::Refused => return self.visits.mark_refused(pc),
             };
             if !insns.contains(&target) {
-                return self.visits.mark_end(pc);
+                return self.visits.mark_refused(pc);
             }
             state.pc = target;
             if self.flow.join(target).is_some() {
                 return self.arrive(state);
             }
         }
+    }
+
+    /// Returns the function that a state is in.
+    fn current_function(&self, state: &State) -> Option<&'a FunctionFlow> {
+        self.states.function(state.chain).and_then(|function| self.flow.function(function))
     }
 
     /// Charges steps. Returns whether any are left.
@@ -239,14 +170,14 @@ impl<'a, 'p> Explorer<'a, 'p> {
     }
 
     /// Executes an instruction without jumps, or the call of a helper or kernel function.
-    fn execute(&mut self, state: &mut State, other: &mut State, insn: Insn) {
+    fn execute(&mut self, state: &mut State, spare: &mut State, insn: Insn) {
         if insn.class() != Class::Jmp {
             return execute(self.program, state, insn);
         }
         if let Some(callback) = CallbackHelper::called_by(insn)
             && let Value::Function(start) = state.register(callback.function)
         {
-            return self.call_back(state, other, callback, start);
+            return self.call_callback(state, spare, callback, start);
         }
         let argument = callback_argument(state, insn);
         let mut passes_function = false;
@@ -255,7 +186,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 Value::Function(start) => {
                     passes_function = true;
                     match self.flow.function_at(start) {
-                        Some(function) => self.start(function, state.doubt, Some(state.pc), argument),
+                        Some(function) => {
+                            self.start_function(function, state.undecided, Some(state.pc), argument);
+                        }
                         None => self.is_exhausted = true,
                     }
                 }
@@ -275,13 +208,13 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Begins the exploration of all functions whose addresses are loaded.
     fn start_loaded_functions(&mut self, state: &State) {
-        let doubt = Some(state.doubt.unwrap_or(Undecided::Approximation));
+        let undecided = Some(state.undecided.unwrap_or(Undecided::Imprecision));
         for (_, loaded) in self.program.loads {
             if let LoadedValue::Function(start) = loaded
                 && let Some(function) = self.flow.function_at(*start)
-                && !self.roots.contains_key(&function)
+                && !self.states.is_root(function)
             {
-                self.start(function, doubt, None, Value::Any);
+                self.start_function(function, undecided, None, Value::Any);
             }
         }
     }
@@ -290,7 +223,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     fn branch(
         &mut self,
         state: &mut State,
-        other: &mut State,
+        spare: &mut State,
         insn: Insn,
         target: u32,
         is_inside: bool,
@@ -303,23 +236,23 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let [taken, not_taken] = directions;
         if taken != Direction::Dead {
             if is_inside {
-                other.copy_from(state);
-                self.take(other, condition.as_ref(), taken, true);
-                other.pc = target;
-                self.arrive(other);
+                spare.copy_from(state);
+                self.follow_direction(spare, condition.as_ref(), taken, true);
+                spare.pc = target;
+                self.arrive(spare);
             } else {
-                self.visits.mark_end(pc);
+                self.visits.mark_refused(pc);
             }
         }
         if not_taken == Direction::Dead {
             return false;
         }
-        self.take(state, condition.as_ref(), not_taken, false);
+        self.follow_direction(state, condition.as_ref(), not_taken, false);
         true
     }
 
     /// Changes a state to that behind a branch.
-    fn take(
+    fn follow_direction(
         &mut self,
         state: &mut State,
         condition: Option<&Condition>,
@@ -331,8 +264,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
             condition.apply(state, is_taken);
         }
         self.visits.add_branch(state, pc, is_taken);
-        if let (Direction::Unclear(cause), None) = (direction, state.doubt) {
-            state.doubt = Some(Undecided::from_cause(cause));
+        if let (Direction::Undecided(cause), None) = (direction, state.undecided) {
+            state.undecided = Some(cause);
         }
     }
 
@@ -345,42 +278,40 @@ impl<'a, 'p> Explorer<'a, 'p> {
             return None;
         };
         if self.flow.function(function)?.is_global {
-            self.start(function, state.doubt, Some(pc), Value::Scalar(unknown_argument()));
+            self.start_function(function, state.undecided, Some(pc), Value::Scalar(unknown_argument()));
             for register in 1..=5 {
                 let argument = state.register(register);
                 pass_memory(state, argument);
             }
-            finish_call(state, Value::Scalar(Scalar::FREE.made_by(pc)));
+            finish_call(state, Value::Scalar(Scalar::UNBOUNDED.with_id(pc)));
             return Some(function);
         }
         if state.callers.len().saturating_add(1) >= limits::CALL_FRAMES {
             return None;
         }
         let chain = self.callee_chain(state, function)?;
-        let mut saved = [Value::UNUSED; 4];
+        let mut saved = [Value::UNKNOWN; 4];
         for (saved, register) in saved.iter_mut().zip(state.registers.iter_mut().skip(FIRST_SAVED)) {
-            *saved = core::mem::replace(register, Value::UNUSED);
+            *saved = core::mem::replace(register, Value::UNKNOWN);
         }
-        state.callers.push(Caller { call: pc, chain: state.chain, saved, context: Value::UNUSED });
+        state.callers.push(Caller { call: pc, chain: state.chain, saved, context: Value::UNKNOWN });
         state.chain = chain;
-        state.set(0, Value::UNUSED);
-        state.set(super::state::FRAME_POINTER, Value::Stack { frame: state.frame(), offset: 0 });
+        state.set(0, Value::UNKNOWN);
+        state.set(FRAME_POINTER, Value::Stack { frame: state.frame(), offset: 0 });
         Some(function)
     }
 
     /// Returns the chain of a function that the next instruction of a state calls.
     fn callee_chain(&mut self, state: &State, function: u32) -> Option<u32> {
-        let key = (state.chain, state.pc, function);
-        let known = self.callees.get(&key).copied();
-        let chain = known.or_else(|| self.add_chain(function))?;
-        self.callees.insert(key, chain);
-        Some(chain)
+        let joins = self.flow.function(function)?.join_count;
+        let chain = self.states.callee_chain(state, function, joins);
+        self.within_limits(chain)
     }
 
     /// Calls a helper that calls a function of the program any number of times.
     ///
     /// Before Linux 6.7 the verifier follows one call of the function. Later verifiers follow none or any number.
-    fn call_back(&mut self, state: &mut State, other: &mut State, callback: CallbackHelper, start: u32) {
+    fn call_callback(&mut self, state: &mut State, spare: &mut State, callback: CallbackHelper, start: u32) {
         let pc = state.pc;
         let Some(function) = self.flow.function_at(start) else {
             self.is_exhausted = true;
@@ -389,35 +320,32 @@ impl<'a, 'p> Explorer<'a, 'p> {
         // The verifier refuses deeper calls.
         if state.callers.len().saturating_add(1) < limits::CALL_FRAMES {
             let Some(chain) = self.callee_chain(state, function) else { return };
-            other.copy_from(state);
-            let mut saved = [Value::UNUSED; 4];
+            spare.copy_from(state);
+            let mut saved = [Value::UNKNOWN; 4];
             for (saved, register) in saved.iter_mut().zip(state.registers.iter().skip(FIRST_SAVED)) {
                 *saved = *register;
             }
             let context = state.register(callback.context);
-            other.callers.push(Caller { call: pc, chain: state.chain, saved, context });
-            match callback.doubt(state) {
+            spare.callers.push(Caller { call: pc, chain: state.chain, saved, context });
+            match callback.undecided(state) {
                 None => {
                     self.visits.started.insert((pc, start));
                 }
-                Some(doubt) => other.doubt = other.doubt.or(Some(doubt)),
+                Some(undecided) => spare.undecided = spare.undecided.or(Some(undecided)),
             }
-            self.enter_callback(other, callback, start, chain);
+            self.enter_callback(spare, callback, start, chain);
         }
-        state.doubt = state.doubt.or(Some(Undecided::Approximation));
+        state.undecided = state.undecided.or(Some(Undecided::Imprecision));
         finish_call(state, callback.result(pc));
     }
 
     /// Calls the function that a path leaves again, with the stack that the function has changed.
-    fn repeat_callback(&mut self, state: &mut State, other: &mut State, callback: CallbackHelper) {
-        let Some(chain) = self.chains.get(index(state.chain)) else { return };
-        let Some(function) = self.flow.function(chain.function) else { return };
-        let start = chain.first_entry.saturating_add(index(function.join_count));
-        let first = self.entries.get(start).map_or(&[][..], |entry| &entry.states);
-        forget_changes(state, first);
-        other.copy_from(state);
-        other.doubt = other.doubt.or(Some(Undecided::Approximation));
-        self.enter_callback(other, callback, function.insns.start, state.chain);
+    fn repeat_callback(&mut self, state: &mut State, spare: &mut State, callback: CallbackHelper) {
+        let Some(function) = self.current_function(state) else { return };
+        forget_changes(state, self.states.start_states(state.chain, function.join_count));
+        spare.copy_from(state);
+        spare.undecided = spare.undecided.or(Some(Undecided::Imprecision));
+        self.enter_callback(spare, callback, function.insns.start, state.chain);
     }
 
     /// Follows a callback of the last caller.
@@ -432,11 +360,11 @@ impl<'a, 'p> Explorer<'a, 'p> {
     }
 
     /// Returns from a function. Returns whether there is a caller.
-    fn leave(&mut self, state: &mut State, other: &mut State) -> bool {
+    fn return_to_caller(&mut self, state: &mut State, spare: &mut State) -> bool {
         let call = state.callers.last().and_then(|caller| self.program.insns.get(index(caller.call)));
         let callback = call.and_then(|call| CallbackHelper::called_by(*call));
         if let Some(callback) = callback {
-            self.repeat_callback(state, other, callback);
+            self.repeat_callback(state, spare, callback);
         }
         let frame = state.frame();
         let Some(caller) = state.callers.pop() else { return false };
@@ -446,24 +374,23 @@ impl<'a, 'p> Explorer<'a, 'p> {
         }
         let result = callback.map_or_else(|| state.register(0), |callback| callback.result(caller.call));
         finish_call(state, result);
-        state.set(super::state::FRAME_POINTER, Value::Stack { frame: state.frame(), offset: 0 });
+        state.set(FRAME_POINTER, Value::Stack { frame: state.frame(), offset: 0 });
         state.pc = caller.call.saturating_add(1);
         state.chain = caller.chain;
         true
     }
 
     /// Lets a path continue at every instruction of the function, after an indirect jump.
-    fn arrive_anywhere(&mut self, state: &State, other: &mut State) {
-        let function = self.chains.get(index(state.chain)).map(|chain| chain.function);
-        let insns = function.and_then(|function| self.flow.function(function)).map(|f| f.insns.clone());
+    fn follow_indirect_jump(&mut self, state: &State, spare: &mut State) {
+        let insns = self.current_function(state).map(|function| function.insns.clone());
         for pc in insns.into_iter().flatten() {
-            other.copy_from(state);
-            other.pc = pc;
-            for register in 0..super::state::FRAME_POINTER {
-                other.set(register, Value::Any);
+            spare.copy_from(state);
+            spare.pc = pc;
+            for register in 0..FRAME_POINTER {
+                spare.set(register, Value::Any);
             }
-            other.doubt = Some(state.doubt.unwrap_or(Undecided::Approximation));
-            self.arrive(other);
+            spare.undecided = Some(state.undecided.unwrap_or(Undecided::Imprecision));
+            self.arrive(spare);
             if self.is_exhausted {
                 return;
             }
@@ -477,43 +404,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
         self.arrive_at(state, join);
     }
 
+    /// Stores a state at a join point, given by its number in the function.
     fn arrive_at(&mut self, state: &State, join: u32) {
         self.visits.mark(state);
-        if !self.charge(limits::STEPS_PER_STATE) {
-            return;
-        }
-        let Some(chain) = self.chains.get(index(state.chain)) else { return };
-        let number = chain.first_entry.saturating_add(index(join));
-        let Some(entry) = self.entries.get_mut(number) else { return };
-        let joined = entry.joined.iter().flatten().map(|joined| &joined.state);
-        if entry.states.iter().chain(joined).any(|old| old.replaces(state)) {
-            return;
-        }
-        let priority = (state.callers.len(), Reverse(state.pc), Reverse(number));
-        if entry.states.len() < limits::STATES_PER_INSN {
-            let Some(values_left) = self.values_left.checked_sub(state.value_count()) else {
-                self.is_exhausted = true;
-                return;
-            };
-            self.values_left = values_left;
-            let place = Place::Single(entry.states.len());
-            entry.states.push(state.clone());
-            self.pending.push((priority.0, priority.1, priority.2, place));
-            return;
-        }
-        let kind = usize::from(state.doubt.is_some());
-        let Some(slot) = entry.joined.get_mut(kind) else { return };
-        let joined = match slot {
-            None => slot.insert(Box::new(Joined { state: state.clone(), joins: 0, is_pending: false })),
-            Some(joined) => {
-                let keeps_range = joined.joins < limits::JOINS_WITH_RANGES;
-                joined.joins = joined.joins.saturating_add(1);
-                joined.state.join(state, keeps_range);
-                joined
-            }
-        };
-        if !core::mem::replace(&mut joined.is_pending, true) {
-            self.pending.push((priority.0, priority.1, priority.2, Place::Joined(kind)));
+        if self.charge(limits::STEPS_PER_STATE) {
+            let stored = self.states.insert(state, join);
+            self.within_limits(stored);
         }
     }
 }

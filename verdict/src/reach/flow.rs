@@ -18,25 +18,25 @@ const CALL_WRITES: u16 = 0x3f;
 /// The arguments of a call: r1 to r5.
 const ARGUMENTS: u16 = 0x3e;
 
-/// Where the program continues after an instruction.
+/// The transfer of control after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// At the next instruction.
+pub(super) enum Transfer {
+    /// To the next instruction.
     Following,
-    /// After the second slot of an `ld_imm64`.
+    /// To the instruction after the second slot of an `ld_imm64`.
     AfterLoad,
-    /// At another instruction.
+    /// To another instruction.
     Jump(u32),
-    /// At another instruction or the next.
+    /// To another instruction or to the next one.
     Branch(u32),
-    /// In a function of the program, then at the next instruction.
+    /// To a function of the program, then to the next instruction.
     Call(u32),
-    /// At any instruction of the function.
-    Anywhere,
-    /// In the caller.
+    /// To any instruction of the function: an indirect jump.
+    Indirect,
+    /// To the caller.
     Exit,
-    /// Nowhere: the verifier refuses the instruction.
-    Nowhere,
+    /// None: the verifier refuses the instruction.
+    Refused,
 }
 
 /// Converts an instruction's index. An index that fits no `usize` lies past every slice.
@@ -44,38 +44,38 @@ pub(super) fn index(insn: u32) -> usize {
     usize::try_from(insn).unwrap_or(usize::MAX)
 }
 
-/// Returns where the program continues after an instruction.
-pub(super) fn next(insn: Insn, pc: u32) -> Next {
+/// Returns the transfer of control after an instruction.
+pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
     let relative = |offset: i32| pc.checked_add(1).and_then(|next| next.checked_add_signed(offset));
     let near = relative(i32::from(insn.off));
     let (class, operation) = (insn.class(), insn.code & 0xf0);
     let writes = matches!(class, Class::Ld | Class::Ldx | Class::Alu | Class::Alu64);
     if insn.dst > 10 || insn.src > 10 || (writes && insn.dst == 10) {
-        return Next::Nowhere;
+        return Transfer::Refused;
     }
     match (class, operation) {
-        (Class::Ld, _) if insn.is_ld_imm64() => Next::AfterLoad,
+        (Class::Ld, _) if insn.is_ld_imm64() => Transfer::AfterLoad,
         // Loads of packet data.
-        (Class::Ld, _) if matches!(insn.code & 0xe0, 0x20 | 0x40) => Next::Following,
-        (Class::Ldx, _) if matches!(insn.code & 0xe0, 0x60 | 0x80) => Next::Following,
-        (Class::St, _) if insn.code & 0xe0 == 0x60 => Next::Following,
-        (Class::Stx, _) if matches!(insn.code & 0xe0, 0x60 | 0xc0) => Next::Following,
-        (Class::Alu | Class::Alu64, 0x00..=0xd0) => Next::Following,
-        (Class::Jmp, _) if insn.code == 0x0d => Next::Anywhere,
-        (Class::Jmp, 0x00) => near.map_or(Next::Nowhere, Next::Jump),
-        (Class::Jmp32, 0x00) => relative(insn.imm).map_or(Next::Nowhere, Next::Jump),
+        (Class::Ld, _) if matches!(insn.code & 0xe0, 0x20 | 0x40) => Transfer::Following,
+        (Class::Ldx, _) if matches!(insn.code & 0xe0, 0x60 | 0x80) => Transfer::Following,
+        (Class::St, _) if insn.code & 0xe0 == 0x60 => Transfer::Following,
+        (Class::Stx, _) if matches!(insn.code & 0xe0, 0x60 | 0xc0) => Transfer::Following,
+        (Class::Alu | Class::Alu64, 0x00..=0xd0) => Transfer::Following,
+        (Class::Jmp, _) if insn.code == 0x0d => Transfer::Indirect,
+        (Class::Jmp, 0x00) => near.map_or(Transfer::Refused, Transfer::Jump),
+        (Class::Jmp32, 0x00) => relative(insn.imm).map_or(Transfer::Refused, Transfer::Jump),
         (Class::Jmp, 0x80) if insn.code == 0x85 => match insn.src {
-            0 if HELPERS.contains(&insn.imm) => Next::Following,
-            1 => relative(insn.imm).map_or(Next::Nowhere, Next::Call),
-            2 => Next::Following,
-            _ => Next::Nowhere,
+            0 if HELPERS.contains(&insn.imm) => Transfer::Following,
+            1 => relative(insn.imm).map_or(Transfer::Refused, Transfer::Call),
+            2 => Transfer::Following,
+            _ => Transfer::Refused,
         },
-        (Class::Jmp, 0x90) => Next::Exit,
+        (Class::Jmp, 0x90) => Transfer::Exit,
         // The last is `may_goto`.
         (Class::Jmp | Class::Jmp32, 0x10..=0x70 | 0xa0..=0xd0) | (Class::Jmp, 0xe0) => {
-            near.map_or(Next::Nowhere, Next::Branch)
+            near.map_or(Transfer::Refused, Transfer::Branch)
         }
-        _ => Next::Nowhere,
+        _ => Transfer::Refused,
     }
 }
 
@@ -124,20 +124,22 @@ impl Flow {
         };
         let mut last_marked = None;
         for (insn, pc) in insns.iter().zip(0..) {
-            match next(*insn, pc) {
-                Next::Jump(target) | Next::Branch(target) => mark(target),
-                Next::Call(_) => mark(pc.saturating_add(1)),
-                Next::Anywhere => {
-                    let at = self.functions.partition_point(|function| function.insns.start <= pc);
-                    let function = at.checked_sub(1).and_then(|at| self.functions.get(at));
+            match transfer(*insn, pc) {
+                Transfer::Jump(target) | Transfer::Branch(target) => mark(target),
+                Transfer::Call(_) => mark(pc.saturating_add(1)),
+                Transfer::Indirect => {
+                    let position = self.functions.partition_point(|function| function.insns.start <= pc);
+                    let function = position.checked_sub(1).and_then(|number| self.functions.get(number));
                     // The second of several indirect jumps finds the function marked.
-                    if last_marked != Some(at) {
+                    if last_marked != Some(position) {
                         function.into_iter().flat_map(|function| function.insns.clone()).for_each(&mut mark);
-                        last_marked = Some(at);
+                        last_marked = Some(position);
                     }
                 }
-                Next::Following if CallbackHelper::called_by(*insn).is_some() => mark(pc.saturating_add(1)),
-                Next::Following | Next::AfterLoad | Next::Exit | Next::Nowhere => {}
+                Transfer::Following if CallbackHelper::called_by(*insn).is_some() => {
+                    mark(pc.saturating_add(1));
+                }
+                Transfer::Following | Transfer::AfterLoad | Transfer::Exit | Transfer::Refused => {}
             }
         }
         for function in &mut self.functions {
@@ -205,14 +207,14 @@ fn live_registers(insns: &[Insn]) -> Vec<u16> {
         let mut is_changed = false;
         for pc in (0..count).rev() {
             let Some(insn) = insns.get(index(pc)) else { continue };
-            let at = |pc: Option<u32>| pc.and_then(|pc| live.get(index(pc))).copied().unwrap_or(0);
-            let after = match next(*insn, pc) {
-                Next::Following | Next::Call(_) => at(pc.checked_add(1)),
-                Next::AfterLoad => at(pc.checked_add(2)),
-                Next::Jump(target) => at(Some(target)),
-                Next::Branch(target) => at(Some(target)) | at(pc.checked_add(1)),
-                Next::Anywhere => ALL_LIVE,
-                Next::Exit | Next::Nowhere => 0,
+            let live_before = |pc: Option<u32>| pc.and_then(|pc| live.get(index(pc))).copied().unwrap_or(0);
+            let after = match transfer(*insn, pc) {
+                Transfer::Following | Transfer::Call(_) => live_before(pc.checked_add(1)),
+                Transfer::AfterLoad => live_before(pc.checked_add(2)),
+                Transfer::Jump(target) => live_before(Some(target)),
+                Transfer::Branch(target) => live_before(Some(target)) | live_before(pc.checked_add(1)),
+                Transfer::Indirect => ALL_LIVE,
+                Transfer::Exit | Transfer::Refused => 0,
             };
             let (reads, writes) = registers(*insn);
             let before = (after & !writes) | reads | frame_pointer;

@@ -93,7 +93,7 @@ impl Interval {
     }
 
     /// Returns the parts that two ranges share: none, one or two.
-    pub(super) fn shared(self, other: Self) -> [Option<Self>; 2] {
+    pub(super) fn intersection(self, other: Self) -> [Option<Self>; 2] {
         if self.contains_all(other) {
             return [Some(other), None];
         }
@@ -106,16 +106,16 @@ impl Interval {
     }
 
     /// Returns a range that contains all that two ranges share, or `None` if nothing.
-    pub(super) fn cover_shared(self, other: Self) -> Option<Self> {
-        match self.shared(other) {
+    pub(super) fn intersection_hull(self, other: Self) -> Option<Self> {
+        match self.intersection(other) {
             [Some(_), Some(_)] => Some(if self.span() <= other.span() { self } else { other }),
             [part, None] | [None, part] => part,
         }
     }
 
     /// Returns the largest range within both ranges, or `None` if they share nothing.
-    pub(super) fn largest_shared(self, other: Self) -> Option<Self> {
-        self.shared(other).into_iter().flatten().max_by_key(|part| part.span())
+    pub(super) fn largest_intersection(self, other: Self) -> Option<Self> {
+        self.intersection(other).into_iter().flatten().max_by_key(|part| part.span())
     }
 }
 
@@ -169,12 +169,12 @@ mod tests {
 
     #[test]
     fn two_ranges_share_up_to_two_parts() {
-        assert_eq!(range(1, 5).shared(range(6, 9)), [None, None]);
-        assert_eq!(range(1, 5).cover_shared(range(4, 9)), Some(range(4, 5)));
+        assert_eq!(range(1, 5).intersection(range(6, 9)), [None, None]);
+        assert_eq!(range(1, 5).intersection_hull(range(4, 9)), Some(range(4, 5)));
         let (low, high) = (range(u64::MAX, 5), range(4, u64::MAX));
-        assert_eq!(low.shared(high), [Some(range(4, 5)), Some(range(u64::MAX, u64::MAX))]);
-        assert_eq!(low.largest_shared(high), Some(range(4, 5)));
-        assert_eq!(low.cover_shared(high), Some(low));
+        assert_eq!(low.intersection(high), [Some(range(4, 5)), Some(range(u64::MAX, u64::MAX))]);
+        assert_eq!(low.largest_intersection(high), Some(range(4, 5)));
+        assert_eq!(low.intersection_hull(high), Some(low));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Loads and stores.
 
 use super::interval::{Interval, sign_extend, width_mask};
-use super::possible::{APPROXIMATED, Possible};
+use super::possible::Possible;
 use super::program::{LoadedValue, Program};
+use super::reachability::Undecided;
 use super::scalar::Scalar;
 use super::state::{Slot, State};
 use super::value::Value;
@@ -23,7 +24,9 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
             let start = start.wrapping_add_signed(i64::from(offset));
             Value::Scalar(read_frozen(program, load, start, bytes))
         }
-        Value::StackRange { .. } | Value::Any => Value::Scalar(Scalar::unclear(width, APPROXIMATED)),
+        Value::StackRange { .. } | Value::Any => {
+            Value::Scalar(Scalar::unknown(width, Undecided::Imprecision))
+        }
         // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that they are not null.
         Value::Context | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
         Value::Context if bytes == 4 => {
@@ -34,7 +37,7 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
         | Value::Function(_)
         | Value::OrNull { .. }
         | Value::Map { .. }
-        | Value::Pointer { .. } => Value::Scalar(Scalar::free(width)),
+        | Value::Pointer { .. } => Value::Scalar(Scalar::unbounded(width)),
     }
 }
 
@@ -48,7 +51,7 @@ pub(super) fn extend_loaded_sign(value: Value, bytes: u8) -> Value {
     let bits = u32::from(bytes).wrapping_mul(8);
     match value {
         Value::Scalar(scalar) => Value::Scalar(super::alu::extend_sign(false, bits, scalar)),
-        _ => Value::UNUSED,
+        _ => Value::UNKNOWN,
     }
 }
 
@@ -57,15 +60,15 @@ fn read_frozen(program: &Program<'_>, load: u32, offset: u64, bytes: u8) -> Scal
     let width = u32::from(bytes);
     let entry = usize::try_from(load).ok().and_then(|load| program.loads.get(load));
     let Some((insn, LoadedValue::Frozen { data, unknown, .. })) = entry else {
-        return Scalar::unclear(width, APPROXIMATED);
+        return Scalar::unknown(width, Undecided::Imprecision);
     };
     let start = usize::try_from(offset).ok();
     let Some((start, end)) = start.and_then(|start| Some((start, start.checked_add(usize::from(bytes))?)))
     else {
-        return Scalar::unclear(width, APPROXIMATED);
+        return Scalar::unknown(width, Undecided::Imprecision);
     };
     if unknown.iter().any(|part| part.start < end && start < part.end) {
-        return Scalar::unclear(width, *insn);
+        return Scalar::unknown(width, Undecided::UnknownValue { insn: *insn });
     }
     let number = match bytes {
         1 => data.get(start).copied().map(u64::from),
@@ -73,7 +76,7 @@ fn read_frozen(program: &Program<'_>, load: u32, offset: u64, bytes: u8) -> Scal
         4 => program.endian.u32(data, start).map(u64::from),
         _ => program.endian.u64(data, start),
     };
-    number.map_or_else(|| Scalar::unclear(width, APPROXIMATED), Scalar::constant)
+    number.map_or_else(|| Scalar::unknown(width, Undecided::Imprecision), Scalar::constant)
 }
 
 /// Reads stack memory.
@@ -83,24 +86,24 @@ fn read_slot(endian: Endian, slots: &[Slot], frame: u8, offset: i32, bytes: u8) 
     let first = slots.partition_point(|slot| (slot.frame, slot.end()) <= (frame, offset));
     let overlapping = slots.get(first..).unwrap_or_default();
     let mut overlapping = overlapping.iter().take_while(|slot| slot.frame == frame && slot.offset < end);
-    let Some(slot) = overlapping.next() else { return Value::Scalar(Scalar::free(width)) };
+    let Some(slot) = overlapping.next() else { return Value::Scalar(Scalar::unbounded(width)) };
     if slot.offset == offset && slot.bytes == bytes {
         return slot.value;
     }
-    // Several slots together are unclear: verifiers since Linux 6.8 do not combine the zeros of different stores.
+    // Several slots together are unknown: verifiers since Linux 6.8 do not combine the zeros of different stores.
     let whole = slot.value.as_scalar().filter(|_| slot.offset <= offset && slot.end() >= end);
     if whole.and_then(Scalar::as_constant) == Some(0) {
         return Value::Scalar(Scalar::constant(0));
     }
     let possible = match whole.map(|scalar| scalar.possible) {
-        Some(Possible::Unclear(cause)) => Possible::Unclear(cause),
+        Some(Possible::Unknown(cause)) => Possible::Unknown(cause),
         Some(possible) if possible == Possible::Range(Interval::width(u32::from(slot.bytes))) => {
             Possible::Range(Interval::width(width))
         }
-        Some(possible) => possible.as_single().map_or(Possible::APPROXIMATED, |number| {
+        Some(possible) => possible.as_single().map_or(Possible::UNKNOWN, |number| {
             Possible::single(part_of_number(endian, number, slot, offset, bytes))
         }),
-        None => Possible::APPROXIMATED,
+        None => Possible::UNKNOWN,
     };
     Value::Scalar(Scalar::new(Interval::width(width), possible))
 }
@@ -124,7 +127,7 @@ pub(super) enum Stored {
     /// An immediate, which the verifier follows since Linux 6.3.
     Immediate(i32),
     /// The result of an atomic operation, which no verifier follows.
-    Unclear,
+    Unknown,
 }
 
 /// Stores a value of a width in bytes through a pointer.
@@ -154,7 +157,7 @@ pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stor
     }
 }
 
-/// Returns whether every verifier keeps what it knows of the other bytes of the eight bytes that a store changes in part.
+/// Returns whether every verifier keeps the values of the other bytes of a word of which a store changes a part.
 ///
 /// Verifiers since Linux 5.16 keep numbers that are stored at the start of eight bytes. Such a store, or a store behind such a
 /// number, overwrites the zeros of other stores (kernel: `scrub_spilled_slot`). Only a zero at the start keeps the zeros after it.
@@ -162,7 +165,7 @@ fn keeps_word(stored: Stored, offset: i32) -> bool {
     let is_zero = match stored {
         Stored::Register(Value::Scalar(scalar)) => scalar.as_constant() == Some(0),
         Stored::Immediate(immediate) => immediate == 0,
-        Stored::Register(_) | Stored::Unclear => false,
+        Stored::Register(_) | Stored::Unknown => false,
     };
     is_zero && offset & WORD_MASK == 0
 }
@@ -172,11 +175,11 @@ fn forget_words(slots: &mut [Slot], frame: u8, start: i32, end: i32) {
     let (start, end) = (start & !WORD_MASK, end.saturating_add(WORD_MASK) & !WORD_MASK);
     for slot in slots.iter_mut().filter(|slot| slot.frame == frame && slot.offset < end && slot.end() > start)
     {
-        *slot = slot.unclear();
+        *slot = slot.unknown();
     }
 }
 
-/// Returns what stays of a stored value. Linux 5.10 follows zeros of every width, and constants of aligned 8 bytes.
+/// Returns the part of a stored value that a load gives back. Linux 5.10 follows zeros of every width, and constants of aligned 8 bytes.
 fn spilled(stored: Stored, offset: i32, bytes: u8) -> Value {
     let width = u32::from(bytes);
     let is_aligned = bytes == 8 && offset.trailing_zeros() >= 3;
@@ -192,11 +195,13 @@ fn spilled(stored: Stored, offset: i32, bytes: u8) -> Value {
             let number = sign_extend(u64::from(immediate.cast_unsigned()), 32) & width_mask(width);
             Value::Scalar(Scalar::new(Interval::width(width), Possible::single(number)))
         }
-        Stored::Register(_) | Stored::Unclear => Value::Scalar(Scalar::unclear(width, APPROXIMATED)),
+        Stored::Register(_) | Stored::Unknown => {
+            Value::Scalar(Scalar::unknown(width, Undecided::Imprecision))
+        }
     }
 }
 
-/// Inserts a slot. Parts of overwritten slots that remain become unclear.
+/// Inserts a slot. Parts of overwritten slots that remain become unknown.
 fn put_slot(slots: &mut Vec<Slot>, slot: Slot) {
     let first = slots.partition_point(|old| (old.frame, old.end()) <= (slot.frame, slot.offset));
     if let Some(old) = slots.get_mut(first)
@@ -207,15 +212,15 @@ fn put_slot(slots: &mut Vec<Slot>, slot: Slot) {
         return;
     }
     remove_slots(slots, slot.frame, slot.offset, slot.end());
-    let at = slots.partition_point(|old| old.key() < slot.key());
-    slots.insert(at, slot);
+    let position = slots.partition_point(|old| old.key() < slot.key());
+    slots.insert(position, slot);
 }
 
-/// Removes the slots of a part of a frame. What remains of slots at its ends becomes unclear.
+/// Removes the slots of a part of a frame. Parts of slots that remain at its ends become unknown.
 fn remove_slots(slots: &mut Vec<Slot>, frame: u8, start: i32, end: i32) {
     let part = |old: Slot, from: i32, to: i32| {
         let bytes = u8::try_from(to.wrapping_sub(from)).ok().filter(|bytes| *bytes > 0)?;
-        Some(Slot { offset: from, bytes, ..old }.unclear())
+        Some(Slot { offset: from, bytes, ..old }.unknown())
     };
     let mut first = slots.partition_point(|old| (old.frame, old.end()) <= (frame, start));
     let overlaps = |old: &&Slot| old.frame == frame && old.offset < end;
@@ -236,14 +241,14 @@ fn remove_slots(slots: &mut Vec<Slot>, frame: u8, start: i32, end: i32) {
 /// Forgets the values of a frame, after a store at an unknown offset.
 fn forget_frame(state: &mut State, frame: u8) {
     for slot in state.slots.iter_mut().filter(|slot| slot.frame == frame) {
-        *slot = slot.unclear();
+        *slot = slot.unknown();
     }
 }
 
 /// Forgets the values of all frames.
 pub(super) fn forget_stack(state: &mut State) {
     for slot in &mut state.slots {
-        *slot = slot.unclear();
+        *slot = slot.unknown();
     }
 }
 
@@ -266,7 +271,7 @@ pub(super) fn forget_changes(state: &mut State, earlier: &[State]) {
     }
 }
 
-/// Drops what is known of the memory behind a pointer that is passed to a helper, which may write or only read.
+/// Forgets the bounds of the memory behind a pointer that is passed to a helper, which may write or only read.
 pub(super) fn pass_memory(state: &mut State, pointer: Value) {
     let (passed, start) = match pointer {
         Value::Stack { frame, offset } => (Some(frame), offset),
@@ -280,7 +285,7 @@ pub(super) fn pass_memory(state: &mut State, pointer: Value) {
         if passed.is_none_or(|frame| frame == slot.frame) && slot.end() > start {
             slot.value = match slot.value {
                 Value::Scalar(scalar) => Value::Scalar(Scalar { bounds: Interval::FULL, ..scalar }),
-                Value::Pointer { .. } | Value::OrNull { .. } | Value::Map { .. } => Value::UNUSED,
+                Value::Pointer { .. } | Value::OrNull { .. } | Value::Map { .. } => Value::UNKNOWN,
                 value => value,
             };
         }

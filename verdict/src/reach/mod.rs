@@ -1,15 +1,32 @@
-//! Reachability: which instructions of a program the verifier reaches.
+//! Reachability: the instructions of a program that the verifier reaches.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `interval`, `possible`, `scalar`, `value` | values: what every kernel knows of them, and what every kernel takes for possible |
+//! | `interval`, `possible`, `scalar`, `value` | the values of registers and stack slots |
 //! | `alu`, `branch`, `memory`, `call`, `step` | the effect of instructions on values |
-//! | `state`, `flow`, `explore`, `visits` | paths through the program |
+//! | `flow`, `state`, `states`, `explore`, `visits` | paths through the program |
 //! | `postdominators`, `analyze` | conclusions from what all paths have in common |
 //!
-//! Kernels differ in what their verifiers know: newer ones know more of numbers, and less of zeros on the stack. The analysis keeps two
-//! sets for a number. The bounds are what all verifiers since Linux 5.10 know. An instruction is [`Reach::Dead`] if the bounds exclude all paths to it. The possible values are those that no
-//! verifier excludes. An instruction is [`Reach::Reachable`] if possible values lead to it. All other instructions are undecided.
+//! # Bounds and possible values
+//!
+//! The analysis does not know which verifier will load the program. Verifiers differ in what they know about a number: newer ones know
+//! more about arithmetic, and less about zeros on the stack. So the analysis keeps two sets for each number:
+//!
+//! | set | contents | size | conclusion |
+//! |---|---|---|---|
+//! | bounds ([`Interval`](interval::Interval)) | the values that some verifier since Linux 5.10 does not exclude | an upper bound: too large is safe | [`Reach::Dead`]: the bounds exclude all paths to the instruction |
+//! | possible values ([`Possible`](possible::Possible)) | the values that no verifier excludes | a lower bound: too small is safe | [`Reach::Reachable`]: possible values lead to the instruction |
+//!
+//! All other instructions are undecided: some verifiers may reach them. The two sets have the same names in all modules:
+//!
+//! | name | bounds | possible values |
+//! |---|---|---|
+//! | `constant` | the number | the number: every verifier knows the number |
+//! | `UNBOUNDED`, `unbounded` | all numbers (of a width) | the same: no verifier knows more |
+//! | `UNKNOWN`, `unknown` | all numbers (of a width) | none, with the reason: the verifier may know more than the analysis |
+//!
+//! A run of the program on a CPU takes one of the paths that every sound verifier follows. So an instruction that a run executes is
+//! never dead, unless the verifier refuses the program at an earlier instruction. The tests compare the analysis with an interpreter.
 
 mod alu;
 mod analyze;
@@ -25,6 +42,7 @@ mod program;
 mod reachability;
 mod scalar;
 mod state;
+mod states;
 mod step;
 #[cfg(test)]
 mod tests;

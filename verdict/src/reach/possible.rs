@@ -1,17 +1,15 @@
-//! The values that every verifier takes for possible.
+//! Possible values: values that no verifier excludes.
 
 use super::interval::{Interval, SIGN, U32, sign_extend, width_mask};
+use super::reachability::Undecided;
 
-/// The cause of an unclear value that is no unknown data: the analysis approximates.
-pub(super) const APPROXIMATED: u32 = u32::MAX;
-
-/// A set of values that every verifier takes for possible, however precise it is.
+/// A set of possible values: values that no verifier excludes, however precise the verifier is.
 ///
-/// The set is a lower bound. A verifier that knows less takes further values for possible.
+/// The set is a lower bound. A verifier that knows less allows further values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Possible {
-    /// No value is certain to be possible. The cause is an `ld_imm64` of unknown data, or [`APPROXIMATED`].
-    Unclear(u32),
+    /// The empty set: the analysis knows no possible value, for a reason.
+    Unknown(Undecided),
     /// All numbers of a range.
     Range(Interval),
     /// All numbers whose bits outside of the mask are those of the value. The value has no bit in the mask.
@@ -19,11 +17,11 @@ pub(super) enum Possible {
 }
 
 impl Possible {
-    /// The set of a value that the analysis approximates.
-    pub(super) const APPROXIMATED: Self = Self::Unclear(APPROXIMATED);
+    /// The set of a value that the verifier may know better than the analysis.
+    pub(super) const UNKNOWN: Self = Self::Unknown(Undecided::Imprecision);
 
-    /// The set of a value that no verifier knows anything about.
-    pub(super) const FREE: Self = Self::Range(Interval::FULL);
+    /// The set of a number that no verifier has bounds for.
+    pub(super) const ALL: Self = Self::Range(Interval::FULL);
 
     pub(super) const fn single(number: u64) -> Self {
         Self::Range(Interval::single(number))
@@ -43,14 +41,14 @@ impl Possible {
     pub(super) fn as_single(self) -> Option<u64> {
         match self {
             Self::Range(range) => range.as_single(),
-            Self::Unclear(_) | Self::Bits { .. } => None,
+            Self::Unknown(_) | Self::Bits { .. } => None,
         }
     }
 
-    /// Returns why no value is certain to be possible.
-    pub(super) const fn cause(self) -> Option<u32> {
+    /// Returns the reason of an unknown set.
+    pub(super) const fn cause(self) -> Option<Undecided> {
         match self {
-            Self::Unclear(cause) => Some(cause),
+            Self::Unknown(cause) => Some(cause),
             Self::Range(_) | Self::Bits { .. } => None,
         }
     }
@@ -58,7 +56,7 @@ impl Possible {
     /// Returns a range within the set.
     pub(super) fn range_within(self) -> Option<Interval> {
         match self {
-            Self::Unclear(_) => None,
+            Self::Unknown(_) => None,
             Self::Range(range) => Some(range),
             Self::Bits { value, mask } => {
                 // The run of mask bits that begins at bit 0.
@@ -71,7 +69,7 @@ impl Possible {
     /// Returns a set of bits (value and mask) within the set.
     pub(super) fn bits_within(self) -> Option<(u64, u64)> {
         match self {
-            Self::Unclear(_) => None,
+            Self::Unknown(_) => None,
             Self::Bits { value, mask } => Some((value, mask)),
             Self::Range(range) => Some(aligned_block(range)),
         }
@@ -80,7 +78,7 @@ impl Possible {
     /// Returns the smallest and largest unsigned number.
     pub(super) fn unsigned(self) -> Option<(u64, u64)> {
         match self {
-            Self::Unclear(_) => None,
+            Self::Unknown(_) => None,
             Self::Range(range) => Some(range.unsigned()),
             Self::Bits { value, mask } => Some((value, value | mask)),
         }
@@ -89,7 +87,7 @@ impl Possible {
     /// Returns the smallest and largest signed number, as patterns.
     pub(super) fn signed(self) -> Option<(u64, u64)> {
         match self {
-            Self::Unclear(_) => None,
+            Self::Unknown(_) => None,
             Self::Range(range) => {
                 let (min, max) = range.signed();
                 Some((min.cast_unsigned(), max.cast_unsigned()))
@@ -100,7 +98,7 @@ impl Possible {
 
     pub(super) fn contains(self, number: u64) -> bool {
         match self {
-            Self::Unclear(_) => false,
+            Self::Unknown(_) => false,
             Self::Range(range) => range.contains(number),
             Self::Bits { value, mask } => number & !mask == value,
         }
@@ -109,8 +107,8 @@ impl Possible {
     /// Returns whether the set contains another set for certain.
     pub(super) fn contains_all(self, other: Self) -> bool {
         match (self, other) {
-            (_, Self::Unclear(_)) => true,
-            (Self::Unclear(_), _) => false,
+            (_, Self::Unknown(_)) => true,
+            (Self::Unknown(_), _) => false,
             (Self::Range(range), Self::Range(other)) => range.contains_all(other),
             (Self::Range(range), Self::Bits { value, mask }) => {
                 range.contains_all(Interval::new(value, value | mask))
@@ -134,16 +132,16 @@ impl Possible {
         }
         match (self, other) {
             (Self::Range(range), Self::Range(other)) => {
-                range.largest_shared(other).map_or(Self::APPROXIMATED, Self::Range)
+                range.largest_intersection(other).map_or(Self::UNKNOWN, Self::Range)
             }
-            _ => Self::APPROXIMATED,
+            _ => Self::UNKNOWN,
         }
     }
 
     /// Returns the low 32 bits of the numbers.
     pub(super) fn low32(self) -> Self {
         match self {
-            Self::Unclear(_) => self,
+            Self::Unknown(_) => self,
             Self::Range(range) if range.span() >= U32 => Self::Range(Interval::width(4)),
             Self::Range(range) => {
                 let (lo, hi) = (range.lo & U32, range.hi & U32);
@@ -241,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn signs_of_free_numbers_give_a_signed_range() {
-        let signed = Possible::FREE.sign_extended(32);
+    fn signs_of_unbounded_numbers_give_a_signed_range() {
+        let signed = Possible::ALL.sign_extended(32);
         assert_eq!(signed, Possible::Range(Interval::new(0xffff_ffff_8000_0000, 0x7fff_ffff)));
         assert_eq!(Possible::single(0xffff_ffff).sign_extended(32), Possible::single(u64::MAX));
         assert_eq!(Possible::bits(0, 0xc0).sign_extended(8), Possible::bits(0, 0x40));
@@ -252,9 +250,9 @@ mod tests {
     fn sets_contain_sets() {
         let even = Possible::bits(0, 0xfe);
         assert!(even.contains_all(Possible::single(8)) && !even.contains_all(Possible::single(9)));
-        assert!(Possible::FREE.contains_all(even) && even.contains_all(Possible::APPROXIMATED));
-        assert!(!Possible::APPROXIMATED.contains_all(even));
-        assert_eq!(Possible::single(1).within_both(Possible::single(2)), Possible::APPROXIMATED);
-        assert_eq!(Possible::FREE.within_both(even), even);
+        assert!(Possible::ALL.contains_all(even) && even.contains_all(Possible::UNKNOWN));
+        assert!(!Possible::UNKNOWN.contains_all(even));
+        assert_eq!(Possible::single(1).within_both(Possible::single(2)), Possible::UNKNOWN);
+        assert_eq!(Possible::ALL.within_both(even), even);
     }
 }

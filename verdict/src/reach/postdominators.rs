@@ -1,6 +1,6 @@
 //! Postdominators: the instructions that all paths from an instruction to the end of its function pass.
 
-use super::flow::{Flow, Next, index, next};
+use super::flow::{Flow, Transfer, index, transfer};
 use super::visits::Visits;
 use crate::limits::POSTDOMINATOR_PASSES;
 use core::ops::Range;
@@ -22,17 +22,17 @@ pub(super) struct Postdominators {
 type Successors = [Option<u32>; 2];
 
 impl Postdominators {
-    /// Finds the postdominators in a function. `may_end` tells whether a path may end in a called function.
+    /// Finds the postdominators in a function. `may_refuse` returns whether the verifier may refuse an instruction of a called function.
     pub(super) fn find(
         insns: &[Insn],
         flow: &Flow,
         visits: &Visits,
         function: Range<u32>,
-        may_end: impl Fn(u32) -> bool,
+        may_refuse: impl Fn(u32) -> bool,
     ) -> Self {
         let blocks = find_blocks(insns, flow, visits, function);
         let real = blocks.iter().skip(1);
-        let real = real.map(|(_, last)| successors(insns, visits, &blocks, *last, &may_end));
+        let real = real.map(|(_, last)| successors(insns, visits, &blocks, *last, &may_refuse));
         let successors: Vec<Successors> = core::iter::once([None; 2]).chain(real).collect();
         let immediate = immediate(&successors);
         Self { blocks, immediate }
@@ -40,8 +40,8 @@ impl Postdominators {
 
     /// Returns the first instruction of the block that all paths from the end of an instruction's block pass.
     pub(super) fn after(&self, insn: u32) -> Option<u32> {
-        let at = self.blocks.partition_point(|(first, _)| *first <= insn).checked_sub(1)?;
-        let block = (*self.immediate.get(at)?)?;
+        let position = self.blocks.partition_point(|(first, _)| *first <= insn).checked_sub(1)?;
+        let block = (*self.immediate.get(position)?)?;
         let (first, _) = self.blocks.get(index(block)).filter(|_| block != END)?;
         Some(*first)
     }
@@ -50,27 +50,27 @@ impl Postdominators {
 /// Returns the visited blocks. The virtual end comes first.
 fn find_blocks(insns: &[Insn], flow: &Flow, visits: &Visits, function: Range<u32>) -> Vec<(u32, u32)> {
     let mut blocks = vec![(0, 0)];
-    // The first and last instruction of the open block, and the instruction after it.
-    let mut open: Option<(u32, u32, u32)> = None;
+    // The first and last instruction of the current block, and the instruction after it.
+    let mut current: Option<(u32, u32, u32)> = None;
     for pc in function.filter(|pc| visits.is_visited(*pc)) {
-        let first = match open {
+        let first = match current {
             Some((first, _, following)) if following == pc && flow.join(pc).is_none() => first,
             _ => {
-                blocks.extend(open.map(|(first, last, _)| (first, last)));
+                blocks.extend(current.map(|(first, last, _)| (first, last)));
                 pc
             }
         };
-        let following = match insns.get(index(pc)).map(|insn| next(*insn, pc)) {
-            Some(Next::Following) => pc.checked_add(1),
-            Some(Next::AfterLoad) => pc.checked_add(2),
+        let following = match insns.get(index(pc)).map(|insn| transfer(*insn, pc)) {
+            Some(Transfer::Following) => pc.checked_add(1),
+            Some(Transfer::AfterLoad) => pc.checked_add(2),
             _ => None,
         };
-        open = following.map(|following| (first, pc, following));
-        if open.is_none() {
+        current = following.map(|following| (first, pc, following));
+        if current.is_none() {
             blocks.push((first, pc));
         }
     }
-    blocks.extend(open.map(|(first, last, _)| (first, last)));
+    blocks.extend(current.map(|(first, last, _)| (first, last)));
     blocks
 }
 
@@ -80,26 +80,26 @@ fn successors(
     visits: &Visits,
     blocks: &[(u32, u32)],
     last: u32,
-    may_end: &impl Fn(u32) -> bool,
+    may_refuse: &impl Fn(u32) -> bool,
 ) -> Successors {
     let find = |insn: u32| {
-        let at = blocks.get(1..)?.binary_search_by_key(&insn, |(first, _)| *first).ok()?;
-        u32::try_from(at.checked_add(1)?).ok()
+        let position = blocks.get(1..)?.binary_search_by_key(&insn, |(first, _)| *first).ok()?;
+        u32::try_from(position.checked_add(1)?).ok()
     };
     let Some(insn) = insns.get(index(last)) else { return [None; 2] };
-    let end = Some(END).filter(|_| visits.ends(last));
+    let end = Some(END).filter(|_| visits.may_be_refused(last));
     let following = last.saturating_add(1);
-    match next(*insn, last) {
-        Next::Following => [find(following), end],
-        Next::AfterLoad => [find(following.saturating_add(1)), end],
-        Next::Jump(target) => [find(target), end],
-        Next::Branch(target) => {
+    match transfer(*insn, last) {
+        Transfer::Following => [find(following), end],
+        Transfer::AfterLoad => [find(following.saturating_add(1)), end],
+        Transfer::Jump(target) => [find(target), end],
+        Transfer::Branch(target) => {
             let taken = find(target).filter(|_| visits.is_followed(last, true));
             let not_taken = find(following).filter(|_| visits.is_followed(last, false));
             [taken.or(end), not_taken.or(end)]
         }
-        Next::Call(start) => [find(following), end.or(Some(END).filter(|_| may_end(start)))],
-        Next::Exit | Next::Anywhere | Next::Nowhere => [Some(END), None],
+        Transfer::Call(start) => [find(following), end.or(Some(END).filter(|_| may_refuse(start)))],
+        Transfer::Exit | Transfer::Indirect | Transfer::Refused => [Some(END), None],
     }
 }
 
@@ -171,11 +171,11 @@ fn reverse_order(successors: &[Successors]) -> Vec<u32> {
     let mut predecessors = vec![0_u32; index(sum)];
     let mut free = starts.clone();
     for (from, to) in edges() {
-        if let Some(at) = free.get_mut(index(to)) {
-            if let Some(predecessor) = predecessors.get_mut(index(*at)) {
+        if let Some(position) = free.get_mut(index(to)) {
+            if let Some(predecessor) = predecessors.get_mut(index(*position)) {
                 *predecessor = from;
             }
-            *at = at.saturating_add(1);
+            *position = position.saturating_add(1);
         }
     }
     let part = |block: u32| {

@@ -1,7 +1,5 @@
 //! The result of the analysis.
 
-use super::possible::APPROXIMATED;
-
 /// Whether the verifier reaches an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
@@ -14,29 +12,26 @@ pub enum Reach {
     Undecided(Undecided),
 }
 
-/// The reason why reachability is undecided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The reason why reachability is undecided. The most specific reason comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Undecided {
-    /// The analysis stopped at its budget.
-    Budget,
-    /// A branch depends on a value that the analysis approximates and the verifier may know better.
-    Approximation,
     /// A branch depends on unknown data of a [frozen value](super::LoadedValue::Frozen) or on an
     /// [unknown value](super::LoadedValue::Unknown), loaded by this instruction.
     UnknownValue {
         /// The index of the `ld_imm64`.
         insn: u32,
     },
+    /// A branch depends on a value that the verifier may know better than the analysis.
+    Imprecision,
+    /// The analysis stopped at its budget.
+    Budget,
 }
 
 impl Undecided {
-    /// Returns the reason for the cause of an [unclear value](super::possible::Possible::Unclear).
-    pub(super) const fn from_cause(cause: u32) -> Self {
-        match cause {
-            APPROXIMATED => Self::Approximation,
-            insn => Self::UnknownValue { insn },
-        }
+    /// Returns the most specific of two reasons.
+    pub(super) fn most_specific(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        [first, second].into_iter().flatten().min()
     }
 }
 
@@ -63,7 +58,7 @@ pub struct Reachability {
 
 impl Reachability {
     /// Returns whether the verifier reaches an instruction.
-    pub fn at(&self, insn: u32) -> Reach {
+    pub fn reach(&self, insn: u32) -> Reach {
         let index = usize::try_from(insn).ok();
         index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
     }

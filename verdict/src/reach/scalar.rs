@@ -1,12 +1,13 @@
-//! Numbers: what the least precise verifier knows, and what every verifier takes for possible.
+//! Numbers: their bounds and their possible values.
 
 use super::interval::{Interval, U32};
 use super::possible::Possible;
+use super::reachability::Undecided;
 
 /// The id of a number that has no known copies.
 pub(super) const NO_ID: u32 = u32::MAX;
 
-/// What every verifier knows of the low 32 bits of a number, from the bounds of the whole number.
+/// The knowledge of every verifier about the low 32 bits of a number, from the bounds of the whole number.
 ///
 /// Verifiers before Linux 6.8 keep separate bounds for the low half. Operations of 64 bits may lose them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,31 +22,31 @@ pub(super) enum LowBounds {
 
 /// A number in a register or a stack slot.
 ///
-/// Kernels differ in what they know about a number. A direction of a branch is dead if the bounds exclude it, because all kernels
-/// since Linux 5.10 know the bounds. A direction is reachable if a possible value takes it.
+/// A direction of a branch is dead if the bounds exclude the direction, because all verifiers since Linux 5.10 know the bounds. A
+/// direction is reachable if a possible value takes the direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scalar {
-    /// The range that every verifier knows, or a larger one.
+    /// The values that some verifier does not exclude, or more.
     pub(super) bounds: Interval,
-    /// What of the bounds every verifier knows for the low half.
+    /// The part of the bounds that every verifier knows for the low half.
     pub(super) low: LowBounds,
-    /// The values that every verifier takes for possible, or fewer.
+    /// The values that no verifier excludes, or fewer.
     pub(super) possible: Possible,
-    /// The instruction that made the number, or [`NO_ID`]. Copies share the id.
+    /// The instruction whose result the number is, or [`NO_ID`]. Copies share the id.
     pub(super) id: u32,
-    /// The constant that was added since the number was made. `None` if the relation to copies is not followed.
-    pub(super) shift: Option<u64>,
+    /// The constant that was added to the number since its instruction. `None` if the analysis does not relate the number to copies.
+    pub(super) offset: Option<u64>,
 }
 
 impl Scalar {
-    /// A number that the analysis knows nothing about. The verifier may know the number.
-    pub(super) const UNCLEAR: Self = Self::new(Interval::FULL, Possible::APPROXIMATED);
+    /// A number that the analysis does not know. The verifier may know the number.
+    pub(super) const UNKNOWN: Self = Self::new(Interval::FULL, Possible::UNKNOWN);
 
-    /// A number that no verifier knows anything about.
-    pub(super) const FREE: Self = Self::new(Interval::FULL, Possible::FREE);
+    /// A number that no verifier has bounds for: every number is possible.
+    pub(super) const UNBOUNDED: Self = Self::new(Interval::FULL, Possible::ALL);
 
     pub(super) const fn new(bounds: Interval, possible: Possible) -> Self {
-        Self { bounds, low: LowBounds::Same, possible, id: NO_ID, shift: Some(0) }
+        Self { bounds, low: LowBounds::Same, possible, id: NO_ID, offset: Some(0) }
     }
 
     /// Returns a constant that every verifier knows.
@@ -53,19 +54,19 @@ impl Scalar {
         Self::new(Interval::single(number), Possible::single(number))
     }
 
-    /// Returns a number of a width in bytes that no verifier knows anything about.
-    pub(super) const fn free(bytes: u32) -> Self {
+    /// Returns a number of a width in bytes that no verifier has other bounds for.
+    pub(super) const fn unbounded(bytes: u32) -> Self {
         Self::new(Interval::width(bytes), Possible::Range(Interval::width(bytes)))
     }
 
-    /// Returns a number of a width in bytes that the verifier may know.
-    pub(super) const fn unclear(bytes: u32, cause: u32) -> Self {
-        Self::new(Interval::width(bytes), Possible::Unclear(cause))
+    /// Returns a number of a width in bytes that the analysis does not know, for a reason. The verifier may know the number.
+    pub(super) const fn unknown(bytes: u32, cause: Undecided) -> Self {
+        Self::new(Interval::width(bytes), Possible::Unknown(cause))
     }
 
-    /// Returns the number with another id.
-    pub(super) const fn made_by(self, insn: u32) -> Self {
-        Self { id: insn, shift: Some(0), ..self }
+    /// Returns the number as the result of an instruction.
+    pub(super) const fn with_id(self, insn: u32) -> Self {
+        Self { id: insn, offset: Some(0), ..self }
     }
 
     /// Returns the number that every verifier knows.
@@ -99,7 +100,7 @@ impl Scalar {
         self.bounds.contains_all(other.bounds) && self.low <= other.low
     }
 
-    /// Returns a number that stands for both. A number whose bounds grow has none afterwards, unless `keeps_range`.
+    /// Returns a number that stands for both numbers. Bounds that grow become those of all numbers, unless `keeps_range`.
     pub(super) fn join(self, other: Self, keeps_range: bool) -> Self {
         let bounds = if self.bounds.contains_all(other.bounds) {
             self.bounds
@@ -109,13 +110,13 @@ impl Scalar {
             Interval::FULL
         };
         let possible = match (self.possible, other.possible) {
-            (unclear @ Possible::Unclear(_), _) | (_, unclear @ Possible::Unclear(_)) => unclear,
+            (unknown @ Possible::Unknown(_), _) | (_, unknown @ Possible::Unknown(_)) => unknown,
             (possible, other) if possible == other || keeps_range => possible.within_both(other),
-            _ => Possible::APPROXIMATED,
+            _ => Possible::UNKNOWN,
         };
-        let is_same = self.id == other.id && self.shift == other.shift;
+        let is_same = self.id == other.id && self.offset == other.offset;
         let id = if is_same { self.id } else { NO_ID };
-        Self { bounds, low: self.low.min(other.low), possible, id, shift: self.shift }
+        Self { bounds, low: self.low.min(other.low), possible, id, offset: self.offset }
     }
 }
 
@@ -127,17 +128,17 @@ mod tests {
     fn joined_constants_are_a_range_without_certain_values() {
         let (zero, one) = (Scalar::constant(0), Scalar::constant(1));
         let joined = zero.join(one, true);
-        assert_eq!(joined, Scalar::new(Interval::new(0, 1), Possible::APPROXIMATED));
+        assert_eq!(joined, Scalar::new(Interval::new(0, 1), Possible::UNKNOWN));
         assert_eq!(zero.join(one, false).bounds, Interval::FULL);
         assert!(joined.covers(one) && !one.covers(joined));
-        assert_eq!(Scalar::FREE.join(one, false).possible, Possible::APPROXIMATED);
-        assert_eq!(Scalar::FREE.join(one, true).possible, Possible::single(1));
+        assert_eq!(Scalar::UNBOUNDED.join(one, false).possible, Possible::UNKNOWN);
+        assert_eq!(Scalar::UNBOUNDED.join(one, true).possible, Possible::single(1));
     }
 
     #[test]
     fn the_low_half_of_a_large_number_is_any_32_bit_number() {
-        assert_eq!(Scalar::FREE.low32(), Scalar::free(4));
+        assert_eq!(Scalar::UNBOUNDED.low32(), Scalar::unbounded(4));
         assert_eq!(Scalar::constant(0x1_0000_0005).low32(), Scalar::constant(5));
-        assert_eq!(Scalar::free(1).low32(), Scalar::free(1));
+        assert_eq!(Scalar::unbounded(1).low32(), Scalar::unbounded(1));
     }
 }

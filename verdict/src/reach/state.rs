@@ -25,12 +25,12 @@ pub(super) struct State {
     pub(super) chain: u32,
     /// The last branch of the path.
     pub(super) branch: u32,
-    /// Why it is undecided whether a verifier reaches the state. `None` if every verifier does.
-    pub(super) doubt: Option<Undecided>,
+    /// The reason why a verifier may not reach the state. `None` if every verifier does.
+    pub(super) undecided: Option<Undecided>,
     pub(super) registers: [Value; REGISTERS],
     /// The stack slots of all frames with values that the analysis follows, sorted by frame and offset. They do not overlap.
     ///
-    /// Other stack memory contains what helpers wrote: values that no verifier knows.
+    /// Other stack memory contains values that helpers wrote. No verifier knows them.
     pub(super) slots: Vec<Slot>,
     /// The calling functions, outermost first.
     pub(super) callers: Vec<Caller>,
@@ -47,7 +47,7 @@ pub(super) struct Slot {
     pub(super) value: Value,
 }
 
-/// A function that waits for the return of a call.
+/// A function with an active call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     /// The call.
@@ -56,7 +56,7 @@ pub(super) struct Caller {
     pub(super) chain: u32,
     /// The registers r6 to r9.
     pub(super) saved: [Value; SAVED],
-    /// The pointer that a helper passes to its callback. Unused for other calls.
+    /// The pointer that a helper passes to its callback. Unknown for other calls.
     pub(super) context: Value,
 }
 
@@ -73,18 +73,26 @@ impl Caller {
 impl State {
     /// Returns the state at the start of a function without callers.
     pub(super) fn entry(pc: u32, chain: u32) -> Self {
-        let mut registers = [Value::UNUSED; REGISTERS];
+        let mut registers = [Value::UNKNOWN; REGISTERS];
         if let Some(frame_pointer) = registers.last_mut() {
             *frame_pointer = Value::Stack { frame: 0, offset: 0 };
         }
-        Self { pc, chain, branch: NO_BRANCH, doubt: None, registers, slots: Vec::new(), callers: Vec::new() }
+        Self {
+            pc,
+            chain,
+            branch: NO_BRANCH,
+            undecided: None,
+            registers,
+            slots: Vec::new(),
+            callers: Vec::new(),
+        }
     }
 
     /// Changes the state to that at the start of a function that the last caller calls. `argument` is the value of all arguments.
     pub(super) fn enter(&mut self, start: u32, chain: u32, argument: Value) {
         let frame = self.frame();
         self.slots.retain(|slot| slot.frame < frame);
-        self.registers = [Value::UNUSED; REGISTERS];
+        self.registers = [Value::UNKNOWN; REGISTERS];
         for register in 1..=5 {
             self.set(register, argument);
         }
@@ -94,7 +102,8 @@ impl State {
 
     /// Overwrites the state, and keeps the memory of its lists.
     pub(super) fn copy_from(&mut self, other: &Self) {
-        (self.pc, self.chain, self.branch, self.doubt) = (other.pc, other.chain, other.branch, other.doubt);
+        (self.pc, self.chain, self.branch, self.undecided) =
+            (other.pc, other.chain, other.branch, other.undecided);
         self.registers = other.registers;
         self.slots.clear();
         self.slots.extend_from_slice(&other.slots);
@@ -129,7 +138,7 @@ impl State {
     pub(super) fn clear_dead(&mut self, live: u16) {
         for (register, value) in (0_u32..).zip(&mut self.registers) {
             if live & 1_u16.wrapping_shl(register) == 0 {
-                *value = Value::UNUSED;
+                *value = Value::UNKNOWN;
             }
         }
     }
@@ -141,21 +150,21 @@ impl State {
         self.callers.iter_mut().flat_map(Caller::values_mut).for_each(change);
     }
 
-    /// Returns whether the paths from the other state need not be followed, because those from this state were.
+    /// Returns whether the paths from this state make the paths from the other state superfluous.
     ///
     /// Both states have the same next instruction and call chain.
     pub(super) fn replaces(&self, other: &Self) -> bool {
         let covers = |a: Value, b: Value| a.covers(b);
-        if !self.compare(other, Value::UNUSED_MEMORY, covers) {
+        if !self.compare(other, Value::UNTRACKED_MEMORY, covers) {
             return false;
         }
-        match (self.doubt, other.doubt) {
+        match (self.undecided, other.undecided) {
             (None, Some(_)) => true,
             (Some(_), None) => false,
             // All that is reachable from the other state is reachable from this state.
-            (None, None) => self.compare(other, Value::UNUSED_MEMORY, Value::allows),
+            (None, None) => self.compare(other, Value::UNTRACKED_MEMORY, Value::allows),
             // No more is reachable from this state than from the other state.
-            (Some(_), Some(_)) => self.compare(other, Value::UNUSED_MEMORY, |a, b| b.allows(a)),
+            (Some(_), Some(_)) => self.compare(other, Value::UNTRACKED_MEMORY, |a, b| b.allows(a)),
         }
     }
 
@@ -184,8 +193,8 @@ impl State {
             join(a, b);
         }
         is_changed |= join_slots(&mut self.slots, &other.slots, keeps_range);
-        if self.doubt.is_none() && other.doubt.is_some() {
-            self.doubt = other.doubt;
+        if self.undecided.is_none() && other.undecided.is_some() {
+            self.undecided = other.undecided;
             is_changed = true;
         }
         is_changed
@@ -194,7 +203,7 @@ impl State {
 
 impl Value {
     /// The value of stack memory that no slot describes.
-    const UNUSED_MEMORY: Self = Self::Scalar(Scalar::FREE);
+    const UNTRACKED_MEMORY: Self = Self::Scalar(Scalar::UNBOUNDED);
 }
 
 impl Slot {
@@ -211,9 +220,9 @@ impl Slot {
         self.key() == other.key() && self.bytes == other.bytes
     }
 
-    /// Returns the slot without a known value.
-    pub(super) fn unclear(self) -> Self {
-        Self { value: Value::UNUSED.join(self.value, false), ..self }
+    /// Returns the slot with an unknown value.
+    pub(super) fn unknown(self) -> Self {
+        Self { value: Value::UNKNOWN.join(self.value, false), ..self }
     }
 }
 
@@ -251,29 +260,32 @@ fn compare_slots(
     }
 }
 
-/// Joins slots. A part of the stack that only one side describes, or both in different parts, becomes unclear.
+/// Joins slots. A part of the stack that only one side describes, or both in different parts, becomes unknown.
 fn join_slots(slots: &mut Vec<Slot>, others: &[Slot], keeps_range: bool) -> bool {
     let mut is_changed = false;
     for slot in slots.iter_mut() {
-        let other = others.binary_search_by_key(&slot.key(), Slot::key).ok().and_then(|at| others.get(at));
+        let other = others
+            .binary_search_by_key(&slot.key(), Slot::key)
+            .ok()
+            .and_then(|position| others.get(position));
         let joined = match other.filter(|other| slot.is_same_part(other)) {
             Some(other) => slot.value.join(other.value, keeps_range),
-            None => Value::UNUSED.join(slot.value, keeps_range),
+            None => Value::UNKNOWN.join(slot.value, keeps_range),
         };
         is_changed |= joined != slot.value;
         slot.value = joined;
     }
     for other in others {
         for offset in other.offset..other.end() {
-            let at = slots.partition_point(|slot| (slot.frame, slot.end()) <= (other.frame, offset));
-            let next = slots.get(at).filter(|slot| slot.frame == other.frame);
+            let position = slots.partition_point(|slot| (slot.frame, slot.end()) <= (other.frame, offset));
+            let next = slots.get(position).filter(|slot| slot.frame == other.frame);
             if next.is_some_and(|slot| slot.offset <= offset) {
                 continue;
             }
             let is_whole = offset == other.offset && next.is_none_or(|slot| slot.offset >= other.end());
             let bytes = if is_whole { other.bytes } else { 1 };
-            let value = Value::UNUSED.join(other.value, keeps_range);
-            slots.insert(at, Slot { offset, bytes, value, ..*other });
+            let value = Value::UNKNOWN.join(other.value, keeps_range);
+            slots.insert(position, Slot { offset, bytes, value, ..*other });
             is_changed = true;
         }
     }

@@ -4,8 +4,9 @@ use super::alu::{Operation, compute, extend_sign, negate, swap_bytes};
 use super::flow::index;
 use super::interval::{Interval, U32};
 use super::memory::{Stored, extend_loaded_sign, load, store};
-use super::possible::{APPROXIMATED, Possible};
+use super::possible::Possible;
 use super::program::{LoadedValue, Program};
+use super::reachability::Undecided;
 use super::scalar::{NO_ID, Scalar};
 use super::state::State;
 use super::value::Value;
@@ -39,17 +40,17 @@ pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
         }
         Class::Ld => {
             for register in 1..=5 {
-                state.set(register, Value::UNUSED);
+                state.set(register, Value::UNKNOWN);
             }
             // The verifier does not know the width.
             let loaded = Scalar::new(Interval::FULL, Possible::Range(Interval::width(4)));
-            state.set(0, Value::Scalar(loaded.made_by(pc)));
+            state.set(0, Value::Scalar(loaded.with_id(pc)));
         }
         Class::Ldx => {
             let loaded = load(program, state, state.register(insn.src), insn.off, bytes);
             let is_signed = insn.code & 0xe0 == 0x80;
             let value = if is_signed { extend_loaded_sign(loaded, bytes) } else { loaded };
-            state.set(insn.dst, name(value, pc));
+            state.set(insn.dst, identify(value, pc));
         }
         Class::St => {
             let base = state.register(insn.dst);
@@ -65,10 +66,10 @@ pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
 }
 
 /// Gives a number the id of its instruction, unless the number is constant or a copy.
-fn name(value: Value, pc: u32) -> Value {
+fn identify(value: Value, pc: u32) -> Value {
     match value {
         Value::Scalar(scalar) if scalar.id == NO_ID && scalar.as_constant().is_none() => {
-            Value::Scalar(scalar.made_by(pc))
+            Value::Scalar(scalar.with_id(pc))
         }
         value => value,
     }
@@ -79,7 +80,7 @@ fn atomic(program: &Program<'_>, state: &mut State, insn: Insn, bytes: u8) {
     match insn.imm {
         LOAD_ACQUIRE => {
             let loaded = load(program, state, value, insn.off, bytes);
-            state.set(insn.dst, name(loaded, state.pc));
+            state.set(insn.dst, identify(loaded, state.pc));
         }
         STORE_RELEASE => store(state, base, insn.off, bytes, Stored::Register(value)),
         _ => {
@@ -87,10 +88,14 @@ fn atomic(program: &Program<'_>, state: &mut State, insn: Insn, bytes: u8) {
             if insn.imm & 1 != 0 {
                 let is_stack = matches!(base, Value::Stack { .. } | Value::StackRange { .. } | Value::Any);
                 let width = u32::from(bytes);
-                let old = if is_stack { Scalar::unclear(width, APPROXIMATED) } else { Scalar::free(width) };
-                state.set(register, Value::Scalar(old.made_by(state.pc)));
+                let old = if is_stack {
+                    Scalar::unknown(width, Undecided::Imprecision)
+                } else {
+                    Scalar::unbounded(width)
+                };
+                state.set(register, Value::Scalar(old.with_id(state.pc)));
             }
-            store(state, base, insn.off, bytes, Stored::Unclear);
+            store(state, base, insn.off, bytes, Stored::Unknown);
         }
     }
 }
@@ -102,9 +107,10 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
         Some((_, LoadedValue::Constant(number))) => Value::Scalar(Scalar::constant(number)),
         Some((load, LoadedValue::Frozen { offset, .. })) => Value::Frozen { load, offset },
         Some((_, LoadedValue::Function(start))) => Value::Function(start),
-        Some((_, LoadedValue::Unknown)) => {
-            Value::Scalar(Scalar { possible: Possible::Unclear(pc), ..Scalar::UNCLEAR }.made_by(pc))
-        }
+        Some((_, LoadedValue::Unknown)) => Value::Scalar(
+            Scalar { possible: Possible::Unknown(Undecided::UnknownValue { insn: pc }), ..Scalar::UNKNOWN }
+                .with_id(pc),
+        ),
         None if insn.src == 0 => {
             let second = program.insns.get(index(pc).saturating_add(1)).copied().unwrap_or_default();
             let high = u64::from(second.imm.cast_unsigned()) << 32;
@@ -112,7 +118,7 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
         }
         None if insn.src == PSEUDO_FUNC => match pc.saturating_add(1).checked_add_signed(insn.imm) {
             Some(start) => Value::Function(start),
-            None => Value::UNUSED,
+            None => Value::UNKNOWN,
         },
         // Kernels that accept the address (6.4) decide comparisons with null.
         Some((_, LoadedValue::KernelFunction)) => Value::Pointer { is_tracked: true },
@@ -129,8 +135,8 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
     let is_register = insn.source_is_register();
     let right = if is_register { state.register(insn.src) } else { Value::Scalar(immediate) };
     let unary = |operation: &dyn Fn(Scalar) -> Scalar| match left {
-        Value::Scalar(scalar) => name(Value::Scalar(operation(scalar)), state.pc),
-        _ => Value::UNUSED,
+        Value::Scalar(scalar) => identify(Value::Scalar(operation(scalar)), state.pc),
+        _ => Value::UNKNOWN,
     };
     match insn.code & 0xf0 {
         0xb0 => move_value(is_32bit, insn.off, right, state.pc),
@@ -138,7 +144,7 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
         0xd0 => {
             let bits = match insn.imm {
                 bits @ (16 | 32 | 64) => bits.cast_unsigned(),
-                _ => return Value::UNUSED,
+                _ => return Value::UNKNOWN,
             };
             // The 64-bit class always swaps. The 32-bit class converts to little or big endian.
             let swaps = !is_32bit || is_register == (endian == Endian::Little);
@@ -149,7 +155,7 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
                 let is_same = is_register && insn.src == insn.dst;
                 binary(operation, is_32bit, (left, right), is_same, state.pc)
             }
-            None => Value::UNUSED,
+            None => Value::UNKNOWN,
         },
     }
 }
@@ -159,10 +165,12 @@ fn move_value(is_32bit: bool, extends: i16, value: Value, pc: u32) -> Value {
     let bits = u32::try_from(extends).unwrap_or(1);
     match (value, bits) {
         (value, 0) if !is_32bit => value,
-        (Value::Scalar(scalar), 0) => name(Value::Scalar(scalar.low32()), pc),
-        (Value::Scalar(scalar), 8 | 16 | 32) => name(Value::Scalar(extend_sign(is_32bit, bits, scalar)), pc),
+        (Value::Scalar(scalar), 0) => identify(Value::Scalar(scalar.low32()), pc),
+        (Value::Scalar(scalar), 8 | 16 | 32) => {
+            identify(Value::Scalar(extend_sign(is_32bit, bits, scalar)), pc)
+        }
         (Value::Any, _) => Value::Any,
-        _ => Value::UNUSED,
+        _ => Value::UNKNOWN,
     }
 }
 
@@ -178,41 +186,43 @@ fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_sam
             if result.as_constant().is_some() {
                 Value::Scalar(result)
             } else if let Some(added) = added.filter(|_| left.id != NO_ID) {
-                let shift = left.shift.filter(|_| !is_32bit).map(|shift| shift.wrapping_add(added));
-                Value::Scalar(Scalar { id: left.id, shift, ..result })
+                let offset = left.offset.filter(|_| !is_32bit).map(|offset| offset.wrapping_add(added));
+                Value::Scalar(Scalar { id: left.id, offset, ..result })
             } else {
-                Value::Scalar(result.made_by(pc))
+                Value::Scalar(result.with_id(pc))
             }
         }
         (left, right) if !is_32bit && operation == Operation::Add => match (left, right) {
-            (pointer, Value::Scalar(by)) | (Value::Scalar(by), pointer) => {
-                move_pointer(pointer, by.as_constant())
+            (pointer, Value::Scalar(distance)) | (Value::Scalar(distance), pointer) => {
+                move_pointer(pointer, distance.as_constant())
             }
             _ => Value::Any,
         },
-        (pointer, Value::Scalar(by)) if !is_32bit && operation == Operation::Sub => {
-            move_pointer(pointer, by.as_constant().map(u64::wrapping_neg))
+        (pointer, Value::Scalar(distance)) if !is_32bit && operation == Operation::Sub => {
+            move_pointer(pointer, distance.as_constant().map(u64::wrapping_neg))
         }
         (left, right) if operation == Operation::Sub && left.is_pointer() && right.is_pointer() => {
-            Value::Scalar(Scalar::FREE.made_by(pc))
+            Value::Scalar(Scalar::UNBOUNDED.with_id(pc))
         }
-        _ => Value::UNUSED,
+        _ => Value::UNKNOWN,
     }
 }
 
-/// Adds a number to a pointer. `by` is `None` unless every verifier knows the number.
-fn move_pointer(pointer: Value, by: Option<u64>) -> Value {
-    let distance = by.and_then(|by| i32::try_from(by.cast_signed()).ok());
+/// Adds a number to a pointer. `distance` is `None` unless every verifier knows the number.
+fn move_pointer(pointer: Value, distance: Option<u64>) -> Value {
+    let stack_distance = distance.and_then(|distance| i32::try_from(distance.cast_signed()).ok());
     match pointer {
-        Value::Stack { frame, offset } => match distance.and_then(|by| offset.checked_add(by)) {
-            Some(offset) => Value::Stack { frame, offset },
-            None => Value::StackRange { frame },
-        },
-        Value::Frozen { load, offset } => match by {
-            Some(by) => Value::Frozen { load, offset: offset.wrapping_add(by) },
+        Value::Stack { frame, offset } => {
+            match stack_distance.and_then(|distance| offset.checked_add(distance)) {
+                Some(offset) => Value::Stack { frame, offset },
+                None => Value::StackRange { frame },
+            }
+        }
+        Value::Frozen { load, offset } => match distance {
+            Some(distance) => Value::Frozen { load, offset: offset.wrapping_add(distance) },
             None => Value::Pointer { is_tracked: true },
         },
-        Value::OrNull { .. } => Value::UNUSED,
+        Value::OrNull { .. } => Value::UNKNOWN,
         Value::Function(_) => Value::Any,
         pointer => pointer,
     }

@@ -5,7 +5,7 @@ use super::scalar::Scalar;
 /// A value of a register or a stack slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A number; or a pointer to memory other than the stack, of which nothing is known.
+    /// A number; or an unknown pointer to memory other than the stack.
     Scalar(Scalar),
     /// A pointer into a stack frame, at an offset from the frame's end.
     Stack { frame: u8, offset: i32 },
@@ -36,8 +36,10 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The value of a register that was not written or is not used any more.
-    pub(super) const UNUSED: Self = Self::Scalar(Scalar::UNCLEAR);
+    /// A number that the analysis does not know, or a pointer to memory other than the stack.
+    ///
+    /// Registers that the program has not written, or does not read any more, have this value.
+    pub(super) const UNKNOWN: Self = Self::Scalar(Scalar::UNKNOWN);
 
     /// Returns the number; `None` for pointers.
     pub(super) const fn as_scalar(self) -> Option<Scalar> {
@@ -73,7 +75,7 @@ impl Value {
         match (self, other) {
             (Self::Scalar(scalar), Self::Scalar(other)) => Self::Scalar(scalar.join(other, keeps_range)),
             _ if self == other => self,
-            _ if self.is_opaque() && other.is_opaque() => Self::UNUSED,
+            _ if self.is_opaque() && other.is_opaque() => Self::UNKNOWN,
             _ => Self::Any,
         }
     }
@@ -96,7 +98,7 @@ mod tests {
         let pointer = Value::Pointer { is_tracked: true };
         let null = Value::Scalar(Scalar::constant(0));
         let stack = Value::Stack { frame: 0, offset: -8 };
-        assert_eq!(pointer.join(null, true), Value::UNUSED);
+        assert_eq!(pointer.join(null, true), Value::UNKNOWN);
         assert_eq!(pointer.join(stack, true), Value::Any);
         assert_eq!(stack.join(stack, true), stack);
         assert!(Value::Any.covers(stack) && !stack.covers(Value::Any));

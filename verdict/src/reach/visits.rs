@@ -1,4 +1,4 @@
-//! What the exploration saw at each instruction, over all states.
+//! The results of the exploration at each instruction, over all states.
 
 use super::branch::Direction;
 use super::flow::index;
@@ -6,14 +6,14 @@ use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Undecided};
 use super::state::State;
 use std::collections::HashSet;
 
-/// A path ends at the instruction without leaving the function.
-const ENDS: u8 = 1;
+/// The verifier may refuse the program at the instruction: a path ends without leaving the function.
+const REFUSED: u8 = 1;
 
 /// A state follows a direction: if not taken, if taken.
 const FOLLOWED: [u8; 2] = [2, 4];
 
 /// A direction is not certain in some state: if not taken, if taken.
-const DOUBTED: [u8; 2] = [8, 16];
+const UNCERTAIN: [u8; 2] = [8, 16];
 
 /// The exploration's results.
 #[derive(Debug)]
@@ -36,22 +36,22 @@ impl Visits {
 
     /// Records that a state reaches its next instruction.
     pub(super) fn mark(&mut self, state: &State) {
-        let at = index(state.pc);
+        let position = index(state.pc);
         let (Some(reach), Some(last)) =
-            (self.result.reached.get_mut(at), self.result.last_branch.get_mut(at))
+            (self.result.reached.get_mut(position), self.result.last_branch.get_mut(position))
         else {
             return;
         };
-        let new = state.doubt.map_or(Reach::Reachable, Reach::Undecided);
+        let new = state.undecided.map_or(Reach::Reachable, Reach::Undecided);
         if *reach == Reach::Dead || (new == Reach::Reachable && *reach != Reach::Reachable) {
             *reach = new;
             *last = state.branch;
         }
     }
 
-    /// Records that a path ends at an instruction.
-    pub(super) fn mark_end(&mut self, insn: u32) {
-        self.set(insn, ENDS);
+    /// Records that the verifier may refuse the program at an instruction.
+    pub(super) fn mark_refused(&mut self, insn: u32) {
+        self.set(insn, REFUSED);
     }
 
     /// Records the directions of a branch in a state: if taken, if not taken.
@@ -63,7 +63,7 @@ impl Visits {
                 self.set(insn, FOLLOWED.get(side).copied().unwrap_or(0));
             }
             if direction != Direction::Certain {
-                self.set(insn, DOUBTED.get(side).copied().unwrap_or(0));
+                self.set(insn, UNCERTAIN.get(side).copied().unwrap_or(0));
             }
         }
     }
@@ -78,9 +78,9 @@ impl Visits {
         self.flags.get(index(insn)).is_some_and(|flags| flags & flag != 0)
     }
 
-    /// Returns whether a path ends at the instruction.
-    pub(super) fn ends(&self, insn: u32) -> bool {
-        self.has(insn, ENDS)
+    /// Returns whether the verifier may refuse the program at an instruction.
+    pub(super) fn may_be_refused(&self, insn: u32) -> bool {
+        self.has(insn, REFUSED)
     }
 
     /// Returns whether a state follows a direction of a branch.
@@ -90,13 +90,13 @@ impl Visits {
 
     /// Returns whether every verifier follows a direction of a branch, in all states.
     pub(super) fn is_certain(&self, insn: u32, is_taken: bool) -> bool {
-        let doubted = DOUBTED.get(usize::from(is_taken)).copied().unwrap_or(0);
-        self.is_followed(insn, is_taken) && !self.has(insn, doubted)
+        let uncertain = UNCERTAIN.get(usize::from(is_taken)).copied().unwrap_or(0);
+        self.is_followed(insn, is_taken) && !self.has(insn, uncertain)
     }
 
     /// Returns whether any path reaches an instruction.
     pub(super) fn is_visited(&self, insn: u32) -> bool {
-        self.result.at(insn) != Reach::Dead
+        self.result.reach(insn) != Reach::Dead
     }
 
     /// Adds a branch to a state's path.
@@ -106,8 +106,8 @@ impl Visits {
         state.branch = number;
     }
 
-    /// Marks all instructions that are not reachable for certain as undecided.
-    pub(super) fn give_up(&mut self) {
+    /// Marks all instructions that are not reachable for certain as undecided, because of the budget.
+    pub(super) fn leave_undecided(&mut self) {
         for reach in self.result.reached.iter_mut().filter(|reach| **reach != Reach::Reachable) {
             *reach = Reach::Undecided(Undecided::Budget);
         }

@@ -265,7 +265,7 @@ impl Assembly {
 
     /// Returns whether the instruction at a label is reached.
     pub(super) fn reach(&self, label: &str) -> Reach {
-        self.analyze().at(self.label(label))
+        self.analyze().reach(self.label(label))
     }
 }
 

@@ -50,12 +50,12 @@ fn a_million_branches_are_bounded() {
     insns[0] = insn(0x79, 1, 1, 0, 0);
     insns[count - 1] = insn(0x95, 0, 0, 0, 0);
     let result = run(&insns);
-    assert_ne!(result.at(999_999), Reach::Dead);
+    assert_ne!(result.reach(999_999), Reach::Dead);
     // Far jumps, so that all states are open at once.
     for (i, insn) in insns.iter_mut().enumerate().skip(1).take(900_000) {
         insn.off = i16::try_from(30_000 - i % 10_000).unwrap();
     }
-    assert_ne!(run(&insns).at(999_999), Reach::Dead);
+    assert_ne!(run(&insns).reach(999_999), Reach::Dead);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_exhausted_budget_leaves_the_rest_undecided() {
     let source = source.replace("call f8\n", "r0 = 0\n");
     let assembly = Assembly::new(&source);
     assert_eq!(assembly.reach("here"), Reach::Undecided(Undecided::Budget));
-    assert_eq!(assembly.analyze().at(0), REACHABLE);
+    assert_eq!(assembly.analyze().reach(0), REACHABLE);
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn loops_end() {
 
 #[test]
 fn invalid_programs_do_not_panic() {
-    assert_eq!(run(&[]).at(0), Reach::Dead);
-    assert_eq!(run(&[Insn::default()]).at(0), REACHABLE);
+    assert_eq!(run(&[]).reach(0), Reach::Dead);
+    assert_eq!(run(&[Insn::default()]).reach(0), REACHABLE);
     // Every opcode with registers, offsets and immediates at their limits.
     for code in 0..=u8::MAX {
         for (dst, src, off, imm) in [
@@ -112,7 +112,7 @@ fn invalid_programs_do_not_panic() {
         ] {
             let result =
                 run(&[insn(0xb7, 1, 0, 0, 5), insn(code, dst, src, off, imm), insn(0x95, 0, 0, 0, 0)]);
-            assert_ne!(result.at(0), Reach::Dead);
+            assert_ne!(result.reach(0), Reach::Dead);
         }
     }
 }
@@ -130,6 +130,6 @@ fn functions_out_of_order_do_not_panic() {
             verifies_uncalled_functions: true,
             exception_callback: None,
         });
-        assert_eq!(result.at(0), Reach::Dead);
+        assert_eq!(result.reach(0), Reach::Dead);
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of functions, helpers and callbacks.
 
 use super::asm::{Assembly, reach};
-use super::{APPROXIMATED, DEAD, REACHABLE};
+use super::{DEAD, IMPRECISE, REACHABLE};
 use core::fmt::Write as _;
 
 #[test]
@@ -70,7 +70,7 @@ fn callbacks_may_write_to_the_stack() {
         exit";
     assert_eq!(reach(&source.replace("WRITE", "")), DEAD);
     // Linux 6.7 forgets what the callback changes.
-    assert_eq!(reach(&source.replace("WRITE", "r1 = 0\nu8[r2+0] = r1")), APPROXIMATED);
+    assert_eq!(reach(&source.replace("WRITE", "r1 = 0\nu8[r2+0] = r1")), IMPRECISE);
     assert_eq!(reach(&source.replace("WRITE", "r1 = 7\nu64[r2+0] = r1")), REACHABLE);
 }
 
@@ -119,8 +119,8 @@ fn helpers_write_to_the_stack_or_only_read() {
         out:
         r0 = 0
         exit";
-    // A helper of which nothing is known.
-    assert_eq!(reach(&source.replace("HELPER", "9000")), APPROXIMATED);
+    // A helper that the analysis does not know.
+    assert_eq!(reach(&source.replace("HELPER", "9000")), IMPRECISE);
     // probe_read_kernel.
     assert_eq!(reach(&source.replace("HELPER", "113")), REACHABLE);
     assert_eq!(reach(&source.replace("r1 += -8", "r1 += -16").replace("HELPER", "113")), DEAD);
@@ -146,14 +146,14 @@ fn values_that_may_be_null_are_checked_once() {
     let assembly = Assembly::new(source);
     assert_eq!([assembly.reach("here"), assembly.reach("out")], [DEAD, REACHABLE]);
     // Linux 5.10 does not know that other memory is not null.
-    assert_eq!(reach(&source.replace("call 107", "call 1")), APPROXIMATED);
+    assert_eq!(reach(&source.replace("call 107", "call 1")), IMPRECISE);
     // Linux 6.14 knows that an array has a value for a constant key.
     let lookup =
         |map| Assembly::new(&source.replace("call 107", "call 1").replace("load map", map)).reach("out");
     assert_eq!([lookup("load map"), lookup("load array")], [REACHABLE, REACHABLE]);
     let bad = "r1 = load MAP\nr2 = r10\ncall 1\nif r0 == 0 goto here\nexit\nhere:\npoison";
     assert_eq!(reach(&bad.replace("MAP", "map")), REACHABLE);
-    assert_eq!(reach(&bad.replace("MAP", "array")), APPROXIMATED);
+    assert_eq!(reach(&bad.replace("MAP", "array")), IMPRECISE);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn deep_and_recursive_calls_end() {
 }
 
 #[test]
-fn calls_after_unclear_branches_return() {
+fn calls_after_undecided_branches_return() {
     let source = "
         r6 = 7
         r6 /= 2
@@ -190,7 +190,7 @@ fn calls_after_unclear_branches_return() {
     assert_eq!(assembly.reach("here"), REACHABLE);
     assert_eq!(assembly.reach("one"), REACHABLE);
     let ends = source.replace("inside:", "if r6 == 0 goto bad\nr0 = 0\nexit\nbad:\npoison");
-    assert_eq!(reach(&ends), APPROXIMATED);
+    assert_eq!(reach(&ends), IMPRECISE);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn callbacks_see_the_stack_of_their_caller() {
     assert_eq!(reach("0", "4"), DEAD);
     assert_eq!(reach("1", "4"), REACHABLE);
     // Linux 6.7 does not follow the callback of a loop without a turn.
-    assert_eq!(reach("1", "0"), APPROXIMATED);
+    assert_eq!(reach("1", "0"), IMPRECISE);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn callbacks_of_unknown_functions_may_receive_any_argument() {
         exit
         here:
         poison";
-    assert_eq!(reach(&source.replace("POINTER", "r10")), APPROXIMATED);
+    assert_eq!(reach(&source.replace("POINTER", "r10")), IMPRECISE);
     assert_eq!(reach(&source.replace("POINTER", "7")), REACHABLE);
 }
 

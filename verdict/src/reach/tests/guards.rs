@@ -1,7 +1,7 @@
 //! Guards: branches on whether a field, type or enumerator exists.
 
 use super::asm::{Assembly, reach};
-use super::{APPROXIMATED, DEAD, REACHABLE};
+use super::{DEAD, IMPRECISE, REACHABLE};
 use crate::reach::{Reach, Undecided};
 use core_relo::Endian;
 
@@ -70,7 +70,7 @@ fn negated_and_combined_guards() {
 }
 
 #[test]
-fn a_guard_joined_with_a_free_condition() {
+fn a_guard_joined_with_a_random_condition() {
     // `if (exists && flag)` with the result in a register.
     let phi = "
         r7 = u64[r1+0]
@@ -102,7 +102,7 @@ fn constants_that_only_new_kernels_follow_are_not_dead() {
         poison
         out:
         exit";
-    assert_eq!(both(stored), [APPROXIMATED, REACHABLE]);
+    assert_eq!(both(stored), [IMPRECISE, REACHABLE]);
     // Linux 5.16 follows constants of 32 bits. Zeros are followed by all.
     let narrow = "
         r1 = EXISTS
@@ -113,7 +113,7 @@ fn constants_that_only_new_kernels_follow_are_not_dead() {
         poison
         out:
         exit";
-    assert_eq!(both(narrow), [REACHABLE, APPROXIMATED]);
+    assert_eq!(both(narrow), [REACHABLE, IMPRECISE]);
     let zero = narrow.replace("!=", "==");
     assert_eq!(both(&zero), [DEAD, REACHABLE]);
 }
@@ -215,7 +215,7 @@ fn frozen_data_is_constant() {
     assembly.unknown = core::iter::once(0..4).collect();
     assert_eq!(assembly.reach("here"), REACHABLE);
     assembly.data.truncate(5);
-    assert_eq!(assembly.reach("here"), APPROXIMATED);
+    assert_eq!(assembly.reach("here"), IMPRECISE);
 }
 
 #[test]

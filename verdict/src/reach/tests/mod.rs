@@ -10,4 +10,4 @@ use super::{Reach, Undecided};
 
 const DEAD: Reach = Reach::Dead;
 const REACHABLE: Reach = Reach::Reachable;
-const APPROXIMATED: Reach = Reach::Undecided(Undecided::Approximation);
+const IMPRECISE: Reach = Reach::Undecided(Undecided::Imprecision);
