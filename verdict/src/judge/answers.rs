@@ -31,6 +31,7 @@ impl NeedTable {
                 Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
                 Need::Symbol(name) => query.symbol(name),
                 Need::Variable(name) => query.variable(name),
+                Need::VariableAddress(name) => query.symbol(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
                     query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
                 }
@@ -137,6 +138,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::Kfunc(name) => facts.function(name, None),
         Need::Symbol(name) => facts.symbol(name),
         Need::Variable(name) => facts.variable(name),
+        Need::VariableAddress(name) => facts.variable_address(name),
         Need::MapType(number) => facts.map_type(*number),
         Need::ProgramType(program_type) => facts.program_type(program_type.number()),
         Need::AttachType(attach_type) => facts.attach_type(attach_type.number()),
@@ -187,7 +189,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
-        Need::Symbol(_) | Need::Variable(_) => ReasonKind::Ksym,
+        Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
         Need::MapType(_) => ReasonKind::MapType,
         Need::ProgramType(_)
         | Need::Feature(_)

@@ -236,7 +236,7 @@ impl ObjectContext<'_, '_> {
                 let insn = linked.insns.get(usize_of(site.insn));
                 is_decoded_everywhere(*feature, insn.copied())
             }
-            Some(Need::License(LicenseUse::Kfunc(_))) => true,
+            Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
             _ => false,
         }
     }

@@ -58,6 +58,25 @@ impl<'k> KernelFacts<'k> {
         self.answer_name(name, Kind::Var, None)
     }
 
+    /// Answers whether the kernel finds the address of a variable among its symbols (kernel: `check_pseudo_btf_id`). A variable that BTF
+    /// lacks has no address to look up. Without symbols and configuration, the kernel counts as one that lists its variables.
+    pub fn variable_address(&self, name: &[u8]) -> Answer {
+        let Answer::Present(in_btf) = self.variable(name) else {
+            let text = format!("no variable {}", Name::new(name).shortened());
+            return Answer::from_btf(true, text);
+        };
+        if self.inputs.kallsyms.as_deref().is_some_and(|text| !text.is_empty()) {
+            return match self.symbol(name) {
+                Answer::Unknown(_) => Answer::Present(in_btf),
+                known => known,
+            };
+        }
+        match self.configured("CONFIG_KALLSYMS_ALL") {
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
+            _ => Answer::Present(in_btf),
+        }
+    }
+
     /// Answers whether the kernel or a module registers a struct for struct_ops maps, such as `tcp_congestion_ops`.
     pub fn struct_ops(&self, name: &[u8]) -> Answer {
         self.answer_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct, None)

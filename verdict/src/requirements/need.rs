@@ -35,6 +35,8 @@ pub enum Need {
     Symbol(Box<[u8]>),
     /// A kernel variable with a type, by name.
     Variable(Box<[u8]>),
+    /// The address of a kernel variable with a type, by name. The kernel looks up the address among its symbols.
+    VariableAddress(Box<[u8]>),
     /// A map type, by number (`enum bpf_map_type`).
     MapType(u32),
     /// A program type.
@@ -77,6 +79,7 @@ impl Need {
             Self::Kfunc(kfunc) | Self::KfuncCall { name: kfunc, .. } => format!("kfunc {}", name(kfunc)),
             Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol)),
             Self::Variable(variable) => format!("kernel variable {}", name(variable)),
+            Self::VariableAddress(variable) => format!("the address of kernel variable {}", name(variable)),
             Self::MapType(number) => match MapType::from_number(*number) {
                 Some(known) => format!("map type {known}"),
                 None => format!("map type {number}"),
@@ -181,7 +184,7 @@ impl NeedTable {
     /// Returns whether an object needs the kernel's symbols.
     pub fn has_symbols(&self) -> bool {
         self.needs.iter().any(|need| match need {
-            Need::Symbol(_) => true,
+            Need::Symbol(_) | Need::VariableAddress(_) => true,
             // Found by the function behind bpf(2).
             Need::Kconfig(name) => &**name == "LINUX_HAS_SYSCALL_WRAPPER",
             _ => false,

@@ -190,8 +190,9 @@ fn needs_of_reference(
             match (table.get(needed.id), is_call) {
                 (Some(Need::Kconfig(_)), false) => [instruction(InsnFeature::MapValueAddress), None],
                 // The address of a missing weak extern is 0, which is no error. A call of the extern is one.
-                (Some(Need::Variable(_)), false) if !needed.is_weak => {
-                    [instruction(InsnFeature::KernelVariableAddress), None]
+                (Some(Need::Variable(name)), false) => {
+                    let feature = instruction(InsnFeature::KernelVariableAddress);
+                    [feature.filter(|_| !needed.is_weak), Some(Need::VariableAddress(name.clone()))]
                 }
                 (Some(Need::Kfunc(name)), true) => {
                     let program_type = def.map(|def| def.program_type);

@@ -53,7 +53,8 @@ impl DryRunKernel {
         if let Some(path) = kconfig {
             let given = String::from_utf8_lossy(&file::read(path, MAX_OBJECT_BYTES)?).into_owned();
             // The lines of the user take precedence over those of the kernel.
-            let own = kernel.inputs(&KernelInputs::default(), true).kconfig;
+            let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+            let own = kernel.inputs(&KernelInputs::default(), wanted).kconfig;
             inputs.kconfig = Some(format!("{given}\n{}", own.as_deref().unwrap_or_default()).into());
         }
         Ok(Self { kernel, relocated_against: relocate_against.map(read_file).transpose()?, inputs })

@@ -66,7 +66,9 @@ impl<'c> KernelJudge<'c> {
         let same_order = objects.iter().zip(&byte_orders).filter(|(_, check)| check.is_ok());
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel));
-        let inputs = kernel.inputs(&self.inputs, self.judged.needs.has_kconfig());
+        let needs = &self.judged.needs;
+        let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols: needs.has_symbols() };
+        let inputs = kernel.inputs(&self.inputs, wanted);
         let with_modules = self.add_modules(kernel, &plans, &inputs);
         let plans = match (&with_modules, relocated_against) {
             (Some(kernel), None) => self.plan(&same_order, kernel),

@@ -6,7 +6,7 @@ use crate::{
     input::{
         btf_file,
         file::without_path,
-        image_facts::{Fact, ImageFacts},
+        image_facts::{Fact, ImageFacts, WantedFacts},
         kernel::{
             module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
             source::running_release,
@@ -19,11 +19,13 @@ use core_relo::{
     btf::{Btf, ModuleFilter},
 };
 use core_relo_loader::{
+    load_plan::ReadSystem,
     running_kernel,
     target::{self, BtfFile, TargetError},
 };
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope};
 use std::{
+    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -161,8 +163,8 @@ impl Kernel {
     }
 
     /// Returns what is known about the kernel besides its BTF: what the user gives, and what the kernel's image contains or the running
-    /// kernel shows. The configuration of the running kernel is read if `reads_kconfig`.
-    pub(crate) fn inputs(&self, given: &KernelInputs, reads_kconfig: bool) -> KernelInputs {
+    /// kernel shows. Of the running kernel, only the wanted facts are read.
+    pub(crate) fn inputs(&self, given: &KernelInputs, wanted: WantedFacts) -> KernelInputs {
         let mut inputs = given.clone();
         if let (None, Some(Fact { value, origin })) = (inputs.version, self.version()) {
             (inputs.version, inputs.origins.version) = (Some(value), Some(origin));
@@ -176,8 +178,16 @@ impl Kernel {
             inputs.origins.kallsyms = Some(Arc::clone(origin));
             inputs.symbol_scope = SymbolScope::Linked;
         }
-        if self.is_running && inputs.kconfig.is_none() && reads_kconfig {
-            inputs.kconfig = running_kernel().system.and_then(|system| system.read_kconfig().ok());
+        if !self.is_running {
+            return inputs;
+        }
+        if let Some(system) = running_kernel().system {
+            if inputs.kconfig.is_none() && wanted.version_and_kconfig {
+                inputs.kconfig = system.read_kconfig().ok();
+            }
+            if inputs.kallsyms.is_none() && wanted.symbols {
+                inputs.kallsyms = read_symbols(&*system);
+            }
         }
         inputs
     }
@@ -230,6 +240,13 @@ impl Kernel {
         let bpf = if own == Endian::Little { "bpfel" } else { "bpfeb" };
         Err(BadInput::new(&*self.name, what).help(format!("compile the object with --target={bpf}")))
     }
+}
+
+/// Reads the symbols of the running kernel. Returns `None` if they cannot be read.
+fn read_symbols(system: &dyn ReadSystem) -> Option<Arc<str>> {
+    let mut bytes = Vec::new();
+    system.open_kallsyms().and_then(|mut symbols| symbols.read_to_end(&mut bytes)).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into())
 }
 
 /// Returns whether a version that the user gives may be that of a kernel. Without a patch level, it stands for all of them.

@@ -57,6 +57,42 @@ fn a_variable_of_another_type_refuses() {
     }
 }
 
+/// The kernel: `check_pseudo_btf_id` finds no address without `CONFIG_KALLSYMS_ALL`.
+#[test]
+fn a_variable_needs_an_address_among_the_kernels_symbols() {
+    let judge = |is_weak, inputs: &KernelInputs| {
+        let [address, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[address, high, zero, exit]);
+        let int = m.int;
+        let var = m.types.var("runqueues", int, 2);
+        m.types.datasec(".ksyms", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined("runqueues", is_weak);
+        m.refer(main, 0, symbol, false);
+        let kernel = |b: &mut Builder| {
+            add_kernel(b);
+            let int = b.int("int", 4, Builder::SIGNED);
+            b.var("runqueues", int, 1);
+        };
+        let verdict = judge_on(m, kernel, inputs);
+        let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::Ksym);
+        reasons.map(|reason| (reason.verdict, reason.text.clone())).collect::<Vec<_>>()
+    };
+    let without = KernelInputs { kallsyms: Some("0 T vfs_read\n".into()), ..KernelInputs::default() };
+    let with = KernelInputs { kallsyms: Some("0 D runqueues\n".into()), ..KernelInputs::default() };
+    let config = |line: &str| KernelInputs { kconfig: Some(line.into()), ..KernelInputs::default() };
+    let refused =
+        vec![(Verdict::Refused, "the kernel lacks the address of kernel variable runqueues".to_owned())];
+    for is_weak in [false, true] {
+        assert_eq!(judge(is_weak, &without), refused);
+        assert_eq!(judge(is_weak, &config("# CONFIG_KALLSYMS_ALL is not set\n")), refused);
+        for inputs in [&with, &config("CONFIG_KALLSYMS_ALL=y\n"), &KernelInputs::default()] {
+            assert_eq!(judge(is_weak, inputs), []);
+        }
+    }
+}
+
 #[test]
 fn a_function_that_is_no_known_kfunc_is_unknown() {
     // The kernel's BTF has no tags.
