@@ -29,9 +29,8 @@ impl NeedTable {
         for need in self.iter() {
             match need {
                 Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
-                Need::Symbol(name) => query.symbol(name),
+                Need::Symbol(name) | Need::VariableAddress(name) => query.symbol(name),
                 Need::Variable(name) => query.variable(name),
-                Need::VariableAddress(name) => query.symbol(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
                     query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
                 }
