@@ -14,6 +14,10 @@ use core_relo_object::{
 pub struct MapNeed {
     /// The map's name.
     pub name: String,
+    /// The definition. `None` for data maps and struct_ops maps.
+    pub definition: Option<MapDef>,
+    /// The bytes of a data map's only value. `None` for other maps, and for configuration values.
+    pub data_bytes: Option<u64>,
     /// The type, and for a struct_ops map the kind of struct_ops.
     pub needs: Vec<NeedId>,
     /// The attributes that user space must set.
@@ -71,11 +75,12 @@ impl MapNeed {
         table: &mut NeedTable,
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
-        let mut flag_error = None;
+        let (mut flag_error, mut definition, mut data_bytes) = (None, None, None);
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
                     flag_error = find_flag_error(def);
+                    definition = Some(def.clone());
                     let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
                     let needs = types.into_iter().flatten().map(|number| table.add(Need::MapType(number)));
                     (needs.collect(), inputs(def))
@@ -94,9 +99,14 @@ impl MapNeed {
                 needs.extend(struct_ops.map(|name| table.add(Need::StructOps(name.into()))));
                 (needs, Vec::new())
             }
-            _ => (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new()),
+            _ => {
+                if let MapSource::Data(section) = entry.source {
+                    data_bytes = Some(section.size);
+                }
+                (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new())
+            }
         };
-        Some(Self { name, needs, inputs, flag_error })
+        Some(Self { name, definition, data_bytes, needs, inputs, flag_error })
     }
 }
 
