@@ -155,7 +155,7 @@ fn map_row(map: &MapJson) -> Vec<Cell> {
         [] => String::new(),
         attributes => format!("user space must set {}", attributes.join(", ")),
     };
-    let [key, value, entries, flags] = sizes(map.sizes.as_ref(), map.inner_map.as_ref());
+    let [key, value, entries, flags] = sizes(&map.sizes, map.inner_map.as_ref());
     let mut row = vec![left_cell(&map.name), left_cell(kind)];
     row.extend([key, value, entries].map(right_cell));
     row.extend([left_cell(flags), left_cell(input)]);
@@ -163,21 +163,19 @@ fn map_row(map: &MapJson) -> Vec<Cell> {
 }
 
 /// Returns the sizes and flags of a map: `4 of 8` for a map of maps. Empty if the object does not set them.
-fn sizes(outer: Option<&MapSizesJson>, inner: Option<&MapSizesJson>) -> [String; 4] {
-    let texts = |sizes: &MapSizesJson| {
-        let MapSizesJson { key_size, value_size, max_entries, flags } = sizes;
-        let flags = if *flags == 0 { String::new() } else { format!("{flags:#x}") };
-        [key_size.to_string(), value_size.to_string(), max_entries.to_string(), flags]
+fn sizes(outer: &MapSizesJson, inner: Option<&MapSizesJson>) -> [String; 4] {
+    let size = |outer: Option<u64>, inner: Option<u64>| match (outer, inner) {
+        (Some(outer), Some(inner)) => format!("{outer} of {inner}"),
+        (outer, _) => outer.map(|outer| outer.to_string()).unwrap_or_default(),
     };
-    match (outer.map(texts), inner.map(texts)) {
-        (Some([key, value, entries, flags]), Some([inner_key, inner_value, inner_entries, _])) => [
-            format!("{key} of {inner_key}"),
-            format!("{value} of {inner_value}"),
-            format!("{entries} of {inner_entries}"),
-            flags,
-        ],
-        (outer, _) => outer.unwrap_or_default(),
-    }
+    let flags = outer.flags.filter(|flags| *flags != 0).map(|flags| format!("{flags:#x}"));
+    let both = |get: fn(&MapSizesJson) -> Option<u64>| size(get(outer), inner.and_then(get));
+    [
+        both(|sizes| sizes.key_size.map(u64::from)),
+        both(|sizes| sizes.value_size),
+        both(|sizes| sizes.max_entries.map(u64::from)),
+        flags.unwrap_or_default(),
+    ]
 }
 
 /// Returns the place that a loader attaches a program to after the load, and how a kernel's BTF shows it.

@@ -119,3 +119,50 @@ impl AttachPoint {
         Some(Self { kind, name, binary: binary.map(str::to_owned), declarations })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(section: &str) -> Option<(AttachPointKind, String, Option<String>, Vec<String>)> {
+        let point = AttachPoint::new(section, &Hook::None)?;
+        let declarations = point.declarations.into_iter().map(|(_, name)| name).collect();
+        Some((point.kind, point.name, point.binary, declarations))
+    }
+
+    #[test]
+    fn sections_of_programs_that_are_attached_after_the_load() {
+        use AttachPointKind as K;
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for (section, kind, name, binary, declarations) in [
+            ("kprobe/vfs_read+4", K::Function, "vfs_read+0x4", None, names(&["vfs_read"])),
+            ("?kretprobe/vfs_read", K::FunctionReturn, "vfs_read", None, names(&["vfs_read"])),
+            ("kprobe.multi/tcp_*", K::Functions, "tcp_*", None, names(&[])),
+            ("kprobe.session/tcp_ack", K::Functions, "tcp_ack", None, names(&["tcp_ack"])),
+            (
+                "ksyscall/bpf",
+                K::SystemCall,
+                "bpf",
+                None,
+                names(&["__x64_sys_bpf", "__arm64_sys_bpf", "__s390x_sys_bpf", "__riscv_sys_bpf"]),
+            ),
+            (
+                "tp/sched/sched_switch",
+                K::TraceEvent,
+                "sched/sched_switch",
+                None,
+                names(&["btf_trace_sched_switch"]),
+            ),
+            ("raw_tp/sys_enter", K::RawTracepoint, "sys_enter", None, names(&["btf_trace_sys_enter"])),
+            ("uprobe/libc.so.6:malloc", K::UserFunction, "malloc", Some("libc.so.6"), names(&[])),
+            ("uretprobe/a:f", K::UserFunctionReturn, "f", Some("a"), names(&[])),
+            ("usdt/a:b:c", K::Usdt, "b:c", Some("a"), names(&[])),
+        ] {
+            let expected = (kind, name.to_owned(), binary.map(str::to_owned), declarations);
+            assert_eq!(point(section), Some(expected), "{section}");
+        }
+        for section in ["kprobe", "fentry/vfs_read", "lsm/file_open", "iter/task", "xdp", "kprobe/"] {
+            assert_eq!(point(section), None, "{section}");
+        }
+    }
+}

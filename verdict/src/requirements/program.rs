@@ -115,9 +115,12 @@ impl ProgramNeeds {
 
     /// Returns the instructions of sets that every kernel with BTF knows, such as 32-bit arithmetic. `sites` has the others.
     pub fn old_instructions(&self) -> impl Iterator<Item = (u32, InsnFeature)> {
-        let code = self.code.as_ref().ok();
-        let decoded = code.into_iter().flat_map(|code| instructions::decoded(&code.insns));
-        decoded.filter_map(|(at, insn)| Some((at, instructions::old_feature(insn)?)))
+        self.code.iter().flat_map(|code| {
+            // A call with a reference is the call of a kernel function.
+            let has_reference = |at: u32| code.refs.binary_search_by_key(&at, |(insn, _)| *insn).is_ok();
+            let decoded = instructions::decoded(&code.insns).filter(move |(at, _)| !has_reference(*at));
+            decoded.filter_map(|(at, insn)| Some((at, instructions::old_feature(insn)?)))
+        })
     }
 
     /// Returns the number of functions in the linked program whose address an instruction loads.

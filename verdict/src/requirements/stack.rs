@@ -90,3 +90,27 @@ fn frame_bytes(insns: &[Insn]) -> u32 {
     }
     lowest.unsigned_abs().max(1).next_multiple_of(FRAME_UNIT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
+        Insn { code, dst, src, off, imm }
+    }
+
+    #[test]
+    fn frames_reach_to_the_lowest_address() {
+        // *(u64 *)(r10 - 40) = r1
+        assert_eq!(frame_bytes(&[insn(0x7b, 10, 1, -40, 0)]), 64);
+        // r2 = r10; r2 += -100
+        assert_eq!(frame_bytes(&[insn(0xbf, 2, 10, 0, 0), insn(0x07, 2, 0, 0, -100)]), 128);
+        // r2 = r10; r2 += -8; r3 = *(u8 *)(r2 - 60)
+        let insns = [insn(0xbf, 2, 10, 0, 0), insn(0x07, 2, 0, 0, -8), insn(0x71, 3, 2, -60, 0)];
+        assert_eq!(frame_bytes(&insns), 96);
+        // The pointer is lost, and so is its use.
+        let insns = [insn(0xbf, 2, 10, 0, 0), insn(0xb7, 2, 0, 0, 0), insn(0x71, 3, 2, -60, 0)];
+        assert_eq!(frame_bytes(&insns), 32);
+        assert_eq!(frame_bytes(&[]), 32);
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) struct MapJson {
     pub(crate) struct_ops: Option<String>,
     /// The sizes and flags of the definition; `null` for a struct_ops map and for configuration values.
     #[serde(flatten)]
-    pub(crate) sizes: Option<MapSizesJson>,
+    pub(crate) sizes: MapSizesJson,
     /// The sizes and flags of the inner maps.
     pub(crate) inner_map: Option<MapSizesJson>,
     /// The attributes that user space must set.
@@ -34,12 +34,12 @@ pub(crate) struct MapJson {
 }
 
 /// The sizes and flags of a map. 0 may mean that user space sets the size.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct MapSizesJson {
-    pub(crate) key_size: u32,
-    pub(crate) value_size: u64,
-    pub(crate) max_entries: u32,
-    pub(crate) flags: u32,
+    pub(crate) key_size: Option<u32>,
+    pub(crate) value_size: Option<u64>,
+    pub(crate) max_entries: Option<u32>,
+    pub(crate) flags: Option<u32>,
 }
 
 /// An extern.

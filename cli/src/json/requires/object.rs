@@ -46,11 +46,9 @@ impl MapJson {
             map_type: types.next(),
             inner_map_type: types.next(),
             sizes: match (&map.definition, map.data_bytes) {
-                (Some(def), _) => Some(MapSizesJson::new(def)),
-                (None, Some(bytes)) => {
-                    Some(MapSizesJson { key_size: 4, value_size: bytes, max_entries: 1, flags: 0 })
-                }
-                (None, None) => None,
+                (Some(def), _) => MapSizesJson::new(def),
+                (None, Some(bytes)) => MapSizesJson::one_value(bytes),
+                (None, None) => MapSizesJson::default(),
             },
             inner_map: map.definition.as_ref().and_then(|def| def.inner.as_deref()).map(MapSizesJson::new),
             struct_ops: needs().find(|need| matches!(need, Need::StructOps(_))).map(need_name),
@@ -61,8 +59,17 @@ impl MapJson {
 
 impl MapSizesJson {
     fn new(def: &MapDef) -> Self {
-        let MapDef { key_size, value_size, max_entries, map_flags, .. } = *def;
-        Self { key_size, value_size: value_size.into(), max_entries, flags: map_flags }
+        Self {
+            key_size: Some(def.key_size),
+            value_size: Some(def.value_size.into()),
+            max_entries: Some(def.max_entries),
+            flags: Some(def.map_flags),
+        }
+    }
+
+    /// Returns the sizes of an array of one element. Its flags depend on the kernel.
+    const fn one_value(bytes: u64) -> Self {
+        Self { key_size: Some(4), value_size: Some(bytes), max_entries: Some(1), flags: None }
     }
 }
 
