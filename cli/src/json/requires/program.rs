@@ -17,7 +17,7 @@ use core_relo_loader::{
 };
 use core_relo_verdict::{
     kernel::{InsnFeature, KernelVersion, helper_program_types},
-    reads::{Read, ReadKind},
+    reads::ReadKind,
     requirements::{
         AttachNeed, AttachPoint, ExistenceChecks, Need, NeedId, NeedTable, ObjectNeeds, ProgramNeeds,
         is_existence_check,
@@ -186,32 +186,34 @@ impl<'a> ProgramFacts<'a> {
             Some((needed, self.table.get(needed.id)?))
         };
         let uses = self.uses(program, externs, |index| Some(need_name(find(index)?.1)));
+        let mut comparisons = self.comparisons(program);
         let found = |(index, uses): (ExternIndex, UseJson)| {
             let (needed, need) = find(index)?;
-            let comparisons = self.comparisons(program, index, &uses.name);
+            // A value without an entry is not compared.
+            let comparisons = comparisons.remove(&index).unwrap_or_default();
             Some(ExternUseJson { uses, kind: extern_kind(need), weak: needed.is_weak, comparisons })
         };
         uses.into_iter().filter_map(found).collect()
     }
 
-    /// Returns the comparisons of a configuration value with constants.
-    fn comparisons(&self, program: &ProgramNeeds, compared: ExternIndex, name: &str) -> Vec<ComparisonJson> {
-        let comparison = |read: &Read| match read.kind {
-            ReadKind::KconfigComparison { index, comparison } if index == compared => {
-                let value = comparison.constant();
-                let version = u32::try_from(value).ok().and_then(KernelVersion::from_code);
-                let version = version.filter(|_| name == "LINUX_KERNEL_VERSION");
-                Some(ComparisonJson {
-                    operator: comparison.operator(),
-                    value,
-                    version: version.map(|version| version.to_string()),
-                    insn: read.insn,
-                    source: self.source(program, read.insn),
-                })
-            }
-            _ => None,
-        };
-        program.reads.iter().filter_map(comparison).collect()
+    /// Returns the comparisons of configuration values with constants, by extern.
+    fn comparisons(&self, program: &ProgramNeeds) -> HashMap<ExternIndex, Vec<ComparisonJson>> {
+        let mut comparisons = HashMap::<_, Vec<_>>::new();
+        for read in &program.reads {
+            let ReadKind::KconfigComparison { index, comparison } = read.kind else { continue };
+            let entry = self.needs.linker.externs().get(index.0);
+            let is_version = entry.is_some_and(|entry| entry.name == b"LINUX_KERNEL_VERSION");
+            let value = comparison.constant();
+            let version = u32::try_from(value).ok().filter(|_| is_version);
+            comparisons.entry(index).or_default().push(ComparisonJson {
+                operator: comparison.operator(),
+                value,
+                version: version.and_then(KernelVersion::from_code).map(|version| version.to_string()),
+                insn: read.insn,
+                source: self.source(program, read.insn),
+            });
+        }
+        comparisons
     }
 
     /// Returns the number of records of each kind, the distinct accesses, and the distinct checks for existence.
