@@ -124,8 +124,30 @@ fn requires_lines_match_the_schema() {
     assert_eq!(kfuncs[0]["source"]["text"], "struct task_struct *task = bpf_task_from_pid(only_pid);");
     assert_eq!(
         keys(&lines[2]["maps"][0]),
-        ["name", "map_type", "inner_map_type", "struct_ops", "needs_input"]
+        [
+            "name",
+            "map_type",
+            "inner_map_type",
+            "struct_ops",
+            "key_size",
+            "value_size",
+            "max_entries",
+            "flags",
+            "inner_map",
+            "needs_input"
+        ]
     );
+    let config = &lines[0]["programs"][0];
+    let externs = config["externs"].as_array().unwrap();
+    let version = externs.iter().find(|used| used["name"] == "LINUX_KERNEL_VERSION").unwrap();
+    assert_eq!(keys(version), ["name", "count", "insn", "source", "kind", "weak", "comparisons"]);
+    let comparison = &version["comparisons"][0];
+    assert_eq!(keys(comparison), ["operator", "value", "version", "insn", "source"]);
+    assert_eq!([&comparison["operator"], &comparison["version"]], [">=", "6.0.1"]);
+    assert_eq!(config["attach_point"]["declarations"][0], "TYPEDEF btf_trace_sys_enter");
+    assert_eq!(config["stack_bytes"], 64);
+    assert_eq!(keys(&config["helpers"][0]), ["name", "count", "insn", "source", "program_types"]);
+    assert_eq!(keys(&config["instruction_sets"][0]), ["name", "count", "insn", "source", "since"]);
     let checks = lines[3]["programs"][0]["checks"].as_array().unwrap();
     let accesses: Vec<_> = checks.iter().map(|check| check["access"].as_str().unwrap()).collect();
     assert_eq!(accesses, ["struct guard.__state", "struct guard___old.state"]);

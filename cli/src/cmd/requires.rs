@@ -9,7 +9,8 @@ use crate::{
     json::{
         record::SourceLine,
         requires::{
-            AccessJson, AttachTargetJson, ExternJson, MapJson, ProgramJson, RequirementsJson, UseJson,
+            AccessJson, AttachPointJson, AttachTargetJson, ExternJson, ExternUseJson, HelperJson,
+            InstructionSetJson, MapJson, MapSizesJson, ProgramJson, RequirementsJson, UseJson,
         },
     },
     text::{
@@ -57,10 +58,17 @@ fn collect(path: PathBuf) -> Result<RequirementsJson, BadInput> {
 
 /// Prints the requirements for people.
 fn write(requirements: &RequirementsJson, out: &mut Printer<'_>) -> io::Result<()> {
-    let RequirementsJson { object, maps, externs, programs } = requirements;
+    let RequirementsJson { object, license, btf_kinds, maps, externs, programs } = requirements;
     let counts = [count(programs.len(), "program"), count(maps.len(), "map"), count(externs.len(), "extern")];
     out.line(Line::new().styled(BOLD, object).text(format_args!(": {}", counts.join(", "))))?;
-    write_section(out, "Maps", &["NAME", "TYPE", ""], maps.iter().map(map_row))?;
+    let license = license.as_deref().unwrap_or("none");
+    out.line(Line::new().text(format_args!("  license: {license}")))?;
+    if !btf_kinds.is_empty() {
+        let kinds: Vec<_> = btf_kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+        out.line(Line::new().text(format_args!("  BTF: {}", kinds.join(", "))))?;
+    }
+    let map_columns = ["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", ""];
+    write_section(out, "Maps", &map_columns, maps.iter().map(map_row))?;
     write_section(out, "Externs", &["NAME", "KIND", ""], externs.iter().map(extern_row))?;
     programs.iter().try_for_each(|program| write_program(program, out))
 }
@@ -73,6 +81,9 @@ fn write_program(program: &ProgramJson, out: &mut Printer<'_>) -> io::Result<()>
     if let Some(AttachTargetJson { kind, module, name }) = &program.attach_target {
         let module = module.as_ref().map(|module| format!(" in module {module}")).unwrap_or_default();
         out.line(line(format!("attaches to the {kind} {name}{module}")))?;
+    }
+    if let Some(point) = &program.attach_point {
+        out.line(line(attach_point(point)))?;
     }
     match program.needs_input {
         Some("program_type") => out.line("  user space must set the program type")?,
@@ -89,15 +100,23 @@ fn write_program(program: &ProgramJson, out: &mut Printer<'_>) -> io::Result<()>
     let uses = |title, uses: &[UseJson], out: &mut Printer<'_>| {
         write_section(out, title, &["NAME", "USES", "FIRST USE"], uses.iter().map(use_row))
     };
-    uses("Helpers", &program.helpers, out)?;
+    let columns = ["NAME", "USES", "FIRST USE", "PROGRAM TYPES"];
+    write_section(out, "Helpers", &columns, program.helpers.iter().map(helper_row))?;
     uses("Kfuncs", &program.kfuncs, out)?;
-    uses("Instruction sets", &program.instruction_sets, out)?;
-    let accesses = |title, accesses: &[AccessJson], out: &mut Printer<'_>| {
-        let column_names = ["ACCESS", "KIND", "USES", "FIRST USE"];
-        write_section(out, title, &column_names, accesses.iter().map(access_row))
-    };
-    accesses("Accesses", &program.accesses, out)?;
-    accesses("Existence checks", &program.checks, out)
+    let columns = ["NAME", "USES", "FIRST USE", "KIND", "COMPARED"];
+    write_section(out, "Externs in use", &columns, program.externs.iter().map(extern_use_row))?;
+    uses("Maps in use", &program.maps, out)?;
+    let columns = ["NAME", "USES", "FIRST USE", "SINCE"];
+    write_section(out, "Instruction sets", &columns, program.instruction_sets.iter().map(set_row))?;
+    let columns = ["ACCESS", "KIND", "USES", "FIRST USE", "CHECKED BY"];
+    write_section(out, "Accesses", &columns, program.accesses.iter().map(access_row))?;
+    let columns = ["ACCESS", "KIND", "USES", "FIRST USE"];
+    let checks = program.checks.iter().map(|check| {
+        let mut row = access_row(check);
+        row.truncate(columns.len());
+        row
+    });
+    write_section(out, "Existence checks", &columns, checks)
 }
 
 /// Returns the type and the size of a program.
@@ -112,6 +131,7 @@ fn summary(program: &ProgramJson) -> String {
     for (n, noun) in [(program.subprograms, "subprogram"), (program.callbacks, "callback")] {
         parts.extend(n.filter(|n| *n > 0).map(|n| count(n, noun)));
     }
+    parts.extend(program.stack_bytes.map(|bytes| format!("{bytes} bytes of stack")));
     if !program.autoload {
         parts.push("not loaded unless asked for".to_owned());
     }
@@ -135,7 +155,72 @@ fn map_row(map: &MapJson) -> Vec<Cell> {
         [] => String::new(),
         attributes => format!("user space must set {}", attributes.join(", ")),
     };
-    vec![left_cell(&map.name), left_cell(kind), left_cell(input)]
+    let [key, value, entries, flags] = sizes(&map.sizes, map.inner_map.as_ref());
+    let mut row = vec![left_cell(&map.name), left_cell(kind)];
+    row.extend([key, value, entries].map(right_cell));
+    row.extend([left_cell(flags), left_cell(input)]);
+    row
+}
+
+/// Returns the sizes and flags of a map: `4 of 8` for a map of maps. Empty if the object does not set them.
+fn sizes(outer: &MapSizesJson, inner: Option<&MapSizesJson>) -> [String; 4] {
+    let size = |outer: Option<u64>, inner: Option<u64>| match (outer, inner) {
+        (Some(outer), Some(inner)) => format!("{outer} of {inner}"),
+        (outer, _) => outer.map(|outer| outer.to_string()).unwrap_or_default(),
+    };
+    let flags = outer.flags.filter(|flags| *flags != 0).map(|flags| format!("{flags:#x}"));
+    let both = |get: fn(&MapSizesJson) -> Option<u64>| size(get(outer), inner.and_then(get));
+    [
+        both(|sizes| sizes.key_size.map(u64::from)),
+        both(|sizes| sizes.value_size),
+        both(|sizes| sizes.max_entries.map(u64::from)),
+        flags.unwrap_or_default(),
+    ]
+}
+
+/// Returns the place that a loader attaches a program to after the load, and how a kernel's BTF shows it.
+fn attach_point(point: &AttachPointJson) -> String {
+    let AttachPointJson { kind, name, binary, declarations } = point;
+    let binary = binary.as_ref().map(|binary| format!(" in {binary}")).unwrap_or_default();
+    let evidence = match &**declarations {
+        [] => String::new(),
+        declarations => format!(", which BTF shows by {}", declarations.join(" or ")),
+    };
+    format!("attaches after the load to the {kind} {name}{binary}{evidence}")
+}
+
+fn helper_row(helper: &HelperJson) -> Vec<Cell> {
+    /// The number of program types in a row. Helpers that more types may call are of general use.
+    const LISTED_TYPES: usize = 3;
+    let mut row = use_row(&helper.uses);
+    let types: Vec<_> = helper.program_types.iter().map(|name| short_type_name(name)).collect();
+    row.push(left_cell(match types.len() {
+        0 => "unknown".to_owned(),
+        1..=LISTED_TYPES => types.join(", "),
+        n => format!("{n} types"),
+    }));
+    row
+}
+
+fn set_row(set: &InstructionSetJson) -> Vec<Cell> {
+    let mut row = use_row(&set.uses);
+    row.push(left_cell(set.since.as_deref().unwrap_or("")));
+    row
+}
+
+fn extern_use_row(row: &ExternUseJson) -> Vec<Cell> {
+    let mut cells = use_row(&row.uses);
+    let comparisons: Vec<_> = row
+        .comparisons
+        .iter()
+        .map(|comparison| match &comparison.version {
+            Some(version) => format!("{} {version}", comparison.operator),
+            None => format!("{} {}", comparison.operator, comparison.value),
+        })
+        .collect();
+    let kind = if row.weak { format!("weak {}", row.kind) } else { row.kind.to_owned() };
+    cells.extend([left_cell(kind), left_cell(comparisons.join(", "))]);
+    cells
 }
 
 fn extern_row(row: &ExternJson) -> Vec<Cell> {
@@ -148,7 +233,13 @@ fn use_row(row: &UseJson) -> Vec<Cell> {
 
 fn access_row(row: &AccessJson) -> Vec<Cell> {
     let place = place(row.insn, row.source.as_ref());
-    vec![left_cell(&row.access), left_cell(&row.kind), right_cell(row.count), left_cell(place)]
+    vec![
+        left_cell(&row.access),
+        left_cell(&row.kind),
+        right_cell(row.count),
+        left_cell(place),
+        left_cell(row.check.as_deref().unwrap_or("")),
+    ]
 }
 
 /// Returns the source position of an instruction, or the instruction if the position is unknown.

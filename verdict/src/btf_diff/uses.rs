@@ -1,14 +1,13 @@
 //! What an object uses of a kernel's types.
 
 use super::items::ItemKind;
-use crate::requirements::{Need, NeedTable, ObjectNeeds, TargetKind};
+use crate::requirements::{AttachPoint, AttachPointKind, Need, NeedTable, ObjectNeeds, TargetKind};
 use core_relo::{
     Name, Relocs, TypeId,
     btf::{Btf, Kind},
     insn::helper_name,
     spec::Spec,
 };
-use core_relo_object::object::{ProgramType, SecDef};
 use std::collections::{HashMap, HashSet};
 
 /// The declarations, members and enumerators that objects use.
@@ -47,23 +46,10 @@ impl ObjectUses {
             self.add_need(need);
         }
         for program in &needs.programs {
-            if let crate::requirements::AttachNeed::Needs(ids) = &program.attach {
-                ids.iter().filter_map(|id| table.get(*id)).for_each(|need| self.add_need(need));
+            for need in program.attach.needs().iter().filter_map(|id| table.get(*id)) {
+                self.add_need(need);
             }
-            let Some(function) = needs.object.programs().get(program.index.0) else { continue };
-            let Some(def) = function.sec_def() else { continue };
-            let Some(target) = SecDef::target(function.section_name()) else { continue };
-            match def.program_type {
-                ProgramType::Kprobe if matches!(def.name, "kprobe" | "kretprobe") => {
-                    self.functions.insert(target.into());
-                }
-                ProgramType::Tracepoint => {
-                    let event = target.rsplit(|byte| *byte == b'/').next().unwrap_or(target);
-                    self.add_whole_type(&[b"trace_event_raw_", event].concat());
-                }
-                ProgramType::RawTracepoint => self.add_whole_type(&[b"btf_trace_", target].concat()),
-                _ => {}
-            }
+            self.add_attach_point(program.attach_point.as_ref());
         }
     }
 
@@ -89,6 +75,19 @@ impl ObjectUses {
 
     fn add_whole_type(&mut self, name: &[u8]) {
         self.types.entry(Name::new(name).essential().as_bytes().into()).or_default().has_all = true;
+    }
+
+    fn add_attach_point(&mut self, point: Option<&AttachPoint>) {
+        for (kind, name) in point.iter().flat_map(|point| &point.declarations) {
+            match (kind, point.map(|point| point.kind)) {
+                (Kind::Func, _) => {
+                    self.functions.insert(name.as_bytes().into());
+                }
+                // The arguments of the raw tracepoint are not those of the event.
+                (Kind::Typedef, Some(AttachPointKind::TraceEvent)) => {}
+                _ => self.add_whole_type(name.as_bytes()),
+            }
+        }
     }
 
     fn add_element(&mut self, ty: &[u8], element: &[u8]) {

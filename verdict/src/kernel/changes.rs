@@ -2,9 +2,12 @@
 //!
 //! Every row was compared with the BTF of kernels before and after its release (`tests/tests/kernel_facts.rs`).
 
-use super::mark::{
-    Change,
-    Mark::{self, Enumerator, Function, Member},
+use super::{
+    mark::{
+        Change,
+        Mark::{self, Enumerator, Function, Member},
+    },
+    version::KernelVersion,
 };
 
 macro_rules! insn_features {
@@ -21,6 +24,14 @@ macro_rules! insn_features {
             /// Returns a short name, such as `may_goto`.
             pub const fn name(self) -> &'static str {
                 match self {$(Self::$name => $text,)*}
+            }
+
+            /// Returns the mainline release that added the instructions; `None` if every kernel with BTF has them.
+            pub const fn release(self) -> Option<KernelVersion> {
+                match self.change() {
+                    Some(change) => Some(change.release),
+                    None => None,
+                }
             }
 
             /// Returns the change that added the instructions; `None` if every kernel with BTF has them.

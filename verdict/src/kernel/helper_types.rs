@@ -65,6 +65,17 @@ pub(super) fn observed_support(
     })
 }
 
+/// Returns the program types that some observed kernel lets call a helper. EXT, STRUCT_OPS and LIRC_MODE2 were not observed.
+pub fn helper_program_types(helper: u32) -> Vec<ProgramType> {
+    let may_call = |row: &&TypeHelpers| {
+        (0..OBSERVED_KERNELS.len()).any(|kernel| row.may_call(kernel, helper) == Some(true))
+    };
+    let mut types: Vec<_> = TABLE.iter().filter(may_call).map(|row| row.program_type).collect();
+    types.sort_unstable_by_key(|program_type| program_type.number());
+    types.dedup();
+    types
+}
+
 /// Returns the set of the helpers whose bits are set, from helper 0 on.
 const fn set(first: u64, second: u64, third: u64, fourth: u64) -> Helpers {
     Helpers([first, second, third, fourth])

@@ -43,6 +43,7 @@ pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use facts::KernelFacts;
 pub use helper_call::{HelperCall, SleepableCode, answer_helper_call, answer_kfunc_call};
+pub use helper_types::helper_program_types;
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub use kconfig::KconfigAnswer;
 pub use program_features::ProgramFeature;

@@ -112,6 +112,7 @@ impl<'c> ProgramComparison<'c> {
             }
             ReadKind::Load { record } => return field::differences(self.plan, record, None),
             ReadKind::Comparison { record, value } => field::renumbered(self.plan, record, value),
+            ReadKind::KconfigComparison { .. } => None,
         };
         difference.into_iter().collect()
     }

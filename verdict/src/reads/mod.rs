@@ -1,13 +1,15 @@
-//! What a program reads through its context and with CO-RE, from its instructions alone.
+//! The reads of a program through its context, with CO-RE and of configuration values, from its instructions alone.
 //!
 //! The trace follows values forward, from the start of each function, and forgets values where paths with different values meet. It
 //! finds the reads of usual programs, not all reads: what it does not find is never reported.
 
+mod comparison;
 mod state;
 #[cfg(test)]
 mod tests;
 mod trace;
 
+pub use comparison::Comparison;
 pub use trace::{ContextWord, Read, ReadKind};
 
 pub(crate) use trace::trace;

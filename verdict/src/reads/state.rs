@@ -1,6 +1,7 @@
 //! The values in registers and on the stack at an instruction.
 
 use super::trace::ContextWord;
+use core_relo_object::ExternIndex;
 
 /// The frame pointer.
 pub(super) const FRAME_POINTER: u8 = 10;
@@ -24,6 +25,10 @@ pub(super) enum Value {
     FieldAddress(usize),
     /// The value of a field.
     Field(usize),
+    /// The address of a configuration value, by the index of its extern.
+    KconfigAddress(ExternIndex),
+    /// A configuration value.
+    Kconfig(ExternIndex),
     /// An address on the stack, from the frame pointer.
     Stack(i32),
 }

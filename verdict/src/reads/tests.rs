@@ -1,6 +1,6 @@
 //! Reads of short programs.
 
-use super::{ContextWord, Read, ReadKind, trace};
+use super::{Comparison, ContextWord, Read, ReadKind, trace};
 use core_relo::insn::Insn;
 use core_relo_object::{
     link::LinkedProgram,
@@ -14,7 +14,7 @@ fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
     m.program("main", "tc", &[insns, &returns(0)].concat());
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
-    trace(&link(&object), records)
+    trace(&link(&object), records, |_| None)
 }
 
 fn link(object: &Object<'_>) -> LinkedProgram {
@@ -60,4 +60,29 @@ fn loops_and_calls_forget_values() {
     assert_eq!(reads(&insns, &[]), []);
     let insns = [insn(0x85, 0, 0, 0, 5), insn(0x79, 3, 1, 0, 0)];
     assert_eq!(reads(&insns, &[]), []);
+}
+
+#[test]
+fn comparisons_are_the_same_for_both_directions_of_a_branch() {
+    let comparison = |code: u8, constant: i32| Comparison::new(insn(code, 1, 0, 1, constant), constant);
+    for (code, expected) in [
+        (0x15, Comparison::Equal(7)),
+        (0x55, Comparison::Equal(7)),
+        // r1 > 7 and r1 <= 7.
+        (0x25, Comparison::AtLeast(8)),
+        (0xb5, Comparison::AtLeast(8)),
+        (0x65, Comparison::AtLeast(8)),
+        (0xd6, Comparison::AtLeast(8)),
+        // r1 >= 7 and r1 < 7.
+        (0x35, Comparison::AtLeast(7)),
+        (0xa5, Comparison::AtLeast(7)),
+        (0x76, Comparison::AtLeast(7)),
+        (0xc5, Comparison::AtLeast(7)),
+        (0x45, Comparison::AnyBit(7)),
+    ] {
+        assert_eq!(comparison(code, 7), Some(expected), "{code:#x}");
+    }
+    for code in [0x05, 0x85, 0x95] {
+        assert_eq!(comparison(code, 7), None, "{code:#x}");
+    }
 }

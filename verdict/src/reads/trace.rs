@@ -1,9 +1,15 @@
 //! The trace of a program.
 
-use super::state::{State, Value};
+use super::{
+    comparison::Comparison,
+    state::{State, Value},
+};
 use crate::limits;
 use core_relo::insn::{Class, Insn};
-use core_relo_object::link::LinkedProgram;
+use core_relo_object::{
+    ExternIndex,
+    link::{LinkedProgram, RefTarget},
+};
 use std::collections::{HashMap, HashSet};
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
@@ -66,15 +72,34 @@ pub enum ReadKind {
         /// The constant.
         value: i32,
     },
+    /// A comparison of a configuration value with a constant.
+    KconfigComparison {
+        /// The extern.
+        index: ExternIndex,
+        /// The comparison.
+        comparison: Comparison,
+    },
 }
 
-/// Returns the reads of a program. `records` are the instructions of its CO-RE records, sorted.
-pub(crate) fn trace(code: &LinkedProgram, records: &[(u32, usize)]) -> Vec<Read> {
+/// Returns the reads of a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a
+/// configuration value, and `None` for other externs.
+pub(crate) fn trace(
+    code: &LinkedProgram,
+    records: &[(u32, usize)],
+    kconfig_bytes: impl Fn(ExternIndex) -> Option<u32>,
+) -> Vec<Read> {
     if code.insns.len() > limits::TRACED_INSNS {
         return Vec::new();
     }
     let functions: HashSet<u32> = code.functions.iter().map(|copy| copy.start).collect();
-    let mut trace = Trace { records, pending: HashMap::new(), reads: Vec::new(), state: None };
+    let mut trace = Trace {
+        records,
+        refs: &code.refs,
+        kconfig_bytes,
+        pending: HashMap::new(),
+        reads: Vec::new(),
+        state: None,
+    };
     let loops = loop_heads(&code.insns);
     let mut is_second_half = false;
     for (at, insn) in (0u32..).zip(&code.insns) {
@@ -106,8 +131,6 @@ fn loop_heads(insns: &[Insn]) -> HashSet<u32> {
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 const JA: u8 = 0x00;
-const JEQ: u8 = 0x10;
-const JNE: u8 = 0x50;
 
 fn jump_target(at: u32, insn: Insn) -> Option<u32> {
     let distance = match (insn.class(), insn.code & 0xf0) {
@@ -119,8 +142,11 @@ fn jump_target(at: u32, insn: Insn) -> Option<u32> {
     at.checked_add(1)?.checked_add_signed(distance)
 }
 
-struct Trace<'r> {
+struct Trace<'r, K> {
     records: &'r [(u32, usize)],
+    refs: &'r [(u32, RefTarget)],
+    /// The size of a configuration value, by extern.
+    kconfig_bytes: K,
     /// The states at the targets of jumps; `None` if a state is not known.
     pending: HashMap<u32, Option<State>>,
     reads: Vec<Read>,
@@ -128,7 +154,7 @@ struct Trace<'r> {
     state: Option<State>,
 }
 
-impl Trace<'_> {
+impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     /// Computes the state at an instruction. At the head of a loop, or of a function, nothing is known.
     fn enter(&mut self, at: u32, is_unknown: bool) {
         let jumped = self.pending.remove(&at);
@@ -154,7 +180,7 @@ impl Trace<'_> {
             Class::Ld => {
                 let value = match record {
                     Some(record) if insn.is_ld_imm64() => Value::FieldOffset(record),
-                    _ => Value::Unknown,
+                    _ => self.kconfig_address(at, insn),
                 };
                 // Loads of packets write to r0, and change the registers of arguments.
                 if insn.is_ld_imm64() { state.set(insn.dst, value) } else { state.call() }
@@ -181,7 +207,7 @@ impl Trace<'_> {
                 let value = match (insn.code & 0xf0, insn.source_is_register()) {
                     (0xb0, false) if record.is_none() => Value::Constant(insn.imm),
                     (0xb0, true) => match state.get(insn.src) {
-                        value @ (Value::Field(_) | Value::Constant(_)) => value,
+                        value @ (Value::Field(_) | Value::Kconfig(_) | Value::Constant(_)) => value,
                         _ => Value::Unknown,
                     },
                     _ => Value::Unknown,
@@ -215,6 +241,11 @@ impl Trace<'_> {
             }
             (Value::Stack(frame), None) => state.load(frame.saturating_add(insn.off.into()), bytes),
             (Value::FieldAddress(record), None) if insn.off == 0 => Value::Field(record),
+            (Value::KconfigAddress(index), None) if insn.off == 0 => {
+                // A part of a text is no value.
+                let is_whole = (self.kconfig_bytes)(index) == Some(bytes);
+                if is_whole { Value::Kconfig(index) } else { Value::Unknown }
+            }
             _ => Value::Unknown,
         };
         state.set(insn.dst, value);
@@ -228,6 +259,11 @@ impl Trace<'_> {
         };
         let value = match insn.code & 0xf0 {
             0xb0 if insn.off == 0 => source,
+            // Compilers extend 32-bit values with a pair of shifts.
+            0x60 | 0x70 | 0xc0 if source == Value::Constant(32) => match state.get(insn.dst) {
+                value @ Value::Kconfig(_) => value,
+                _ => Value::Unknown,
+            },
             0x00 => match (state.get(insn.dst), source) {
                 (base, Value::FieldOffset(record)) | (Value::FieldOffset(record), base) => {
                     if let Value::ContextWord(word) = base {
@@ -251,12 +287,7 @@ impl Trace<'_> {
                 self.state = Some(state);
                 return;
             }
-            JEQ | JNE if !insn.source_is_register() => {
-                if let Value::Field(record) = state.get(insn.dst) {
-                    self.add(at, ReadKind::Comparison { record, value: insn.imm });
-                }
-            }
-            _ => {}
+            _ => self.compare(at, insn, &state),
         }
         if let Some(target) = jump_target(at, insn).filter(|target| *target > at) {
             let is_full = self.pending.len() >= limits::TRACED_STATES;
@@ -270,6 +301,36 @@ impl Trace<'_> {
         }
         if insn.code & 0xf0 != JA {
             self.state = Some(state);
+        }
+    }
+
+    fn compare(&mut self, at: u32, insn: Insn, state: &State) {
+        let constant = match insn.source_is_register() {
+            true => state.get(insn.src),
+            false => Value::Constant(insn.imm),
+        };
+        let Value::Constant(constant) = constant else { return };
+        match (state.get(insn.dst), Comparison::new(insn, constant)) {
+            (Value::Field(record), Some(Comparison::Equal(_))) if !insn.source_is_register() => {
+                self.add(at, ReadKind::Comparison { record, value: constant });
+            }
+            (Value::Kconfig(index), Some(comparison)) => {
+                self.add(at, ReadKind::KconfigComparison { index, comparison });
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the address of a configuration value that a 64-bit load has.
+    fn kconfig_address(&self, at: u32, insn: Insn) -> Value {
+        let found = self.refs.binary_search_by_key(&at, |(load, _)| *load).ok();
+        match found.and_then(|position| self.refs.get(position)) {
+            Some((_, RefTarget::Extern(index)))
+                if insn.imm == 0 && (self.kconfig_bytes)(*index).is_some() =>
+            {
+                Value::KconfigAddress(*index)
+            }
+            _ => Value::Unknown,
         }
     }
 

@@ -8,6 +8,13 @@ use core_relo_object::object::SecDef;
 /// `BPF_PSEUDO_FUNC`: the source register of a 64-bit load of a function's address.
 const PSEUDO_FUNC: u8 = 4;
 
+/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
+const PSEUDO_CALL: u8 = 1;
+
+/// The operation bits of the opcode, and the operation that converts the byte order.
+const OPERATION: u8 = 0xf0;
+const BYTE_ORDER: u8 = 0xd0;
+
 /// The opcodes of calls, and of the end of a function.
 const CALL: u8 = 0x85;
 const CALL_REGISTER: u8 = 0x8d;
@@ -19,6 +26,27 @@ pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCod
     // Kernels before all other atomic instructions refuse these two in dead code, too.
     let is_atomic = need == Some(Need::Instruction(InsnFeature::LoadAcquireStoreRelease));
     [need, is_atomic.then_some(Need::Instruction(InsnFeature::Atomics))]
+}
+
+/// Returns the instructions with their indices, without the second slots of 64-bit loads.
+pub(super) fn decoded(insns: &[Insn]) -> impl Iterator<Item = (u32, Insn)> {
+    let mut is_second_half = false;
+    (0u32..).zip(insns).filter_map(move |(at, insn)| {
+        let is_first = !is_second_half;
+        is_second_half = is_first && insn.is_ld_imm64();
+        is_first.then_some((at, *insn))
+    })
+}
+
+/// Returns the part of the instruction set that an instruction belongs to, if every kernel with BTF knows the part.
+pub(super) fn old_feature(insn: Insn) -> Option<InsnFeature> {
+    match insn.class() {
+        Class::Alu if insn.code & OPERATION != BYTE_ORDER && feature_of(insn).is_none() => {
+            Some(InsnFeature::Alu32)
+        }
+        Class::Jmp if insn.code == CALL && insn.src == PSEUDO_CALL => Some(InsnFeature::FunctionCall),
+        _ => None,
+    }
 }
 
 /// Returns whether an instruction loads the address of a function of the program.
@@ -49,8 +77,6 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const SIZE: u8 = 0x18;
     const HALF: u8 = 0x08;
     const BYTE: u8 = 0x10;
-    /// The operation bits of the opcode.
-    const OPERATION: u8 = 0xf0;
     const ADD: i32 = 0x00;
     const LOAD_ACQUIRE: i32 = 0x100;
     const STORE_RELEASE: i32 = 0x110;

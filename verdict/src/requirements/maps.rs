@@ -17,6 +17,10 @@ pub struct MapNeed {
     pub name: String,
     /// The index of a struct_ops map. `None` for other maps.
     pub(crate) struct_ops: Option<MapIndex>,
+    /// The definition. `None` for data maps and struct_ops maps.
+    pub definition: Option<MapDef>,
+    /// The bytes of a data map's only value. `None` for other maps, and for configuration values.
+    pub data_bytes: Option<u64>,
     /// The type, and for a struct_ops map the kind of struct_ops.
     pub needs: Vec<NeedId>,
     /// The attributes that user space must set.
@@ -74,11 +78,12 @@ impl MapNeed {
         table: &mut NeedTable,
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
-        let mut flag_error = None;
+        let (mut flag_error, mut definition, mut data_bytes) = (None, None, None);
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
                     flag_error = find_flag_error(def);
+                    definition = Some(def.clone());
                     let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
                     let needs = types.into_iter().flatten().map(|number| table.add(Need::MapType(number)));
                     (needs.collect(), inputs(def))
@@ -97,10 +102,15 @@ impl MapNeed {
                 needs.extend(struct_ops.map(|name| table.add(Need::StructOps(name.into()))));
                 (needs, Vec::new())
             }
-            _ => (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new()),
+            _ => {
+                if let MapSource::Data(section) = entry.source {
+                    data_bytes = Some(section.size);
+                }
+                (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new())
+            }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self { name, struct_ops, needs, inputs, flag_error })
+        Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, flag_error })
     }
 }
 

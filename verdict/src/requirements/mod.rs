@@ -1,6 +1,8 @@
 //! All that an object asks of a kernel, from the object alone.
 
 mod attach;
+mod attach_point;
+mod checks;
 mod hook;
 mod instructions;
 mod license;
@@ -8,8 +10,11 @@ mod maps;
 mod need;
 mod object;
 mod program;
+mod stack;
 
 pub use attach::{AttachNeed, TargetKind};
+pub use attach_point::{AttachPoint, AttachPointKind};
+pub use checks::{ExistenceChecks, is_existence_check};
 pub use hook::Hook;
 pub(crate) use hook::{composite_name, context_struct, pointee};
 pub use license::LicenseUse;

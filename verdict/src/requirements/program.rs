@@ -2,11 +2,13 @@
 
 use super::{
     attach::AttachNeed,
+    attach_point::AttachPoint,
     hook::Hook,
     instructions::{self, is_function_address},
     license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
     need::{Need, NeedId, NeedTable},
     object::ExternNeed,
+    stack,
 };
 use crate::{
     SourceLine,
@@ -18,7 +20,7 @@ use alloc::collections::BTreeSet;
 use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
-    link::{LinkError, LinkedProgram, ProgramLinker, RefTarget},
+    link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
     object::{Object, Program, SecDef},
 };
 
@@ -34,6 +36,8 @@ pub struct ProgramNeeds {
     pub autoload: bool,
     /// The program type, attach type and target.
     pub attach: AttachNeed,
+    /// The place that a loader attaches the program to after the load, if the section's name implies one.
+    pub attach_point: Option<AttachPoint>,
     /// The program with its subprograms, before relocation; or the reason why linking fails.
     pub code: Result<LinkedProgram, LinkError>,
     /// The requirements of instructions, in order.
@@ -69,6 +73,8 @@ impl ProgramNeeds {
     ) -> Self {
         let code = linker.link(sections, index, true);
         let has_gpl_license = is_gpl_compatible(object.license());
+        let hook = Hook::new(object, program);
+        let section = core::str::from_utf8(program.section_name()).ok();
         let mut needs = Self {
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
@@ -77,7 +83,8 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
-            hook: Hook::new(object, program),
+            attach_point: section.and_then(|section| AttachPoint::new(section, &hook)),
+            hook,
             reads: Vec::new(),
         };
         let Ok(code) = &needs.code else { return needs };
@@ -86,7 +93,10 @@ impl ProgramNeeds {
             add_license_sites(&mut needs.sites, program.sec_def(), table);
         }
         needs.records = place_records(object, code, records);
-        needs.reads = trace(code, &needs.records);
+        needs.reads = trace(code, &needs.records, |index| match linker.externs().get(index.0)?.binding {
+            ExternBinding::Config(slot) => Some(slot.size),
+            _ => None,
+        });
         if let Some((name, kind)) = needs.hook.kernel_type().filter(|_| !needs.reads.is_empty()) {
             table.add_compared(name, kind);
         }
@@ -96,6 +106,21 @@ impl ProgramNeeds {
     /// Returns the source line of an instruction in the linked program. `btf` is the object's BTF.
     pub fn source_line(&self, btf: &Btf<'_>, insn: u32) -> Option<SourceLine> {
         source_line(btf, self.code.as_ref().ok()?, insn)
+    }
+
+    /// Returns the bytes of stack that the deepest chain of calls takes, or `None` if linking fails. The kernel allows 512.
+    pub fn stack_bytes(&self) -> Option<u32> {
+        self.code.as_ref().ok().map(stack::stack_bytes)
+    }
+
+    /// Returns the instructions of sets that every kernel with BTF knows, such as 32-bit arithmetic. `sites` has the others.
+    pub fn old_instructions(&self) -> impl Iterator<Item = (u32, InsnFeature)> {
+        self.code.iter().flat_map(|code| {
+            // A call with a reference is the call of a kernel function.
+            let has_reference = |at: u32| code.refs.binary_search_by_key(&at, |(insn, _)| *insn).is_ok();
+            let decoded = instructions::decoded(&code.insns).filter(move |(at, _)| !has_reference(*at));
+            decoded.filter_map(|(at, insn)| Some((at, instructions::old_feature(insn)?)))
+        })
     }
 
     /// Returns the number of functions in the linked program whose address an instruction loads.
@@ -115,14 +140,8 @@ fn collect_sites(
 ) -> Vec<Site> {
     let mut sites = Vec::new();
     let sleepable = sleepable_code(code, def, externs, table);
-    let mut is_second_half = false;
-    for (insn, decoded) in (0u32..).zip(&code.insns) {
-        let was_second_half = is_second_half;
-        is_second_half = !was_second_half && decoded.is_ld_imm64();
-        if was_second_half {
-            continue;
-        }
-        let needs = instructions::needs_of(*decoded, def, sleepable);
+    for (insn, decoded) in instructions::decoded(&code.insns) {
+        let needs = instructions::needs_of(decoded, def, sleepable);
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
