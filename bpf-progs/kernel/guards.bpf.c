@@ -239,6 +239,30 @@ TRACEPOINT in_callback(u64 *ctx)
 	return 0;
 }
 
+/* The guard is a constant on the stack of the caller. */
+struct each_context {
+	struct task_struct___old *old;
+	u64 has_state;
+};
+
+static long context_each(void *map, u32 *key, u64 *value, struct each_context *context)
+{
+	if (context->has_state)
+		sum += context->old->state;
+	return 0;
+}
+
+TRACEPOINT in_callback_context(u64 *ctx)
+{
+	struct each_context context = {
+		.old = (void *)PREVIOUS(ctx),
+		.has_state = field_exists(((struct task_struct___old *)0)->state),
+	};
+
+	for_each_map_elem(&numbers, context_each, &context, 0);
+	return 0;
+}
+
 TRACEPOINT unguarded_callback(u64 *ctx)
 {
 	for_each_map_elem(&numbers, old_each, (void *)0, 0);

@@ -1,7 +1,7 @@
 //! Fuzz targets that parse their input as files.
 
 use crate::{
-    properties::{binaries, kernels, linking, loading, planning, types},
+    properties::{binaries, kernels, linking, loading, planning, types, verdict},
     scratch::Scratch,
 };
 use core_relo::{btf::Btf, ext::BtfExt};
@@ -61,6 +61,16 @@ pub fn plan(data: &[u8]) {
     }
     if let Some((object, target)) = split_length(data) {
         planning::check(object, target);
+    }
+}
+
+/// Judges an object on a kernel: `[length of the object; 4][object][BTF of the kernel]`, or on a kernel with its own types.
+pub fn verdict(data: &[u8]) {
+    if let Ok(own) = target::extract(data) {
+        verdict::check(data, own.btf);
+    }
+    if let Some((object, types)) = split_length(data) {
+        verdict::check(object, types);
     }
 }
 

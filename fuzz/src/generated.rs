@@ -2,11 +2,12 @@
 
 use crate::{
     generate,
-    properties::{kernels, linking, loading, planning, results, types},
+    properties::{kernels, linking, loading, planning, results, types, verdict},
     scratch::Scratch,
 };
 use arbitrary::{Result, Unstructured};
 use core_relo::btf::{Btf, Builder};
+use core_relo_verdict::test_support::check_reach;
 use std::sync::Arc;
 
 /// The result of a target. An error means that the input has too few bytes, and is not a failure of the target.
@@ -38,7 +39,7 @@ fn check_btf(u: &mut Unstructured<'_>) -> Generated {
     Ok(())
 }
 
-/// Checks a generated object: plans it for kernels with types of the same names, and plans its load.
+/// Checks a generated object: plans it for kernels with types of the same names, judges it on them, and plans its load.
 pub fn object(data: &[u8]) {
     let _ended: Generated = check_object(data);
 }
@@ -48,6 +49,7 @@ fn check_object(data: &[u8]) -> Generated {
     crate::files::object(&object);
     crate::files::plan(&object);
     targets.iter().for_each(|target| planning::check(&object, target));
+    targets.iter().for_each(|target| verdict::check(&object, target));
     loading::check(&object);
     Ok(())
 }
@@ -71,6 +73,11 @@ fn object_and_targets(data: &[u8]) -> Result<Pair> {
     let similar = generate::types::types(&mut Unstructured::new(decisions), Builder::new(endian))?;
     let different = generate::types::types(&mut u, Builder::new(endian))?;
     Ok(Pair { object, targets: [similar.builder.finish(), different.builder.finish()] })
+}
+
+/// Analyses a generated program, and compares the analysis with runs of the program.
+pub fn reach(data: &[u8]) {
+    let _agreement = check_reach(data);
 }
 
 /// Links generated objects.

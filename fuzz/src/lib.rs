@@ -32,11 +32,12 @@ pub enum Input {
 }
 
 /// All targets.
-pub const TARGETS: [FuzzTarget; 13] = [
+pub const TARGETS: [FuzzTarget; 15] = [
     FuzzTarget::new("btf", files::btf, Input::File),
     FuzzTarget::new("ext", files::ext, Input::File),
     FuzzTarget::new("object", files::object, Input::File),
     FuzzTarget::new("plan", files::plan, Input::File),
+    FuzzTarget::new("verdict", files::verdict, Input::File),
     FuzzTarget::new("link", files::link, Input::File),
     FuzzTarget::new("load_plan", files::load_plan, Input::File),
     FuzzTarget::new("image", files::image, Input::File),
@@ -44,6 +45,7 @@ pub const TARGETS: [FuzzTarget; 13] = [
     FuzzTarget::new("generated_btf", generated::btf, Input::Decisions),
     FuzzTarget::new("generated_object", generated::object, Input::Decisions),
     FuzzTarget::new("generated_link", generated::link, Input::Decisions),
+    FuzzTarget::new("reach", generated::reach, Input::Decisions),
     FuzzTarget::new("archive", generated::archive, Input::Decisions),
     FuzzTarget::new("results", generated::results, Input::Decisions),
 ];

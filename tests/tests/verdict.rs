@@ -116,7 +116,7 @@ fn verdicts_on_real_kernels() {
 
 /// The programs of `kernel/guards` that some of the kernels of [`RELEASES`] refuse: the first kernel that loads the program, the first
 /// later one that refuses it, and the kind of the reason. Every kernel loads the other programs.
-const UNGUARDED: [(&str, std::ops::Range<usize>, &[ReasonKind]); 8] = {
+const UNGUARDED: [(&str, std::ops::Range<usize>, &[ReasonKind]); 9] = {
     use ReasonKind::{Helper, Instruction, Relocation};
     [
         ("unguarded", 1..4, &[Relocation]),
@@ -126,6 +126,7 @@ const UNGUARDED: [(&str, std::ops::Range<usize>, &[ReasonKind]); 8] = {
         // Before 6.8, and with any argument.
         ("in_global_function", 1..4, &[Helper]),
         ("in_callback", 1..4, &[Helper, Instruction]),
+        ("in_callback_context", 1..4, &[Helper, Instruction]),
         ("unguarded_callback", 0..0, &[]),
         ("in_may_goto_loop", 2..4, &[Instruction]),
     ]
@@ -144,7 +145,7 @@ fn guarded_programs_load() {
             ..KernelInputs::default()
         };
         let verdict = judge_file(&prebuilt("kernel/guards"), kernel, &inputs).unwrap();
-        assert_eq!(verdict.programs.len(), 22);
+        assert_eq!(verdict.programs.len(), 23);
         for program in &verdict.programs {
             let unguarded = UNGUARDED.iter().find(|(name, ..)| *name == program.name);
             let loads = unguarded.is_none_or(|(_, loads, _)| loads.contains(&number));

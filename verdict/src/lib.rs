@@ -29,5 +29,8 @@ pub mod reach;
 pub mod reads;
 pub mod requirements;
 mod source_line;
+#[cfg(any(test, feature = "test-support"))]
+#[doc(hidden)]
+pub mod test_support;
 
 pub use source_line::SourceLine;

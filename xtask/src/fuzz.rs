@@ -162,7 +162,7 @@ fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
     match target {
         "btf" => elf_section(&data, b".BTF").map(<[u8]>::to_vec),
         "ext" => elf_section(&data, b".BTF.ext").map(<[u8]>::to_vec),
-        "plan" => {
+        "plan" | "verdict" => {
             let case = object.file_name()?.to_string_lossy().split('.').next()?.to_owned();
             let program = std::fs::read(object.with_file_name(format!("{case}.bpf.o"))).ok()?;
             let length = u32::try_from(program.len()).ok()?.to_le_bytes();

@@ -17,14 +17,17 @@ pub const SYMBOLS: &str = "ffffffff81000000 T _text\nffffffff81000010 d bpf_prog
 /// Returns the types of the kernel.
 pub fn types() -> Arc<KernelBtf> {
     static TYPES: OnceLock<Arc<KernelBtf>> = OnceLock::new();
-    let parse = || {
-        let btf = Btf::parse(bytes()).expect("the builder writes valid BTF");
-        Arc::new(KernelBtf::from_btf(Arc::new(btf), []))
-    };
-    Arc::clone(TYPES.get_or_init(parse))
+    Arc::clone(TYPES.get_or_init(|| Arc::new(KernelBtf::from_btf(btf(), []))))
 }
 
 /// Returns the BTF of the kernel.
+pub fn btf() -> Arc<Btf<'static>> {
+    static BTF: OnceLock<Arc<Btf<'static>>> = OnceLock::new();
+    let parse = || Arc::new(Btf::parse(bytes()).expect("the builder writes valid BTF"));
+    Arc::clone(BTF.get_or_init(parse))
+}
+
+/// Returns the bytes of the BTF.
 fn bytes() -> Vec<u8> {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -40,6 +43,22 @@ fn bytes() -> Vec<u8> {
     let regs = b.structure("pt_regs", 168, &[("di", long, 896), ("ip", long, 1024)]);
     b.typedef("bpf_user_pt_regs_t", regs);
     b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARENA", 33)]);
+    let helpers = [
+        ("BPF_FUNC_unspec", 0),
+        ("BPF_FUNC_map_lookup_elem", 1),
+        ("BPF_FUNC_ktime_get_ns", 5),
+        ("BPF_FUNC_trace_printk", 6),
+    ];
+    b.enumeration("bpf_func_id", 4, false, &helpers);
+    let program_types = [
+        ("BPF_PROG_TYPE_KPROBE", 2),
+        ("BPF_PROG_TYPE_SCHED_CLS", 3),
+        ("BPF_PROG_TYPE_TRACEPOINT", 5),
+        ("BPF_PROG_TYPE_XDP", 6),
+        ("BPF_PROG_TYPE_TRACING", 26),
+    ];
+    b.enumeration("bpf_prog_type", 4, false, &program_types);
+    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24)]);
     let proto = b.func_proto(int, &[("task", task)]);
     for function in
         ["bpf_task_acquire", "bpf_lsm_file_open", "bpf_iter_task", "do_unlinkat", "tcp_v4_connect"]

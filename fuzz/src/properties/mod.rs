@@ -8,3 +8,4 @@ pub mod loading;
 pub mod planning;
 pub mod results;
 pub mod types;
+pub mod verdict;

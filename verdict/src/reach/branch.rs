@@ -290,10 +290,10 @@ impl Condition {
         right: Possible,
     ) -> Option<(Possible, Possible)> {
         if let Some(number) = self.low(right).as_single() {
-            return Some((self.select(comparison, left, number)?, right));
+            return Some((self.select(comparison, left, number)?, with_low(right, number)));
         }
         if let Some(number) = self.low(left).as_single() {
-            return Some((left, self.select(comparison.swapped(), right, number)?));
+            return Some((with_low(left, number), self.select(comparison.swapped(), right, number)?));
         }
         let (low_left, low_right) = (self.low(left), self.low(right));
         if comparison.is_order() {
@@ -315,7 +315,7 @@ impl Condition {
             Comparison::NotEqual => Some((left, right)),
             Comparison::Equal => {
                 let shared = low_left.within_both(low_right);
-                shared.cause().is_none().then_some((shared, shared))
+                shared.cause().is_none().then(|| (low_part(left, shared), low_part(right, shared)))
             }
             Comparison::AnyBit => {
                 let (bits, other) = (low_left.bits_within()?, low_right.bits_within()?);
@@ -344,8 +344,7 @@ impl Condition {
         } else {
             comparison.select(low, number & U32)?
         };
-        // Among large numbers with these low bits, the small ones.
-        Some(if possible.contains_all(selected) { selected } else { Possible::UNKNOWN })
+        Some(low_part(possible, selected))
     }
 
     /// Changes a state to that after the branch, taken or not.
@@ -428,6 +427,19 @@ impl Condition {
         };
         Scalar { bounds, low: LowBounds::Same, ..scalar }
     }
+}
+
+/// Returns the numbers of a set with some low bits. The low bits of a range may have further values.
+fn with_low(possible: Possible, low: u64) -> Possible {
+    match possible {
+        Possible::Range(range) if range.as_single().is_none() => low_part(possible, Possible::single(low)),
+        _ => possible,
+    }
+}
+
+/// Returns the numbers of a set that are selected by their low bits: of these, the numbers of 32 bits.
+fn low_part(possible: Possible, selected: Possible) -> Possible {
+    if possible.contains_all(selected) { selected } else { Possible::UNKNOWN }
 }
 
 /// Selects the 32-bit numbers for which a signed comparison with a number holds.

@@ -63,6 +63,12 @@ impl Reachability {
         index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
     }
 
+    /// Returns the number of branches on all explored paths.
+    #[cfg(any(test, feature = "test-support"))]
+    pub(crate) fn branch_count(&self) -> usize {
+        self.branches.len()
+    }
+
     /// Returns the branches of one path to an instruction: each branch instruction and whether the branch is taken. Empty if the
     /// instruction is dead.
     pub fn path(&self, insn: u32) -> Vec<(u32, bool)> {

@@ -4,6 +4,8 @@ mod asm;
 mod budgets;
 mod calls;
 mod guards;
+mod runs;
+mod transfer;
 mod values;
 
 use super::{Reach, Undecided};

@@ -1,0 +1,81 @@
+//! Properties of verdicts: every program has one, it follows from its reasons, and a reason comes with a text and with advice.
+
+use super::kernel;
+use core_relo::{Plan, Relocs, Target, btf::Btf};
+use core_relo_loader::object::Object;
+use core_relo_verdict::{
+    advice::Advisor,
+    btf_diff::{Filter, ObjectUses, diff},
+    judge::{KernelAnswers, ObjectVerdict, Verdict, judge},
+    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    requirements::{NeedTable, ObjectNeeds},
+};
+use std::sync::Arc;
+
+/// Judges an object on a kernel with these types, and on the fixed small kernel.
+pub fn check(object: &[u8], types: &[u8]) {
+    let Ok(object) = Object::parse(object) else { return };
+    let Ok(relocs) = object.relocs() else { return };
+    let mut table = NeedTable::default();
+    let Ok(needs) = ObjectNeeds::collect(&object, &relocs, &mut table) else { return };
+    let small = kernel::btf();
+    let given = Btf::parse(types.to_vec()).ok().map(Arc::new);
+    for btf in [Some(&small), given.as_ref()].into_iter().flatten() {
+        check_kernel(&object, &relocs, &needs, &table, Arc::clone(btf));
+    }
+    let Some(given) = given else { return };
+    let mut uses = ObjectUses::default();
+    uses.add_object(&needs, &table, Some(&relocs));
+    for uses in [None, Some(&uses)] {
+        let filter = Filter { is_wanted: &|_, _| true, uses };
+        let _changes = diff(&small, &given, &filter);
+        assert_eq!(diff(&given, &given, &filter), []);
+    }
+}
+
+/// Judges an object on a kernel with nothing but its types, and with all other facts.
+fn check_kernel(
+    object: &Object<'_>,
+    relocs: &Relocs<'_>,
+    needs: &ObjectNeeds<'_, '_>,
+    table: &NeedTable,
+    btf: Arc<Btf<'static>>,
+) {
+    let target = Target::new("fuzz", btf);
+    let plan = Plan::new(relocs, &target);
+    let names = table.names();
+    let all = KernelInputs {
+        version: "6.12.0".parse::<KernelVersion>().ok(),
+        kconfig: Some(kernel::CONFIG.into()),
+        kallsyms: Some(kernel::SYMBOLS.into()),
+        ..KernelInputs::default()
+    };
+    for inputs in [KernelInputs::default(), all] {
+        let facts = KernelFacts::new(&target, &names, &inputs);
+        assert!(facts.list().len() >= facts.helper_count());
+        let _contradictions = facts.contradictions();
+        let answers = KernelAnswers::new(table, facts);
+        let verdict = judge(needs, &plan, &answers);
+        check_verdict(object, &verdict);
+        assert_eq!(judge(needs, &plan, &answers), verdict);
+        let mut advisor = Advisor::new(needs, &plan, &answers);
+        for (program, judged) in needs.programs.iter().zip(&verdict.programs) {
+            for reason in judged.reasons.iter().take(20) {
+                assert!(advisor.fixes(program, reason).iter().all(|fix| !fix.text.is_empty()), "{reason:?}");
+            }
+        }
+    }
+}
+
+/// Checks that verdicts follow from reasons.
+fn check_verdict(object: &Object<'_>, verdict: &ObjectVerdict) {
+    let programs = object.programs().iter().filter(|program| !program.is_subprogram);
+    assert_eq!(programs.count(), verdict.programs.len());
+    for program in &verdict.programs {
+        let worst = program.reasons.iter().map(|reason| reason.verdict).max();
+        assert_eq!(program.verdict, worst.unwrap_or(Verdict::Loads), "{program:?}");
+        assert!(program.reasons.is_sorted_by_key(|reason| std::cmp::Reverse(reason.verdict)), "{program:?}");
+        assert!(program.reasons.iter().all(|reason| !reason.text.is_empty() && !reason.text.contains('\n')));
+        assert!(!program.autoload || program.verdict <= verdict.verdict, "{verdict:?}");
+    }
+}

@@ -1,0 +1,13 @@
+//! Generated programs, and an interpreter that runs them: tests compare the analysis of reachability with real runs.
+#![expect(clippy::arithmetic_side_effects, clippy::panic, reason = "test code may panic")]
+
+mod check;
+mod decisions;
+mod generator;
+mod interpreter;
+mod memory;
+mod program;
+
+pub use check::{Agreement, check_reach};
+#[cfg(test)]
+pub(crate) use interpreter::{compute, holds};
