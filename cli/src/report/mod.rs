@@ -20,6 +20,8 @@ mod limits;
 mod markdown;
 mod matrix;
 mod model;
+#[cfg(test)]
+mod real_load_tests;
 mod real_loads;
 mod rules;
 mod sarif;
