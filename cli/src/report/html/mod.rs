@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of [`STYLE`] in base64. The browser applies no other style sheet.
-const STYLE_HASH: &str = "24Tcv5rCqWb8Fj7tfnffbN3TXroJaA2PwPtd86ZZuUM=";
+const STYLE_HASH: &str = "ZO196n/BtMtpUVQUyw0oVXdKmMqasEbHcKKNfpC1y1w=";
 /// The SHA-256 of [`SCRIPT`] in base64. The browser runs no other script.
 const SCRIPT_HASH: &str = "5OhayRJPiRZcZUaZW9npLTbUO9p/Wk2k1cFLSzuDWYA=";
 
