@@ -1,13 +1,16 @@
 //! The distinct reasons of an object, each with its programs and kernels.
 
-use super::matrix::ObjectLine;
+use super::{limits::MAX_EVIDENCE, matrix::ObjectLine};
 use crate::policy::AllowEntry;
 use core_relo_verdict::{
     SourceLine,
     judge::{Reason, ReasonKind, Verdict},
     kernel::Evidence,
 };
-use std::{cmp::Reverse, collections::HashMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+};
 
 /// A reason that some programs have on some kernels.
 #[derive(Clone, Debug)]
@@ -17,10 +20,18 @@ pub(super) struct Finding<'r> {
     pub(super) programs: Vec<FoundProgram<'r>>,
     /// The indexes of the kernels, sorted.
     pub(super) kernels: Vec<usize>,
-    /// The evidence, each with the kernels that have it.
-    pub(super) evidence: Vec<(&'r Evidence, Vec<usize>)>,
+    pub(super) evidence: EvidenceList<'r>,
     /// The entry of the allow list that accepts the reason on these kernels.
     pub(super) allowed: Option<&'r AllowEntry>,
+}
+
+/// The first distinct evidence of a reason. Every kernel may have its own evidence, so the list is bounded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EvidenceList<'r> {
+    /// The evidence, each with the indexes of the kernels that have it. At most [`MAX_EVIDENCE`].
+    pub(super) first: Vec<(&'r Evidence, Vec<usize>)>,
+    /// The kernels with other evidence.
+    others: BTreeSet<usize>,
 }
 
 /// A program that has a reason.
@@ -49,12 +60,33 @@ impl<'r> Finding<'r> {
         if self.kernels.last() != Some(&kernel) {
             self.kernels.push(kernel);
         }
-        let Some(evidence) = &reason.evidence else { return };
-        match self.evidence.iter_mut().find(|(other, _)| *other == evidence) {
-            Some((_, kernels)) if kernels.last() == Some(&kernel) => {}
-            Some((_, kernels)) => kernels.push(kernel),
-            None => self.evidence.push((evidence, vec![kernel])),
+        if let Some(evidence) = &reason.evidence {
+            self.evidence.add(evidence, &[kernel]);
         }
+    }
+}
+
+impl<'r> EvidenceList<'r> {
+    /// Adds the evidence of some kernels.
+    fn add(&mut self, evidence: &'r Evidence, kernels: &[usize]) {
+        let is_full = self.first.len() >= MAX_EVIDENCE;
+        match self.first.iter_mut().find(|(known, _)| *known == evidence) {
+            Some((_, known)) if known.last() >= kernels.last() => {}
+            Some((_, known)) => known.extend(kernels),
+            None if !is_full => self.first.push((evidence, kernels.to_vec())),
+            None => self.others.extend(kernels),
+        }
+    }
+
+    /// Adds the evidence of another program for the same reason on the same kernels.
+    fn merge(&mut self, other: Self) {
+        other.first.iter().for_each(|(evidence, kernels)| self.add(evidence, kernels));
+        self.others.extend(other.others);
+    }
+
+    /// Returns the number of kernels with evidence that is left out.
+    pub(super) fn other_kernel_count(&self) -> usize {
+        self.others.len()
     }
 }
 
@@ -72,7 +104,7 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
                 let allowed = accepted.and_then(|accepted| accepted.reason(index));
                 let index = *indexes.entry((&*program.name, key(reason, allowed))).or_insert_with(|| {
                     let programs = vec![FoundProgram { name: &program.name, autoload: program.autoload }];
-                    let (kernels, evidence) = (Vec::new(), Vec::new());
+                    let (kernels, evidence) = (Vec::new(), EvidenceList::default());
                     findings.push(Finding { reason, programs, kernels, evidence, allowed });
                     findings.len() - 1
                 });
@@ -100,11 +132,7 @@ pub(super) fn find_by_reason<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
         match merged.get_mut(index) {
             Some(other) => {
                 other.programs.extend(finding.programs);
-                let is_new =
-                    |evidence: &&Evidence| !other.evidence.iter().any(|(known, _)| known == evidence);
-                let new: Vec<_> =
-                    finding.evidence.into_iter().filter(|(evidence, _)| is_new(evidence)).collect();
-                other.evidence.extend(new);
+                other.evidence.merge(finding.evidence);
             }
             None => merged.push(finding),
         }
@@ -131,7 +159,12 @@ pub(super) fn kernel_numbers(kernels: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{matrix::Matrix, test_fleet::fleet};
+    use crate::report::{
+        matrix::Matrix,
+        model::FleetReport,
+        test_fleet::{fleet, refused_row},
+    };
+    use core_relo_verdict::{judge::ProgramVerdict, kernel::EvidenceSource};
 
     #[test]
     fn equal_reasons_are_found_once() {
@@ -152,7 +185,35 @@ mod tests {
         assert_eq!(programs, expected);
         let by_reason = find_by_reason(object);
         assert_eq!(by_reason.iter().map(|f| f.programs.len()).collect::<Vec<_>>(), [2, 1, 1]);
-        assert_eq!(by_reason[0].evidence.len(), 2, "each kernel has its own evidence");
+        assert_eq!(by_reason[0].evidence.first.len(), 2, "each kernel has its own evidence");
+    }
+
+    #[test]
+    fn evidence_that_differs_on_every_kernel_is_counted() {
+        const KERNELS: usize = 10_000;
+        let rows = (0..KERNELS).map(|number| {
+            let mut row = refused_row("one.bpf.o", &format!("kernel-{number:05}"));
+            for program in row.outcome.iter_mut().flat_map(|object| &mut object.programs) {
+                let text = format!("enum bpf_map_type of kernel {number}");
+                let evidence = Evidence { source: EvidenceSource::Btf, text };
+                for reason in &mut program.reasons {
+                    reason.evidence = Some(evidence.clone());
+                }
+                let second = ProgramVerdict::new("second", true, program.reasons.clone());
+                *program = if number % 2 == 0 { program.clone() } else { second };
+            }
+            row
+        });
+        let report = FleetReport { rows: rows.collect(), ..FleetReport::default() };
+        let matrix = Matrix::new(&report);
+        let findings = find_by_program(&matrix.objects[0]);
+        let counts: Vec<_> = findings
+            .iter()
+            .map(|f| (f.kernels.len(), f.evidence.first.len(), f.evidence.other_kernel_count()))
+            .collect();
+        // The searched part of the list does not grow with the number of kernels.
+        let half = KERNELS / 2;
+        assert_eq!(counts, [(half, MAX_EVIDENCE, half - MAX_EVIDENCE); 2]);
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! JUnit XML: a test suite per kernel, a test case per program.
 //!
-//! An accepted verdict is a skipped test. Any other program that the kernel refuses is a failure, and a pair of object and kernel that could not be judged is an error. An unknown
-//! verdict and missing input are skipped tests: the object and the kernel are not known to be wrong. Programs that are not loaded by
-//! default never fail, because the default load succeeds without them: they are skipped.
+//! An accepted verdict is a skipped test. Any other program that the kernel refuses is a failure, and a pair of object and kernel that
+//! could not be judged is an error. An unknown verdict and missing input are skipped tests: the object and the kernel are not known to be
+//! wrong. Programs that are not loaded by default never fail, because the default load succeeds without them: they are skipped.
+//!
+//! On a kernel that was booted, the real load decides on the test, as it decides on the exit status.
 
 use super::{
     escape::Markup,
     matrix::{Kernel, Matrix},
-    model::{Outcome, Row},
+    model::{Outcome, RealLoad, Row},
 };
 use crate::{error::BadInput, policy::ProgramAcceptance};
-use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
+use core_relo_verdict::{
+    judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict},
+    mismatch::Mismatch,
+};
 use std::io::{self, Write};
 
 /// The name of the test case for an object whose verdict does not come from a program.
@@ -89,24 +94,40 @@ fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite
         properties.push(("version", format!("{major}.{minor}.{patch}")));
     }
     let rows = matrix.objects.iter().filter_map(|object| object.cells.get(index).copied().flatten());
+    let warnings = matrix.kernel_warnings.iter().filter(|warning| warning.kernel == kernel.name);
+    properties.extend(warnings.map(|warning| ("warning", warning.text.clone())));
     Suite { name: kernel.name.to_owned(), properties, cases: rows.flat_map(row_cases).collect() }
 }
 
 fn row_cases(row: &Row) -> Vec<Case> {
     match &row.outcome {
         Ok(verdict) => object_cases(row, verdict),
-        Err(bad) => vec![error_case(&row.object, OBJECT_CASE, bad)],
+        Err(bad) if row.real_loads.is_empty() => vec![error_case(&row.object, OBJECT_CASE, bad)],
+        // The kernel was booted, although its types cannot be read.
+        Err(_) => row.real_loads.iter().map(|load| real_load_case(&row.object, load, None, "")).collect(),
     }
 }
 
 fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
     let object = &*row.object;
     let programs = verdict.programs.iter().enumerate();
-    let case_of = |(number, program)| program_case(object, program, row.program_acceptance(number));
+    let case_of = |(number, program): (usize, &ProgramVerdict)| {
+        let accepted = row.program_acceptance(number);
+        let warnings = verdict.warnings.iter().filter(|warning| warning.program == program.name);
+        let warnings: String = warnings.map(warning_text).collect();
+        match row.real_loads.get(number) {
+            Some(load) => {
+                let reasons: String = program.reasons.iter().map(reason_text).collect();
+                real_load_case(object, load, accepted, &(reasons + &warnings))
+            }
+            None => program_case(object, program, accepted, &warnings),
+        }
+    };
     let mut cases: Vec<_> = programs.map(case_of).collect();
     let default_load = verdict.programs.iter().filter(|program| program.autoload);
     let worst = default_load.map(|program| program.verdict).max();
-    if worst.unwrap_or_default() < verdict.verdict || verdict.programs.is_empty() {
+    let is_decided_by_maps = worst.unwrap_or_default() < verdict.verdict || verdict.programs.is_empty();
+    if is_decided_by_maps && row.real_loads.is_empty() {
         let words = row.outcome().words();
         let verdict_left = row.acceptance.as_ref().map_or(verdict.verdict, |accepted| accepted.verdict);
         let status = match row.outcome() {
@@ -123,7 +144,41 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
     cases
 }
 
-fn program_case(object: &str, program: &ProgramVerdict, accepted: Option<&ProgramAcceptance>) -> Case {
+/// Creates the case of a program that was loaded for real. `details` are escaped.
+fn real_load_case(
+    object: &str,
+    load: &RealLoad,
+    accepted: Option<&ProgramAcceptance>,
+    details: &str,
+) -> Case {
+    let is_accepted = accepted.is_some_and(|accepted| accepted.verdict == Verdict::Loads);
+    let status = match load.outcome {
+        Outcome::Loads => Status::Passed,
+        _ if !load.autoload => Status::Skipped,
+        Outcome::Refused if is_accepted => Status::Skipped,
+        Outcome::Refused => Status::Failed,
+        _ => Status::Error,
+    };
+    let reason = load.reason.as_ref().map(|reason| format!(": {}", Markup(reason))).unwrap_or_default();
+    let differs = if load.differs() { ", which differs" } else { "" };
+    let outcome = format!("real load: {}{reason}", load.words());
+    let message = format!("{outcome}; verdict: {}{differs}", load.verdict_words());
+    let result = match status {
+        Status::Passed => String::new(),
+        Status::Skipped => format!("<skipped message=\"{message}\"/>"),
+        Status::Failed => format!("<failure message=\"{message}\" type=\"real_load\"/>"),
+        Status::Error => format!("<error message=\"{message}\" type=\"real_load\"/>"),
+    };
+    case(object, &load.program, status, &format!("{result}<system-out>{message}\n{details}</system-out>"))
+}
+
+/// Creates the case of a program that was judged. `warnings` are escaped.
+fn program_case(
+    object: &str,
+    program: &ProgramVerdict,
+    accepted: Option<&ProgramAcceptance>,
+    warnings: &str,
+) -> Case {
     let status = match accepted {
         Some(accepted) if accepted.verdict == Verdict::Loads => Status::Skipped,
         Some(accepted) => status(accepted.verdict, program.autoload),
@@ -145,7 +200,24 @@ fn program_case(object: &str, program: &ProgramVerdict, accepted: Option<&Progra
             format!("<failure message=\"{message}\" type=\"{kind}\">{reasons}</failure>")
         }
     };
-    case(object, &program.name, status, &content)
+    let output = match warnings {
+        "" => String::new(),
+        warnings => format!("<system-out>{warnings}</system-out>"),
+    };
+    case(object, &program.name, status, &(content + &output))
+}
+
+/// Returns the lines of a silent mismatch, escaped.
+fn warning_text(warning: &Mismatch) -> String {
+    let source = warning.source.as_ref();
+    let position = source.map(|source| format!("{}:{}: ", Markup(&source.file), source.line));
+    format!(
+        "warning: {}{}\n  object: {}\n  kernel: {}\n",
+        position.unwrap_or_default(),
+        Markup(&warning.text),
+        Markup(&warning.local),
+        Markup(&warning.target)
+    )
 }
 
 /// Returns the status for a verdict.

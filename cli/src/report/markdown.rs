@@ -10,8 +10,10 @@ use super::{
         MAX_NAMED_KERNELS, MAX_TABLE_BYTES,
     },
     matrix::{Matrix, ObjectLine},
-    model::Outcome,
+    model::{Outcome, RealLoad},
+    real_loads::{FoundLoad, find_real_loads},
     summary::{describe_kernels, summarize},
+    warnings::{FoundWarning, find_warnings},
 };
 use std::{
     cmp::Reverse,
@@ -49,6 +51,9 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     let mut objects: Vec<_> = matrix.objects.iter().collect();
     objects.sort_by_key(|object| Reverse(object.worst()));
     let mut comment = BoundedText { text: format!("{MARK}\n### core-relo check\n\n{}\n", headline(matrix)) };
+    if let Some(agreement) = matrix.agreement {
+        let _ = writeln!(comment.text, "\n{agreement}.");
+    }
     if !objects.is_empty() {
         comment.text += "\n| object | verdict | kernels |\n|---|---|---|\n";
         let rest = comment.add_all(&objects, MAX_TABLE_BYTES, |object| table_row(matrix, object));
@@ -63,6 +68,13 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
             format!("* {}: {}\n", MarkdownCode(&bad.file), MarkdownCode(&bad.what))
         });
         comment.text += &left_out(rest, "files");
+    }
+    if !matrix.kernel_warnings.is_empty() {
+        comment.text += "\n**Warnings about kernels**\n\n";
+        let rest = comment.add_all(matrix.kernel_warnings, MAX_COMMENT_BYTES, |warning| {
+            format!("* {}: {}\n", MarkdownCode(&warning.kernel), MarkdownCode(&warning.text))
+        });
+        comment.text += &left_out(rest, "warnings");
     }
     out.write_all(comment.text.as_bytes())
 }
@@ -120,7 +132,15 @@ fn table_row(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
 }
 
 fn has_details(object: &ObjectLine<'_>) -> bool {
-    object.worst().is_some_and(|worst| !worst.is_loads())
+    let rows = || object.cells.iter().copied().flatten();
+    let has_warnings = || rows().any(|row| row.outcome.as_ref().is_ok_and(|v| !v.warnings.is_empty()));
+    let has_unexpected = || rows().any(|row| row.real_loads.iter().any(is_unexpected));
+    object.worst().is_some_and(|worst| !worst.is_loads()) || has_warnings() || has_unexpected()
+}
+
+/// Returns whether a real load is worth a line: it differs from the verdict, or its outcome is unknown.
+fn is_unexpected(load: &RealLoad) -> bool {
+    load.differs() || load.outcome == Outcome::Unknown
 }
 
 /// Returns the folded details of an object. Markdown does not apply in the line that stays visible.
@@ -141,7 +161,43 @@ fn details(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
     if rest > 0 {
         let _ = writeln!(text, "* {rest} more reasons");
     }
+    let loads = find_real_loads(object);
+    for found in loads.iter().filter(|found| is_unexpected(found.load)).take(MAX_COMMENT_FINDINGS) {
+        text += &real_load_item(matrix, &outcomes, found);
+    }
+    let warnings = find_warnings(object);
+    for warning in warnings.iter().take(MAX_COMMENT_FINDINGS) {
+        text += &warning_item(matrix, &outcomes, warning);
+    }
+    if let Some(rest @ 1..) = warnings.len().checked_sub(MAX_COMMENT_FINDINGS) {
+        let _ = writeln!(text, "* {rest} more warnings");
+    }
     text + "\n</details>\n"
+}
+
+/// Returns the list item of a real load, beside its verdict.
+fn real_load_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], found: &FoundLoad<'_>) -> String {
+    let FoundLoad { load, kernels } = found;
+    let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
+    let reason = load.reason.as_ref().map(|reason| format!(": {}", MarkdownCode(reason)));
+    let (program, words, verdict) = (MarkdownCode(&load.program), load.words(), load.verdict_words());
+    let reason = reason.unwrap_or_default();
+    format!("* **real load** of {program} {extent}: {words} (verdict: {verdict}){reason}\n")
+}
+
+/// Returns the list item of a silent mismatch, with both declarations.
+fn warning_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], warning: &FoundWarning<'_>) -> String {
+    let FoundWarning { mismatch, kernels } = warning;
+    let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
+    let (text, program) = (MarkdownCode(&mismatch.text), MarkdownCode(&mismatch.program));
+    let mut item = format!("* **warning** {extent}: {text}\n  * program: {program}\n");
+    if let Some(source) = &mismatch.source {
+        let position = format!("{}:{}", source.file, source.line);
+        let line = MarkdownCode(source.text.trim());
+        let _ = writeln!(item, "  * source: {}: {line}", MarkdownCode(&position));
+    }
+    let (local, target) = (MarkdownCode(&mismatch.local), MarkdownCode(&mismatch.target));
+    item + &format!("  * in the object: {local}\n  * in the kernel: {target}\n")
 }
 
 /// Returns the list item of a reason.
@@ -163,7 +219,7 @@ fn finding_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], finding: &Fin
         let _ =
             writeln!(text, "  * source: {}: {}", MarkdownCode(&position), MarkdownCode(source.text.trim()));
     }
-    if let Some((evidence, _)) = evidence.first() {
+    if let Some((evidence, _)) = evidence.first.first() {
         let _ = writeln!(text, "  * evidence: {}: {}", evidence.source, MarkdownCode(&evidence.text));
     }
     if let Some(fix) = &reason.fix {

@@ -1,10 +1,10 @@
 //! The results by object and kernel, sorted.
 
-use super::model::{FleetReport, KernelVersion, Outcome, Row};
+use super::model::{FleetReport, KernelVersion, KernelWarning, Outcome, Row};
 use crate::error::BadInput;
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 
 /// The results of a report: a line of cells per object, a column per kernel.
@@ -16,6 +16,9 @@ pub(super) struct Matrix<'r> {
     pub(super) objects: Vec<ObjectLine<'r>>,
     /// Objects and kernels that could not be read.
     pub(super) unread: &'r [BadInput],
+    pub(super) kernel_warnings: &'r [KernelWarning],
+    /// The numbers of verdicts that agree with the real loads, in words. `None` if no kernel was booted.
+    pub(super) agreement: Option<&'r str>,
 }
 
 /// A kernel. Kernels of the same name but another architecture or version are different kernels.
@@ -55,7 +58,8 @@ impl PartialOrd for Kernel<'_> {
 }
 
 impl<'r> Matrix<'r> {
-    /// Sorts the rows of a report. If several rows have the same object and kernel, the worst counts.
+    /// Sorts the rows of a report. If several rows have the same object and kernel, the worst counts, and
+    /// among equally bad rows one with real loads.
     pub(super) fn new(report: &'r FleetReport) -> Self {
         let kernel = |row: &'r Row| Kernel {
             architecture: row.architecture.as_deref(),
@@ -67,7 +71,8 @@ impl<'r> Matrix<'r> {
         for row in &report.rows {
             let of_object = rows.entry(row.object.as_str()).or_default();
             let worst = of_object.entry(kernel(row)).or_insert(row);
-            if row.outcome() > worst.outcome() {
+            let rank = |row: &Row| (row.outcome(), !row.real_loads.is_empty());
+            if rank(row) > rank(worst) {
                 *worst = row;
             }
         }
@@ -76,7 +81,13 @@ impl<'r> Matrix<'r> {
             cells: kernels.iter().map(|kernel| rows.get(kernel).copied()).collect(),
         };
         let objects = rows.into_iter().map(line).collect();
-        Self { kernels: kernels.into_iter().collect(), objects, unread: &report.unread }
+        Self {
+            kernels: kernels.into_iter().collect(),
+            objects,
+            unread: &report.unread,
+            kernel_warnings: &report.kernel_warnings,
+            agreement: report.agreement.as_deref(),
+        }
     }
 
     /// Returns the distinct reasons why pairs of object and kernel could not be judged: object, reason, and kernels by index.
@@ -107,9 +118,10 @@ impl<'r> ObjectLine<'r> {
             .iter()
             .enumerate()
             .filter_map(|(k, cell)| Some((k, cell.as_ref()?.outcome.as_ref().err()?)));
+        let mut indexes = HashMap::new();
         for (kernel, bad) in bad {
-            match distinct.iter_mut().find(|(other, _)| (&other.what, &other.help) == (&bad.what, &bad.help))
-            {
+            let index = *indexes.entry((&bad.what, &bad.help)).or_insert(distinct.len());
+            match distinct.get_mut(index) {
                 Some((_, kernels)) => kernels.push(kernel),
                 None => distinct.push((bad, vec![kernel])),
             }

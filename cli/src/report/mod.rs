@@ -6,6 +6,7 @@
 //! | `matrix` | the results by object and kernel, sorted |
 //! | `findings` | the distinct reasons of an object, each with its programs and kernels |
 //! | `warnings` | the distinct silent mismatches of objects, each with its kernels |
+//! | `real_loads` | the distinct real loads of an object's programs, each with its verdict and kernels |
 //! | `summary` | the verdicts on an object in a few words: "loads from 5.15 on" |
 //! | `html`, `sarif`, `junit`, `markdown`, `text` | the formats |
 //!
@@ -19,6 +20,9 @@ mod limits;
 mod markdown;
 mod matrix;
 mod model;
+#[cfg(test)]
+mod real_load_tests;
+mod real_loads;
 mod rules;
 mod sarif;
 mod summary;
@@ -32,8 +36,8 @@ mod warnings;
 use matrix::Matrix;
 use std::io::{self, Write};
 
-pub(crate) use model::FleetReport;
-pub(crate) use {model::Row, text::summary_lines};
+pub(crate) use model::{FleetReport, KernelWarning, RealLoad, Row};
+pub(crate) use text::summary_lines;
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use crate::{
     error::BadInput,
+    guest::load::Reality,
     policy::{Acceptance, ProgramAcceptance},
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
@@ -16,6 +17,78 @@ pub(crate) struct FleetReport {
     pub(crate) rows: Vec<Row>,
     /// Objects and kernels that could not be read at all, so that no row has their name.
     pub(crate) unread: Vec<BadInput>,
+    /// Contradictions between the facts about a kernel, and facts that cannot be read.
+    pub(crate) kernel_warnings: Vec<KernelWarning>,
+    /// The numbers of verdicts that agree with the real loads, in words. `None` if no kernel was booted.
+    pub(crate) agreement: Option<String>,
+}
+
+/// A warning about the facts of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelWarning {
+    /// The kernel's name, as printed.
+    pub(crate) kernel: String,
+    pub(crate) text: String,
+}
+
+/// The real load of a program on a kernel that was booted.
+#[derive(Clone, Debug)]
+pub(crate) struct RealLoad {
+    pub(super) program: String,
+    /// Whether the default load of the object includes the program.
+    pub(super) autoload: bool,
+    /// The verdict on the program. `None` if the kernel's types cannot be read.
+    pub(super) verdict: Option<Verdict>,
+    pub(super) outcome: Outcome,
+    /// The reason of a refusal, or why the outcome is unknown.
+    pub(super) reason: Option<String>,
+    /// Whether the outcome is that of the verdict; `None` if one of them is unknown.
+    pub(super) agrees: Option<bool>,
+}
+
+impl FleetReport {
+    /// Adds the results of further kernels.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        self.unread.extend(other.unread);
+        self.kernel_warnings.extend(other.kernel_warnings);
+    }
+}
+
+impl RealLoad {
+    /// Creates the value for a program that was loaded, with its verdict.
+    pub(crate) fn new(
+        (program, autoload): (&str, bool),
+        verdict: Option<Verdict>,
+        reality: &Reality,
+        agrees: Option<bool>,
+    ) -> Self {
+        let outcome = match reality {
+            Reality::Loaded => Outcome::Loads,
+            Reality::Refused(_) => Outcome::Refused,
+            Reality::Unknown(_) => Outcome::Unknown,
+        };
+        let reason = reality.reason().map(str::to_owned);
+        Self { program: program.to_owned(), autoload, verdict, outcome, reason, agrees }
+    }
+
+    /// Returns whether the outcome is not that of the verdict.
+    pub(super) fn differs(&self) -> bool {
+        self.agrees == Some(false)
+    }
+
+    /// Returns the words for the outcome.
+    pub(super) const fn words(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Loads => "loaded",
+            other => other.words(),
+        }
+    }
+
+    /// Returns the words for the verdict.
+    pub(super) fn verdict_words(&self) -> &'static str {
+        self.verdict.map_or("no verdict", |verdict| Outcome::from(verdict).words())
+    }
 }
 
 /// The result for an object on a kernel.
@@ -33,6 +106,8 @@ pub(crate) struct Row {
     pub(crate) outcome: Result<ObjectVerdict, BadInput>,
     /// The reasons that the project accepts.
     pub(crate) acceptance: Option<Acceptance>,
+    /// The real loads of the programs, in the order of their verdicts. Empty if the kernel was not booted.
+    pub(crate) real_loads: Vec<RealLoad>,
 }
 
 impl Row {

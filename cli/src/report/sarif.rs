@@ -6,7 +6,7 @@
 use super::{
     escape::{file_uri, shortened},
     findings::{Finding, find_by_program},
-    limits::{MAX_EVIDENCE, MAX_LISTED_KERNELS, MAX_TEXT_CHARS},
+    limits::{MAX_LISTED_KERNELS, MAX_TEXT_CHARS},
     matrix::{Matrix, ObjectLine},
     rules::rule,
     summary::describe_kernels,
@@ -42,13 +42,21 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     let kinds: Vec<_> = kinds.into_iter().collect();
     let mut results: Vec<_> =
         findings.iter().map(|(object, finding)| result(matrix, &kinds, object, finding)).collect();
-    let warnings = find_warnings(matrix);
-    results.extend(warnings.iter().map(|warning| warning_result(matrix, kinds.len(), warning)));
+    let warnings = matrix.objects.iter().flat_map(|object| {
+        let warnings = find_warnings(object).into_iter();
+        warnings.map(move |warning| (object.name, warning))
+    });
+    let warnings: Vec<_> = warnings.collect();
+    let warning_result =
+        |(object, warning): &(&str, FoundWarning<'_>)| warning_result(matrix, kinds.len(), object, warning);
+    results.extend(warnings.iter().map(warning_result));
     let mut rules: Vec<_> = kinds.iter().map(|kind| rule_json(*kind)).collect();
     if !warnings.is_empty() {
         rules.push(mismatch_rule());
     }
-    let notifications = notifications(matrix);
+    let mut notifications = error_notifications(matrix);
+    let is_successful = notifications.is_empty();
+    notifications.extend(kernel_notifications(matrix));
     let log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -59,7 +67,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
                 "rules": rules,
             }},
             "invocations": [{
-                "executionSuccessful": notifications.is_empty(),
+                "executionSuccessful": is_successful,
                 "toolExecutionNotifications": notifications,
             }],
             "results": results,
@@ -137,11 +145,9 @@ fn mismatch_rule() -> Value {
     })
 }
 
-fn warning_result(matrix: &Matrix<'_>, rule_index: usize, warning: &FoundWarning<'_>) -> Value {
-    let FoundWarning { object, mismatch, kernels } = warning;
+fn warning_result(matrix: &Matrix<'_>, rule_index: usize, object: &str, warning: &FoundWarning<'_>) -> Value {
+    let FoundWarning { mismatch, kernels } = warning;
     let file = known_file(mismatch.source.as_ref());
-    let names = kernels.iter().filter_map(|kernel| matrix.kernels.get(*kernel));
-    let names: Vec<_> = names.take(MAX_LISTED_KERNELS).map(|kernel| plain(kernel.name)).collect();
     let text = format!(
         "{} in {}: {}\nobject: {}\nkernel: {}\non {}",
         plain(&mismatch.program),
@@ -149,7 +155,7 @@ fn warning_result(matrix: &Matrix<'_>, rule_index: usize, warning: &FoundWarning
         plain(&mismatch.text),
         plain(&mismatch.local),
         plain(&mismatch.target),
-        names.join(", ")
+        kernel_names(matrix, kernels)
     );
     let (kind, file_name) = (mismatch.kind.word(), file.map_or("", |source| &source.file));
     let identity = [object, &*mismatch.program, kind, &*mismatch.text, file_name];
@@ -212,13 +218,8 @@ fn message(matrix: &Matrix<'_>, object: &ObjectLine<'_>, finding: &Finding<'_>, 
         format!("{} in {}{default}: {}\n", plain(program), plain(object.name), plain(&reason.text));
     let extent = describe_kernels(&matrix.kernels, &object.outcomes(), kernels, &plain);
     let verdict = super::model::Outcome::from(reason.verdict).words();
-    let names = kernels.iter().filter_map(|kernel| matrix.kernels.get(*kernel));
-    let mut names: Vec<_> = names.take(MAX_LISTED_KERNELS).map(|kernel| plain(kernel.name)).collect();
-    if kernels.len() > MAX_LISTED_KERNELS {
-        names.push(format!("{} more", kernels.len() - MAX_LISTED_KERNELS));
-    }
-    text += &format!("{verdict} {extent}: {}\n", names.join(", "));
-    for (evidence, _) in evidence.iter().take(MAX_EVIDENCE) {
+    text += &format!("{verdict} {extent}: {}\n", kernel_names(matrix, kernels));
+    for (evidence, _) in &evidence.first {
         text += &format!("evidence ({}): {}\n", evidence.source, plain(&evidence.text));
     }
     if let Some(fix) = &reason.fix {
@@ -228,8 +229,26 @@ fn message(matrix: &Matrix<'_>, object: &ObjectLine<'_>, finding: &Finding<'_>, 
     text
 }
 
+/// Returns the names of kernels, given by index. The names beyond a limit are counted.
+fn kernel_names(matrix: &Matrix<'_>, kernels: &[usize]) -> String {
+    let names = kernels.iter().filter_map(|kernel| matrix.kernels.get(*kernel));
+    let mut names: Vec<_> = names.take(MAX_LISTED_KERNELS).map(|kernel| plain(kernel.name)).collect();
+    if kernels.len() > MAX_LISTED_KERNELS {
+        names.push(format!("{} more", kernels.len() - MAX_LISTED_KERNELS));
+    }
+    names.join(", ")
+}
+
+/// Returns a notification for each warning about the facts of a kernel.
+fn kernel_notifications<'m>(matrix: &'m Matrix<'_>) -> impl Iterator<Item = Value> + 'm {
+    matrix.kernel_warnings.iter().map(|warning| {
+        let text = format!("{}: {}", plain(&warning.kernel), plain(&warning.text));
+        json!({ "level": "warning", "message": message_json(&text) })
+    })
+}
+
 /// Returns a notification for each input that could not be read or judged.
-fn notifications(matrix: &Matrix<'_>) -> Vec<Value> {
+fn error_notifications(matrix: &Matrix<'_>) -> Vec<Value> {
     let notification = |text: String| json!({ "level": "error", "message": message_json(&text) });
     let text = |bad: &BadInput| {
         let help = bad.help.as_ref().map(|help| format!("\nhelp: {}", plain(help))).unwrap_or_default();

@@ -31,6 +31,7 @@ pub(super) fn row(
         architecture,
         outcome: Ok(verdict),
         acceptance: None,
+        real_loads: Vec::new(),
     }
 }
 
@@ -115,5 +116,5 @@ pub(super) fn fleet() -> FleetReport {
         BadInput::new("broken.o", "is no ELF file: 3 bytes, expected at least 64"),
         BadInput::new(HOSTILE, HOSTILE).help(HOSTILE),
     ];
-    FleetReport { rows, unread }
+    FleetReport { rows, unread, ..FleetReport::default() }
 }

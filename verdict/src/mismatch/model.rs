@@ -20,6 +20,14 @@ pub struct Mismatch {
     pub target: String,
 }
 
+impl Mismatch {
+    /// Creates a mismatch without a source line.
+    pub fn new(kind: MismatchKind, program: &str, text: &str, (local, target): (&str, &str)) -> Self {
+        let [program, text, local, target] = [program, text, local, target].map(str::to_owned);
+        Self { kind, program, text, source: None, local, target }
+    }
+}
+
 /// The kind of a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

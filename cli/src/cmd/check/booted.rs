@@ -9,6 +9,7 @@ use crate::{
     guest::load::{GuestLoad, ProgramReality, Reality, first_line},
     json::reality::RealityJson,
     policy::Acceptance,
+    report::RealLoad,
     text::{
         line::Line,
         style::{BOLD, DIM, ERROR},
@@ -205,6 +206,15 @@ impl<'b> ObjectLoads<'b> {
     /// Returns the JSON of each program's real load.
     pub(super) fn realities(&self) -> impl Iterator<Item = RealityJson<'b>> {
         self.programs.iter().map(|program| program.reality_json(self.release))
+    }
+
+    /// Returns each program's real load, for reports.
+    pub(super) fn for_report(&self) -> impl Iterator<Item = RealLoad> {
+        self.programs.iter().map(|program| {
+            let ProgramReality { program: name, autoload, reality, .. } = program.load;
+            let verdict = program.verdict.map(|verdict| verdict.verdict);
+            RealLoad::new((name, *autoload), verdict, reality, program.agreement().is_agreed())
+        })
     }
 
     /// Returns a line for each program that was not loaded or whose verdict differs, or for each with statistics, and a line with counts.

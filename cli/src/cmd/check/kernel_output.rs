@@ -17,7 +17,7 @@ use crate::{
         writer::JsonLines,
     },
     policy::{Acceptance, AllowList, KernelNames},
-    report::{FleetReport, Row as FleetRow},
+    report::{FleetReport, KernelWarning, Row as FleetRow},
     text::{
         line::Line,
         style::{self, DIM},
@@ -77,16 +77,14 @@ impl KernelOutput {
         let target_id = id.key(name);
         let target = TargetKeys { target: name, target_id: target_id.as_deref() };
         output.warnings.extend(report.warnings.iter().map(|warning| format!("{name}: {warning}")));
+        let kernel_warning = |text: &String| KernelWarning { kernel: name.to_owned(), text: text.clone() };
+        output.fleet.kernel_warnings.extend(report.warnings.iter().map(kernel_warning));
         let release = KernelRelease::from_name(name);
         let names = KernelNames { name, release: report.release.as_deref(), version: release.version };
         let entries = allow_list.for_kernel(&names);
         let fleet_row = |object: &str, outcome, acceptance| FleetRow {
-            object: object.to_owned(),
-            kernel: name.to_owned(),
-            kernel_version: release.version,
-            architecture: release.architecture.map(str::to_owned),
-            outcome,
             acceptance,
+            ..fleet_row((object, name), &release, outcome)
         };
         for (index, (object, object_report)) in objects.zip(&report.objects).enumerate() {
             let loads = booted.map(|booted| booted.object(index, object));
@@ -142,7 +140,9 @@ impl KernelOutput {
                         true => acceptance,
                         false => acceptance.map(Acceptance::without_details),
                     };
-                    output.fleet.rows.push(fleet_row(object, Ok(judged), acceptance));
+                    let real_loads = loads.iter().flat_map(ObjectLoads::for_report).collect();
+                    let row = fleet_row(object, Ok(judged), acceptance);
+                    output.fleet.rows.push(FleetRow { real_loads, ..row });
                 }
             }
         }
@@ -197,6 +197,8 @@ impl KernelOutput {
         for (index, object) in objects.iter().enumerate() {
             let loads = booted.object(index, object);
             output.exit = output.exit.max(loads.exit_status(None));
+            let row = fleet_row((object, name), &KernelRelease::from_name(name), Err(bad.clone()));
+            output.fleet.rows.push(FleetRow { real_loads: loads.for_report().collect(), ..row });
             if options.json {
                 let programs = loads.programs.iter().zip(loads.realities());
                 let programs = programs.map(|(program, reality)| {
@@ -212,7 +214,6 @@ impl KernelOutput {
                 output.rows.push(Row { verdict, cells, reasons });
             }
         }
-        output.fleet.unread.push(bad.clone());
         Ok(output)
     }
 
@@ -230,6 +231,23 @@ impl KernelOutput {
             output.lines.push(&CheckLine::bad_input(None, Some(target), bad))?;
         }
         Ok(output)
+    }
+}
+
+/// Creates the result for an object on a kernel.
+fn fleet_row(
+    (object, kernel): (&str, &str),
+    release: &KernelRelease,
+    outcome: Result<ObjectVerdict, BadInput>,
+) -> FleetRow {
+    FleetRow {
+        object: object.to_owned(),
+        kernel: kernel.to_owned(),
+        kernel_version: release.version,
+        architecture: release.architecture.map(str::to_owned),
+        outcome,
+        acceptance: None,
+        real_loads: Vec::new(),
     }
 }
 

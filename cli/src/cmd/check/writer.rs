@@ -71,8 +71,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         if self.console.format == Format::Json {
             self.console.out.json_lines(&output.lines)?;
         }
-        self.fleet.rows.extend(output.fleet.rows);
-        self.fleet.unread.extend(output.fleet.unread);
+        self.fleet.extend(output.fleet);
         self.agreement += output.agreement;
         for Row { verdict, cells, reasons } in output.rows {
             let (style, word) = verdict;
@@ -123,6 +122,8 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         if is_text && self.agreement != AgreementCounts::default() {
             self.console.out.line(self.agreement)?;
         }
+        self.fleet.agreement =
+            (self.agreement != AgreementCounts::default()).then(|| self.agreement.to_string());
         reports.write(self.console, &self.fleet)
     }
 

@@ -4,12 +4,15 @@ use super::{class, code, kernel_list, symbol};
 use crate::report::{
     escape::Markup,
     findings::{Finding, find_by_reason, kernel_numbers},
-    limits::{MAX_EVIDENCE, MAX_NAMED_PROGRAMS, MAX_PAGE_FINDINGS},
+    limits::{MAX_NAMED_PROGRAMS, MAX_PAGE_FINDINGS},
     matrix::{Matrix, ObjectLine, ProgramLine},
     model::Outcome,
+    real_loads::{FoundLoad, find_real_loads},
     rules::rule,
     summary::{describe_kernels, summarize},
+    warnings::{FoundWarning, find_warnings},
 };
+use core_relo_verdict::SourceLine;
 use std::io::{self, Write};
 
 /// Writes the section of an object.
@@ -28,6 +31,7 @@ pub(super) fn write(
         summarize(&matrix.kernels, &outcomes).text(&code),
     )?;
     write_programs(matrix, &object.programs(), out)?;
+    write_real_loads(&find_real_loads(object), out)?;
     for (bad, kernels) in object.bad_input() {
         let kernels_text = describe_kernels(&matrix.kernels, &outcomes, &kernels, &code);
         open_finding(Outcome::BadInput, &bad.what, &kernels, out)?;
@@ -41,11 +45,78 @@ pub(super) fn write(
     for finding in findings.iter().take(MAX_PAGE_FINDINGS) {
         write_finding(matrix, &outcomes, finding, out)?;
     }
-    let rest = findings.len().saturating_sub(MAX_PAGE_FINDINGS);
-    if rest > 0 {
-        writeln!(out, "<p>{rest} more reasons: see <code>core-relo check --format json</code>.</p>")?;
+    write_rest(findings.len(), "reasons", out)?;
+    let warnings = find_warnings(object);
+    for warning in warnings.iter().take(MAX_PAGE_FINDINGS) {
+        write_warning(matrix, &outcomes, warning, out)?;
     }
+    write_rest(warnings.len(), "warnings", out)?;
     writeln!(out, "</section>")
+}
+
+/// Writes how many entries of a list are left out.
+fn write_rest(count: usize, noun: &str, out: &mut dyn Write) -> io::Result<()> {
+    match count.checked_sub(MAX_PAGE_FINDINGS).filter(|rest| *rest > 0) {
+        Some(rest) => {
+            writeln!(out, "<p>{rest} more {noun}: see <code>core-relo check --format json</code>.</p>")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes the real loads as a table. Loads that agree with a verdict of `loads` are only counted.
+fn write_real_loads(loads: &[FoundLoad<'_>], out: &mut dyn Write) -> io::Result<()> {
+    if loads.is_empty() {
+        return Ok(());
+    }
+    let is_expected =
+        |found: &&FoundLoad<'_>| found.load.outcome.is_loads() && found.load.agrees == Some(true);
+    let (expected, shown): (Vec<_>, Vec<_>) = loads.iter().partition(is_expected);
+    if !shown.is_empty() {
+        write!(
+            out,
+            "<div class=\"scroll\"><table class=\"list\">\n<thead><tr><th>program<th>verdict<th>real load<th>kernels</tr></thead>\n<tbody>\n"
+        )?;
+        for FoundLoad { load, kernels } in shown.iter().take(MAX_PAGE_FINDINGS) {
+            let mark = if load.differs() { " <b class=\"w\">≠ differs</b>" } else { "" };
+            let (class, symbol, words) = (class(load.outcome), symbol(load.outcome), load.words());
+            let reason = load.reason.as_ref().map(|reason| format!("<br>{}", Markup(reason)));
+            writeln!(
+                out,
+                "<tr><td>{}<td>{}{mark}<td><b class=\"{class}\">{symbol} {words}</b>{}<td>{}</tr>",
+                code(&load.program),
+                load.verdict_words(),
+                reason.unwrap_or_default(),
+                kernel_list(kernels),
+            )?;
+        }
+        write!(out, "</tbody>\n</table></div>\n")?;
+        write_rest(shown.len(), "real loads", out)?;
+    }
+    let count: usize = expected.iter().map(|found| found.kernels.len()).sum();
+    match count {
+        0 => Ok(()),
+        1 => writeln!(out, "<p class=\"summary\">1 real load succeeded, as its verdict says.</p>"),
+        _ => writeln!(out, "<p class=\"summary\">{count} real loads succeeded, as their verdicts say.</p>"),
+    }
+}
+
+/// Writes a silent mismatch with both declarations.
+fn write_warning(
+    matrix: &Matrix<'_>,
+    outcomes: &[Option<Outcome>],
+    warning: &FoundWarning<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let FoundWarning { mismatch, kernels } = warning;
+    open_article(("w", "≠", "warning"), &mismatch.text, kernels, out)?;
+    let kernels_text = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
+    write_field("kernels", &format!("{kernels_text} ({})", kernel_list(kernels)), out)?;
+    write_field("program", &code(&mismatch.program), out)?;
+    write_source(mismatch.source.as_ref(), out)?;
+    write_field("in object", &format!("<pre>{}</pre>", Markup(&mismatch.local)), out)?;
+    write_field("in kernel", &format!("<pre>{}</pre>", Markup(&mismatch.target)), out)?;
+    writeln!(out, "</dl></article>")
 }
 
 /// Writes the programs that do not load everywhere as a table, and the others as a list that is closed at first.
@@ -102,19 +173,16 @@ fn write_finding(
     }
     let default = if finding.is_autoload() { "" } else { " (not loaded by default)" };
     write_field("programs", &format!("{}{default}", names.join(", ")), out)?;
-    if let Some(source) = &reason.source {
-        let column = if source.column == 0 { String::new() } else { format!(":{}", source.column) };
-        let position = format!("<code>{}:{}{column}</code>", Markup(&source.file), source.line);
-        let text = Markup(source.text.trim());
-        write_field("source", &format!("{position}<pre>{text}</pre>"), out)?;
-    }
-    for (evidence, kernels) in evidence.iter().take(MAX_EVIDENCE) {
+    write_source(reason.source.as_ref(), out)?;
+    for (evidence, kernels) in &evidence.first {
         let text =
             format!("{}: {} ({})", evidence.source.word(), Markup(&evidence.text), kernel_list(kernels));
         write_field("evidence", &text, out)?;
     }
-    if evidence.len() > MAX_EVIDENCE {
-        write_field("evidence", &format!("{} more on other kernels", evidence.len() - MAX_EVIDENCE), out)?;
+    match evidence.other_kernel_count() {
+        0 => {}
+        1 => write_field("evidence", "other evidence on 1 kernel", out)?,
+        others => write_field("evidence", &format!("other evidence on {others} kernels"), out)?,
     }
     if let Some(fix) = &reason.fix {
         write_field("fix", &Markup(fix).to_string(), out)?;
@@ -122,9 +190,27 @@ fn write_finding(
     writeln!(out, "</dl></article>")
 }
 
-/// Opens the element of a reason. The script finds the reasons of a cell by the numbers of their kernels.
+/// Writes the field of a source line, if it is known.
+fn write_source(source: Option<&SourceLine>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(source) = source else { return Ok(()) };
+    let column = if source.column == 0 { String::new() } else { format!(":{}", source.column) };
+    let position = format!("<code>{}:{}{column}</code>", Markup(&source.file), source.line);
+    let text = Markup(source.text.trim());
+    write_field("source", &format!("{position}<pre>{text}</pre>"), out)
+}
+
+/// Opens the element of a reason.
 fn open_finding(outcome: Outcome, text: &str, kernels: &[usize], out: &mut dyn Write) -> io::Result<()> {
-    let (class, symbol, words) = (class(outcome), symbol(outcome), outcome.words());
+    open_article((class(outcome), symbol(outcome), outcome.words()), text, kernels, out)
+}
+
+/// Opens the element of a reason or a warning. The script finds those of a cell by the numbers of their kernels.
+fn open_article(
+    (class, symbol, words): (&str, &str, &str),
+    text: &str,
+    kernels: &[usize],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     write!(
         out,
         "<article class=\"finding\" data-kernels=\"{}\">\n<p><b class=\"{class}\">{symbol} {words}</b> {}</p>\n<dl>",

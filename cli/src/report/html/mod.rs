@@ -8,6 +8,7 @@ mod table;
 use super::{
     escape::Markup,
     findings::kernel_numbers,
+    limits::MAX_PAGE_FINDINGS,
     matrix::Matrix,
     model::{KernelVersion, Outcome},
 };
@@ -19,7 +20,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of [`STYLE`] in base64. The browser applies no other style sheet.
-const STYLE_HASH: &str = "ccH/HPDCm+s4w67ZVTycj3ysysVEvIaeOpUoTNBOJ5M=";
+const STYLE_HASH: &str = "ZO196n/BtMtpUVQUyw0oVXdKmMqasEbHcKKNfpC1y1w=";
 /// The SHA-256 of [`SCRIPT`] in base64. The browser runs no other script.
 const SCRIPT_HASH: &str = "5OhayRJPiRZcZUaZW9npLTbUO9p/Wk2k1cFLSzuDWYA=";
 
@@ -38,6 +39,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     write_overview(matrix, out)?;
     table::write(matrix, out)?;
     write_unread(matrix, out)?;
+    write_kernel_warnings(matrix, out)?;
     writeln!(out, "<h2 id=\"objects\">Objects</h2>")?;
     for (index, object) in matrix.objects.iter().enumerate() {
         details::write(matrix, index, object, out)?;
@@ -62,6 +64,25 @@ fn write_overview(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
             (class(outcome), symbol(outcome), outcomes().filter(|o| *o == outcome).count());
         let (words, meaning) = (outcome.words(), meaning(outcome));
         writeln!(out, "<li><b class=\"{class}\">{symbol} {words}</b> {count}: {meaning}</li>")?;
+    }
+    writeln!(out, "</ul>")?;
+    match matrix.agreement {
+        Some(agreement) => writeln!(out, "<p>{}.</p>", Markup(agreement)),
+        None => Ok(()),
+    }
+}
+
+/// Writes the warnings about the facts of kernels.
+fn write_kernel_warnings(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if matrix.kernel_warnings.is_empty() {
+        return Ok(());
+    }
+    write!(out, "<h2>Warnings about kernels</h2>\n<ul>\n")?;
+    for warning in matrix.kernel_warnings.iter().take(MAX_PAGE_FINDINGS) {
+        writeln!(out, "<li>{}: {}</li>", code(&warning.kernel), Markup(&warning.text))?;
+    }
+    if let Some(rest @ 1..) = matrix.kernel_warnings.len().checked_sub(MAX_PAGE_FINDINGS) {
+        writeln!(out, "<li>{rest} more: see <code>core-relo check --format json</code></li>")?;
     }
     writeln!(out, "</ul>")
 }

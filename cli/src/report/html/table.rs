@@ -121,9 +121,13 @@ fn write_line(
         match outcome {
             Some(outcome) => {
                 let (class, symbol, words) = (class(outcome), symbol(outcome), outcome.words());
+                let (mark, note) = match object.differs_on(index) {
+                    true => ("<sup>≠</sup>", "; a real load differs"),
+                    false => ("", ""),
+                };
                 write!(
                     out,
-                    "<td class=\"{class}{start}\"><a href=\"#o{number}\">{symbol}<i>{words}</i></a>"
+                    "<td class=\"{class}{start}\"><a href=\"#o{number}\">{symbol}{mark}<i>{words}{note}</i></a>"
                 )?;
             }
             None => write!(out, "<td class=\"{start}\"><i>not checked</i>")?,

@@ -1,0 +1,138 @@
+//! Summaries in words: "loads from 5.15 on, refused before 5.15".
+
+use super::{Group, Label, Part, Summary, VersionRange, VersionRanges};
+use crate::report::{limits::MAX_NAMED_KERNELS, model::Outcome};
+
+impl<T: Label> Group<'_, T> {
+    /// Returns the architectures: `arm64, x86_64`.
+    fn architecture_text(&self, name: &dyn Fn(&str) -> String) -> String {
+        let mut architectures: Vec<_> =
+            self.architectures.iter().map(|a| a.map_or_else(|| "other kernels".to_owned(), name)).collect();
+        architectures.dedup();
+        let version = if self.is_versioned { "" } else { " of unknown version" };
+        format!("{}{version}", architectures.join(", "))
+    }
+}
+
+impl<T: Label> Part<'_, T> {
+    /// Returns the kernels in words: `from 5.15 on`, `on all 45 kernels`, `on 41 of 45 kernels`. `kernel_count` is that of the group.
+    pub(in crate::report) fn extent(&self, kernel_count: usize, name: &dyn Fn(&str) -> String) -> String {
+        let counted = format!("on {} of {kernel_count} kernels", self.kernels.len());
+        match (&self.ranges, self.kernels.as_slice()) {
+            (_, [kernel]) if kernel_count == 1 => format!("on {}", name(kernel)),
+            (_, [_, _]) if kernel_count == 2 => "on both kernels".to_owned(),
+            (_, kernels) if kernels.len() == kernel_count => format!("on all {kernel_count} kernels"),
+            (Some(ranges), _) => ranges.text(self.label.works(), name),
+            (None, kernels) if kernels.len() <= MAX_NAMED_KERNELS => {
+                format!("on {}", join_names(kernels, name))
+            }
+            (None, _) => counted,
+        }
+    }
+}
+
+impl VersionRanges<'_> {
+    /// Returns the ranges in words: `from 5.15 on and on centos-8`, `before 5.15 except on centos-8`.
+    fn text(&self, works: bool, name: &dyn Fn(&str) -> String) -> String {
+        let mut parts: Vec<_> = self.ranges.iter().map(|range| range.text(works)).collect();
+        if !self.also.is_empty() {
+            parts.push(format!("on {}", join_names(&self.also, name)));
+        }
+        match self.except.as_slice() {
+            [] => join(&parts),
+            except => format!("{} except on {}", join(&parts), join_names(except, name)),
+        }
+    }
+}
+
+impl VersionRange {
+    fn text(&self, works: bool) -> String {
+        match self {
+            Self { is_oldest: true, next: Some(next), .. } if !works => format!("before {next}"),
+            Self { is_oldest: true, next: None, .. } => "on all checked versions".to_owned(),
+            Self { is_oldest: true, last, .. } => format!("until {last}"),
+            Self { next: None, first, .. } => format!("from {first} on"),
+            Self { first, last, .. } if first == last => format!("on {first}"),
+            Self { first, last, .. } => format!("from {first} to {last}"),
+        }
+    }
+}
+
+fn join_names(names: &[&str], name: &dyn Fn(&str) -> String) -> String {
+    join(&names.iter().map(|kernel| name(kernel)).collect::<Vec<_>>())
+}
+
+/// Joins words with commas and "and".
+fn join(words: &[String]) -> String {
+    match words {
+        [words @ .., last] if !words.is_empty() => format!("{} and {last}", words.join(", ")),
+        words => words.concat(),
+    }
+}
+
+impl Summary<'_, Outcome> {
+    /// Returns the summary in words: `loads from 5.15 on, refused before 5.15`. `name` escapes the names of kernels and architectures.
+    pub(in crate::report) fn text(&self, name: &dyn Fn(&str) -> String) -> String {
+        let group = |group: &Group<'_, Outcome>| {
+            let part = |part: &Part<'_, Outcome>| {
+                format!("{} {}", part.label.words(), part.extent(group.kernel_count, name))
+            };
+            group.parts.iter().map(part).collect::<Vec<_>>().join(", ")
+        };
+        self.join_groups(name, group)
+    }
+
+    /// Returns the outcomes other than `loads` in words: `refused before 5.15`. Empty if the object loads everywhere.
+    pub(in crate::report) fn problems(&self, name: &dyn Fn(&str) -> String) -> String {
+        let is_problem = |part: &&Part<'_, Outcome>| !part.label.is_loads();
+        let groups = self.groups.iter().filter(|group| group.parts.iter().any(|part| is_problem(&part)));
+        let group = |group: &Group<'_, Outcome>| {
+            let part = |part: &Part<'_, Outcome>| {
+                format!("{} {}", part.label.words(), part.extent(group.kernel_count, name))
+            };
+            let text = group.parts.iter().filter(is_problem).map(part).collect::<Vec<_>>().join(", ");
+            if self.groups.len() > 1 { format!("{}: {text}", group.architecture_text(name)) } else { text }
+        };
+        groups.map(group).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Summary<'_, bool> {
+    /// Returns the kernels of the set in words: `before 5.15`.
+    pub(in crate::report) fn set_text(&self, name: &dyn Fn(&str) -> String) -> String {
+        let members = |group: &Group<'_, bool>| {
+            let part = group.parts.iter().find(|part| part.label);
+            part.map(|part| part.extent(group.kernel_count, name)).unwrap_or_default()
+        };
+        let groups: Vec<_> =
+            self.groups.iter().filter(|group| group.parts.iter().any(|part| part.label)).cloned().collect();
+        let is_whole = groups.len() == self.groups.len();
+        match groups.as_slice() {
+            [group] if is_whole => members(group),
+            _ => Self { groups }.join_prefixed(name, " ", members),
+        }
+    }
+}
+
+impl<T: Label> Summary<'_, T> {
+    /// Joins the texts of groups. Names the architectures if there are several groups.
+    fn join_groups(&self, name: &dyn Fn(&str) -> String, text: impl Fn(&Group<'_, T>) -> String) -> String {
+        match self.groups.as_slice() {
+            [group] => text(group),
+            _ => self.join_prefixed(name, ": ", text),
+        }
+    }
+
+    fn join_prefixed(
+        &self,
+        name: &dyn Fn(&str) -> String,
+        separator: &str,
+        text: impl Fn(&Group<'_, T>) -> String,
+    ) -> String {
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| format!("{}{separator}{}", group.architecture_text(name), text(group)));
+        groups.collect::<Vec<_>>().join("; ")
+    }
+}
