@@ -369,6 +369,8 @@ fn silent_mismatches_are_warnings() {
                     object: argument 3 of btf_trace_sched_process_exec\n      \
                     kernel: void btf_trace_sched_process_exec(struct task_struct *p)\n";
     assert!(text.out.contains("    warning: ") && text.out.contains(expected), "{}", text.out);
+    let allowed = run_in(dir.path(), args.iter().chain(&["--allow", "program=handle_exec"]));
+    assert!(allowed.out.contains(expected), "an accepted gap hides no warning: {}", allowed.out);
 
     let sarif = run_in(dir.path(), args.iter().chain(&["--format", "sarif"]));
     let log: Value = serde_json::from_str(&sarif.out).unwrap();
@@ -394,4 +396,17 @@ fn sizes_of_maps_that_no_object_has_are_a_warning() {
     let run = run_in(&demo(), args);
     assert_eq!(run.exit, 0, "{}", run.err);
     assert_eq!(run.err, "core-relo: warning: --max-entries evnets=5: no object has a map of this name\n");
+}
+
+#[test]
+fn an_object_without_programs_has_a_reason() {
+    let object = "link/calls_b.bpf.o";
+    let text = check(object, "linux-6.1.btf", &[]);
+    let mut lines = text.out.lines();
+    assert!(lines.next().unwrap().starts_with("refused  link/calls_b.bpf.o"), "{}", text.out);
+    let reason = lines.next().unwrap_or_default().trim();
+    assert!(reason.starts_with("extern `"), "no reason: {}", text.out);
+    let kernel = demo().join("linux-6.1.btf");
+    let explained = run_in(&prebuilt(""), ["explain", object, "--btf", common::text(&kernel)]);
+    assert!(explained.out.contains(reason), "{}", explained.out);
 }

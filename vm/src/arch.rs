@@ -53,6 +53,14 @@ impl Arch {
         }
     }
 
+    /// Returns the Rust target of static executables for the guest.
+    pub const fn rust_target(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-unknown-linux-musl",
+            Self::Aarch64 => "aarch64-unknown-linux-musl",
+        }
+    }
+
     /// Returns the value of `e_machine` of executables.
     pub(crate) const fn elf_machine(self) -> u16 {
         match self {

@@ -9,7 +9,7 @@ pub(crate) struct GuestArgs {
     /// Build of core-relo for the guest, for kernels of another architecture [default: this executable]
     #[arg(long, value_name = "PATH", requires = "boots", value_hint = ValueHint::FilePath)]
     pub(crate) guest_binary: Option<PathBuf>,
-    /// Time limit for each kernel that boots, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "boots", value_parser = clap::value_parser!(u64).range(1..=86400))]
-    pub(crate) timeout: u64,
+    /// Time limit for each kernel that boots, in seconds [default: 300, and 2 for each program to load]
+    #[arg(long, value_name = "SECONDS", requires = "boots", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub(crate) timeout: Option<u64>,
 }

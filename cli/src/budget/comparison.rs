@@ -90,13 +90,8 @@ impl Problem {
     }
 
     /// Returns the words for people.
-    pub(super) const fn words(&self) -> &'static str {
-        match self {
-            Self::Grew { .. } => "grew",
-            Self::MissingValue { .. } => "missing value",
-            Self::NotInBudget => "not in the budget",
-            Self::NotLoaded(_) => "not loaded",
-        }
+    pub(super) fn words(&self) -> String {
+        self.word().replace('_', " ")
     }
 }
 

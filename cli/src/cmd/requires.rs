@@ -2,6 +2,7 @@
 
 use crate::{
     args::{format::Format, requires::RequiresArgs},
+    cmd::verdicts::objects::with_needs,
     console::Console,
     describe::short_type_name,
     error::BadInput,
@@ -21,7 +22,6 @@ use crate::{
         table::{Cell, left_cell, right_cell},
     },
 };
-use core_relo_verdict::requirements::{NeedTable, ObjectNeeds};
 use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<()> {
@@ -45,15 +45,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<
 /// Collects the requirements of an object.
 fn collect(path: PathBuf) -> Result<RequirementsJson, BadInput> {
     let file = ObjectFile::read(&path)?;
-    let object = file.parse()?;
-    let relocs = match object.btf() {
-        Some(_) => Some(file.relocs(&object)?),
-        None => None,
-    };
-    let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect(&object, relocs.as_ref(), &mut table)
-        .map_err(|error| BadInput::new(&*file.name, error))?;
-    Ok(RequirementsJson::new(&file.name, &needs, &table, relocs.as_ref()))
+    with_needs(&file, |needs, table, relocs| RequirementsJson::new(&file.name, needs, table, Some(relocs)))
 }
 
 /// Prints the requirements for people.

@@ -194,6 +194,9 @@ fn outcomes(
     let missing = match end {
         GuestEnd::Complete => "the load printed no result".to_owned(),
         GuestEnd::Crashed(_) => "the kernel crashed before the load ended".to_owned(),
+        GuestEnd::TimedOut(_) => {
+            format!("not loaded: {end}; give the kernel more time with --timeout SECONDS")
+        }
         end => format!("not loaded: {end}"),
     };
     let program_outcomes = |(index, object): (usize, &ObjectPrograms<'_>)| {

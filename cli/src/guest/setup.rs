@@ -9,14 +9,28 @@ use crate::{
 use core_relo_vm::{Arch, Guest, VmError};
 use std::{io, time::Duration};
 
-/// Creates a guest that runs this executable, or the one that the user gives.
-pub(crate) fn new_guest(args: &GuestArgs, arch: Arch) -> Result<Guest, VmError> {
+/// The time limit of a boot and of a command, in seconds.
+const BASE_SECONDS: u64 = 300;
+/// The time limit that each program to load adds, in seconds. Without KVM, the verifier takes about a second for a large program.
+const PROGRAM_SECONDS: u64 = 2;
+/// The largest time limit that the user can set, in seconds.
+const MAX_SECONDS: u64 = 86400;
+
+/// Creates a guest that runs this executable, or the one that the user gives. The default time limit grows with the number of
+/// programs to load.
+pub(crate) fn new_guest(args: &GuestArgs, arch: Arch, program_count: usize) -> Result<Guest, VmError> {
     let mut guest = match &args.guest_binary {
         Some(path) => Guest::new(arch, path)?,
         None => Guest::with_current_executable(arch)?,
     };
-    guest.set_time_limit(Duration::from_secs(args.timeout));
+    guest.set_time_limit(args.timeout.map_or_else(|| default_time_limit(program_count), Duration::from_secs));
     Ok(guest)
+}
+
+fn default_time_limit(program_count: usize) -> Duration {
+    // More programs than the largest limit has seconds get the largest limit.
+    let program_count = u64::try_from(program_count).unwrap_or(MAX_SECONDS).min(MAX_SECONDS);
+    Duration::from_secs((BASE_SECONDS + PROGRAM_SECONDS * program_count).min(MAX_SECONDS))
 }
 
 /// Reports that a guest does not run, with the end of its console.
@@ -30,8 +44,14 @@ pub(crate) fn bad_input(error: &VmError) -> BadInput {
     match error {
         VmError::NoQemu(arch) => BadInput::new(arch.qemu(), "not installed")
             .help(format!("install the package {} (Debian, Ubuntu)", arch.qemu_package())),
-        VmError::ForeignExecutable { .. } => BadInput::new("vm", error)
-            .help("give a build of core-relo for the kernel's architecture with --guest-binary PATH"),
+        VmError::ForeignExecutable { expected, .. } => BadInput::new("vm", error)
+            .help(format!(
+                "build core-relo for the kernel's architecture, and give it with --guest-binary PATH: cargo build --release -p core-relo-cli --target {}",
+                expected.rust_target()
+            )),
+        VmError::NoBoot { timed_out: Some(_), .. } => {
+            BadInput::new("vm", error).help("give the kernel more time with --timeout SECONDS")
+        }
         VmError::MissingLibrary { .. } => {
             BadInput::new("vm", error).help("name the library's directory in LD_LIBRARY_PATH")
         }
@@ -47,5 +67,16 @@ pub(crate) fn console_lines(error: &VmError) -> Vec<Line> {
             console.lines().map(|line| Line::new().text("  ").styled(DIM, line)).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_limit_grows_with_the_number_of_programs() {
+        let seconds = |program_count| default_time_limit(program_count).as_secs();
+        assert_eq!([seconds(0), seconds(351), seconds(usize::MAX)], [300, 1002, 86400]);
     }
 }

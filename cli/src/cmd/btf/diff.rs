@@ -3,6 +3,7 @@
 use super::read::read_file;
 use crate::{
     args::{btf::BtfDiffArgs, format::Format},
+    cmd::verdicts::objects::with_needs,
     console::{Console, ExitStatus},
     error::BadInput,
     input::object::ObjectFile,
@@ -13,9 +14,8 @@ use crate::{
         style::{BOLD, DIM, ERROR, GOOD},
     },
 };
-use core_relo_verdict::{
-    btf_diff::{Change, ChangeKind, Details, Filter, ItemKind, Member, ObjectUses, Side, TypeSide, diff},
-    requirements::{NeedTable, ObjectNeeds},
+use core_relo_verdict::btf_diff::{
+    Change, ChangeKind, Details, Filter, ItemKind, Member, ObjectUses, Side, TypeSide, diff,
 };
 use std::{io, path::Path};
 
@@ -49,15 +49,7 @@ fn collect_uses(objects: &[impl AsRef<Path>]) -> Result<Option<ObjectUses>, BadI
     let mut uses = ObjectUses::default();
     for path in objects {
         let file = ObjectFile::read(path.as_ref())?;
-        let object = file.parse()?;
-        let relocs = match object.btf() {
-            Some(_) => Some(file.relocs(&object)?),
-            None => None,
-        };
-        let mut table = NeedTable::default();
-        let needs = ObjectNeeds::collect(&object, relocs.as_ref(), &mut table)
-            .map_err(|error| BadInput::new(&*file.name, error))?;
-        uses.add_object(&needs, &table, relocs.as_ref());
+        with_needs(&file, |needs, table, relocs| uses.add_object(needs, table, Some(relocs)))?;
     }
     Ok((!objects.is_empty()).then_some(uses))
 }

@@ -57,8 +57,10 @@ impl Checker<'_> {
                 object_programs(object, !matches!(report, Some(ObjectReport::Mismatch(_))), settings)
             })
             .collect();
-        let loads = boot_image
-            .and_then(|image| load_in_guest(new_guest(settings.guest, image.arch())?, &image, &objects));
+        let program_count = objects.iter().map(|object| object.programs.len()).sum();
+        let loads = boot_image.and_then(|image| {
+            load_in_guest(new_guest(settings.guest, image.arch(), program_count)?, &image, &objects)
+        });
         let (loads, boot_error) = match loads {
             Ok(loads) => (loads, None),
             Err(error) => (GuestLoad::not_booted(&objects, &error.to_string()), Some(error)),

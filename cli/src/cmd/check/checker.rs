@@ -17,6 +17,7 @@ use crate::{
     json::check::Unresolved,
     policy::AllowList,
     process::threads::Threads,
+    text::line::Line,
 };
 use core_relo::Plan;
 use core_relo_verdict::kernel::KernelInputs;
@@ -103,12 +104,14 @@ impl<'c> Checker<'c> {
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
-        let mut reasons = Vec::new();
+        let (mut reasons, mut notes) = (Vec::new(), Vec::new());
         if self.options.text {
             reasons = reason_lines(&verdict, None, Some(REASONS));
-            reasons.extend(warning_lines(&verdict.warnings));
+            notes = warning_lines(&verdict.warnings);
+            notes.extend(object.error_without_programs().map(|error| Line::new().text(error)));
         }
-        ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons: reasons.into() }
+        let (reasons, notes) = (reasons.into(), notes.into());
+        ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons, notes }
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) struct Row {
     pub(super) verdict: (Style, &'static str),
     pub(super) cells: [String; 3],
     pub(super) reasons: Arc<[Line]>,
+    pub(super) notes: Arc<[Line]>,
 }
 
 impl KernelOutput {
@@ -99,7 +100,7 @@ impl KernelOutput {
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
-                ObjectReport::Planned { summary, unresolved, verdict, reasons } => {
+                ObjectReport::Planned { summary, unresolved, verdict, reasons, notes } => {
                     let acceptance = entries.accept(object, verdict);
                     let verdict_left = acceptance.as_ref().map_or(verdict.verdict, |a| a.verdict);
                     let exit = || exit_status(verdict_left, options.strict);
@@ -118,16 +119,16 @@ impl KernelOutput {
                             None => Arc::clone(reasons),
                             Some(acceptance) => reason_lines(verdict, Some(acceptance), Some(REASONS)).into(),
                         };
-                        let reasons = match &loads {
-                            Some(loads) => reasons.iter().cloned().chain(loads.lines()).collect(),
-                            None => reasons,
+                        let notes = match &loads {
+                            Some(loads) => notes.iter().cloned().chain(loads.lines()).collect(),
+                            None => Arc::clone(notes),
                         };
                         let is_allowed = verdict_left == Verdict::Loads && verdict.verdict != Verdict::Loads;
                         let verdict = match is_allowed {
                             true => (DIM, "allowed"),
                             false => (style::verdict_style(verdict_left), describe::verdict(verdict_left)),
                         };
-                        output.rows.push(Row { verdict, cells, reasons });
+                        output.rows.push(Row { verdict, cells, reasons, notes });
                     }
                     // The summary needs only the verdict on the object.
                     let mut judged = ObjectVerdict::default();
@@ -210,8 +211,8 @@ impl KernelOutput {
             if options.text {
                 let cells = [(*object).to_owned(), name.to_owned(), "no types of the kernel".to_owned()];
                 let verdict = (style::verdict_style(Verdict::Unknown), describe::verdict(Verdict::Unknown));
-                let reasons = loads.lines().into();
-                output.rows.push(Row { verdict, cells, reasons });
+                let (reasons, notes) = (Arc::default(), loads.lines().into());
+                output.rows.push(Row { verdict, cells, reasons, notes });
             }
         }
         Ok(output)

@@ -11,15 +11,13 @@ mod reports;
 pub(crate) mod results_file;
 pub(crate) mod results_header;
 mod results_reader;
+mod settings;
 mod writer;
 
 use crate::{
     args::{format::Format, load::Assignment, relocate::CheckArgs},
     budget::BudgetGate,
-    cmd::verdicts::{
-        kernel_inputs,
-        objects::{JudgedObjects, read_objects, with_judged_objects},
-    },
+    cmd::verdicts::objects::{JudgedObjects, read_objects, with_judged_objects},
     console::{self, Console, ExitStatus},
     error::BadInput,
     input::{
@@ -28,24 +26,21 @@ use crate::{
             selection::{BadSource, Selection},
             source::KernelSource,
         },
-        limits::Limits,
         object::ObjectFile,
         stream::Descriptor,
     },
-    policy::{AllowList, Config, find_config},
+    policy::AllowList,
     process::threads::Threads,
-    stable_hash,
 };
 use boot::BootSettings;
 use booted::BootedKernel;
 use checker::Checker;
-use core_relo_verdict::kernel::KernelInputs;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
-use reports::Reports;
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
-use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf, sync::Arc};
+use settings::CheckSettings;
+use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -157,67 +152,6 @@ fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()
         console.out.json_lines(&bad_object_line(bad)?)?;
     }
     console.report_error_on_stderr(bad)
-}
-
-/// What the user says about the kernels, the maps, and the output.
-#[derive(Debug, Default)]
-struct CheckSettings<'a> {
-    inputs: KernelInputs,
-    /// The maps whose size user space sets.
-    max_entries: Vec<Assignment>,
-    allow_list: AllowList,
-    reports: Reports,
-    strict: bool,
-    /// The images to boot.
-    boot: Option<(Selection, BootSettings<'a>)>,
-}
-
-impl<'a> CheckSettings<'a> {
-    fn new(args: &'a CheckArgs) -> Result<Self, BadInput> {
-        let inputs = kernel_inputs(&args.evidence)?;
-        let reports = Reports::new(args.format.report(), &args.report)?;
-        let config = read_config(args)?;
-        let max_entries: Vec<_> =
-            config.max_entries.into_iter().chain(args.evidence.max_entries.iter().cloned()).collect();
-        let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
-        let boot = (!args.boot.is_empty()).then(|| {
-            let limits = Limits::new(args.kernels.max_bytes);
-            let boot_settings = BootSettings {
-                guest: &args.guest,
-                max_entries: max_entries.clone(),
-                stats: args.stats.needs_stats(),
-            };
-            (Selection::for_boot_images(&args.boot, limits), boot_settings)
-        });
-        let strict = args.strict || config.strict;
-        Ok(Self { inputs, max_entries, allow_list, reports, strict, boot })
-    }
-
-    /// Returns the options that decide on verdicts, with their values or the hashes of their files.
-    fn deciding_options(&self) -> Vec<String> {
-        let KernelInputs { version, kconfig, kallsyms, .. } = &self.inputs;
-        let hash = |text: &Arc<str>| format!("{:016x}", stable_hash::hash(text.as_bytes()));
-        let mut options = Vec::new();
-        options.extend(version.map(|version| format!("--kernel-version={version}")));
-        options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
-        options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
-        let maps = self.max_entries.iter();
-        options.extend(maps.map(|Assignment { name, value }| format!("--max-entries={name}={value}")));
-        if self.strict {
-            options.push("--strict".to_owned());
-        }
-        options
-    }
-}
-
-/// Reads the configuration file that the arguments name, or the one of the project.
-fn read_config(args: &CheckArgs) -> Result<Config, BadInput> {
-    let path = match &args.config {
-        _ if args.no_config => None,
-        Some(path) => Some(path.clone()),
-        None => find_config()?,
-    };
-    path.map_or_else(|| Ok(Config::default()), |path| Config::read(&path))
 }
 
 /// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.

@@ -41,8 +41,10 @@ pub(super) enum ObjectReport {
         unresolved: Vec<Unresolved>,
         /// The verdict on each program.
         verdict: ObjectVerdict,
-        /// The lines below the object's row, for text.
+        /// The lines of the reasons below the object's row, for text.
         reasons: Arc<[Line]>,
+        /// The lines below the reasons, for text: warnings, and the error of an object without programs.
+        notes: Arc<[Line]>,
     },
     /// The object does not fit the kernel, for example because of its byte order.
     Mismatch(BadInput),
@@ -67,12 +69,13 @@ impl ObjectReport {
 
     fn memory_bytes(&self) -> usize {
         let content = match self {
-            Self::Planned { unresolved, reasons, verdict, .. } => {
+            Self::Planned { unresolved, reasons, notes, verdict, .. } => {
                 let relocation_bytes = |u: &Unresolved| size_of::<Unresolved>() + u.reason.len();
                 let relocations: usize = unresolved.iter().map(relocation_bytes).sum();
                 let programs: usize = verdict.programs.iter().map(program_bytes).sum();
                 let warnings: usize = verdict.warnings.iter().map(warning_bytes).sum();
-                relocations + programs + warnings + reasons.iter().map(Line::memory_bytes).sum::<usize>()
+                let lines = reasons.iter().chain(&**notes).map(Line::memory_bytes);
+                relocations + programs + warnings + lines.sum::<usize>()
             }
             Self::Mismatch(bad) => bad.what.len() + bad.file.len(),
         };

@@ -34,8 +34,8 @@ pub(super) struct CheckWriter<'p, 'w> {
     console: &'p mut Console<'w>,
     results: Option<ResultsFile>,
     table: AlignedTable,
-    /// The lines below each row of the table.
-    reasons: Vec<Arc<[Line]>>,
+    /// For each row of the table, the lines of its reasons and its notes.
+    details: Vec<[Arc<[Line]>; 2]>,
     /// The results so far, for the summary and for reports.
     fleet: FleetReport,
     /// The verdicts of booted kernels, compared with their real loads.
@@ -48,7 +48,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             console,
             results,
             table: AlignedTable::new(),
-            reasons: Vec::new(),
+            details: Vec::new(),
             fleet: FleetReport::default(),
             agreement: AgreementCounts::default(),
         }
@@ -73,12 +73,12 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         }
         self.fleet.extend(output.fleet);
         self.agreement += output.agreement;
-        for Row { verdict, cells, reasons } in output.rows {
+        for Row { verdict, cells, reasons, notes } in output.rows {
             let (style, word) = verdict;
             self.table.styled_row(style, word, cells.map(left_cell));
-            self.reasons.push(reasons);
+            self.details.push([reasons, notes]);
         }
-        if self.reasons.len() >= ALIGNED_ROWS {
+        if self.details.len() >= ALIGNED_ROWS {
             self.flush_table()?;
         }
         output.warnings.iter().try_for_each(|warning| self.console.warn(warning))?;
@@ -102,11 +102,12 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
     /// Prints the rows of the table.
     pub(super) fn flush_table(&mut self) -> io::Result<()> {
         let lines = std::mem::replace(&mut self.table, AlignedTable::new()).lines();
-        for (line, reasons) in lines.into_iter().zip(self.reasons.drain(..)) {
+        for (line, details) in lines.into_iter().zip(self.details.drain(..)) {
             self.console.out.line(line)?;
-            reasons
+            details
                 .iter()
-                .try_for_each(|reason| self.console.out.line(Line::new().text("    ").line(reason)))?;
+                .flat_map(|lines| lines.iter())
+                .try_for_each(|detail| self.console.out.line(Line::new().text("    ").line(detail)))?;
         }
         Ok(())
     }

@@ -35,6 +35,7 @@ pub(super) fn write<'a>(
     let title = format!(": {} on {kernel}: {}", explained.object, title_counts(explained));
     let word = describe::verdict(verdict);
     out.line(Line::new().styled(verdict_style(verdict), word).styled(BOLD, title))?;
+    explained.error.iter().try_for_each(|error| out.line(Line::new().text("  ").text(error)))?;
     let mut previous = None;
     for reason in &explained.reasons {
         write_reason(out, explained, (previous, reason), neighbours(&reason.reason))?;

@@ -95,7 +95,9 @@ impl DryRunKernel {
         judge.with_kernel(&self.kernel, self.relocated_against.as_ref(), |case| match case.plans.first() {
             Some(Ok((object, plan))) => Ok(case.judge(object, plan)),
             Some(Err(bad)) => Err(bad.clone()),
-            None => Ok(ObjectVerdict::default()),
+            None => {
+                Err(BadInput::new(&*file.name, "no plan on the kernel, expected one plan for one object"))
+            }
         })
     }
 }

@@ -54,6 +54,25 @@ impl<'o> JudgedObject<'o> {
         let needs = ObjectNeeds::collect(object, &relocs, table);
         Self { file, object, relocs, records, needs }
     }
+
+    /// Returns the reason why libbpf would not open an object without programs. With programs, the reason is that of each program.
+    pub(crate) fn error_without_programs(&self) -> Option<&LinkError> {
+        let has_programs = self.object.programs().iter().any(|program| !program.is_subprogram);
+        self.needs.as_ref().err().filter(|_| !has_programs)
+    }
+}
+
+/// Parses an object, collects what the object needs, and calls `use_needs` with the needs, their table, and the relocations.
+pub(crate) fn with_needs<T>(
+    file: &ObjectFile,
+    use_needs: impl FnOnce(&ObjectNeeds<'_, '_>, &NeedTable, &Relocs<'_>) -> T,
+) -> Result<T, BadInput> {
+    let object = file.parse()?;
+    let relocs = file.relocs_or_none(&object)?;
+    let mut table = NeedTable::default();
+    let needs = ObjectNeeds::collect(&object, &relocs, &mut table)
+        .map_err(|error| BadInput::new(&*file.name, error))?;
+    Ok(use_needs(&needs, &table, &relocs))
 }
 
 /// A function that reports an object that cannot be read or parsed.

@@ -16,7 +16,7 @@ use std::{
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
     for path in &args.kernel {
         let prepared = KernelImage::open(path).and_then(|kernel| {
-            let mut guest = new_guest(&args.guest, kernel.arch())?;
+            let mut guest = new_guest(&args.guest, kernel.arch(), 0)?;
             prepare(&mut guest, args)?;
             Ok((guest, kernel))
         });
@@ -84,6 +84,11 @@ fn report(console: &mut Console<'_>, kernel: &Path, output: &GuestOutput) -> io:
                 "the kernel crashed; its console ends with:",
             ))?;
             text.lines().try_for_each(|line| console.err.line(format_args!("  {line}")))?;
+        }
+        (end @ GuestEnd::TimedOut(_), _) => {
+            let bad =
+                BadInput::for_path(kernel, end).help("give the command more time with --timeout SECONDS");
+            console.report_error_on_stderr(&bad)?;
         }
         (end, _) => console.report_error_on_stderr(&BadInput::for_path(kernel, end))?,
     }

@@ -1,0 +1,74 @@
+//! The settings of a check, from the arguments and the configuration file.
+
+use super::{boot::BootSettings, reports::Reports};
+use crate::{
+    args::{load::Assignment, relocate::CheckArgs},
+    cmd::verdicts::kernel_inputs,
+    error::BadInput,
+    input::{kernel::selection::Selection, limits::Limits},
+    policy::{AllowList, Config, find_config},
+    stable_hash,
+};
+use core_relo_verdict::kernel::KernelInputs;
+use std::sync::Arc;
+
+/// The settings of a check: facts about the kernels, sizes of maps, accepted gaps, reports, and images to boot.
+#[derive(Debug, Default)]
+pub(super) struct CheckSettings<'a> {
+    pub(super) inputs: KernelInputs,
+    /// The maps whose size user space sets.
+    pub(super) max_entries: Vec<Assignment>,
+    pub(super) allow_list: AllowList,
+    pub(super) reports: Reports,
+    pub(super) strict: bool,
+    /// The images to boot.
+    pub(super) boot: Option<(Selection, BootSettings<'a>)>,
+}
+
+impl<'a> CheckSettings<'a> {
+    pub(super) fn new(args: &'a CheckArgs) -> Result<Self, BadInput> {
+        let inputs = kernel_inputs(&args.evidence)?;
+        let reports = Reports::new(args.format.report(), &args.report)?;
+        let config = read_config(args)?;
+        let max_entries: Vec<_> =
+            config.max_entries.into_iter().chain(args.evidence.max_entries.iter().cloned()).collect();
+        let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
+        let boot = (!args.boot.is_empty()).then(|| {
+            let limits = Limits::new(args.kernels.max_bytes);
+            let boot_settings = BootSettings {
+                guest: &args.guest,
+                max_entries: max_entries.clone(),
+                stats: args.stats.needs_stats(),
+            };
+            (Selection::for_boot_images(&args.boot, limits), boot_settings)
+        });
+        let strict = args.strict || config.strict;
+        Ok(Self { inputs, max_entries, allow_list, reports, strict, boot })
+    }
+
+    /// Returns the options that decide on verdicts, with their values or the hashes of their files.
+    pub(super) fn deciding_options(&self) -> Vec<String> {
+        let KernelInputs { version, kconfig, kallsyms, .. } = &self.inputs;
+        let hash = |text: &Arc<str>| format!("{:016x}", stable_hash::hash(text.as_bytes()));
+        let mut options = Vec::new();
+        options.extend(version.map(|version| format!("--kernel-version={version}")));
+        options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
+        options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
+        let maps = self.max_entries.iter();
+        options.extend(maps.map(|Assignment { name, value }| format!("--max-entries={name}={value}")));
+        if self.strict {
+            options.push("--strict".to_owned());
+        }
+        options
+    }
+}
+
+/// Reads the configuration file that the arguments name, or the one of the project.
+fn read_config(args: &CheckArgs) -> Result<Config, BadInput> {
+    let path = match &args.config {
+        _ if args.no_config => None,
+        Some(path) => Some(path.clone()),
+        None => find_config()?,
+    };
+    path.map_or_else(|| Ok(Config::default()), |path| Config::read(&path))
+}

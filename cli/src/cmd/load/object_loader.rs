@@ -1,0 +1,305 @@
+//! The steps of loading one object, and the report of the outcome.
+
+use super::{
+    loaded_object::{LoadFailure, LoadedObject},
+    report::{print_log, print_refusal, unknown_name},
+};
+use crate::{
+    args::{format::Format, load::LoadArgs},
+    budget::{BudgetGate, stats::ProgramStats},
+    cmd::verdicts::{exit_status, reasons::reason_lines},
+    console::{Console, ExitStatus},
+    describe::{self, short_type_name},
+    error::{BadInput, escape_path},
+    input::{kernel::source::running_release, object::ObjectFile},
+    json::load as json,
+    process::interrupt::InterruptibleKernel,
+    text::{
+        line::Line,
+        style::{BOLD, DIM, ERROR, GOOD, verdict_style},
+    },
+};
+use core_relo_loader::{
+    Loader,
+    attach::{AttachError, Link},
+    load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
+    load_plan::LoadPlan,
+    object::Object,
+    sys,
+};
+use core_relo_verdict::judge::ObjectVerdict;
+use std::{io, path::Path};
+
+/// The reason why `--attach` does not attach a program without an attach target in its section.
+const NO_TARGET: &str = "its section names no target; pin it (--pin), and attach it with the tool that sets up the interface, cgroup or socket";
+
+/// The steps of loading one object, and its report.
+pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
+    pub(super) console: &'a mut Console<'w>,
+    pub(super) args: &'a LoadArgs,
+    pub(super) file: &'a ObjectFile,
+    pub(super) object: &'a Object<'d>,
+    pub(super) kernel: &'a InterruptibleKernel<'s>,
+    /// The verdict of a dry run.
+    pub(super) verdict: Option<&'a ObjectVerdict>,
+    pub(super) budget: &'a mut BudgetGate,
+}
+
+impl ObjectLoader<'_, '_, '_, '_> {
+    /// Loads or plans the object and prints the outcome. Returns the object if it stays loaded after the command.
+    pub(super) fn run(mut self, loader: &Loader<'_, '_>) -> io::Result<Option<LoadedObject>> {
+        if self.args.each {
+            return self.load_each(loader).map(|()| None);
+        }
+        let plan = match loader.plan() {
+            Ok(plan) => plan,
+            Err(e) => return self.report_plan_error(&e).map(|()| None),
+        };
+        if let Some(verdict) = self.verdict {
+            self.console.raise_exit(exit_status(verdict.verdict, false));
+            return self.report_plan(&plan).map(|()| None);
+        }
+        match self.load(loader, &plan) {
+            Ok(object) => self.finish(&plan, object),
+            Err(_) if self.kernel.is_interrupted() => Ok(None),
+            Err(LoadFailure::Load(e)) => self.report_refusal(None, &e).map(|()| None),
+            Err(LoadFailure::Attach { stage, cause }) => {
+                self.report_attach_failure(plan.name(), stage, &cause).map(|()| None)
+            }
+            Err(LoadFailure::Interrupted) => Ok(None),
+        }
+    }
+
+    /// Loads, attaches and pins the object. Tries again if another process pins one of its maps at the same time.
+    fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
+        // Only errors of the load itself are a reason for another attempt.
+        let attempt = |remaining: &RemainingPins| match self.try_load(loader, plan, remaining) {
+            Err(LoadFailure::Load(error)) => Err(error),
+            result => Ok(result),
+        };
+        retry_taken_pins(attempt)?
+    }
+
+    fn try_load(
+        &self,
+        loader: &Loader<'_, '_>,
+        plan: &LoadPlan,
+        remaining: &RemainingPins,
+    ) -> Result<LoadedObject, LoadFailure> {
+        let mut loaded = loader.execute_unpinned(plan, self.kernel)?;
+        loaded.adopt_pins(remaining, self.kernel);
+        let mut object = LoadedObject::new(loaded);
+        if self.args.attach {
+            object.attach(self.kernel)?;
+        }
+        if let Some(dir) = &self.args.pin {
+            object.pin(self.kernel, dir)?;
+        }
+        Ok(object)
+    }
+
+    /// Loads each program by itself.
+    fn load_each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
+        let programs = self.object.programs().iter().filter(|p| !p.is_subprogram);
+        let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name()).into_owned()).collect();
+        if names.is_empty() {
+            return self.console.note(&format!("{}: it has no programs", self.file.name));
+        }
+        if let Some(unknown) = self.args.program.iter().find(|p| !names.contains(p)) {
+            let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
+            return self.console.report_error(&bad.help(format!("it has {}", names.join(", "))));
+        }
+        let release = running_release();
+        for name in &names {
+            if !self.args.program.is_empty() && !self.args.program.contains(name) {
+                self.budget.record_excluded((&release, &self.file.name, name));
+                continue;
+            }
+            let mut loader = loader.clone();
+            loader.select_programs([name.as_str()]);
+            let loaded = loader.plan().and_then(|plan| loader.execute_unpinned(&plan, self.kernel));
+            match loaded {
+                _ if self.kernel.is_interrupted() => break,
+                Ok(loaded) => self.report_accepted(name, &loaded)?,
+                Err(e) => {
+                    self.budget.record_refused((&release, &self.file.name, name));
+                    self.report_refusal(Some(name), &e)?;
+                }
+            }
+            self.console.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn report_accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
+        let Some(program) = loaded.program(name) else {
+            let what = format!("`{name}` is not among the loaded programs, expected the selected program");
+            self.budget.record_incomplete(what.clone());
+            return self.console.report_error(&BadInput::new(&*self.file.name, what));
+        };
+        let stats = self.args.stats.needs_stats().then(|| ProgramStats::from(program.verifier_stats()));
+        if let Some(stats) = &stats {
+            self.budget.record((&running_release(), &self.file.name, name), stats);
+        }
+        // The log of statistics alone is no log that the user asked for.
+        let wants_log = self.args.setup.verifier_log > 1;
+        if self.console.format == Format::Json {
+            return self.console.out.json(&json::accepted(&self.file.name, program, stats, wants_log));
+        }
+        let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
+        let line = line.styled(BOLD, name);
+        self.console.out.line(match &stats {
+            Some(stats) => line.text(": ").text(stats),
+            None => line,
+        })?;
+        if wants_log { print_log(&mut self.console.out, &program.log) } else { Ok(()) }
+    }
+
+    /// Reports a plan error. An unknown name in the arguments is bad input, not a refusal.
+    fn report_plan_error(&mut self, e: &LoadError) -> io::Result<()> {
+        match unknown_name(&self.file.name, e) {
+            Some(bad) => self.console.report_error(&bad),
+            None => self.report_refusal(None, e),
+        }
+    }
+
+    fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
+        self.console.raise_exit(ExitStatus::Incompatible);
+        if self.console.format == Format::Json {
+            let wants_log = self.args.setup.verifier_log > 0;
+            let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
+            let line = json::refused(&self.file.name, program, e, wants_log, stats);
+            return self.console.out.json(&line.with_verdict(self.verdict));
+        }
+        let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
+        if let Some(program) = program {
+            name = name.styled(BOLD, program).text(": ");
+        }
+        print_refusal(&mut self.console.out, name, e, Path::new(&self.file.name))?;
+        if self.args.dry_run {
+            self.print_verdict()?;
+        }
+        match e.verifier_log() {
+            Some(log) if self.args.setup.verifier_log > 0 => print_log(&mut self.console.out, log),
+            _ => Ok(()),
+        }
+    }
+
+    fn report_plan(&mut self, plan: &LoadPlan) -> io::Result<()> {
+        if self.console.format == Format::Json {
+            return self.console.out.json(&json::planned(&self.file.name, plan, self.verdict));
+        }
+        let title = Line::new().styled(BOLD, &self.file.name).text(": load plan");
+        self.console.out.line(title)?;
+        let text = plan.to_string();
+        text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))?;
+        self.print_verdict()
+    }
+
+    /// Prints the verdict of a dry run, with the reasons of each program.
+    fn print_verdict(&mut self) -> io::Result<()> {
+        let Some(verdict) = self.verdict else { return Ok(()) };
+        let (word, style) = (describe::verdict(verdict.verdict), verdict_style(verdict.verdict));
+        self.console.out.line(Line::new().styled(BOLD, "  verdict: ").styled(style, word))?;
+        reason_lines(verdict, None, None)
+            .iter()
+            .try_for_each(|line| self.console.out.line(Line::new().text("    ").line(line)))
+    }
+
+    /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
+    /// object undoes the load, and names the pins that stay.
+    fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
+        self.report_loaded(plan, &object.loaded, &object.links)?;
+        if self.args.pin.is_some() {
+            object.close();
+            return Ok(Some(object));
+        }
+        Ok(self.args.attach.then_some(object))
+    }
+
+    fn report_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        if self.console.format == Format::Json {
+            let unattached = self.unattached(loaded);
+            self.console.out.json(&json::loaded(&self.file.name, loaded, links, &unattached))?;
+        } else {
+            self.print_loaded(plan, loaded, links)?;
+        }
+        self.console.out.flush()
+    }
+
+    /// Returns the programs that `--attach` does not attach, and why.
+    fn unattached(&self, loaded: &Loaded) -> Vec<(String, String)> {
+        if !self.args.attach {
+            return Vec::new();
+        }
+        let reason = |error: AttachError| match error {
+            AttachError::NoAutoAttach { .. } => NO_TARGET.to_owned(),
+            error => error.to_string(),
+        };
+        let unattached = loaded.unattached().into_iter();
+        unattached.map(|(program, error)| (program.name().to_owned(), reason(error))).collect()
+    }
+
+    fn report_attach_failure(&mut self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<()> {
+        self.console.raise_exit(ExitStatus::Incompatible);
+        if self.console.format == Format::Json {
+            self.console.out.json(&json::attach_failed(&self.file.name, name, stage, e))?;
+        } else {
+            let line = Line::new().styled(ERROR, "refused");
+            self.console.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
+        }
+        Ok(())
+    }
+
+    fn print_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        let unattached = self.unattached(loaded);
+        let out = &mut self.console.out;
+        out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
+        for map in loaded.maps() {
+            let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
+            let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
+            match map.fd() {
+                Some(fd) => out.line(line.text(" ").text(id_text(sys::map_info(&fd).map(|info| info.id))))?,
+                None => out.line(line.text(" not created"))?,
+            }
+        }
+        for program in loaded.programs() {
+            let kind = short_type_name(program.plan.program_type().name());
+            let id = id_text(sys::prog_info(program).map(|info| info.id));
+            let insns = program.plan.insns().len() / 8;
+            let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
+            out.line(line.text(format_args!(" {id}, {insns} instructions")))?;
+            print_log(out, &program.log)?;
+        }
+        for skipped in plan.skipped() {
+            let (name, why) = (&skipped.program, skipped.reason);
+            let line = Line::new().text("  program  ").column(24, name).text(" ");
+            out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;
+        }
+        for (name, why) in unattached {
+            let line = Line::new().text("  program  ").column(24, name).text(" ");
+            out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
+        }
+        for link in links {
+            let what = link.label();
+            match link.pin_path() {
+                Some(path) => out.line(format_args!("  link     {what}, pinned at {}", escape_path(path)))?,
+                None => out.line(format_args!("  link     {what}"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the verifier's statistics up to the refusal of a program.
+fn refused_stats(e: &LoadError) -> Option<ProgramStats> {
+    match e {
+        LoadError::Program { refused, .. } => Some(refused.verifier_stats().into()),
+        _ => None,
+    }
+}
+
+/// Returns the text of a kernel object's id, or of the error of reading the id.
+fn id_text(id: Result<u32, sys::Errno>) -> String {
+    id.map_or_else(|e| format!("id unknown: {e}"), |id| format!("id {id}"))
+}
