@@ -111,12 +111,11 @@ const fn demanded_flags(map_type: MapType) -> u32 {
 /// Returns those of [`FLAGS`] that some kernel accepts for the type, beside the demanded ones. Returns `None` if no rule is known.
 const fn accepted_flags(map_type: MapType) -> Option<u32> {
     use MapType as M;
-    /// Most types of maps that hold other objects.
+    // The flags of most types of maps that hold other objects.
     const REFERENCES: u32 = NUMA_NODE | USER_ACCESS;
     const ACCESS: u32 = USER_ACCESS | PROGRAM_ACCESS;
     let flags = match map_type {
-        M::Hash => NO_PREALLOC | NUMA_NODE | ACCESS | ZERO_SEED,
-        M::HashOfMaps => NO_PREALLOC | NUMA_NODE | ACCESS | ZERO_SEED,
+        M::Hash | M::HashOfMaps => NO_PREALLOC | NUMA_NODE | ACCESS | ZERO_SEED,
         M::PercpuHash => NO_PREALLOC | ACCESS | ZERO_SEED,
         M::LruHash => NO_COMMON_LRU | NUMA_NODE | ACCESS | ZERO_SEED,
         M::LruPercpuHash => NO_COMMON_LRU | ACCESS | ZERO_SEED,
