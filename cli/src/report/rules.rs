@@ -41,10 +41,11 @@ pub(super) fn rule(kind: ReasonKind) -> Rule {
         ),
         ReasonKind::MapSize => (
             "Map without a valid size",
-            "User space must set an attribute of the map before the load, for example with bpf_map__set_max_entries.",
+            "User space must set an attribute of the map before the load, for example with bpf_map__set_max_entries, or the map type does \
+             not accept the attribute.",
         ),
         ReasonKind::MapFlag => {
-            ("Missing map flag", "The kernel does not have a flag of the map. Set the flags before the load.")
+            ("Wrong map flag", "The map type demands or refuses a flag. Change map_flags in the definition.")
         }
         ReasonKind::ProgramType => (
             "Missing program type",

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::{MapFlagError, MapInput, MapNeed},
+    requirements::{MapDefError, MapInput, MapNeed, MapRule},
 };
 
 /// Returns the reasons why a map is not created.
@@ -17,24 +17,34 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
         Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
     };
     let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(map_reason).collect();
-    reasons.extend(map.flag_error.map(|error| flag_reason(&map.name, error)));
+    reasons.extend(map.errors.iter().map(|error| definition_reason(&map.name, *error)));
     reasons.extend(map.inputs.iter().map(|input| {
         input_reason(&map.name, *input).with_requirement(Requirement::MapInput { map: index, input: *input })
     }));
     reasons
 }
 
-fn flag_reason(map: &str, MapFlagError { flag, is_missing, map_type }: MapFlagError) -> Reason {
-    let (text, fix) = if is_missing {
-        (format!("map {map}: no flag {flag}, which {map_type} demands"), format!("add {flag} to map_flags"))
-    } else {
-        (
-            format!("map {map}: flag {flag}, which {map_type} does not accept"),
+fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDefError) -> Reason {
+    let place = if is_inner { format!("map {map}: inner map") } else { format!("map {map}") };
+    let (kind, text, fix) = match rule {
+        MapRule::FlagMissing(flag) => (
+            ReasonKind::MapFlag,
+            format!("{place}: no flag {flag}, which {map_type} demands"),
+            format!("add {flag} to map_flags"),
+        ),
+        MapRule::FlagRefused(flag) => (
+            ReasonKind::MapFlag,
+            format!("{place}: flag {flag}, which {map_type} does not accept"),
             format!("remove {flag} from map_flags"),
-        )
+        ),
+        MapRule::Size { attribute, found, expected } => (
+            ReasonKind::MapSize,
+            format!("{place}: {} does not fit {map_type}: {found}, expected {expected}", attribute.name()),
+            format!("change {} in the definition", attribute.name()),
+        ),
     };
-    let reason = Reason::from_object(Verdict::Refused, text);
-    Reason { kind: ReasonKind::MapFlag, fix: Some(fix), ..reason }
+    let evidence = Evidence { source: EvidenceSource::Object, text: format!("the definition of {map}") };
+    Reason::new(kind, Verdict::Refused, text).with_evidence(evidence).with_fix(fix)
 }
 
 fn input_reason(map: &str, input: MapInput) -> Reason {

@@ -1,6 +1,9 @@
 //! The maps of an object: their types, and what only user space can set.
 
-use super::need::{Need, NeedId, NeedTable};
+use super::{
+    map_rules::{MapDefError, find_errors},
+    need::{Need, NeedId, NeedTable},
+};
 use crate::kernel::ProgramFeature;
 use core_relo::Name;
 use core_relo_object::{
@@ -25,26 +28,11 @@ pub struct MapNeed {
     pub needs: Vec<NeedId>,
     /// The attributes that user space must set.
     pub inputs: Vec<MapInput>,
-    /// The flag that no kernel accepts, or that every kernel demands.
-    pub flag_error: Option<MapFlagError>,
+    /// The attributes of the definition that no kernel accepts.
+    pub errors: Vec<MapDefError>,
 }
 
-/// A flag that no kernel accepts for a map type, or that every kernel demands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "an error is a flag, its absence or presence, and the map type"
-)]
-pub struct MapFlagError {
-    /// The flag's name.
-    pub flag: &'static str,
-    /// Whether the flag is missing.
-    pub is_missing: bool,
-    /// The type of the map.
-    pub map_type: MapType,
-}
-
-/// An attribute that an object leaves to user space.
+/// An attribute of a map that an object may leave to user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
 pub enum MapInput {
@@ -78,11 +66,11 @@ impl MapNeed {
         table: &mut NeedTable,
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
-        let (mut flag_error, mut definition, mut data_bytes) = (None, None, None);
+        let (mut errors, mut definition, mut data_bytes) = (Vec::new(), None, None);
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
-                    flag_error = find_flag_error(def);
+                    errors = find_errors(def);
                     definition = Some(def.clone());
                     let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
                     let needs = types.into_iter().flatten().map(|number| table.add(Need::MapType(number)));
@@ -110,27 +98,8 @@ impl MapNeed {
             }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, flag_error })
+        Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors })
     }
-}
-
-/// Returns a flag for which every kernel refuses the map (kernel: the `map_alloc_check` of each type).
-fn find_flag_error(def: &MapDef) -> Option<MapFlagError> {
-    use MapType as M;
-    const NO_PREALLOC: (u32, &str) = (1 << 0, "BPF_F_NO_PREALLOC");
-    const MMAPABLE: (u32, &str) = (1 << 10, "BPF_F_MMAPABLE");
-    let map_type = def.known_type()?;
-    let ((bit, flag), is_demanded) = match map_type {
-        M::LpmTrie | M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage => (NO_PREALLOC, true),
-        M::Arena => (MMAPABLE, true),
-        M::Array | M::PercpuArray | M::ProgArray | M::PerfEventArray | M::CgroupArray | M::ArrayOfMaps => {
-            (NO_PREALLOC, false)
-        }
-        M::LruHash | M::LruPercpuHash => (NO_PREALLOC, false),
-        _ => return None,
-    };
-    let is_set = def.map_flags & bit != 0;
-    (is_set != is_demanded).then_some(MapFlagError { flag, is_missing: is_demanded, map_type })
 }
 
 /// Returns the attributes that user space must set, for maps whose attributes the kernel or libbpf does not complete (kernel: the

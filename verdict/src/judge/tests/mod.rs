@@ -4,6 +4,7 @@ mod errors;
 mod extern_types;
 mod externs;
 mod licenses;
+mod map_rules;
 mod struct_ops;
 
 use super::*;
@@ -341,37 +342,6 @@ fn values_that_libbpf_does_not_know_refuse() {
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
     assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
     assert_eq!(judge_value("OTHER", true), Verdict::Refused);
-}
-
-#[test]
-fn map_flags_that_every_kernel_refuses() {
-    let judge_map = |map_type: u32, flags: u32| {
-        let mut m = program("tc", &returns(0));
-        let numbers = [
-            ("type", map_type),
-            ("key_size", 8),
-            ("value_size", 8),
-            ("max_entries", 1),
-            ("map_flags", flags),
-        ];
-        m.map("m", &numbers, None);
-        judge_object(m)
-    };
-    let flag_reasons = |map_type, flags| {
-        let verdict = judge_map(map_type, flags);
-        let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::MapFlag);
-        reasons.map(|reason| reason.text.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(
-        flag_reasons(11, 0),
-        ["map m: no flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_LPM_TRIE demands"]
-    );
-    assert_eq!(flag_reasons(11, 1), [""; 0]);
-    assert_eq!(
-        flag_reasons(2, 1),
-        ["map m: flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_ARRAY does not accept"]
-    );
-    assert_eq!(flag_reasons(1, 1), [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,232 @@
+//! The rules of the kernel for the definition of a map, by map type.
+//!
+//! The rules are those of each type's `map_alloc_check` and `map_alloc`. Every rule holds on Linux 5.10, 6.1, 6.12, 6.18 and 7.2, as far
+//! as the kernel has the type: maps that break the rule were created there, and refused.
+
+use super::maps::MapInput;
+use core_relo_object::object::{MapDef, MapType};
+
+/// An attribute of a map's definition that no kernel accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an error is a place, the map type and the rule")]
+pub struct MapDefError {
+    /// Whether the definition is that of the inner maps.
+    pub is_inner: bool,
+    /// The type of the map.
+    pub map_type: MapType,
+    /// The broken rule.
+    pub rule: MapRule,
+}
+
+/// A rule that the definition of a map breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
+pub enum MapRule {
+    /// The map type demands the flag.
+    FlagMissing(&'static str),
+    /// The map type does not accept the flag.
+    FlagRefused(&'static str),
+    /// The map type does not accept the size of keys or values, or the number of entries.
+    Size {
+        /// The attribute.
+        attribute: MapInput,
+        /// The number in the definition.
+        found: u32,
+        /// The accepted numbers, as a noun phrase.
+        expected: &'static str,
+    },
+}
+
+/// The flags that some map types refuse, by bit. All kernels since 5.10 know them.
+const FLAGS: [&str; 13] = [
+    "BPF_F_NO_PREALLOC",
+    "BPF_F_NO_COMMON_LRU",
+    "BPF_F_NUMA_NODE",
+    "BPF_F_RDONLY",
+    "BPF_F_WRONLY",
+    "BPF_F_STACK_BUILD_ID",
+    "BPF_F_ZERO_SEED",
+    "BPF_F_RDONLY_PROG",
+    "BPF_F_WRONLY_PROG",
+    "BPF_F_CLONE",
+    "BPF_F_MMAPABLE",
+    "BPF_F_PRESERVE_ELEMS",
+    "BPF_F_INNER_MAP",
+];
+
+const NO_PREALLOC: u32 = 1 << 0;
+const NO_COMMON_LRU: u32 = 1 << 1;
+const NUMA_NODE: u32 = 1 << 2;
+/// `BPF_F_RDONLY`, `BPF_F_WRONLY`.
+const USER_ACCESS: u32 = 1 << 3 | 1 << 4;
+const STACK_BUILD_ID: u32 = 1 << 5;
+const ZERO_SEED: u32 = 1 << 6;
+/// `BPF_F_RDONLY_PROG`, `BPF_F_WRONLY_PROG`.
+const PROGRAM_ACCESS: u32 = 1 << 7 | 1 << 8;
+const CLONE: u32 = 1 << 9;
+const MMAPABLE: u32 = 1 << 10;
+const PRESERVE_ELEMS: u32 = 1 << 11;
+const INNER_MAP: u32 = 1 << 12;
+
+/// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), where pages are largest.
+const PER_CPU_BYTES: u32 = 1 << 16;
+
+/// The most pages of an arena: 4 GiB, where pages are smallest.
+const ARENA_PAGES: u32 = 1 << 20;
+
+/// Returns the errors of a definition, and of its inner maps' definition.
+pub(super) fn find_errors(def: &MapDef) -> Vec<MapDefError> {
+    let mut errors = Vec::new();
+    for (is_inner, def) in [(false, Some(def)), (true, def.inner.as_deref())] {
+        let Some((def, map_type)) = def.and_then(|def| Some((def, def.known_type()?))) else { continue };
+        let rules = broken_flag_rules(map_type, def.map_flags).chain(broken_size_rules(map_type, def));
+        errors.extend(rules.map(|rule| MapDefError { is_inner, map_type, rule }));
+    }
+    errors
+}
+
+fn broken_flag_rules(map_type: MapType, flags: u32) -> impl Iterator<Item = MapRule> {
+    let (demanded, accepted) = (demanded_flags(map_type), accepted_flags(map_type));
+    let rule_of_bit = move |(bit, name): (u32, &'static str)| {
+        let flag = 1u32.checked_shl(bit)?;
+        if flags & flag == 0 {
+            (demanded & flag != 0).then_some(MapRule::FlagMissing(name))
+        } else {
+            ((demanded | accepted?) & flag == 0).then_some(MapRule::FlagRefused(name))
+        }
+    };
+    (0..).zip(FLAGS).filter_map(rule_of_bit)
+}
+
+/// Returns the flags without which no kernel creates a map of the type.
+const fn demanded_flags(map_type: MapType) -> u32 {
+    use MapType as M;
+    match map_type {
+        M::LpmTrie | M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage => NO_PREALLOC,
+        M::Arena => MMAPABLE,
+        _ => 0,
+    }
+}
+
+/// Returns those of [`FLAGS`] that some kernel accepts for the type, beside the demanded ones. Returns `None` if no rule is known.
+const fn accepted_flags(map_type: MapType) -> Option<u32> {
+    use MapType as M;
+    // The flags of most types of maps that hold other objects.
+    const REFERENCES: u32 = NUMA_NODE | USER_ACCESS;
+    const ACCESS: u32 = USER_ACCESS | PROGRAM_ACCESS;
+    let flags = match map_type {
+        M::Hash | M::HashOfMaps => NO_PREALLOC | NUMA_NODE | ACCESS | ZERO_SEED,
+        M::PercpuHash => NO_PREALLOC | ACCESS | ZERO_SEED,
+        M::LruHash => NO_COMMON_LRU | NUMA_NODE | ACCESS | ZERO_SEED,
+        M::LruPercpuHash => NO_COMMON_LRU | ACCESS | ZERO_SEED,
+        M::Array => NUMA_NODE | ACCESS | MMAPABLE | INNER_MAP,
+        M::PercpuArray => ACCESS,
+        M::ProgArray
+        | M::CgroupArray
+        | M::ArrayOfMaps
+        | M::Devmap
+        | M::DevmapHash
+        | M::Sockmap
+        | M::Sockhash
+        | M::Xskmap => REFERENCES,
+        M::PerfEventArray => REFERENCES | PRESERVE_ELEMS,
+        M::StackTrace => REFERENCES | STACK_BUILD_ID,
+        M::Cpumap | M::Ringbuf | M::UserRingbuf => NUMA_NODE,
+        M::LpmTrie
+        | M::CgroupStorage
+        | M::PercpuCgroupStorage
+        | M::ReuseportSockarray
+        | M::Queue
+        | M::Stack => NUMA_NODE | ACCESS,
+        M::BloomFilter => NUMA_NODE | ACCESS | ZERO_SEED,
+        M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage => CLONE,
+        M::Arena => 0,
+        _ => return None,
+    };
+    Some(flags)
+}
+
+/// Returns the rules for sizes that a definition breaks. A size of 0 that user space must set breaks none.
+fn broken_size_rules(map_type: MapType, def: &MapDef) -> impl Iterator<Item = MapRule> {
+    let sizes = [
+        (MapInput::KeySize, def.key_size, key_rule(map_type)),
+        (MapInput::ValueSize, def.value_size, value_rule(map_type, def.map_flags)),
+        (MapInput::MaxEntries, def.max_entries, entries_rule(map_type)),
+    ];
+    sizes.into_iter().filter_map(|(attribute, found, rule)| {
+        let (expected, is_accepted) = rule?;
+        (found != 0 && !is_accepted(found)).then_some(MapRule::Size { attribute, found, expected })
+    })
+}
+
+/// The accepted numbers as a noun phrase, and the test of a number other than 0.
+type SizeRule = (&'static str, fn(u32) -> bool);
+
+const ZERO: SizeRule = ("0", |_| false);
+const FOUR: SizeRule = ("4", |size| size == 4);
+const FOUR_OR_EIGHT: SizeRule = ("4 or 8", |size| matches!(size, 4 | 8));
+
+const fn key_rule(map_type: MapType) -> Option<SizeRule> {
+    use MapType as M;
+    match map_type {
+        M::Array
+        | M::PercpuArray
+        | M::ProgArray
+        | M::PerfEventArray
+        | M::CgroupArray
+        | M::ArrayOfMaps
+        | M::StackTrace
+        | M::Devmap
+        | M::DevmapHash
+        | M::Sockmap
+        | M::Cpumap
+        | M::Xskmap
+        | M::ReuseportSockarray
+        | M::SkStorage
+        | M::InodeStorage
+        | M::TaskStorage
+        | M::CgrpStorage => Some(FOUR),
+        M::LpmTrie => Some(("5 to 260", |size| matches!(size, 5..=260))),
+        M::Sockhash => Some(("at most 512", |size| size <= 512)),
+        M::CgroupStorage | M::PercpuCgroupStorage => Some(("8 or 16", |size| matches!(size, 8 | 16))),
+        M::Queue | M::Stack | M::BloomFilter | M::Ringbuf | M::UserRingbuf | M::Arena => Some(ZERO),
+        _ => None,
+    }
+}
+
+const fn value_rule(map_type: MapType, flags: u32) -> Option<SizeRule> {
+    use MapType as M;
+    const PER_CPU: SizeRule = ("at most 65536", |size| size <= PER_CPU_BYTES);
+    match map_type {
+        M::ProgArray | M::PerfEventArray | M::CgroupArray | M::ArrayOfMaps | M::HashOfMaps | M::Xskmap => {
+            Some(FOUR)
+        }
+        M::Devmap | M::DevmapHash | M::Sockmap | M::Sockhash | M::Cpumap | M::ReuseportSockarray => {
+            Some(FOUR_OR_EIGHT)
+        }
+        // `struct bpf_stack_build_id`, or an address.
+        M::StackTrace if flags & STACK_BUILD_ID != 0 => {
+            Some(("a multiple of 32", |size| size.is_multiple_of(32)))
+        }
+        M::StackTrace => Some(("a multiple of 8", |size| size.is_multiple_of(8))),
+        // With BPF_F_NO_PREALLOC, Linux 5.10 creates the map, because the map allocates values later.
+        M::PercpuHash if flags & NO_PREALLOC == 0 => Some(PER_CPU),
+        M::PercpuArray | M::LruPercpuHash | M::PercpuCgroupStorage => Some(PER_CPU),
+        M::Ringbuf | M::UserRingbuf | M::Arena => Some(ZERO),
+        _ => None,
+    }
+}
+
+const fn entries_rule(map_type: MapType) -> Option<SizeRule> {
+    use MapType as M;
+    match map_type {
+        M::CgroupStorage
+        | M::PercpuCgroupStorage
+        | M::SkStorage
+        | M::InodeStorage
+        | M::TaskStorage
+        | M::CgrpStorage => Some(ZERO),
+        M::Arena => Some(("at most 1048576", |entries| entries <= ARENA_PAGES)),
+        _ => None,
+    }
+}
