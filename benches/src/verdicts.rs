@@ -33,18 +33,16 @@ impl Steps<'_, '_> {
         let kernels = fleet(self.corpus);
         println!("\n{:<44} {:>9} {:>9}", "ms, medians", "wall", "CPU");
         let count = self.objects.len();
-        let requirements = || Ok(drop(black_box(Requirements::collect(self.objects))));
-        let facts = || Ok(drop(black_box(needs.look_up(&target))));
-        let reach = || Ok(drop(black_box(needs.analyze())));
-        let verdicts = || Ok(drop(black_box(needs.judge(&target))));
         let mut rows = vec![
-            self.row(&format!("{count} objects, requirements"), requirements)?,
-            self.row("facts of the kernel for them", facts)?,
-            self.row("reachability in all their programs", reach)?,
-            self.row(&format!("{count} objects, verdicts"), verdicts)?,
+            self.row(&format!("{count} objects, requirements"), || {
+                Ok(Requirements::collect(self.objects).need_count())
+            })?,
+            self.row("facts of the kernel for them", || Ok(needs.look_up(&target)))?,
+            self.row("reachability in all their programs", || Ok(needs.analyze()))?,
+            self.row(&format!("{count} objects, verdicts"), || Ok(needs.judge(&target)))?,
         ];
         let title = format!("fleet of {} kernels, verdicts", kernels.len());
-        let mut fleet = self.row(&title, || judge_fleet(&needs, &kernels).map(drop))?;
+        let mut fleet = self.row(&title, || judge_fleet(&needs, &kernels))?;
         if let Some(ms) = fleet.get("ours_cpu_ms").and_then(Value::as_f64) {
             let per_second = kernels.len() as f64 / ms * 1e3;
             println!("{:<44} {per_second:>9.0}", "kernels per second and core");
@@ -54,13 +52,13 @@ impl Steps<'_, '_> {
         Ok(rows)
     }
 
-    /// Measures a step and prints its line.
+    /// Measures a step, which returns the number of its results, and prints its line.
     fn row(
         &self,
         title: &str,
-        step: impl FnMut() -> Result<(), String>,
+        mut step: impl FnMut() -> Result<usize, String>,
     ) -> Result<Map<String, Value>, String> {
-        let times = measure::repeat(self.args.rounds, step)?;
+        let times = measure::repeat(self.args.rounds, || step().map(|count| _ = black_box(count)))?;
         println!("{title:<44} {:>9.2} {:>9.2}", times.wall, times.cpu);
         let mut row = Map::from_iter([("job".to_owned(), json!(title))]);
         for (unit, ms) in [("ms", times.wall), ("cpu_ms", times.cpu), ("shortest_ms", times.shortest)] {
