@@ -7,13 +7,10 @@ use core_relo::{
 use core_relo_bench::{
     corpus::{Corpus, Subject},
     peer::Peer,
+    verdicts,
 };
 use core_relo_loader::{object::Object, target::BtfFile};
-use core_relo_verdict::{
-    judge::{KernelAnswers, judge},
-    kernel::{KernelFacts, KernelInputs, NameQuery},
-    requirements::{NeedTable, ObjectNeeds},
-};
+use core_relo_tests::verdict_steps::Requirements;
 use divan::{Bencher, black_box, counter::ItemsCount};
 use std::{env, fs, path::PathBuf, sync::Arc, sync::LazyLock};
 
@@ -119,39 +116,11 @@ fn with_objects(bench: impl FnOnce(&[(&Object<'_>, &Relocs<'_>)])) {
     bench(&objects.iter().zip(&relocs).collect::<Vec<_>>());
 }
 
-/// The requirements of all objects.
-struct Requirements<'o> {
-    table: NeedTable,
-    names: NameQuery,
-    objects: Vec<ObjectNeeds<'o, 'o>>,
-    relocs: Vec<&'o Relocs<'o>>,
-}
-
-impl<'o> Requirements<'o> {
-    fn collect(objects: &[(&'o Object<'o>, &'o Relocs<'o>)]) -> Self {
-        let mut table = NeedTable::default();
-        let needs = objects.iter().filter_map(|(object, relocs)| {
-            Some((ObjectNeeds::collect(object, *relocs, &mut table).ok()?, *relocs))
-        });
-        let (objects, relocs) = needs.unzip();
-        Self { names: table.names(), table, objects, relocs }
-    }
-
-    /// Plans and judges all objects on a kernel. Returns the number of programs.
-    fn judge(&self, target: &Target<'_>) -> usize {
-        let inputs = KernelInputs::default();
-        let answers = KernelAnswers::new(&self.table, KernelFacts::new(target, &self.names, &inputs));
-        let plans = Plan::for_objects(&self.relocs, target);
-        let verdicts = self.objects.iter().zip(&plans).map(|(needs, plan)| judge(needs, plan, &answers));
-        verdicts.map(|verdict| verdict.expect("the plans and answers are those of the objects").programs.len()).sum()
-    }
-}
-
 /// Collects the requirements of all objects, once for many kernels.
 #[divan::bench]
 fn requirements(bencher: Bencher) {
     LazyLock::force(&CORPUS);
-    with_objects(|objects| bencher.bench_local(|| Requirements::collect(objects).table.iter().len()));
+    with_objects(|objects| bencher.bench_local(|| Requirements::collect(objects).need_count()));
 }
 
 /// Looks up all requirements of all objects in the target.
@@ -160,10 +129,17 @@ fn kernel_facts(bencher: Bencher) {
     let target = target(false);
     with_objects(|objects| {
         let needs = Requirements::collect(objects);
-        let inputs = KernelInputs::default();
-        bencher.bench_local(|| {
-            drop(KernelAnswers::new(&needs.table, KernelFacts::new(&target, &needs.names, &inputs)));
-        });
+        bencher.bench_local(|| needs.look_up(&target));
+    });
+}
+
+/// Analyzes which instructions of all programs the verifier reaches.
+#[divan::bench]
+fn reachability(bencher: Bencher) {
+    LazyLock::force(&CORPUS);
+    with_objects(|objects| {
+        let needs = Requirements::collect(objects);
+        bencher.bench_local(|| needs.analyze());
     });
 }
 
@@ -187,22 +163,13 @@ fn verdict(bencher: Bencher) {
     });
 }
 
-/// Reads, parses and judges each kernel of a fleet (`CORE_RELO_BENCH_KERNELS`, a directory; the target alone without it). The items
-/// are kernels.
+/// Reads, parses and judges each kernel of a fleet: those that `cargo xtask kernels` fetched, or the target alone. The items are kernels.
 #[divan::bench]
 fn fleet(bencher: Bencher) {
-    let dir = env::var_os("CORE_RELO_BENCH_KERNELS");
-    let kernels = dir.map(|dir| core_relo_bench::files::files_below(dir.as_ref()));
-    let kernels = kernels.unwrap_or_else(|| vec![CORPUS.target.clone()]);
-    let kernels: Vec<_> = kernels.into_iter().filter(|path| BtfFile::open(path).is_ok()).collect();
+    let kernels = verdicts::fleet(&CORPUS);
     with_objects(|objects| {
         let needs = Requirements::collect(objects);
-        bencher.counter(ItemsCount::new(kernels.len())).bench_local(|| {
-            let judge = |path: &PathBuf| {
-                let btf = BtfFile::open(path).ok()?.parse_unvalidated(None).ok()?;
-                Some(needs.judge(&Target::new("vmlinux", Arc::new(btf))))
-            };
-            kernels.iter().filter_map(judge).sum::<usize>()
-        });
+        let judge_all = || verdicts::judge_fleet(&needs, &kernels).unwrap();
+        bencher.counter(ItemsCount::new(kernels.len())).bench_local(judge_all);
     });
 }

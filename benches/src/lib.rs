@@ -14,3 +14,4 @@ pub mod measure;
 pub mod once;
 pub mod peer;
 pub mod table;
+pub mod verdicts;

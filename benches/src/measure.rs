@@ -34,19 +34,31 @@ pub fn in_turns_within(
     ready: &[(Peer, Ready)],
     rounds: Option<usize>,
 ) -> Result<Vec<Times>, String> {
-    let first = ready.iter().map(|(_, job)| measure_once(job)).collect::<Result<Vec<_>, _>>()?;
-    let one_round: Duration = first.iter().map(|sample| sample.wall).sum();
-    let affordable = budget.as_nanos() / one_round.as_nanos().max(1);
-    let rounds = rounds.unwrap_or_else(|| (affordable as usize).clamp(ROUNDS[0], ROUNDS[1]));
+    let first = ready.iter().map(|(_, job)| measure_once(|| job.run())).collect::<Result<Vec<_>, _>>()?;
+    let one_round = first.iter().map(|sample| sample.wall).sum();
+    let rounds = rounds.unwrap_or_else(|| affordable_rounds(budget, one_round));
     let mut samples = vec![Vec::new(); ready.len()];
     for round in 0..rounds {
         for turn in 0..ready.len() {
             // The first peer changes each round, so that no peer always profits from the same caches.
             let at = (turn + round) % ready.len();
-            samples[at].push(measure_once(&ready[at].1)?);
+            samples[at].push(measure_once(|| ready[at].1.run())?);
         }
     }
     Ok(samples.iter().map(|samples| Times::from_samples(samples)).collect())
+}
+
+/// Repeats a job of core-relo alone `rounds` times, or as often as a part of [`BUDGET`] allows.
+pub fn repeat(rounds: Option<usize>, mut run: impl FnMut() -> Result<(), String>) -> Result<Times, String> {
+    let first = measure_once(&mut run)?;
+    let rounds = rounds.unwrap_or_else(|| affordable_rounds(BUDGET / 5, first.wall));
+    let samples = (0..rounds).map(|_| measure_once(&mut run)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Times::from_samples(&samples))
+}
+
+fn affordable_rounds(budget: Duration, one_round: Duration) -> usize {
+    let affordable = budget.as_nanos() / one_round.as_nanos().max(1);
+    (affordable as usize).clamp(ROUNDS[0], ROUNDS[1])
 }
 
 /// Returns the shortest CPU time of several runs in milliseconds. It runs the job for half a second and at least three times, or once
@@ -65,7 +77,7 @@ pub fn shortest(ready: &Ready) -> Result<f64, String> {
     while begin.elapsed() < Duration::from_millis(500)
         || (runs < 3 && begin.elapsed() < Duration::from_secs(4))
     {
-        shortest = shortest.min(ms(measure_once(ready)?.cpu));
+        shortest = shortest.min(ms(measure_once(|| ready.run())?.cpu));
         runs += 1;
     }
     Ok(shortest)
@@ -98,9 +110,9 @@ struct Sample {
 }
 
 /// Measures one run.
-fn measure_once(job: &Ready) -> Result<Sample, String> {
+fn measure_once(run: impl FnOnce() -> Result<(), String>) -> Result<Sample, String> {
     let (wall, cpu, user) = (Instant::now(), cpu_time(), user_time());
-    job.run()?;
+    run()?;
     Ok(Sample {
         wall: wall.elapsed(),
         cpu: cpu_time().saturating_sub(cpu),

@@ -10,6 +10,7 @@ use crate::{
     measure::{self, Times},
     once::Run,
     peer::Peer,
+    verdicts,
 };
 use serde_json::{Map, Value, json};
 use std::{fs, path::Path};
@@ -51,10 +52,12 @@ pub fn run(args: &Table) -> Result<(), String> {
     let refused: String =
         corpus.refused.iter().map(|(peer, error)| format!("{}: {error}\n", peer.name())).collect();
     write_file(&args.profile_dir()?.join("left-out.txt"), &refused)?;
+    let verdict_rows = verdicts::run(args, &corpus)?;
     rows.extend(print_peaks(peaks(args, &corpus, &peers)?));
     if args.instructions {
         instructions(args, &corpus, &peers, &mut rows)?;
     }
+    rows.extend(verdict_rows);
     rows.extend(load::run(args, &corpus, &peers)?);
     write(args, &skipped, rows)
 }
@@ -181,6 +184,10 @@ const NOTES: &str = "\
 * libbpf: the functions behind bpf_object__prepare, which itself needs root and creates maps. The records are read before the run, and
   libbpf does not search for their programs. libbpf has no shared target: the benchmark uses its parsed BTF for all objects.
 * aya-obj creates a value for each type while it parses. The BTF fixups of aya's loader are left out.
+* Requirements: the objects are parsed before the run. Reachability: all instructions of all programs, before relocation. A verdict
+  analyzes only programs that have an unmet requirement at an instruction.
+* Verdicts: the facts of a parsed kernel, plans and verdicts of all objects. The fleet also reads and parses each kernel; the kernels
+  are those that `cargo xtask kernels` fetched. The rate is of CPU time.
 * Load: read, open, load and close one object after the other on the running kernel, without attaching. core-relo parses the kernel's
   types once per run, libbpf once per object. Both probe kernel features once per process. The time outside the kernel is that of
   getrusage(2) over all rounds: most kernels only sample it at each timer tick.

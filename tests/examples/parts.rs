@@ -1,14 +1,15 @@
-//! Runs one step of a relocation alone, for callgrind or `/usr/bin/time -v`: `parts PART TARGET OBJECT...`.
+//! Runs one step of a relocation or a verdict alone, for callgrind or `/usr/bin/time -v`: `parts PART TARGET OBJECT...`.
 //!
 //! `valgrind --tool=callgrind --toggle-collect='*counted*' parts parse /sys/kernel/btf/vmlinux` counts only the
 //! instructions inside `counted`. Without the option, callgrind counts the whole process. See docs/performance.md.
 
 use core_relo::{
-    Plan, Target,
+    Plan, Relocs, Target,
     btf::{Btf, Kind, NameIndex},
     plan::Objects,
 };
 use core_relo_loader::{object::Object, target::BtfFile};
+use core_relo_tests::verdict_steps::Requirements;
 use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode, sync::Arc, time::Instant};
 
 type Outcome = Result<String, Box<dyn Error>>;
@@ -17,7 +18,7 @@ type Outcome = Result<String, Box<dyn Error>>;
 type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 
 /// The steps by name.
-const PARTS: [(&str, Part); 10] = [
+const PARTS: [(&str, Part); 14] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
         let file = BtfFile::open(target)?;
@@ -59,7 +60,36 @@ const PARTS: [(&str, Part); 10] = [
         let index = counted(|| Ok(NameIndex::of_types(btf)))?;
         Ok(format!("{:?}", index.find(btf, b"task_struct", Kind::Struct)))
     }),
+    ("requirements", |_, objects| {
+        with_objects(objects, |objects| {
+            let needs = counted(|| Ok(Requirements::collect(objects)))?;
+            Ok(format!("{} requirements", needs.need_count()))
+        })
+    }),
+    ("facts", |target, objects| {
+        let target = open(target)?;
+        with_requirements(objects, |needs| counted(|| Ok(format!("{} answers", needs.look_up(&target)))))
+    }),
+    ("reachability", |_, objects| {
+        with_requirements(objects, |needs| counted(|| Ok(format!("{} dead instructions", needs.analyze()))))
+    }),
+    ("verdict", |target, objects| {
+        let target = open(target)?;
+        with_requirements(objects, |needs| counted(|| Ok(format!("{} programs", needs.judge(&target)))))
+    }),
 ];
+
+/// Parses the objects before the measured step.
+fn with_objects(files: &[Vec<u8>], step: impl FnOnce(&[(&Object<'_>, &Relocs<'_>)]) -> Outcome) -> Outcome {
+    let objects: Vec<_> = files.iter().map(|bytes| Object::parse(bytes)).collect::<Result<_, _>>()?;
+    let relocs: Vec<_> = objects.iter().map(Object::relocs).collect::<Result<_, _>>()?;
+    step(&objects.iter().zip(&relocs).collect::<Vec<_>>())
+}
+
+/// Collects the requirements of the objects before the measured step.
+fn with_requirements(files: &[Vec<u8>], step: impl FnOnce(&Requirements<'_>) -> Outcome) -> Outcome {
+    with_objects(files, |objects| step(&Requirements::collect(objects)))
+}
 
 fn open(target: &Path) -> Result<Target<'static>, Box<dyn Error>> {
     let btf: Btf<'static> = BtfFile::open(target)?.parse_unvalidated(None)?;

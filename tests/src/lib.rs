@@ -14,3 +14,4 @@ pub mod record;
 pub mod skip;
 pub mod sorted;
 pub mod synthetic;
+pub mod verdict_steps;

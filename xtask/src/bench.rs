@@ -13,13 +13,13 @@ const RUST: (u32, u32) = (1, 98);
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 
   Measures the time of each job with core-relo (`ours`), libbpf and aya-obj, and the peak memory of a process that runs one job and
-  contains one of the three. As root, also loads the objects into the running kernel. Writes target/bench.json.
+  contains one of the three. Also measures the steps of a verdict, and how many kernels of a fleet one core judges per second. As root, also loads the objects into the running kernel. Writes target/bench.json.
 
   --instructions   also count the instructions of each job in such a process, with callgrind; the profiles stay in target/bench
   --growth         instead, measure how time and memory grow with the size of the target's BTF and the number of records, modules,
                    objects and kernels; and for each command, with the number of each part of its input (types, members,
                    symbols and so on), from 1,000 to 100,000; writes target/bench-growth.json
-  --parts          instead, measure the parts of a job: parse, scan, index, plan, patch
+  --parts          instead, measure the parts of a job and of a verdict: parse, scan, index, plan, patch, reachability and so on
   --btf FILE       the target (default: the running kernel's)
   --objects DIR    directory of objects, *.bpf.o (default: bpf-progs/prebuilt)
   --rounds N       number of runs of each job (default: as many as take ten seconds, from 5 to 301)

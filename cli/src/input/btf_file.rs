@@ -108,7 +108,11 @@ fn unpack(
     let (mut budget, mut outer_facts) = (budget.clone(), ImageFacts::default());
     loop {
         if is_raw_or_elf(&bytes) {
-            let facts = ImageFacts::from_image(&bytes, &budget, wanted);
+            // Raw BTF contains no other facts.
+            let facts = match is_elf(&bytes) {
+                true => ImageFacts::from_image(&bytes, &budget, wanted),
+                false => ImageFacts::default(),
+            };
             return Ok((extract(path, bytes)?, facts.or_else(outer_facts)));
         }
         outer_facts = ImageFacts::from_boot_header(&bytes, wanted).or_else(outer_facts);

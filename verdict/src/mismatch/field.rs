@@ -20,35 +20,35 @@ struct Field<'b> {
     /// The type without modifiers and typedefs.
     ty: Type<'b>,
     bytes: u32,
-    name: String,
+    name: Name<'b>,
 }
 
 impl<'b> Field<'b> {
     /// Returns the field that an access ends in. Returns `None` for a bitfield, and for a type without a size.
     fn new(btf: &'b Btf<'b>, spec: &Spec) -> Option<Self> {
         let last = *spec.accessors.iter().last()?;
-        let (mut id, mut name) = (last.ty, String::new());
+        let (mut id, mut name) = (last.ty, Name::new(b""));
         if last.named {
             let member = btf.ty(last.ty)?.member(last.index)?;
             if btf.member_extent(&member).ok()?.is_bitfield {
                 return None;
             }
-            (id, name) = (member.ty, member.name.shortened().to_string());
+            (id, name) = (member.ty, member.name);
         }
         let ByteSize(bytes) = btf.size_of(id).ok()?;
         Some(Self { btf, id, ty: btf.strip(id).ok()?, bytes, name })
     }
 
     fn text(&self) -> String {
-        declare(self.btf, self.id, &self.name)
+        declare(self.btf, self.id, &self.name.shortened().to_string())
     }
 }
 
-/// Calls `compare` with the access in C, the object's field, and the kernel's field.
+/// Calls `compare` with the planned relocation, the object's field, and the kernel's field.
 fn with_fields<T>(
     plan: &Plan<'_>,
     record: usize,
-    compare: impl FnOnce(&str, &Field<'_>, &Field<'_>) -> T,
+    compare: impl FnOnce(&PlannedReloc<'_>, &Field<'_>, &Field<'_>) -> T,
 ) -> Option<T> {
     let planned = plan.get(record)?;
     let is_resolved = matches!(planned.decision(), Ok(Decision::Keep { .. } | Decision::Patch { .. }));
@@ -59,9 +59,10 @@ fn with_fields<T>(
     let local = Field::new(planned.btf(), local_spec)?;
     let (target_btf, spec) = planned.target_spec()?;
     let target = Field::new(&target_btf.btf, &spec)?;
-    Some(compare(&access(&planned), &local, &target))
+    Some(compare(&planned, &local, &target))
 }
 
+/// Returns the access in C.
 fn access(planned: &PlannedReloc<'_>) -> String {
     let spec = planned.local_spec();
     spec.map_or_else(String::new, |spec| core_relo::explain::text(spec.access_text(planned.btf())))
@@ -69,7 +70,7 @@ fn access(planned: &PlannedReloc<'_>) -> String {
 
 /// Returns the differences of a field that a program reads: with a probe read of `bytes`, or with a load, whose width CO-RE adjusts.
 pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) -> Vec<Difference> {
-    let found = with_fields(plan, record, |access, local, target| {
+    let found = with_fields(plan, record, |planned, local, target| {
         let difference = |kind, text| Difference { kind, text, local: local.text(), target: target.text() };
         let mut differences = Vec::new();
         if let Some(bytes) = bytes.filter(|bytes| *bytes == local.bytes && target.bytes != local.bytes) {
@@ -77,6 +78,7 @@ pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) ->
             let kind = if is_array { MismatchKind::ArrayLength } else { MismatchKind::Width };
             let what = if is_array { "array" } else { "field" };
             let size = target.bytes;
+            let access = access(planned);
             let text =
                 format!("{access}: the {what} has {size} bytes in the kernel, the program reads {bytes}");
             differences.push(difference(kind, text));
@@ -89,7 +91,8 @@ pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) ->
         {
             let word = |is_signed| if is_signed { "signed" } else { "unsigned" };
             let text = format!(
-                "{access}: the field is {} in the kernel, expected {}",
+                "{}: the field is {} in the kernel, expected {}",
+                access(planned),
                 word(target_sign),
                 word(local_sign)
             );
@@ -100,6 +103,7 @@ pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) ->
             && local_name != target_name
         {
             let (found, expected) = (Name::shortened(target_name), Name::shortened(local_name));
+            let access = access(planned);
             let text = format!("{access}: the field points to {found} in the kernel, expected {expected}");
             differences.push(difference(MismatchKind::Pointee, text));
         }
@@ -111,7 +115,7 @@ pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) ->
 /// Returns the difference if the constant that a program compares with a field is the value of an enumerator with another value in
 /// the kernel.
 pub(super) fn renumbered(plan: &Plan<'_>, record: usize, value: i32) -> Option<Difference> {
-    with_fields(plan, record, |access, local, target| {
+    with_fields(plan, record, |planned, local, target| {
         let [local_enum, target_enum] = [local.ty, target.ty];
         if !local_enum.kind().is_enum() || !target_enum.kind().is_enum() {
             return None;
@@ -126,7 +130,8 @@ pub(super) fn renumbered(plan: &Plan<'_>, record: usize, value: i32) -> Option<D
         }
         let name = enumerator.name.shortened();
         let text = format!(
-            "{access}: {name} is {} in the kernel, the program compares with {value}",
+            "{}: {name} is {} in the kernel, the program compares with {value}",
+            access(planned),
             in_kernel.c_value().cast_signed()
         );
         let shown = |ty: Type<'_>, e: Enumerator<'_>| {

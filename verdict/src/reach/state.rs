@@ -260,15 +260,17 @@ fn compare_slots(
     }
 }
 
+/// Returns the slot of the same part of the stack.
+fn find_part<'s>(slots: &'s [Slot], part: &Slot) -> Option<&'s Slot> {
+    let position = slots.binary_search_by_key(&part.key(), Slot::key).ok()?;
+    slots.get(position).filter(|slot| slot.is_same_part(part))
+}
+
 /// Joins slots. A part of the stack that only one side describes, or both in different parts, becomes unknown.
 fn join_slots(slots: &mut Vec<Slot>, others: &[Slot], keeps_range: bool) -> bool {
     let mut is_changed = false;
     for slot in slots.iter_mut() {
-        let other = others
-            .binary_search_by_key(&slot.key(), Slot::key)
-            .ok()
-            .and_then(|position| others.get(position));
-        let joined = match other.filter(|other| slot.is_same_part(other)) {
+        let joined = match find_part(others, slot) {
             Some(other) => slot.value.join(other.value, keeps_range),
             None => Value::UNKNOWN.join(slot.value, keeps_range),
         };
@@ -276,6 +278,9 @@ fn join_slots(slots: &mut Vec<Slot>, others: &[Slot], keeps_range: bool) -> bool
         slot.value = joined;
     }
     for other in others {
+        if find_part(slots, other).is_some() {
+            continue;
+        }
         for offset in other.offset..other.end() {
             let position = slots.partition_point(|slot| (slot.frame, slot.end()) <= (other.frame, offset));
             let next = slots.get(position).filter(|slot| slot.frame == other.frame);

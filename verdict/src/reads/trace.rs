@@ -4,13 +4,14 @@ use super::{
     comparison::Comparison,
     state::{State, Value},
 };
-use crate::limits;
+use crate::{limits, requirements::usize_of};
+use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
     ExternIndex,
     link::{LinkedProgram, RefTarget},
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
 const PROBE_READS: [i32; 2] = [4, 113];
@@ -91,24 +92,25 @@ pub(crate) fn trace(
     if code.insns.len() > limits::TRACED_INSNS {
         return Vec::new();
     }
-    let functions: HashSet<u32> = code.functions.iter().map(|copy| copy.start).collect();
     let mut trace = Trace {
         records,
         refs: &code.refs,
         kconfig_bytes,
-        pending: HashMap::new(),
+        pending: BTreeMap::new(),
         reads: Vec::new(),
         state: None,
     };
-    let loops = loop_heads(&code.insns);
     let mut is_second_half = false;
-    for (at, insn) in (0u32..).zip(&code.insns) {
+    let loop_heads = loop_heads(&code.insns);
+    // The functions are in the order of their first instructions.
+    let is_function = |at: u32| code.functions.binary_search_by_key(&at, |copy| copy.start).is_ok();
+    for ((at, insn), is_loop_head) in (0u32..).zip(&code.insns).zip(loop_heads) {
         if is_second_half {
             is_second_half = false;
             continue;
         }
-        trace.enter(at, loops.contains(&at) || functions.contains(&at));
-        if at == 0 && !loops.contains(&at) {
+        trace.enter(at, is_loop_head || is_function(at));
+        if at == 0 && !is_loop_head {
             let mut state = State::unknown();
             state.set(1, Value::Context);
             trace.state = Some(state);
@@ -121,10 +123,17 @@ pub(crate) fn trace(
     trace.reads
 }
 
-/// Returns the instructions that a later instruction jumps to.
-fn loop_heads(insns: &[Insn]) -> HashSet<u32> {
-    let jumps = (0u32..).zip(insns).filter_map(|(at, insn)| Some((at, jump_target(at, *insn)?)));
-    jumps.filter(|(at, target)| target <= at).map(|(_, target)| target).collect()
+/// Returns, for each instruction, whether a later instruction jumps to the instruction.
+fn loop_heads(insns: &[Insn]) -> Vec<bool> {
+    let mut heads = vec![false; insns.len()];
+    for (at, insn) in (0u32..).zip(insns) {
+        if let Some(target) = jump_target(at, *insn).filter(|target| *target <= at)
+            && let Some(head) = heads.get_mut(usize_of(target))
+        {
+            *head = true;
+        }
+    }
+    heads
 }
 
 /// The operation of a call, an exit, and of a jump without condition.
@@ -148,7 +157,7 @@ struct Trace<'r, K> {
     /// The size of a configuration value, by extern.
     kconfig_bytes: K,
     /// The states at the targets of jumps; `None` if a state is not known.
-    pending: HashMap<u32, Option<State>>,
+    pending: BTreeMap<u32, Option<State>>,
     reads: Vec<Read>,
     /// The state at the current instruction; `None` after a jump without condition.
     state: Option<State>,
@@ -305,10 +314,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     }
 
     fn compare(&mut self, at: u32, insn: Insn, state: &State) {
-        let constant = match insn.source_is_register() {
-            true => state.get(insn.src),
-            false => Value::Constant(insn.imm),
-        };
+        let constant =
+            if insn.source_is_register() { state.get(insn.src) } else { Value::Constant(insn.imm) };
         let Value::Constant(constant) = constant else { return };
         match (state.get(insn.dst), Comparison::new(insn, constant)) {
             (Value::Field(record), Some(Comparison::Equal(_))) if !insn.source_is_register() => {

@@ -198,7 +198,7 @@ fn check_kernels(
     }
     let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
     let progress = progress_bar(units.len());
-    let mut writer = CheckWriter::new(console, results);
+    let mut writer = CheckWriter::new(console, results, &settings.reports);
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
             let output = KernelOutput::bad_kernel(bad, id.as_ref(), options)?;

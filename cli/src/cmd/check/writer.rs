@@ -38,18 +38,22 @@ pub(super) struct CheckWriter<'p, 'w> {
     details: Vec<[Arc<[Line]>; 2]>,
     /// The results so far, for the summary and for reports.
     fleet: FleetReport,
+    /// Whether a summary or a report follows. JSON lines without a report need no memory for earlier kernels.
+    needs_fleet: bool,
     /// The verdicts of booted kernels, compared with their real loads.
     agreement: AgreementCounts,
 }
 
 impl<'p, 'w> CheckWriter<'p, 'w> {
-    pub(super) fn new(console: &'p mut Console<'w>, results: Option<ResultsFile>) -> Self {
+    pub(super) fn new(console: &'p mut Console<'w>, results: Option<ResultsFile>, reports: &Reports) -> Self {
+        let needs_fleet = console.format == Format::Text || reports.needs_reasons();
         Self {
             console,
             results,
             table: AlignedTable::new(),
             details: Vec::new(),
             fleet: FleetReport::default(),
+            needs_fleet,
             agreement: AgreementCounts::default(),
         }
     }
@@ -71,7 +75,9 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         if self.console.format == Format::Json {
             self.console.out.json_lines(&output.lines)?;
         }
-        self.fleet.extend(output.fleet);
+        if self.needs_fleet {
+            self.fleet.extend(output.fleet);
+        }
         self.agreement += output.agreement;
         for Row { verdict, cells, reasons, notes } in output.rows {
             let (style, word) = verdict;
