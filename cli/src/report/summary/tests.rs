@@ -1,3 +1,5 @@
+//! Summaries of outcomes: boundaries, gaps, exceptions, architectures.
+
 use super::*;
 
 const LOADS: Outcome = Outcome::Loads;
