@@ -116,9 +116,12 @@ impl ProgramNeeds {
     /// Returns the instructions of sets that every kernel with BTF knows, such as 32-bit arithmetic. `sites` has the others.
     pub fn old_instructions(&self) -> impl Iterator<Item = (u32, InsnFeature)> {
         self.code.iter().flat_map(|code| {
-            // A call with a reference is the call of a kernel function.
-            let has_reference = |at: u32| code.refs.binary_search_by_key(&at, |(insn, _)| *insn).is_ok();
-            let decoded = instructions::decoded(&code.insns).filter(move |(at, _)| !has_reference(*at));
+            let is_extern = |at: u32| {
+                let position = code.refs.binary_search_by_key(&at, |(insn, _)| *insn).ok();
+                let reference = position.and_then(|position| code.refs.get(position));
+                matches!(reference, Some((_, RefTarget::Extern(_))))
+            };
+            let decoded = instructions::decoded(&code.insns).filter(move |(at, _)| !is_extern(*at));
             decoded.filter_map(|(at, insn)| Some((at, instructions::old_feature(insn)?)))
         })
     }
