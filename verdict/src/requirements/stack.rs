@@ -8,9 +8,6 @@ use core_relo_object::link::LinkedProgram;
 /// The unit of a frame's size (kernel: `check_max_stack_depth`, before 6.8; then 16 for compiled programs).
 const FRAME_UNIT: u32 = 32;
 
-/// The register of the frame pointer.
-const FRAME_POINTER: u8 = 10;
-
 /// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
 const PSEUDO_CALL: u8 = 1;
 const CALL: u8 = 0x85;
@@ -64,6 +61,7 @@ fn frame_bytes(insns: &[Insn]) -> u32 {
             continue;
         }
         is_second_half = insn.is_ld_imm64();
+        // The last register, r10, points to the end of the frame.
         let [.., frame_pointer] = &mut offsets;
         *frame_pointer = Some(0i32);
         let offset_of = |register: u8| offsets.get(usize::from(register)).copied().flatten();
