@@ -4,6 +4,7 @@ use crate::{
     args::guest::GuestArgs,
     console::Console,
     error::BadInput,
+    guest::limits::MAX_BOOT_SECONDS,
     text::{line::Line, style::DIM},
 };
 use core_relo_vm::{Arch, Guest, VmError};
@@ -13,8 +14,6 @@ use std::{io, time::Duration};
 const BASE_SECONDS: u64 = 300;
 /// The time limit that each program to load adds, in seconds. Without KVM, the verifier takes about a second for a large program.
 const PROGRAM_SECONDS: u64 = 2;
-/// The largest time limit that the user can set, in seconds.
-const MAX_SECONDS: u64 = 86400;
 
 /// Creates a guest that runs this executable, or the one that the user gives. The default time limit grows with the number of
 /// programs to load.
@@ -29,8 +28,8 @@ pub(crate) fn new_guest(args: &GuestArgs, arch: Arch, program_count: usize) -> R
 
 fn default_time_limit(program_count: usize) -> Duration {
     // More programs than the largest limit has seconds get the largest limit.
-    let program_count = u64::try_from(program_count).unwrap_or(MAX_SECONDS).min(MAX_SECONDS);
-    Duration::from_secs((BASE_SECONDS + PROGRAM_SECONDS * program_count).min(MAX_SECONDS))
+    let program_count = u64::try_from(program_count).unwrap_or(MAX_BOOT_SECONDS).min(MAX_BOOT_SECONDS);
+    Duration::from_secs((BASE_SECONDS + PROGRAM_SECONDS * program_count).min(MAX_BOOT_SECONDS))
 }
 
 /// Reports that a guest does not run, with the end of its console.
@@ -44,11 +43,11 @@ pub(crate) fn bad_input(error: &VmError) -> BadInput {
     match error {
         VmError::NoQemu(arch) => BadInput::new(arch.qemu(), "not installed")
             .help(format!("install the package {} (Debian, Ubuntu)", arch.qemu_package())),
-        VmError::ForeignExecutable { expected, .. } => BadInput::new("vm", error)
-            .help(format!(
-                "build core-relo for the kernel's architecture, and give it with --guest-binary PATH: cargo build --release -p core-relo-cli --target {}",
-                expected.rust_target()
-            )),
+        VmError::ForeignExecutable { expected, .. } => BadInput::new("vm", error).help(format!(
+            "build core-relo for the kernel's architecture, and give it with --guest-binary PATH: \
+                 cargo build --release -p core-relo-cli --target {}",
+            expected.rust_target()
+        )),
         VmError::NoBoot { timed_out: Some(_), .. } => {
             BadInput::new("vm", error).help("give the kernel more time with --timeout SECONDS")
         }
