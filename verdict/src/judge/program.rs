@@ -117,7 +117,7 @@ impl ObjectContext<'_, '_> {
                 }
                 // libbpf refuses the program, reachable or not.
                 Err(_) => {
-                    reasons.push(self.with_source_line(relocation_reason(&planned, *record), linked, *insn))
+                    reasons.push(self.with_source_line(relocation_reason(&planned, *record), linked, *insn));
                 }
                 Ok(_) => {}
             }

@@ -305,10 +305,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     }
 
     fn compare(&mut self, at: u32, insn: Insn, state: &State) {
-        let constant = match insn.source_is_register() {
-            true => state.get(insn.src),
-            false => Value::Constant(insn.imm),
-        };
+        let constant =
+            if insn.source_is_register() { state.get(insn.src) } else { Value::Constant(insn.imm) };
         let Value::Constant(constant) = constant else { return };
         match (state.get(insn.dst), Comparison::new(insn, constant)) {
             (Value::Field(record), Some(Comparison::Equal(_))) if !insn.source_is_register() => {

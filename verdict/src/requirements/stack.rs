@@ -64,8 +64,10 @@ fn frame_bytes(insns: &[Insn]) -> u32 {
             continue;
         }
         is_second_half = insn.is_ld_imm64();
-        offsets[usize::from(FRAME_POINTER)] = Some(0i32);
-        let offset_of = |register: u8| offsets.get(usize::from(register)).copied().flatten();
+        let offset_of = |register: u8| match register {
+            FRAME_POINTER => Some(0i32),
+            _ => offsets.get(usize::from(register)).copied().flatten(),
+        };
         let (base, result) = match insn.class() {
             Class::Ldx => (offset_of(insn.src), Some(None)),
             Class::St | Class::Stx => (offset_of(insn.dst), None),
