@@ -136,8 +136,8 @@ impl Btf<'_> {
     }
 }
 
-/// The number of bits of a filter, as a power of two. The bits of a thousand names fill a sixteenth of the filter.
-const FILTER_BITS: u32 = 14;
+/// The number of bits of a filter, as a power of two. The bits of a thousand names fill a quarter of the filter.
+const FILTER_BITS: u32 = 12;
 type Bits = [u64; 1 << (FILTER_BITS - 6)];
 
 /// A filter of names by their first bytes. Most names of a kernel are rejected without a read of the rest of the name.
