@@ -75,7 +75,10 @@ fn check_references(plan: &LoadPlan) {
     assert!(plan.maps().is_empty() || !plan.to_string().is_empty());
     for program in plan.programs() {
         let insns = program.insns().len() / 8;
-        assert_eq!(program.insns().len() % 8 + program.func_info().len() % 8 + program.line_info().len() % 16, 0);
+        assert_eq!(
+            program.insns().len() % 8 + program.func_info().len() % 8 + program.line_info().len() % 16,
+            0
+        );
         for fixup in program.fixups() {
             assert!((fixup.insn() as usize) < insns);
             match fixup.target() {

@@ -55,9 +55,9 @@ fn check_kernel(
         assert!(facts.list().len() >= facts.helper_count());
         let _contradictions = facts.contradictions();
         let answers = KernelAnswers::new(table, facts);
-        let verdict = judge(needs, &plan, &answers);
+        let verdict = judge(needs, &plan, &answers).unwrap_or_else(|error| panic!("{error}"));
         check_verdict(object, &verdict);
-        assert_eq!(judge(needs, &plan, &answers), verdict);
+        assert_eq!(judge(needs, &plan, &answers).as_ref(), Ok(&verdict));
         let mut advisor = Advisor::new(needs, &plan, &answers);
         for (program, judged) in needs.programs.iter().zip(&verdict.programs) {
             for reason in judged.reasons.iter().take(20) {
