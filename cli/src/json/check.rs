@@ -7,7 +7,7 @@ use crate::{
         error::ErrorJson,
         reality::RealityJson,
         record::{RecordKeys, SourceLine},
-        verdict::{ProgramJson, VerdictAllowedJson, WarningJson},
+        verdict::{ProgramJson, ReasonJson, VerdictAllowedJson, WarningJson},
     },
     policy::Acceptance,
 };
@@ -40,6 +40,7 @@ pub(crate) struct CheckLine<'a> {
     allowed: Option<VerdictAllowedJson<'a>>,
     kernel_warnings: &'a [String],
     warnings: Vec<WarningJson<'a>>,
+    reasons: Vec<ReasonJson<'a>>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -65,7 +66,8 @@ impl<'a> CheckLine<'a> {
             programs.map(|(program, reality)| ProgramJson::new(program).with_reality(reality)).collect();
         let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
         let warnings = verdict.warnings.iter().map(WarningJson::new).collect();
-        Self { programs, warnings, ..line }
+        let reasons = verdict.reasons.iter().map(ReasonJson::new).collect();
+        Self { programs, warnings, reasons, ..line }
     }
 
     /// Adds the accepted reasons.
@@ -125,6 +127,7 @@ impl<'a> CheckLine<'a> {
             allowed: None,
             kernel_warnings: &[],
             warnings: Vec::new(),
+            reasons: Vec::new(),
         }
     }
 }

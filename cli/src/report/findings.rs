@@ -12,6 +12,9 @@ use std::{
     collections::{BTreeSet, HashMap},
 };
 
+/// Stands for the program of a reason that comes from an object without programs.
+pub(super) const WHOLE_OBJECT: &str = "(object)";
+
 /// A reason that some programs have on some kernels.
 #[derive(Clone, Debug)]
 pub(super) struct Finding<'r> {
@@ -98,20 +101,26 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
         let Some((row, verdict)) = row.and_then(|row| Some((row, row.outcome.as_ref().ok()?))) else {
             continue;
         };
+        let mut add = |program: FoundProgram<'r>, reason, allowed| {
+            let index = *indexes.entry((program.name, key(reason, allowed))).or_insert_with(|| {
+                let (kernels, evidence) = (Vec::new(), EvidenceList::default());
+                findings.push(Finding { reason, programs: vec![program], kernels, evidence, allowed });
+                findings.len() - 1
+            });
+            if let Some(finding) = findings.get_mut(index) {
+                finding.add(kernel, reason);
+            }
+        };
         for (number, program) in verdict.programs.iter().enumerate() {
             let accepted = row.program_acceptance(number);
             for (index, reason) in program.reasons.iter().enumerate() {
                 let allowed = accepted.and_then(|accepted| accepted.reason(index));
-                let index = *indexes.entry((&*program.name, key(reason, allowed))).or_insert_with(|| {
-                    let programs = vec![FoundProgram { name: &program.name, autoload: program.autoload }];
-                    let (kernels, evidence) = (Vec::new(), EvidenceList::default());
-                    findings.push(Finding { reason, programs, kernels, evidence, allowed });
-                    findings.len() - 1
-                });
-                if let Some(finding) = findings.get_mut(index) {
-                    finding.add(kernel, reason);
-                }
+                add(FoundProgram { name: &program.name, autoload: program.autoload }, reason, allowed);
             }
+        }
+        if verdict.programs.is_empty() {
+            let object = FoundProgram { name: WHOLE_OBJECT, autoload: true };
+            verdict.reasons.iter().for_each(|reason| add(object, reason, None));
         }
     }
     // The sort is stable: equally bad findings stay in the order of kernels and programs.

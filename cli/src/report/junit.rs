@@ -8,6 +8,7 @@
 
 use super::{
     escape::Markup,
+    findings::WHOLE_OBJECT,
     matrix::{Kernel, Matrix},
     model::{Outcome, RealLoad, Row},
 };
@@ -17,9 +18,6 @@ use core_relo_verdict::{
     mismatch::Mismatch,
 };
 use std::io::{self, Write};
-
-/// The name of the test case for an object whose verdict does not come from a program.
-const OBJECT_CASE: &str = "(object)";
 
 /// A test case, with its markup.
 struct Case {
@@ -102,7 +100,7 @@ fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite
 fn row_cases(row: &Row) -> Vec<Case> {
     match &row.outcome {
         Ok(verdict) => object_cases(row, verdict),
-        Err(bad) if row.real_loads.is_empty() => vec![error_case(&row.object, OBJECT_CASE, bad)],
+        Err(bad) if row.real_loads.is_empty() => vec![error_case(&row.object, WHOLE_OBJECT, bad)],
         // The kernel was booted, although its types cannot be read.
         Err(_) => row.real_loads.iter().map(|load| real_load_case(&row.object, load, None, "")).collect(),
     }
@@ -137,9 +135,12 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
         let content = match status {
             Status::Passed => String::new(),
             Status::Skipped => format!("<skipped message=\"{words}\"/>"),
-            Status::Failed | Status::Error => format!("<failure message=\"{words}\" type=\"object\"/>"),
+            Status::Failed | Status::Error => {
+                let reasons: String = verdict.reasons.iter().map(reason_text).collect();
+                format!("<failure message=\"{words}\" type=\"object\">{reasons}</failure>")
+            }
         };
-        cases.push(case(object, OBJECT_CASE, status, &content));
+        cases.push(case(object, WHOLE_OBJECT, status, &content));
     }
     cases
 }

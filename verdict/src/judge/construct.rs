@@ -9,7 +9,7 @@ impl ObjectVerdict {
     pub fn new(programs: Vec<ProgramVerdict>) -> Self {
         let default_load = programs.iter().filter(|program| program.autoload);
         let verdict = default_load.map(|program| program.verdict).max().unwrap_or_default();
-        Self { verdict, programs, warnings: Vec::new() }
+        Self { verdict, reasons: Vec::new(), programs, warnings: Vec::new() }
     }
 }
 

@@ -47,6 +47,9 @@ impl fmt::Display for Verdict {
 pub struct ObjectVerdict {
     /// The verdict on the default load: the worst of the programs that are loaded by default.
     pub verdict: Verdict,
+    /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat them. They alone decide on an
+    /// object without programs.
+    pub reasons: Vec<Reason>,
     /// The verdict on every program of the object, each as if it were loaded alone.
     pub programs: Vec<ProgramVerdict>,
     /// The silent mismatches. They do not change the verdict.

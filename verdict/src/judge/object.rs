@@ -44,11 +44,13 @@ pub fn judge(
     let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
     // Without programs, the maps decide.
     let object_verdicts = reasons.iter().map(|reason| reason.verdict);
-    let array_verdict = shared_load::array_reason(needs, |program| program.autoload);
-    let array_verdict = array_verdict.map(|reason| reason.verdict);
+    let array_reason = shared_load::array_reason(needs, |program| program.autoload);
+    let array_verdict = array_reason.iter().map(|reason| reason.verdict);
     let verdict = default_load.chain(object_verdicts).chain(array_verdict).max().unwrap_or(Verdict::Loads);
     shared_load::add_array_reasons(needs, &mut programs);
-    Ok(ObjectVerdict { verdict, programs, warnings: context.warnings() })
+    let warnings = context.warnings();
+    reasons.extend(array_reason);
+    Ok(ObjectVerdict { verdict, reasons: distinct(reasons), programs, warnings })
 }
 
 /// Checks that every index of the requirements is one of the plan or of the answers. A requirement without an answer would count as met.
@@ -110,7 +112,9 @@ impl ObjectVerdict {
             guarded: Vec::new(),
         };
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
-        Self { verdict, programs: programs.map(program).collect(), warnings: Vec::new() }
+        let programs = programs.map(program).collect();
+        let reasons = vec![Reason::from_object(verdict, reason.to_owned())];
+        Self { verdict, reasons, programs, warnings: Vec::new() }
     }
 }
 

@@ -14,8 +14,8 @@
 //!
 //! | set | contents | size | conclusion |
 //! |---|---|---|---|
-//! | bounds ([`Interval`](interval::Interval)) | the values that some verifier since Linux 5.10 does not exclude | an upper bound: too large is safe | [`Reach::Dead`]: the bounds exclude all paths to the instruction |
-//! | possible values ([`Possible`](possible::Possible)) | the values that no verifier excludes | a lower bound: too small is safe | [`Reach::Reachable`]: possible values lead to the instruction |
+//! | bounds (`Interval`) | the values that some verifier since Linux 5.10 does not exclude | an upper bound: too large is safe | [`Reach::Dead`]: the bounds exclude all paths to the instruction |
+//! | possible values (`Possible`) | the values that no verifier excludes | a lower bound: too small is safe | [`Reach::Reachable`]: possible values lead to the instruction |
 //!
 //! All other instructions are undecided: some verifiers may reach them. The two sets have the same names in all modules:
 //!

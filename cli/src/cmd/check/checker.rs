@@ -17,7 +17,6 @@ use crate::{
     json::check::Unresolved,
     policy::AllowList,
     process::threads::Threads,
-    text::line::Line,
 };
 use core_relo::Plan;
 use core_relo_verdict::kernel::KernelInputs;
@@ -108,7 +107,6 @@ impl<'c> Checker<'c> {
         if self.options.text {
             reasons = reason_lines(&verdict, None, Some(REASONS));
             notes = warning_lines(&verdict.warnings);
-            notes.extend(object.error_without_programs().map(|error| Line::new().text(error)));
         }
         let (reasons, notes) = (reasons.into(), notes.into());
         ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons, notes }

@@ -134,6 +134,7 @@ impl KernelOutput {
                     let mut judged = ObjectVerdict::default();
                     judged.verdict = verdict.verdict;
                     if options.report {
+                        judged.reasons.clone_from(&verdict.reasons);
                         judged.programs.clone_from(&verdict.programs);
                         judged.warnings.clone_from(&verdict.warnings);
                     }

@@ -43,7 +43,7 @@ pub(super) enum ObjectReport {
         verdict: ObjectVerdict,
         /// The lines of the reasons below the object's row, for text.
         reasons: Arc<[Line]>,
-        /// The lines below the reasons, for text: warnings, and the error of an object without programs.
+        /// The lines of the warnings below the reasons, for text.
         notes: Arc<[Line]>,
     },
     /// The object does not fit the kernel, for example because of its byte order.

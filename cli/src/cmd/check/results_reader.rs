@@ -90,6 +90,8 @@ struct ResultsLine<'l> {
     _kernel_warnings: Vec<IgnoredAny>,
     #[serde(rename = "warnings")]
     _warnings: Vec<IgnoredAny>,
+    #[serde(rename = "reasons")]
+    _reasons: Vec<IgnoredAny>,
 }
 
 /// The accepted part of a verdict.

@@ -23,8 +23,6 @@ pub(super) struct ExplainedObject {
     pub(super) object: String,
     pub(super) summary: Summary,
     pub(super) verdict: ObjectVerdict,
-    /// The reason why libbpf would not open an object without programs.
-    pub(super) error: Option<String>,
     /// The different reasons of all programs.
     pub(super) reasons: Vec<ExplainedReason>,
     /// For each program, the indices of its reasons.
@@ -77,7 +75,6 @@ impl ExplainedObject {
             index,
             object: object.file.name.clone(),
             summary: plan.summary(),
-            error: object.error_without_programs().map(ToString::to_string),
             reasons: Vec::new(),
             by_program: Vec::new(),
             relocations: JsonLines::default(),

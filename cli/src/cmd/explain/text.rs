@@ -35,7 +35,10 @@ pub(super) fn write<'a>(
     let title = format!(": {} on {kernel}: {}", explained.object, title_counts(explained));
     let word = describe::verdict(verdict);
     out.line(Line::new().styled(verdict_style(verdict), word).styled(BOLD, title))?;
-    explained.error.iter().try_for_each(|error| out.line(Line::new().text("  ").text(error)))?;
+    if explained.verdict.programs.is_empty() {
+        let reasons = &explained.verdict.reasons;
+        reasons.iter().try_for_each(|reason| out.line(Line::new().text("  ").text(&reason.text)))?;
+    }
     let mut previous = None;
     for reason in &explained.reasons {
         write_reason(out, explained, (previous, reason), neighbours(&reason.reason))?;

@@ -54,12 +54,6 @@ impl<'o> JudgedObject<'o> {
         let needs = ObjectNeeds::collect(object, &relocs, table);
         Self { file, object, relocs, records, needs }
     }
-
-    /// Returns the reason why libbpf would not open an object without programs. With programs, the reason is that of each program.
-    pub(crate) fn error_without_programs(&self) -> Option<&LinkError> {
-        let has_programs = self.object.programs().iter().any(|program| !program.is_subprogram);
-        self.needs.as_ref().err().filter(|_| !has_programs)
-    }
 }
 
 /// Parses an object, collects what the object needs, and calls `use_needs` with the needs, their table, and the relocations.

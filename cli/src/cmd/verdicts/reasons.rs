@@ -8,7 +8,7 @@ use crate::{
 use core_relo_verdict::judge::ObjectVerdict;
 use std::{cmp::Reverse, collections::HashSet};
 
-/// Returns the different reasons of a verdict as lines, with their source positions. With a limit, the others are only counted.
+/// Returns the different reasons of the programs, or of an object without programs, as lines, with their source positions. With a limit, the others are only counted.
 ///
 /// The reasons of the default load come first, among them the worst. Accepted reasons come last.
 pub(crate) fn reason_lines(
@@ -22,12 +22,15 @@ pub(crate) fn reason_lines(
         let accepted = acceptance.and_then(|acceptance| acceptance.program(number));
         for (index, reason) in program.reasons.iter().enumerate() {
             let entry = accepted.and_then(|accepted| accepted.reason(index));
-            reasons.push((program, reason, entry));
+            reasons.push((Some(program), reason, entry));
         }
+    }
+    if verdict.programs.is_empty() {
+        reasons.extend(verdict.reasons.iter().map(|reason| (None, reason, None)));
     }
     // The sort is stable: equally bad reasons stay in the order of the programs.
     reasons.sort_by_key(|(program, reason, entry)| {
-        (entry.is_some(), !program.autoload, Reverse(reason.verdict))
+        (entry.is_some(), program.is_some_and(|program| !program.autoload), Reverse(reason.verdict))
     });
     let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
     for (program, reason, entry) in reasons {
@@ -35,12 +38,16 @@ pub(crate) fn reason_lines(
         if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= limit {
             continue;
         }
-        let optional = if program.autoload { "" } else { " (not in the default load)" };
+        let subject = match program {
+            None => String::new(),
+            Some(program) if program.autoload => format!("{}: ", program.name),
+            Some(program) => format!("{} (not in the default load): ", program.name),
+        };
         let word = match reason.verdict == verdict.verdict {
             true => String::new(),
             false => format!("{}: ", describe::verdict(reason.verdict)),
         };
-        let text = format!("{}{optional}: {word}{}", program.name, reason.text);
+        let text = format!("{subject}{word}{}", reason.text);
         let line = Line::new().styled(DIM, position.unwrap_or_default());
         lines.push(match (entry, &reason.fix) {
             (Some(entry), _) => line.styled(DIM, format!("{text}; {}", entry.words())),
