@@ -409,4 +409,11 @@ fn an_object_without_programs_has_a_reason() {
     let kernel = demo().join("linux-6.1.btf");
     let explained = run_in(&prebuilt(""), ["explain", object, "--btf", common::text(&kernel)]);
     assert!(explained.out.contains(reason), "{}", explained.out);
+    let json = check(object, "linux-6.1.btf", &["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(json.out.lines().next().unwrap()).unwrap();
+    assert_eq!(json["reasons"][0]["text"], reason);
+    for format in ["sarif", "junit", "markdown"] {
+        let report = check(object, "linux-6.1.btf", &["--format", format]);
+        assert!(report.out.contains("BTF does not describe it"), "{format}: {}", report.out);
+    }
 }
