@@ -9,12 +9,15 @@ mod common;
 
 use common::{demo, run_in, schema, text};
 use core_relo::{Endian, btf::Builder};
+use core_relo_loader::{Loader, load_plan::AttachTarget, object::ProgramType};
 use core_relo_tests::{artifacts, skip::skip};
 use serde_json::Value;
 use std::{
     fs,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
 };
 
 /// A test program, and what its first lines say.
@@ -90,6 +93,9 @@ impl Case {
             schema().check("reason of explain", reason);
             for fix in reason["fixes"].as_array().unwrap() {
                 schema().check("fix of explain", fix);
+                if fix["language"] == "rust" {
+                    check_rust(fix);
+                }
                 let mut patch = Patch::new(&self.source);
                 if !patch.apply(fix) {
                     continue;
@@ -109,6 +115,40 @@ impl Case {
         assert!(!places.is_empty(), "{}: no fix in {program:#}", self.name);
         places
     }
+}
+
+/// Declares a function of snippets, which proves that they compile, and the snippets as texts.
+macro_rules! rust_snippets {
+    ($loader:ident, $program:ident: $($code:expr;)*) => {
+        #[expect(dead_code, reason = "it only has to compile")]
+        fn compile_rust_snippets($loader: &mut Loader<'_, '_>, $program: Arc<OwnedFd>) {
+            $($code;)*
+        }
+
+        /// The Rust code that fixes may have, with `name` as the name of the program or map.
+        const RUST_SNIPPETS: &[&str] = &[$(stringify!($code)),*];
+    };
+}
+
+rust_snippets! { loader, program:
+    loader.program_mut("name").autoload = Some(false);
+    loader.program_mut("name").program_type = Some(ProgramType::Kprobe);
+    loader.program_mut("name").attach_to = Some(AttachTarget::Kernel("function".into()));
+    loader.program_mut("name").attach_to = Some(AttachTarget::Program { program, function: "function".into() });
+    loader.map_mut("name").autocreate = Some(false);
+    loader.map_mut("name").max_entries = Some(10240);
+    loader.map_mut("name").key_size = Some(4);
+    loader.map_mut("name").value_size = Some(8);
+}
+
+/// Checks that the Rust code of a fix is one of the snippets that compile.
+fn check_rust(fix: &Value) {
+    let code = fix["code"].as_str().unwrap();
+    let name = code.split('"').nth(1).unwrap();
+    let code = code.replacen(&format!("\"{name}\""), "\"name\"", 1);
+    let compact = |code: &str| code.split_whitespace().collect::<String>();
+    let is_same = |snippet: &str| format!("{};", compact(snippet)) == compact(&code);
+    assert!(RUST_SNIPPETS.iter().any(|snippet| is_same(snippet)), "{code} is compiled by no test");
 }
 
 /// A changed program.

@@ -44,7 +44,8 @@ pub(super) fn target_fixes(
 /// Returns the fixes of a program whose type or attach target user space must set.
 pub(super) fn input_fixes(program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
     let name = &program.name;
-    let text = reason.fix.clone().unwrap_or_default();
+    // The judge gives each reason of this kind its fix as a text.
+    let Some(text) = reason.fix.clone() else { return Vec::new() };
     let (c, rust) = match program.attach {
         AttachNeed::NoProgramType => (
             format!("bpf_program__set_type(skel->progs.{name}, BPF_PROG_TYPE_KPROBE);"),
