@@ -41,7 +41,7 @@ impl Steps<'_, '_> {
             self.row("reachability in all their programs", || Ok(needs.analyze()))?,
             self.row(&format!("{count} objects, verdicts"), || Ok(needs.judge(&target)))?,
         ];
-        let title = format!("fleet of {} kernels, verdicts", kernels.len());
+        let title = format!("fleet, verdicts (kernels: {})", kernels.len());
         let mut fleet = self.row(&title, || judge_fleet(&needs, &kernels))?;
         if let Some(ms) = fleet.get("ours_cpu_ms").and_then(Value::as_f64) {
             let per_second = kernels.len() as f64 / ms * 1e3;
