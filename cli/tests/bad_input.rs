@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Run, demo, prebuilt, run_in};
+use common::{Run, demo, prebuilt, run, run_in, text};
 use core_relo::{Endian, TypeId, btf::Builder};
 use std::{ffi::OsStr, fs, path::PathBuf};
 
@@ -276,4 +276,31 @@ fn a_closed_standard_output_ends_the_command_quietly() {
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&out.stderr), "");
     assert_eq!(out.status.code(), Some(0));
+}
+
+#[test]
+fn a_number_of_entries_is_a_number() {
+    let object = prebuilt("exec.bpf.o");
+    for value in ["events", "events=", "events=abc", "events=0", "events=-1", "events=99999999999", "=5"] {
+        for command in ["check", "explain", "load"] {
+            let run = run([command, text(&object), "--max-entries", value]);
+            assert_eq!(run.exit, 2, "{command} {value}: {}", run.out);
+            assert!(run.err.contains("expected MAP=N"), "{}", run.err);
+        }
+    }
+}
+
+#[test]
+fn a_text_that_is_no_evidence_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("text"), "root:x:0:0:root:/root:/bin/bash\n").unwrap();
+    let (object, kernel) = (prebuilt("exec.bpf.o"), demo().join("linux-6.1.btf"));
+    for (option, what) in [("--kconfig", "no kernel configuration"), ("--kallsyms", "no list of symbols")] {
+        for command in ["check", "explain"] {
+            let args = [command, text(&object), "--btf", text(&kernel), option, "text"];
+            let run = run_in(dir.path(), args);
+            assert_eq!((run.exit, &*run.out), (2, ""), "{command} {option}");
+            assert!(run.err.contains(what) && run.err.contains("give a copy of /"), "{}", run.err);
+        }
+    }
 }

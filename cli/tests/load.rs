@@ -35,7 +35,6 @@ fn a_wrong_argument_is_one_line_and_status_2() {
     };
     assert!(error(&["--set", "no_such_global=1"]).contains("has no global `no_such_global`; it has "));
     assert!(error(&["--kconfig", "/no/such/file"]).contains("/no/such/file"));
-    assert!(error(&["--max-entries", "x=many"]).contains("`many` is no number"));
     let shown = load(&["/no/such/object.bpf.o"]);
     assert_eq!(shown.exit, 2, "{}", shown.err);
     let shown = load(&[text(&object), "--pin", "/tmp", "--dry-run"]);

@@ -2,7 +2,7 @@
 
 use crate::args::{format::Format, stats::StatsArgs};
 use clap::{Args, ValueHint};
-use std::{path::PathBuf, str::FromStr};
+use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
 pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o                           load, report the result, and unload
@@ -40,7 +40,7 @@ pub(crate) struct SetupArgs {
     pub(crate) set: Vec<Assignment>,
     /// Set the max_entries of a map; may be given several times
     #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<Assignment>,
+    pub(crate) max_entries: Vec<MapEntries>,
     /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
     #[arg(long, value_name = "MAP")]
     pub(crate) without_map: Vec<String>,
@@ -135,5 +135,23 @@ impl FromStr for Assignment {
             Some((name, value)) if !name.is_empty() => Ok(Self { name: name.into(), value: value.into() }),
             _ => Err("expected NAME=VALUE"),
         }
+    }
+}
+
+/// The number of entries of a map: `map=number`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MapEntries {
+    pub(crate) map: String,
+    pub(crate) count: NonZeroU32,
+}
+
+impl FromStr for MapEntries {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (map, count) = text.split_once('=').filter(|(map, _)| !map.is_empty()).ok_or("expected MAP=N")?;
+        let count =
+            count.parse().map_err(|_no_number| "expected MAP=N with a number from 1 to 4294967295")?;
+        Ok(Self { map: map.into(), count })
     }
 }

@@ -37,15 +37,14 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 const GLOBAL: &str = "Global options";
 
-const EXIT_STATUS_HELP: &str = "Exit status: 0 if every relocation resolves, or everything was loaded; 1 if a relocation is poisoned or \
-fails, or the kernel refused a program or map; 2 for bad input or wrong usage. `patch` exits with 1 only if it writes nothing, \
-`demo` with 0.";
+const EXIT_STATUS_HELP: &str = "Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
+bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fails, `patch` only if it writes nothing, `demo` with 0.";
 
-/// Checks whether BPF objects fit the types of kernels, explains why not, and loads objects.
+/// Checks whether BPF objects load on kernels, explains why not, and loads objects.
 ///
-/// Relocates BPF objects (CO-RE) against the running kernel or against the BTF of other kernels, and reports the outcome of each
-/// relocation. This loads nothing and needs no privileges. `load` and `run` load objects into the running kernel. `prog`, `map`,
-/// `link` and `btf list` show the kernel's BPF objects and need CAP_SYS_ADMIN.
+/// `check` and `explain` judge BPF objects for the running kernel or for other kernels, from the BTF of each: relocations (CO-RE),
+/// helpers, maps, attach targets and more. They load nothing and need no privileges. `load` and `run` load objects into the running
+/// kernel. `prog`, `map`, `link` and `btf list` show the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
 #[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT_STATUS_HELP)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
@@ -79,13 +78,13 @@ impl Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check whether the relocations of objects resolve on kernels; prints one line per object and kernel
+    /// Check whether objects load on kernels; prints one line per object and kernel
     #[command(after_help = relocate::CHECK_HELP)]
     Check(CheckArgs),
     /// Show every relocation, with its instruction before and after
     #[command(after_help = relocate::PLAN_HELP)]
     Plan(PlanArgs),
-    /// Explain why relocations do not resolve, and what would help
+    /// Explain why objects do not load, and show the code that helps
     #[command(after_help = relocate::EXPLAIN_HELP)]
     Explain(ExplainArgs),
     /// Write the object with its instructions relocated

@@ -5,7 +5,7 @@ use crate::{
         byte_count,
         format::{CheckFormat, Format},
         guest::GuestArgs,
-        load::Assignment,
+        load::MapEntries,
         shard::Shard,
         stats::StatsArgs,
     },
@@ -96,7 +96,7 @@ pub(crate) struct EvidenceArgs {
     pub(crate) kallsyms: Option<PathBuf>,
     /// Maps whose max_entries user space sets before the load; may be given several times
     #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<Assignment>,
+    pub(crate) max_entries: Vec<MapEntries>,
 }
 
 #[derive(Debug, Args)]
@@ -113,8 +113,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write
-    /// to FILE. A FILE that is not from such a run on the same objects, with the same
-    /// options for evidence, is refused and stays as it is
+    /// to FILE. A FILE that is not from such a run on the same objects, with the same options for evidence, is refused and stays as it
+    /// is. So is FILE if a kernel changed later
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]

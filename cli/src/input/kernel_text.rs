@@ -1,6 +1,9 @@
 //! Texts about a kernel: its configuration, its symbols.
 
-use super::limits::KERNEL_TEXT_BYTES;
+use super::{
+    file,
+    limits::{KERNEL_TEXT_BYTES, MAX_OBJECT_BYTES},
+};
 use crate::error::BadInput;
 use flate2::read::MultiGzDecoder;
 use std::{
@@ -26,6 +29,41 @@ pub(crate) fn read(path: &Path) -> Result<String, BadInput> {
         false => data,
     };
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Reads a kernel's configuration. A file without any option is an error: no option would count as set.
+pub(crate) fn read_kconfig(path: &Path) -> Result<String, BadInput> {
+    check_kconfig(path, read(path)?)
+}
+
+/// Returns the options that a user gives for a load, from a file of at most [`MAX_OBJECT_BYTES`].
+pub(crate) fn read_kconfig_options(path: &Path) -> Result<String, BadInput> {
+    let bytes = file::read(path, MAX_OBJECT_BYTES)?;
+    check_kconfig(path, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn check_kconfig(path: &Path, text: String) -> Result<String, BadInput> {
+    let is_option = |line: &str| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_");
+    if text.lines().any(is_option) {
+        return Ok(text);
+    }
+    let bad = BadInput::for_path(path, "is no kernel configuration: it has no line `CONFIG_...=`");
+    Err(bad.help("give a copy of /boot/config-$(uname -r) or /proc/config.gz"))
+}
+
+/// Reads a list of symbols. A file without any symbol is an error: no function would count as present.
+pub(crate) fn read_kallsyms(path: &Path) -> Result<String, BadInput> {
+    let text = read(path)?;
+    let is_symbol = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let address = words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        address && words.next().is_some_and(|word| word.len() == 1) && words.next().is_some()
+    };
+    if text.lines().any(is_symbol) {
+        return Ok(text);
+    }
+    let bad = BadInput::for_path(path, "is no list of symbols: it has no line `ADDRESS TYPE NAME`");
+    Err(bad.help("give a copy of /proc/kallsyms, or a System.map"))
 }
 
 fn read_limited(source: impl Read) -> io::Result<Vec<u8>> {
@@ -62,5 +100,21 @@ mod tests {
         fs::write(&path, bomb.finish().unwrap()).unwrap();
         assert!(read(&path).unwrap_err().what.contains("cannot be unpacked"));
         assert!(read(dir.path()).is_err());
+    }
+
+    #[test]
+    fn other_texts_are_no_evidence() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("text");
+        let write = |text: &str| fs::write(&path, text).unwrap();
+        for text in ["", "root:x:0:0:root:/root:/bin/bash\n", "\u{1}\u{fffd}noise", "deadbeef\n", "abc t\n"] {
+            write(text);
+            assert!(read_kconfig(&path).unwrap_err().what.contains("no kernel configuration"), "{text:?}");
+            assert!(read_kallsyms(&path).unwrap_err().what.contains("no list of symbols"), "{text:?}");
+        }
+        write("#\n# CONFIG_NUMA is not set\n");
+        assert!(read_kconfig(&path).is_ok());
+        write("0000000000000000 T schedule\n");
+        assert!(read_kallsyms(&path).is_ok());
     }
 }

@@ -6,7 +6,7 @@ use super::{
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
-    args::load::Assignment,
+    args::load::MapEntries,
     error::{BadInput, escape_path},
     input::file,
 };
@@ -20,7 +20,7 @@ pub(crate) struct Config {
     /// As `--strict`: `check.strict`.
     pub(crate) strict: bool,
     /// As `--max-entries`: `check.max-entries`.
-    pub(crate) max_entries: Vec<Assignment>,
+    pub(crate) max_entries: Vec<MapEntries>,
 }
 
 impl Config {
@@ -52,8 +52,8 @@ impl Config {
             check.check_keys(&["max-entries", "strict"])?;
             config.strict = check.boolean("strict")?.unwrap_or_default();
             if let Some(maps) = check.table("max-entries")? {
-                let assignment = |(name, count): (String, u32)| Assignment { name, value: count.to_string() };
-                config.max_entries = maps.counts()?.into_iter().map(assignment).collect();
+                let entries = maps.counts()?.into_iter();
+                config.max_entries = entries.map(|(map, count)| MapEntries { map, count }).collect();
             }
         }
         Ok(config)

@@ -30,9 +30,10 @@ fn a_configuration_has_entries_and_settings() {
         ("core-relo.toml:7: program=a,b,kernel=5.10.*", "allowed by core-relo.toml:7"),
     ];
     assert_eq!(entries, expected.map(|(entry, words)| (entry.to_owned(), words.to_owned())));
-    let maps: Vec<_> = config.max_entries.iter().map(|map| (&*map.name, &*map.value)).collect();
+    let maps: Vec<_> =
+        config.max_entries.iter().map(|entries| (&*entries.map, entries.count.get())).collect();
     assert!(config.strict);
-    assert_eq!(maps, [("hex", "16"), ("stacks", "1024")]);
+    assert_eq!(maps, [("hex", 16), ("stacks", 1024)]);
     assert_eq!(parse(""), Ok(Config::default()));
     assert_eq!(parse("allow = [{ program = 'p' }]").unwrap().allow.len(), 1);
 }

@@ -1,7 +1,7 @@
 //! TOML tables whose errors name the line and the column.
 
 use super::entry::{list, suggestion};
-use core::ops::Range;
+use core::{num::NonZeroU32, ops::Range};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -130,12 +130,12 @@ impl<'f, 't> Table<'f, 't> {
     }
 
     /// Returns the entries of a table whose values are counts from 1 to 2^32 - 1.
-    pub(super) fn counts(&self) -> Result<Vec<(String, u32)>, TomlError> {
+    pub(super) fn counts(&self) -> Result<Vec<(String, NonZeroU32)>, TomlError> {
         let mut counts = Vec::new();
         for (key, value) in self.table {
             let integer = value.get_ref().as_integer();
             let count = integer.and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
-            let Some(count) = count.filter(|count| *count > 0) else {
+            let Some(count) = count.and_then(NonZeroU32::new) else {
                 let expected = "a number from 1 to 4294967295";
                 let problem = match integer {
                     Some(number) => {

@@ -305,6 +305,22 @@ fn an_archive_is_incomplete_even_if_another_kernel_follows() {
 }
 
 #[test]
+fn a_kernel_that_changed_after_its_results_is_an_error() {
+    let fleet = Fleet::new();
+    fleet.write("a.btf", kernel(1));
+    let check = || fleet.run(["check", "exec.bpf.o", "--btf", "a.btf", "--resume", "r"]);
+    let first = check();
+    let results = fs::read_to_string(fleet.path("r")).unwrap();
+    assert_eq!(check().exit, first.exit, "the same kernel is left out");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    fs::File::options().write(true).open(fleet.path("a.btf")).unwrap().set_modified(later).unwrap();
+    let again = check();
+    assert_eq!((again.exit, &*again.out), (2, ""));
+    assert!(again.err.contains("a.btf: changed after its results were written to r"), "{}", again.err);
+    assert_eq!(fs::read_to_string(fleet.path("r")).unwrap(), results, "the file stays as it is");
+}
+
+#[test]
 fn directories_whose_names_print_alike_are_both_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let fleet = Fleet::new();

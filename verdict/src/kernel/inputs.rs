@@ -21,7 +21,7 @@ pub struct KernelInputs {
     pub modules: ModuleCoverage,
 }
 
-/// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`. `None` for a fact that the user gives.
+/// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the user gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct InputOrigins {

@@ -4,7 +4,7 @@ use super::{
     booted::BootedKernel, checker::Checker, kernel_output::OutputOptions, ordered, report::ObjectReport,
 };
 use crate::{
-    args::{format::Format, guest::GuestArgs, load::Assignment},
+    args::{format::Format, guest::GuestArgs, load::MapEntries},
     cmd::verdicts::objects::{BadObjectReporter, JudgedObject, read_objects, with_judged_objects},
     console::Console,
     error::BadInput,
@@ -34,7 +34,7 @@ use std::{
 pub(crate) struct BootSettings<'a> {
     pub(crate) guest: &'a GuestArgs,
     /// The sizes of maps that user space sets.
-    pub(crate) max_entries: Vec<Assignment>,
+    pub(crate) max_entries: Vec<MapEntries>,
     /// Whether programs load with the verifier's statistics.
     pub(crate) stats: bool,
 }
@@ -80,9 +80,9 @@ fn object_programs<'o>(
     if settings.stats {
         options.push("--stats".into());
     }
-    for Assignment { name, value } in &settings.max_entries {
+    for MapEntries { map: name, count } in &settings.max_entries {
         if object.object.maps().iter().any(|map| map.name == name.as_bytes()) {
-            options.extend(["--max-entries".into(), format!("{name}={value}").into()]);
+            options.extend(["--max-entries".into(), format!("{name}={count}").into()]);
         }
     }
     ObjectPrograms {

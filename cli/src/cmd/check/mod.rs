@@ -15,7 +15,7 @@ mod settings;
 mod writer;
 
 use crate::{
-    args::{format::Format, load::Assignment, relocate::CheckArgs},
+    args::{format::Format, load::MapEntries, relocate::CheckArgs},
     budget::BudgetGate,
     cmd::verdicts::objects::{JudgedObjects, read_objects, with_judged_objects},
     console::{self, Console, ExitStatus},
@@ -105,6 +105,11 @@ fn check_selection(
         // The images to boot are the only kernels.
         false => Selection::default(),
     };
+    if let Some((results, previous)) = &resumed
+        && let Some(bad) = previous.changed_kernel(&selection, results.name())
+    {
+        return console.report_error_on_stderr(&bad);
+    }
     // An entry may be for a kernel of another shard or of an earlier run.
     let is_complete = args.shard.is_none() && resumed.is_none();
     check_kernels(console, objects, &selection, threads, settings, (resumed, budget))?;
@@ -115,14 +120,14 @@ fn check_selection(
 fn warn_of_unknown_maps(
     console: &mut Console<'_>,
     objects: &JudgedObjects<'_>,
-    max_entries: &[Assignment],
+    max_entries: &[MapEntries],
 ) -> io::Result<()> {
     let is_known = |name: &str| {
         objects.objects.iter().flat_map(|object| object.object.maps()).any(|map| map.name == name.as_bytes())
     };
-    max_entries.iter().try_for_each(|Assignment { name, value }| match is_known(name) {
+    max_entries.iter().try_for_each(|MapEntries { map, count }| match is_known(map) {
         true => Ok(()),
-        false => console.warn(&format!("--max-entries {name}={value}: no object has a map of this name")),
+        false => console.warn(&format!("--max-entries {map}={count}: no object has a map of this name")),
     })
 }
 
@@ -180,11 +185,7 @@ fn check_kernels(
         report: settings.reports.needs_reasons(),
         strict: settings.strict,
     };
-    let is_done = |source: &KernelSource| match source {
-        KernelSource::Archive(path) => previous.has_archive(path),
-        _ => previous.has_kernel(&source.id()),
-    };
-    let to_judge = selection.sources.iter().filter(|source| !is_done(source));
+    let to_judge = selection.sources.iter().filter(|source| !previous.has_source(source));
     let mut units: Vec<_> = to_judge.map(|source| Unit { source, selection, boot: None }).collect();
     if let Some((selection, boot)) = &settings.boot
         && !objects.objects.is_empty()

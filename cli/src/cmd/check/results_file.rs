@@ -41,7 +41,8 @@ impl ResultsFile {
         }
         let failed = |e: io::Error| BadInput::for_path(path, format_args!("cannot be written: {e}"));
         let mut file = open(path)?;
-        let inode = Inode::new(&file.metadata().map_err(|e| file::unreadable(path, &e))?);
+        let metadata = file.metadata().map_err(|e| file::unreadable(path, &e))?;
+        let (inode, written) = (Inode::new(&metadata), metadata.modified().ok());
         lock(&file, path)?;
         let line = header.line().map_err(failed)?;
         let found = ResultsReader::new(header, line.as_bytes()).read(path, &file)?;
@@ -52,7 +53,8 @@ impl ResultsFile {
         let missing_header = line.as_bytes().get(found.header_bytes..).ok_or_else(too_long)?;
         file.write_all(missing_header).map_err(failed)?;
         let name = escape_path(path);
-        Ok((Self { file, inode, name, header: line, open_archive: found.open_archive }, found.results))
+        let results = PreviousResults { written, ..found.results };
+        Ok((Self { file, inode, name, header: line, open_archive: found.open_archive }, results))
     }
 
     /// Returns the path for messages.

@@ -1,12 +1,19 @@
 //! The first line of a results file, and the results that the file already has.
 
-use crate::{console::ExitStatus, input::kernel::id::KernelId, json::writer::JsonLines, stable_hash};
+use crate::{
+    console::ExitStatus,
+    error::BadInput,
+    input::kernel::{id::KernelId, selection::Selection, source::KernelSource},
+    json::writer::JsonLines,
+    stable_hash,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
     ffi::OsString,
     io,
     path::Path,
+    time::SystemTime,
 };
 
 /// The maximum length of a line, in bytes.
@@ -117,11 +124,41 @@ pub(crate) struct PreviousResults {
     pub(super) archives: HashSet<OsString>,
     /// The exit status for these results.
     pub(crate) exit: ExitStatus,
+    /// The last change of the file before this run. `None` if the file system does not know.
+    pub(super) written: Option<SystemTime>,
 }
 
 impl PreviousResults {
     pub(crate) fn has_kernel(&self, kernel: &KernelId) -> bool {
         self.kernels.contains_key(kernel)
+    }
+
+    /// Returns whether the file has the results of a kernel, or of all members of an archive.
+    pub(crate) fn has_source(&self, source: &KernelSource) -> bool {
+        match source {
+            KernelSource::Archive(path) => self.has_archive(path),
+            _ => self.has_kernel(&source.id()),
+        }
+    }
+
+    /// Returns an error if the file of a kernel with results was changed later than the results. `name` is that of the results.
+    ///
+    /// A file that got an older time, as with `cp -p`, is not noticed.
+    pub(crate) fn changed_kernel(&self, selection: &Selection, name: &str) -> Option<BadInput> {
+        let written = self.written?;
+        let is_changed = |path: &Path| {
+            // The times of sysfs are those of its cache.
+            let changed = path.metadata().and_then(|metadata| metadata.modified());
+            !path.starts_with("/sys") && changed.is_ok_and(|changed| changed > written)
+        };
+        let done = selection.sources.iter().filter(|source| self.has_source(source));
+        let mut paths = done.filter_map(|source| match source {
+            KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path),
+            KernelSource::Running | KernelSource::Embedded { .. } => None,
+        });
+        let path = paths.find(|path| is_changed(path))?;
+        let bad = BadInput::for_path(path, format_args!("changed after its results were written to {name}"));
+        Some(bad.help(format!("remove {name}, or give --resume another file")))
     }
 
     /// Returns whether the file has results for every member of an archive, or the error for an archive that cannot be read.

@@ -2,7 +2,7 @@
 
 use super::{boot::BootSettings, reports::Reports};
 use crate::{
-    args::{load::Assignment, relocate::CheckArgs},
+    args::{load::MapEntries, relocate::CheckArgs},
     cmd::verdicts::kernel_inputs,
     error::BadInput,
     input::{kernel::selection::Selection, limits::Limits},
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,
     /// The maps whose size user space sets.
-    pub(super) max_entries: Vec<Assignment>,
+    pub(super) max_entries: Vec<MapEntries>,
     pub(super) allow_list: AllowList,
     pub(super) reports: Reports,
     pub(super) strict: bool,
@@ -55,7 +55,7 @@ impl<'a> CheckSettings<'a> {
         options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
         options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
         let maps = self.max_entries.iter();
-        options.extend(maps.map(|Assignment { name, value }| format!("--max-entries={name}={value}")));
+        options.extend(maps.map(|MapEntries { map, count }| format!("--max-entries={map}={count}")));
         if self.strict {
             options.push("--strict".to_owned());
         }

@@ -7,14 +7,14 @@ use crate::{
     },
     error::BadInput,
     input::{
-        file,
         image_facts::WantedFacts,
         kernel::{
             image::{KernelImage, read_kernel},
             parsed::Kernel,
             source::KernelSource,
         },
-        limits::{Limits, MAX_OBJECT_BYTES},
+        kernel_text,
+        limits::Limits,
         object::ObjectFile,
     },
     process::threads::Threads,
@@ -51,7 +51,7 @@ impl DryRunKernel {
         };
         let mut inputs = KernelInputs::default();
         if let Some(path) = kconfig {
-            let given = String::from_utf8_lossy(&file::read(path, MAX_OBJECT_BYTES)?).into_owned();
+            let given = kernel_text::read_kconfig_options(path)?;
             // The lines of the user take precedence over those of the kernel.
             let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
             let own = kernel.inputs(&KernelInputs::default(), wanted).kconfig;

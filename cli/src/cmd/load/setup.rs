@@ -2,9 +2,9 @@
 
 use super::global_value;
 use crate::{
-    args::load::{Assignment, SetupArgs},
+    args::load::{Assignment, MapEntries, SetupArgs},
     error::BadInput,
-    input::{file, limits::MAX_OBJECT_BYTES, object::ObjectFile},
+    input::{kernel_text, object::ObjectFile},
 };
 use core_relo_loader::{Loader, load_plan::TokenSource};
 use std::path::Path;
@@ -32,18 +32,14 @@ pub(crate) fn set_up(
         };
         loader.set_global_bytes(name, &bytes).map_err(|e| bad(e.to_string()))?;
     }
-    for Assignment { name, value } in &args.max_entries {
-        let n = value
-            .parse()
-            .map_err(|_no_number| bad(format!("map `{name}`: `{value}` is no number of entries")))?;
-        loader.map_mut(name).max_entries = Some(n);
+    for MapEntries { map, count } in &args.max_entries {
+        loader.map_mut(map).max_entries = Some(count.get());
     }
     for name in &args.without_map {
         loader.map_mut(name).autocreate = Some(false);
     }
     if let Some(path) = &args.kconfig {
-        let bytes = file::read(path, MAX_OBJECT_BYTES)?;
-        loader.settings_mut().kconfig = Some(String::from_utf8_lossy(&bytes).into_owned());
+        loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
     }
     if let Some(path) = &args.token {
         loader.settings_mut().token = TokenSource::Path(path.clone());

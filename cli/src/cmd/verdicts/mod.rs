@@ -4,17 +4,36 @@ pub(crate) mod kernel_judge;
 pub(crate) mod objects;
 pub(crate) mod reasons;
 
-use crate::{args::relocate::EvidenceArgs, console::ExitStatus, error::BadInput, input::kernel_text};
-use core_relo_verdict::{judge::Verdict, kernel::KernelInputs};
-use std::{path::PathBuf, sync::Arc};
+use crate::{
+    args::relocate::EvidenceArgs,
+    console::ExitStatus,
+    error::{BadInput, escape_path},
+    input::kernel_text,
+};
+use core_relo_verdict::{
+    judge::Verdict,
+    kernel::{InputOrigins, KernelInputs},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Reads what the user says about the kernels.
 pub(crate) fn kernel_inputs(args: &EvidenceArgs) -> Result<KernelInputs, BadInput> {
-    let read = |path: &PathBuf| kernel_text::read(path).map(Arc::from);
+    let read = |path: &Option<PathBuf>, read: fn(&Path) -> Result<String, BadInput>| {
+        path.as_deref().map(read).transpose().map(|text| text.map(Arc::from))
+    };
+    let origin = |path: &Option<PathBuf>| path.as_deref().map(|path| Arc::from(escape_path(path)));
     Ok(KernelInputs {
         version: args.kernel_version,
-        kconfig: args.kconfig.as_ref().map(read).transpose()?,
-        kallsyms: args.kallsyms.as_ref().map(read).transpose()?,
+        kconfig: read(&args.kconfig, kernel_text::read_kconfig)?,
+        kallsyms: read(&args.kallsyms, kernel_text::read_kallsyms)?,
+        origins: InputOrigins {
+            version: None,
+            kconfig: origin(&args.kconfig),
+            kallsyms: origin(&args.kallsyms),
+        },
         ..KernelInputs::default()
     })
 }

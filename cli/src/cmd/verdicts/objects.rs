@@ -1,7 +1,7 @@
 //! The objects to judge, parsed once for all kernels.
 
 use crate::{
-    args::load::Assignment,
+    args::load::MapEntries,
     console::Console,
     error::BadInput,
     input::{
@@ -98,7 +98,7 @@ pub(crate) fn read_objects(
 pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
-    max_entries: &[Assignment],
+    max_entries: &[MapEntries],
     threads: &Threads,
     report_bad: BadObjectReporter,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
@@ -117,7 +117,9 @@ pub(crate) fn with_judged_objects(
             Ok(relocs) => {
                 let mut judged = JudgedObject::new(file, object, relocs, &mut table);
                 if let Ok(needs) = &mut judged.needs {
-                    max_entries.iter().for_each(|map| needs.set_input(&map.name, MapInput::MaxEntries));
+                    max_entries
+                        .iter()
+                        .for_each(|entries| needs.set_input(&entries.map, MapInput::MaxEntries));
                 }
                 objects.push(judged);
             }
