@@ -37,6 +37,16 @@ fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDef
             format!("{place}: flag {flag}, which {map_type} does not accept"),
             format!("remove {flag} from map_flags"),
         ),
+        MapRule::FlagUnknown(bit) => (
+            ReasonKind::MapFlag,
+            format!("{place}: flag 1 << {bit}, which no known kernel has"),
+            "remove the flag from map_flags".into(),
+        ),
+        MapRule::Missing(attribute) => (
+            ReasonKind::MapSize,
+            format!("{place}: {} is 0, which user space must set", attribute.name()),
+            format!("{} in the definition, or bpf_map__inner_map() and its setters", attribute.name()),
+        ),
         MapRule::Size { attribute, found, expected } => (
             ReasonKind::MapSize,
             format!("{place}: {} does not fit {map_type}: {found}, expected {expected}", attribute.name()),
@@ -44,7 +54,13 @@ fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDef
         ),
     };
     let evidence = Evidence { source: EvidenceSource::Object, text: format!("the definition of {map}") };
-    Reason::new(kind, Verdict::Refused, text).with_evidence(evidence).with_fix(fix)
+    let verdict = match rule {
+        // A newer kernel may have the flag.
+        MapRule::FlagUnknown(_) => Verdict::Unknown,
+        MapRule::Missing(_) => Verdict::NeedsInput,
+        MapRule::FlagMissing(_) | MapRule::FlagRefused(_) | MapRule::Size { .. } => Verdict::Refused,
+    };
+    Reason::new(kind, verdict, text).with_evidence(evidence).with_fix(fix)
 }
 
 fn input_reason(map: &str, input: MapInput) -> Reason {

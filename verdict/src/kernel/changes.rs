@@ -7,6 +7,7 @@ use super::{
         Change,
         Mark::{self, Enumerator, Function, Member},
     },
+    observed::observed_marks,
     version::KernelVersion,
 };
 
@@ -180,5 +181,6 @@ pub(super) const RELEASES: &[Change] = &[
 pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
     let instructions = InsnFeature::ALL.iter().filter_map(|feature| feature.change());
     let others = [SLEEPABLE_PROGRAMS, LAZY_VERIFICATION, ATTACH_COOKIE];
-    instructions.chain(others).chain(RELEASES.iter().copied()).flat_map(|change| change.marks.iter().copied())
+    let changes = instructions.chain(others).chain(RELEASES.iter().copied());
+    changes.flat_map(|change| change.marks.iter().copied()).chain(observed_marks())
 }

@@ -66,7 +66,7 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
         return refused(EvidenceSource::Version, text);
     }
     let observed = helper_types::observed_support(program_type, call.attach_type, helper);
-    match facts.answer_observed(observed, program_type, exists) {
+    match facts.answer_observed(observed, &calls_by(program_type), exists) {
         Answer::Present(_) if !is_observed => {
             Answer::Unknown("whether only callbacks that may sleep call it".into())
         }
@@ -117,8 +117,14 @@ pub fn answer_kfunc_call(facts: &KernelFacts<'_>, kfunc: &[u8], program_type: Op
     let exists = facts.kfunc(kfunc);
     match program_type.filter(|_| exists.is_present()) {
         Some(program_type) => {
-            facts.answer_observed(kfunc_types::observed_support(program_type, kfunc), program_type, exists)
+            let observed = kfunc_types::observed_support(program_type, kfunc);
+            facts.answer_observed(observed, &calls_by(program_type), exists)
         }
         None => exists,
     }
+}
+
+/// Returns what a kernel with a restriction by program type does, for texts.
+fn calls_by(program_type: ProgramType) -> String {
+    format!("let programs of type {program_type} call it")
 }

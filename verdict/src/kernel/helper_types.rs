@@ -6,7 +6,7 @@
 //! TRACING and LSM are the union of several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2
 //! have no row.
 
-use super::observed::{OBSERVED_KERNELS, ObservedSupport};
+use super::observed::{OBSERVED_KERNELS, Observations};
 use ProgramType as P;
 use core_relo_object::object::{AttachType, ProgramType};
 
@@ -37,14 +37,14 @@ impl TypeHelpers {
     }
 }
 
-/// Returns whether the observed kernels let programs of a type call a helper. Returns [`ObservedSupport::Always`] for a type without a row.
+/// Returns whether the observed kernels let programs of a type call a helper. Returns [`Observations::NONE`] for a type without a row.
 pub(super) fn observed_support(
     program_type: ProgramType,
     attach_type: Option<AttachType>,
     helper: u32,
-) -> ObservedSupport {
+) -> Observations {
     let mut of_type = TABLE.iter().filter(|row| row.program_type == program_type).peekable();
-    let Some(first) = of_type.peek().copied() else { return ObservedSupport::Always };
+    let Some(first) = of_type.peek().copied() else { return Observations::NONE };
     let rows: Vec<_> = match attach_type {
         // User space may set the attach type.
         None => of_type.collect(),
@@ -54,11 +54,11 @@ pub(super) fn observed_support(
         Some(_) => vec![first],
     };
     if rows.is_empty() {
-        return ObservedSupport::Always;
+        return Observations::NONE;
     }
     // A helper that no type may call was not observed: the kernel lacks it.
     let existed = |kernel: usize| TABLE.iter().any(|row| row.may_call(kernel, helper) == Some(true));
-    ObservedSupport::new(|kernel| {
+    Observations::new(|kernel| {
         let mut known = rows.iter().filter_map(|row| row.may_call(kernel, helper)).peekable();
         known.peek().filter(|_| existed(kernel))?;
         Some(known.any(|may_call| may_call))
@@ -343,50 +343,49 @@ static TABLE: &[TypeHelpers] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::observed::tests::Shape;
 
     #[test]
     fn helpers_of_program_types() {
-        let observed_support = |program_type, helper| observed_support(program_type, None, helper);
+        let observed_support = |program_type, helper| observed_support(program_type, None, helper).shape();
         // bpf_get_current_pid_tgid
-        assert_eq!(observed_support(P::Kprobe, 14), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Xdp, 14), ObservedSupport::From(2));
-        assert_eq!(observed_support(P::CgroupDevice, 14), ObservedSupport::From(1));
+        assert_eq!(observed_support(P::Kprobe, 14), Shape::Always);
+        assert_eq!(observed_support(P::Xdp, 14), Shape::From(2));
+        assert_eq!(observed_support(P::CgroupDevice, 14), Shape::From(1));
         // bpf_get_socket_cookie, bpf_xdp_adjust_head
-        assert_eq!(observed_support(P::RawTracepoint, 46), ObservedSupport::Never);
-        assert_eq!(observed_support(P::Xdp, 44), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Kprobe, 44), ObservedSupport::Never);
+        assert_eq!(observed_support(P::RawTracepoint, 46), Shape::Never);
+        assert_eq!(observed_support(P::Xdp, 44), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, 44), Shape::Never);
         // bpf_loop came for all types together.
-        assert_eq!(observed_support(P::Kprobe, 181), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Kprobe, 181), Shape::Always);
         // A type without a row, a helper that does not exist.
-        assert_eq!(observed_support(P::StructOps, 44), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Kprobe, 5000), ObservedSupport::Always);
+        assert_eq!(observed_support(P::StructOps, 44), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, 5000), Shape::Always);
     }
 
     #[test]
     fn helpers_of_attach_types() {
         use AttachType as A;
-        let observed_support =
-            |program_type, attach_type, helper| observed_support(program_type, Some(attach_type), helper);
+        let observed_support = |program_type, attach_type, helper| {
+            observed_support(program_type, Some(attach_type), helper).shape()
+        };
         // bpf_get_retval came with 5.18.
-        assert_eq!(observed_support(P::CgroupDevice, A::CgroupDevice, 186), ObservedSupport::Always);
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 186), ObservedSupport::Always);
-        assert_eq!(
-            observed_support(P::CgroupSockAddr, A::CgroupInet4Getpeername, 186),
-            ObservedSupport::Never
-        );
+        assert_eq!(observed_support(P::CgroupDevice, A::CgroupDevice, 186), Shape::Always);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 186), Shape::Always);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Getpeername, 186), Shape::Never);
         // bpf_bind
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 64), ObservedSupport::Always);
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Bind, 64), ObservedSupport::Never);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 64), Shape::Always);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Bind, 64), Shape::Never);
         // bpf_setsockopt
-        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupSetsockopt, 49), ObservedSupport::From(1));
-        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupGetsockopt, 49), ObservedSupport::Never);
+        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupSetsockopt, 49), Shape::From(1));
+        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupGetsockopt, 49), Shape::Never);
         // bpf_seq_printf, bpf_copy_from_user
-        assert_eq!(observed_support(P::Tracing, A::TraceIter, 126), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 126), ObservedSupport::Never);
+        assert_eq!(observed_support(P::Tracing, A::TraceIter, 126), Shape::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 126), Shape::Never);
         // bpf_d_path
-        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 147), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Tracing, A::TraceIter, 147), ObservedSupport::From(1));
-        assert_eq!(observed_support(P::Tracing, A::TraceRawTp, 147), ObservedSupport::Never);
-        assert_eq!(super::observed_support(P::Tracing, None, 126), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 147), Shape::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceIter, 147), Shape::From(1));
+        assert_eq!(observed_support(P::Tracing, A::TraceRawTp, 147), Shape::Never);
+        assert_eq!(super::observed_support(P::Tracing, None, 126).shape(), Shape::Always);
     }
 }

@@ -4,7 +4,7 @@
 //! records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single call. It has the kfuncs of vmlinux only. EXT,
 //! STRUCT_OPS and LIRC_MODE2 were not observed.
 
-use super::observed::{OBSERVED_KERNELS, ObservedSupport};
+use super::observed::{OBSERVED_KERNELS, Observations};
 use core_relo_object::object::ProgramType;
 
 /// Kfuncs that the same program types may call.
@@ -14,15 +14,15 @@ struct KfuncClass {
     names: &'static [&'static str],
 }
 
-/// Returns whether the observed kernels let programs of a type call a kfunc. Returns [`ObservedSupport::Always`] for a kfunc or a type
+/// Returns whether the observed kernels let programs of a type call a kfunc. Returns [`Observations::NONE`] for a kfunc or a type
 /// without observations.
-pub(super) fn observed_support(program_type: ProgramType, kfunc: &[u8]) -> ObservedSupport {
+pub(super) fn observed_support(program_type: ProgramType, kfunc: &[u8]) -> Observations {
     if matches!(program_type, ProgramType::Ext | ProgramType::StructOps | ProgramType::LircMode2) {
-        return ObservedSupport::Always;
+        return Observations::NONE;
     }
     let has_kfunc = |class: &&KfuncClass| class.names.iter().any(|name| name.as_bytes() == kfunc);
-    let Some(class) = TABLE.iter().find(has_kfunc) else { return ObservedSupport::Always };
-    ObservedSupport::new(|kernel| {
+    let Some(class) = TABLE.iter().find(has_kfunc) else { return Observations::NONE };
+    Observations::new(|kernel| {
         let types = class.callable.get(kernel).copied().flatten()?;
         types.checked_shr(program_type.number()).map(|types| types & 1 != 0)
     })
@@ -252,19 +252,20 @@ static TABLE: &[KfuncClass] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::observed::tests::Shape;
     use ProgramType as P;
 
     #[test]
     fn kfuncs_of_program_types() {
-        assert_eq!(observed_support(P::Tracing, b"bpf_task_acquire"), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Kprobe, b"bpf_task_acquire"), ObservedSupport::Never);
-        assert_eq!(observed_support(P::Xdp, b"bpf_dynptr_from_xdp"), ObservedSupport::Always);
-        assert_eq!(observed_support(P::SchedCls, b"bpf_dynptr_from_xdp"), ObservedSupport::Never);
-        assert_eq!(observed_support(P::RawTracepoint, b"bpf_cpumask_create"), ObservedSupport::From(3));
-        assert_eq!(observed_support(P::Kprobe, b"bpf_iter_num_new"), ObservedSupport::Always);
+        assert_eq!(observed_support(P::Tracing, b"bpf_task_acquire").shape(), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, b"bpf_task_acquire").shape(), Shape::Never);
+        assert_eq!(observed_support(P::Xdp, b"bpf_dynptr_from_xdp").shape(), Shape::Always);
+        assert_eq!(observed_support(P::SchedCls, b"bpf_dynptr_from_xdp").shape(), Shape::Never);
+        assert_eq!(observed_support(P::RawTracepoint, b"bpf_cpumask_create").shape(), Shape::From(3));
+        assert_eq!(observed_support(P::Kprobe, b"bpf_iter_num_new").shape(), Shape::Always);
         // A type and a kfunc that were not observed.
-        assert_eq!(observed_support(P::StructOps, b"bpf_task_acquire"), ObservedSupport::Always);
-        assert_eq!(observed_support(P::Kprobe, b"bpf_testmod_test_mod_kfunc"), ObservedSupport::Always);
+        assert_eq!(observed_support(P::StructOps, b"bpf_task_acquire").shape(), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, b"bpf_testmod_test_mod_kfunc").shape(), Shape::Always);
     }
 
     #[test]

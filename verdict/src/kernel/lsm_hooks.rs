@@ -3,12 +3,11 @@
 //! The kernel has a set of each (`sleepable_lsm_hooks`, `bpf_lsm_disabled_hooks`), of which BTF has no trace.
 
 use super::{
-    answer::{Answer, Evidence, EvidenceSource},
+    answer::Answer,
     conditional::HAS_SLEEPABLE_LSM,
     facts::KernelFacts,
-    observed::{OBSERVED_KERNELS, ObservedSupport},
+    observed::{OBSERVED_KERNELS, Observations},
 };
-use core_relo_object::object::ProgramType;
 
 /// Hooks at which the same kernels let programs sleep.
 struct SleepableHooks {
@@ -23,19 +22,8 @@ impl KernelFacts<'_> {
         let exists = self.function(format!("bpf_lsm_{hook}").as_bytes(), None);
         let disabled = DISABLED.iter().find(|(_, names)| names.contains(&hook));
         let Some((first, _)) = disabled.filter(|_| exists.is_present()) else { return exists };
-        let (since, before) =
-            (OBSERVED_KERNELS.get(*first), first.checked_sub(1).and_then(|at| OBSERVED_KERNELS.get(at)));
-        let (Some((since, last_since)), Some((before, last_before))) = (since, before) else { return exists };
-        match (self.attach_type(*last_since), self.attach_type(last_before.saturating_add(1))) {
-            (Answer::Present(_), _) => {
-                let text = format!("kernels since {since} let no program attach to the hook");
-                Answer::Absent(Evidence { source: EvidenceSource::Version, text })
-            }
-            (_, Answer::Absent(_)) => exists,
-            _ => Answer::Unknown(format!(
-                "kernels since {since} let no program attach to the hook, {before} does, and this kernel is between them"
-            )),
-        }
+        let permits = Observations::new(|kernel| Some(kernel < *first));
+        self.answer_observed(permits, "let programs attach to the hook", exists)
     }
 
     /// Answers whether programs may sleep at an LSM hook.
@@ -43,7 +31,7 @@ impl KernelFacts<'_> {
         match self.find_any(&[HAS_SLEEPABLE_LSM]) {
             Some(function) => {
                 let exists = Answer::from_btf(true, format!("FUNC {function}"));
-                self.answer_observed(sleepable_support(hook), ProgramType::Lsm, exists)
+                self.answer_observed(sleepable_support(hook), "let programs sleep at the hook", exists)
             }
             // The only hook of 5.10.
             None if hook == "bprm_committed_creds" => self.sleepable_programs(),
@@ -56,11 +44,11 @@ impl KernelFacts<'_> {
 }
 
 /// Returns whether the observed kernels let programs sleep at a hook. Hooks without an entry are those at which no kernel does.
-fn sleepable_support(hook: &str) -> ObservedSupport {
+fn sleepable_support(hook: &str) -> Observations {
     let Some(hooks) = SLEEPABLE.iter().find(|hooks| hooks.names.contains(&hook)) else {
-        return ObservedSupport::Never;
+        return Observations::NEVER;
     };
-    ObservedSupport::new(|kernel| hooks.observed.get(kernel).copied().flatten())
+    Observations::new(|kernel| hooks.observed.get(kernel).copied().flatten())
 }
 
 const fn hooks(
@@ -140,12 +128,13 @@ static SLEEPABLE: &[SleepableHooks] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::observed::tests::Shape;
 
     #[test]
     fn hooks_at_which_programs_sleep() {
-        assert_eq!(sleepable_support("file_open"), ObservedSupport::Always);
-        assert_eq!(sleepable_support("userns_create"), ObservedSupport::Always);
-        assert_eq!(sleepable_support("path_unlink"), ObservedSupport::From(2));
-        assert_eq!(sleepable_support("task_free"), ObservedSupport::Never);
+        assert_eq!(sleepable_support("file_open").shape(), Shape::Always);
+        assert_eq!(sleepable_support("userns_create").shape(), Shape::Always);
+        assert_eq!(sleepable_support("path_unlink").shape(), Shape::From(2));
+        assert_eq!(sleepable_support("task_free").shape(), Shape::Never);
     }
 }

@@ -3,92 +3,245 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
+    mark::{Mark, MarkPresence},
     version::KernelVersion,
 };
-use core_relo_object::object::ProgramType;
 
-/// The observed kernels: the release, and the number of the last attach type (`enum bpf_attach_type`), by which another kernel is
-/// found to be newer or older.
-pub(super) const OBSERVED_KERNELS: [(KernelVersion, u32); 4] = [
-    (KernelVersion::release(5, 10), 37),
-    (KernelVersion::release(6, 1), 43),
-    (KernelVersion::release(6, 12), 56),
-    (KernelVersion::release(7, 2), 61),
-];
-
-/// The observation of a program type and a helper or kfunc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ObservedSupport {
-    /// Every kernel that has the function lets programs of this type call it. Also stands for a type without observations.
-    Always,
-    /// No kernel lets programs of this type call the function.
-    Never,
-    /// Kernels let programs of this type call the function from the kernel of this index in [`OBSERVED_KERNELS`] on, and not before.
-    From(usize),
+/// A kernel that was observed, and the parts of BTF by which another kernel is found to be as new, or newer.
+pub(super) struct ObservedKernel {
+    release: KernelVersion,
+    /// Marks that came with this release, or shortly before. One of them is enough.
+    since: &'static [Mark],
+    /// A mark that came with the next release that has one.
+    later: Mark,
 }
 
-impl ObservedSupport {
-    /// Concludes from each observed kernel. `may_call` returns `None` for a kernel without the function or the program type.
-    pub(super) fn new(may_call: impl Fn(usize) -> Option<bool>) -> Self {
-        let mut kernels = 0..OBSERVED_KERNELS.len();
-        let Some(first) = kernels.find(|kernel| may_call(*kernel) == Some(true)) else {
-            let is_known = (0..OBSERVED_KERNELS.len()).any(|kernel| may_call(kernel).is_some());
-            return if is_known { Self::Never } else { Self::Always };
+/// The observed kernels, from the oldest on.
+pub(super) const OBSERVED_KERNELS: [ObservedKernel; 4] = [
+    ObservedKernel {
+        release: KernelVersion::release(5, 10),
+        since: &[Mark::Enumerator("bpf_func_id", "BPF_FUNC_per_cpu_ptr")],
+        later: Mark::Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get"), // 5.11
+    },
+    ObservedKernel {
+        release: KernelVersion::release(6, 1),
+        since: &[Mark::Enumerator("bpf_func_id", "BPF_FUNC_user_ringbuf_drain")],
+        later: Mark::Enumerator("bpf_func_id", "BPF_FUNC_cgrp_storage_get"), // 6.2
+    },
+    ObservedKernel {
+        release: KernelVersion::release(6, 12),
+        since: &[
+            Mark::Member("bpf_insn_aux_data", "fastcall_pattern"),
+            Mark::Function("bpf_copy_from_user_str"),
+        ],
+        later: Mark::Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_SESSION"), // 6.13
+    },
+    ObservedKernel {
+        release: KernelVersion::release(7, 2),
+        since: &[Mark::Enumerator("bpf_attach_type", "BPF_TRACE_FSESSION_MULTI")],
+        later: Mark::Member("bpf_verifier_env", "diag"), // 7.3
+    },
+];
+
+/// Returns the marks of the observed kernels.
+pub(super) fn observed_marks() -> impl Iterator<Item = Mark> {
+    OBSERVED_KERNELS.iter().flat_map(|kernel| kernel.since.iter().copied().chain([kernel.later]))
+}
+
+/// The place of a kernel among the observed ones. Numbers are indices in [`OBSERVED_KERNELS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Like this observed kernel. A kernel older than all counts as the oldest.
+    At(usize),
+    /// Newer than this observed kernel, and older than the next.
+    After(usize),
+    /// The kernel's BTF and version do not tell.
+    Unknown,
+}
+
+/// What each observed kernel does: whether it permits something. `None` for a kernel without the parts that the question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Observations([Option<bool>; OBSERVED_KERNELS.len()]);
+
+impl Observations {
+    /// Nothing was observed.
+    pub(super) const NONE: Self = Self([None; OBSERVED_KERNELS.len()]);
+    /// No kernel permits it.
+    pub(super) const NEVER: Self = Self([Some(false); OBSERVED_KERNELS.len()]);
+
+    pub(super) fn new(permits: impl FnMut(usize) -> Option<bool>) -> Self {
+        Self(core::array::from_fn(permits))
+    }
+
+    fn known(self) -> impl DoubleEndedIterator<Item = bool> {
+        self.0.into_iter().flatten()
+    }
+
+    /// Returns what the last of the first `count` kernels does that has an observation.
+    fn last_of(self, count: usize) -> Option<bool> {
+        self.0.get(..count)?.iter().rev().find_map(|permits| *permits)
+    }
+
+    /// Returns what the first kernel from an index on does that has an observation.
+    fn first_from(self, kernel: usize) -> Option<bool> {
+        self.0.get(kernel..)?.iter().find_map(|permits| *permits)
+    }
+
+    /// Returns what a kernel at a place does. `None` if the observations do not tell.
+    ///
+    /// A kernel may have parts that the observed kernel of its age lacks. Then its neighbours tell.
+    fn permits(self, place: Place) -> Option<bool> {
+        let (before, after) = match place {
+            Place::At(kernel) => match self.0.get(kernel).copied().flatten() {
+                None => (self.last_of(kernel), self.first_from(kernel)),
+                known => (known, known),
+            },
+            Place::After(kernel) => {
+                let next = kernel.checked_add(1)?;
+                let before = self.last_of(next);
+                if next == OBSERVED_KERNELS.len() {
+                    // A newer kernel may permit more.
+                    return before.filter(|permits| *permits);
+                }
+                (before, self.first_from(next))
+            }
+            Place::Unknown => {
+                let mut known = self.known();
+                let first = known.next()?;
+                return known.all(|permits| permits == first).then_some(first);
+            }
         };
-        match first.checked_sub(1).and_then(may_call) {
-            Some(_) => Self::From(first),
-            None => Self::Always,
+        match (before, after) {
+            (Some(before), Some(after)) => (before == after).then_some(after),
+            (before, after) => before.or(after),
         }
     }
 }
 
 impl KernelFacts<'_> {
-    /// Answers whether programs of a type may call a function. `exists` is the answer for a function that they may call.
-    pub(super) fn answer_observed(
-        &self,
-        observed: ObservedSupport,
-        program_type: ProgramType,
-        exists: Answer,
-    ) -> Answer {
-        let by_version = |text: String| Evidence { source: EvidenceSource::Version, text };
-        let release = |kernel: usize| OBSERVED_KERNELS.get(kernel).copied();
-        match observed {
-            ObservedSupport::Always => exists,
-            ObservedSupport::Never => {
-                let Some((newest, last)) = OBSERVED_KERNELS.last().copied() else { return exists };
-                if self.is_newer_than(newest, last) {
-                    return Answer::Unknown(format!(
-                        "whether this kernel, which is newer than {newest}, lets programs of type {program_type} call it"
-                    ));
-                }
-                Answer::Absent(by_version(format!(
-                    "no kernel up to {newest} lets programs of type {program_type} call it"
-                )))
-            }
-            ObservedSupport::From(first) => {
-                let (Some((since, last_since)), Some((before, last_before))) =
-                    (release(first), first.checked_sub(1).and_then(release))
-                else {
-                    return exists;
-                };
-                let next = last_before.saturating_add(1);
-                match (self.attach_type(last_since), self.attach_type(next)) {
-                    (Answer::Present(_), _) => exists,
-                    (_, Answer::Absent(_)) => Answer::Absent(by_version(format!(
-                        "kernels up to {before} do not let programs of type {program_type} call it, and this kernel has no newer attach type"
-                    ))),
-                    _ => Answer::Unknown(format!(
-                        "kernels since {since} let programs of type {program_type} call it, {before} does not, and this kernel is between them"
-                    )),
-                }
+    /// Answers whether the kernel permits something. `exists` is the answer for a kernel that does. `what` completes "kernels do not": "let
+    /// programs of type XDP call it".
+    pub(super) fn answer_observed(&self, observations: Observations, what: &str, exists: Answer) -> Answer {
+        if observations.known().next().is_none() {
+            return exists;
+        }
+        let place = self.place_among_observed();
+        match observations.permits(place) {
+            Some(true) => exists,
+            Some(false) => Answer::Absent(Evidence {
+                source: EvidenceSource::Version,
+                text: match place {
+                    Place::At(kernel) => format!("kernels like {} do not {what}", Release(kernel)),
+                    _ => format!("kernels like this one do not {what}"),
+                },
+            }),
+            None => {
+                Answer::Unknown(format!("only some kernels {what}, and this one is {}", PlaceText(place)))
             }
         }
     }
 
-    /// Returns whether evidence shows that the kernel is newer than an observed one.
-    fn is_newer_than(&self, release: KernelVersion, last_attach_type: u32) -> bool {
+    /// Returns the place of the kernel among the observed ones: by its BTF, and where BTF does not tell, by its version.
+    fn place_among_observed(&self) -> Place {
+        let finds = |marks: &[Mark]| marks.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Found);
+        let is_since = |kernel: &ObservedKernel| finds(kernel.since) || finds(&[kernel.later]);
+        let newest = OBSERVED_KERNELS.iter().rposition(is_since);
         let version = self.inputs.version.map(|version| KernelVersion::release(version.major, version.minor));
-        version.is_some_and(|version| version > release)
-            || self.attach_type(last_attach_type.saturating_add(1)).is_present()
+        let reached = version.and_then(|version| OBSERVED_KERNELS.iter().rposition(|k| k.release <= version));
+        let by_version = |at: usize| match OBSERVED_KERNELS.get(at) {
+            Some(kernel) if version > Some(kernel.release) => Place::After(at),
+            _ => Place::At(at),
+        };
+        let Some(at) = newest else {
+            let is_older = OBSERVED_KERNELS.first().is_some_and(|oldest| {
+                oldest.since.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Missing)
+            });
+            return match (is_older, version, reached) {
+                (true, ..) | (false, Some(_), None) => Place::At(0),
+                (false, _, Some(reached)) => by_version(reached),
+                (false, None, None) => Place::Unknown,
+            };
+        };
+        let Some(kernel) = OBSERVED_KERNELS.get(at) else { return Place::Unknown };
+        match self.find_mark(kernel.later) {
+            MarkPresence::Found => match reached.filter(|reached| *reached > at) {
+                Some(reached) => by_version(reached),
+                None => Place::After(at),
+            },
+            MarkPresence::Missing => Place::At(at),
+            MarkPresence::NotDecided => Place::Unknown,
+        }
+    }
+}
+
+/// The release of an observed kernel.
+struct Release(usize);
+
+impl core::fmt::Display for Release {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        OBSERVED_KERNELS.get(self.0).map_or(Ok(()), |kernel| write!(f, "{}", kernel.release))
+    }
+}
+
+/// A place as text: "between 6.1 and 6.12".
+struct PlaceText(Place);
+
+impl core::fmt::Display for PlaceText {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            Place::At(kernel) => write!(f, "like {}", Release(kernel)),
+            Place::After(kernel) => match kernel.checked_add(1).filter(|next| *next < OBSERVED_KERNELS.len())
+            {
+                Some(next) => write!(f, "between {} and {}", Release(kernel), Release(next)),
+                None => write!(f, "newer than {}", Release(kernel)),
+            },
+            Place::Unknown => f.write_str("of unknown age"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    const NONE: Option<bool> = None;
+    const NO: Option<bool> = Some(false);
+    const YES: Option<bool> = Some(true);
+
+    /// The shape of observations.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(in crate::kernel) enum Shape {
+        Always,
+        Never,
+        From(usize),
+        Mixed,
+    }
+
+    impl Observations {
+        pub(in crate::kernel) fn shape(self) -> Shape {
+            let known: Vec<_> = self.known().collect();
+            match self.0.iter().rposition(|permits| *permits == NO) {
+                None => Shape::Always,
+                Some(_) if !known.contains(&true) => Shape::Never,
+                Some(last) if !self.0[..last].contains(&YES) => Shape::From(last.saturating_add(1)),
+                Some(_) => Shape::Mixed,
+            }
+        }
+    }
+
+    #[test]
+    fn a_kernel_does_what_its_neighbours_do() {
+        let permits = |observed, place| Observations(observed).permits(place);
+        assert_eq!(permits([NONE, YES, NO, NO], Place::At(1)), YES);
+        assert_eq!(permits([NONE, YES, NO, NO], Place::At(3)), NO, "a later no counts");
+        assert_eq!(permits([NONE, YES, NO, NO], Place::After(1)), NONE);
+        assert_eq!(permits([NONE, YES, NO, NO], Place::After(2)), NO);
+        assert_eq!(permits([NONE, NONE, YES, YES], Place::At(0)), YES, "a backport");
+        assert_eq!(permits([NONE, NONE, YES, YES], Place::At(1)), YES);
+        assert_eq!(permits([NONE, NO, NO, YES], Place::After(2)), NONE);
+        assert_eq!(permits([NO, NO, NO, NO], Place::After(3)), NONE, "a newer kernel may permit more");
+        assert_eq!(permits([NO, NO, NO, YES], Place::After(3)), YES);
+        assert_eq!(permits([NO, NO, NO, NO], Place::Unknown), NO);
+        assert_eq!(permits([NO, YES, YES, YES], Place::Unknown), NONE);
     }
 }

@@ -26,6 +26,10 @@ pub enum MapRule {
     FlagMissing(&'static str),
     /// The map type does not accept the flag.
     FlagRefused(&'static str),
+    /// No known kernel has a flag with this bit.
+    FlagUnknown(u32),
+    /// The definition of inner maps lacks an attribute.
+    Missing(MapInput),
     /// The map type does not accept the size of keys or values, or the number of entries.
     Size {
         /// The attribute.
@@ -37,8 +41,8 @@ pub enum MapRule {
     },
 }
 
-/// The flags that some map types refuse, by bit. All kernels since 5.10 know them.
-const FLAGS: [&str; 13] = [
+/// The flags that some map types refuse, by bit. All kernels since 5.10 know the first 13.
+const FLAGS: [&str; 20] = [
     "BPF_F_NO_PREALLOC",
     "BPF_F_NO_COMMON_LRU",
     "BPF_F_NUMA_NODE",
@@ -52,6 +56,13 @@ const FLAGS: [&str; 13] = [
     "BPF_F_MMAPABLE",
     "BPF_F_PRESERVE_ELEMS",
     "BPF_F_INNER_MAP",
+    "BPF_F_LINK",
+    "BPF_F_PATH_FD",
+    "BPF_F_VTYPE_BTF_OBJ_FD",
+    "BPF_F_TOKEN_FD",
+    "BPF_F_SEGV_ON_FAULT",
+    "BPF_F_NO_USER_CONV",
+    "BPF_F_RB_OVERWRITE",
 ];
 
 const NO_PREALLOC: u32 = 1 << 0;
@@ -67,6 +78,12 @@ const CLONE: u32 = 1 << 9;
 const MMAPABLE: u32 = 1 << 10;
 const PRESERVE_ELEMS: u32 = 1 << 11;
 const INNER_MAP: u32 = 1 << 12;
+/// The kernel checks the token, and ignores the flag afterwards.
+const TOKEN_FD: u32 = 1 << 16;
+const SEGV_ON_FAULT: u32 = 1 << 17;
+const NO_USER_CONV: u32 = 1 << 18;
+/// A ring buffer that overwrites the oldest records (6.19).
+pub(super) const RB_OVERWRITE: u32 = 1 << 19;
 
 /// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), where pages are largest.
 const PER_CPU_BYTES: u32 = 1 << 16;
@@ -92,10 +109,12 @@ fn broken_flag_rules(map_type: MapType, flags: u32) -> impl Iterator<Item = MapR
         if flags & flag == 0 {
             (demanded & flag != 0).then_some(MapRule::FlagMissing(name))
         } else {
-            ((demanded | accepted?) & flag == 0).then_some(MapRule::FlagRefused(name))
+            ((demanded | accepted? | TOKEN_FD) & flag == 0).then_some(MapRule::FlagRefused(name))
         }
     };
-    (0..).zip(FLAGS).filter_map(rule_of_bit)
+    let known = (0..).zip(FLAGS);
+    let unknown = (0..u32::BITS).skip(FLAGS.len()).filter(move |bit| flags.wrapping_shr(*bit) & 1 != 0);
+    known.filter_map(rule_of_bit).chain(unknown.map(MapRule::FlagUnknown))
 }
 
 /// Returns the flags without which no kernel creates a map of the type.
@@ -131,7 +150,8 @@ const fn accepted_flags(map_type: MapType) -> Option<u32> {
         | M::Xskmap => REFERENCES,
         M::PerfEventArray => REFERENCES | PRESERVE_ELEMS,
         M::StackTrace => REFERENCES | STACK_BUILD_ID,
-        M::Cpumap | M::Ringbuf | M::UserRingbuf => NUMA_NODE,
+        M::Ringbuf => NUMA_NODE | RB_OVERWRITE,
+        M::Cpumap | M::UserRingbuf => NUMA_NODE,
         M::LpmTrie
         | M::CgroupStorage
         | M::PercpuCgroupStorage
@@ -140,7 +160,7 @@ const fn accepted_flags(map_type: MapType) -> Option<u32> {
         | M::Stack => NUMA_NODE | ACCESS,
         M::BloomFilter => NUMA_NODE | ACCESS | ZERO_SEED,
         M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage => CLONE,
-        M::Arena => 0,
+        M::Arena => SEGV_ON_FAULT | NO_USER_CONV,
         _ => return None,
     };
     Some(flags)

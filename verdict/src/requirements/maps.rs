@@ -1,7 +1,7 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
-    map_rules::{MapDefError, find_errors},
+    map_rules::{MapDefError, MapRule, RB_OVERWRITE, find_errors},
     need::{Need, NeedId, NeedTable},
 };
 use crate::kernel::ProgramFeature;
@@ -71,10 +71,15 @@ impl MapNeed {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
                     errors = find_errors(def);
+                    errors.extend(missing_inner_attributes(def));
                     definition = Some(def.clone());
                     let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
-                    let needs = types.into_iter().flatten().map(|number| table.add(Need::MapType(number)));
-                    (needs.collect(), inputs(def))
+                    let mut needs: Vec<_> =
+                        types.into_iter().flatten().map(|number| table.add(Need::MapType(number))).collect();
+                    if def.known_type() == Some(MapType::Ringbuf) && def.map_flags & RB_OVERWRITE != 0 {
+                        needs.push(table.add(Need::Feature(ProgramFeature::RingbufOverwrite)));
+                    }
+                    (needs, inputs(def))
                 }
                 // Linking refuses such an object.
                 Err(_) => (Vec::new(), Vec::new()),
@@ -100,6 +105,15 @@ impl MapNeed {
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
         Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors })
     }
+}
+
+/// Returns the attributes that the definition of inner maps lacks. The kernel creates a map from it.
+fn missing_inner_attributes(def: &MapDef) -> Vec<MapDefError> {
+    let Some((inner, map_type)) = def.inner.as_deref().and_then(|def| Some((def, def.known_type()?))) else {
+        return Vec::new();
+    };
+    let missing = inputs(inner).into_iter();
+    missing.map(|input| MapDefError { is_inner: true, map_type, rule: MapRule::Missing(input) }).collect()
 }
 
 /// Returns the attributes that user space must set, for maps whose attributes the kernel or libbpf does not complete (kernel: the

@@ -43,6 +43,30 @@ fn flags_that_a_type_demands_or_refuses() {
 }
 
 #[test]
+fn newer_flags_and_flags_of_no_kernel() {
+    let refused = "map m: flag BPF_F_RB_OVERWRITE, which BPF_MAP_TYPE_HASH does not accept".to_owned();
+    assert_eq!(reasons(1, [4, 8, 1, 1 << 19]), [(Verdict::Refused, ReasonKind::MapFlag, refused)]);
+    let unknown = "map m: flag 1 << 25, which no known kernel has".to_owned();
+    assert_eq!(reasons(1, [4, 8, 1, 1 << 25]), [(Verdict::Unknown, ReasonKind::MapFlag, unknown)]);
+
+    let verdict_on = |member| {
+        let mut m = program("tc", &returns(0));
+        m.map("m", &[("type", 27), ("max_entries", 4096), ("map_flags", 1 << 19)], None);
+        let kernel = |b: &mut Builder| {
+            add_kernel(b);
+            let long = b.int("long unsigned int", 8, 0);
+            b.structure("bpf_ringbuf", 8, &[(member, long, 0)]);
+        };
+        let verdict = judge_on(m, kernel, &KernelInputs::default());
+        let texts = verdict.programs[0].reasons.iter().map(|reason| reason.text.clone());
+        texts.filter(|text| text.contains("overwrite")).collect::<Vec<_>>()
+    };
+    let text = "map m: the kernel lacks ring buffers that overwrite the oldest records";
+    assert_eq!(verdict_on("mask"), [text]);
+    assert_eq!(verdict_on("overwrite_pos"), [""; 0]);
+}
+
+#[test]
 fn sizes_that_a_type_refuses() {
     let assert_refused = |map_type, attributes, text| {
         assert_refused(map_type, attributes, ReasonKind::MapSize, text);
@@ -98,9 +122,9 @@ fn definitions_that_fit_break_no_rule() {
         (27, [0, 0, 5000, 0]),
         (29, [4, 8, 0, 0x201]),
         (33, [0, 0, 1 << 20, 0x400]),
-        // A type, and flags, that no rule concerns.
+        // A type that no rule concerns, and a token.
         (34, [8, 8, 1, 1]),
-        (1, [4, 8, 1, 1 << 20]),
+        (1, [4, 8, 1, 1 << 16]),
     ];
     for (map_type, attributes) in definitions {
         assert_eq!(reasons(map_type, attributes), [], "{map_type} {attributes:?}");
@@ -119,4 +143,18 @@ fn the_inner_maps_are_created_too() {
     let mut reasons = verdict.programs[0].reasons.iter();
     let text = "map outer: inner map: key_size does not fit BPF_MAP_TYPE_LPM_TRIE: 4, expected 5 to 260";
     assert!(reasons.any(|reason| reason.text == text), "{verdict:?}");
+}
+
+#[test]
+fn the_definition_of_inner_maps_is_complete() {
+    let mut m = program("tc", &returns(0));
+    let members = [("type", 1), ("key_size", 4), ("value_size", 8)];
+    let members: Vec<_> = members.map(|(name, number)| (name, m.number(number))).into();
+    let members: Vec<_> = (0u32..).zip(members).map(|(at, (name, ty))| (name, ty, at * 64)).collect();
+    let inner = m.types.structure("", 24, &members);
+    m.map("outer", &[("type", 13), ("key_size", 4), ("max_entries", 1)], Some(inner));
+    let verdict = judge_object(m);
+    let mut reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.verdict == Verdict::NeedsInput);
+    let text = "map outer: inner map: max_entries is 0, which user space must set";
+    assert_eq!(reasons.next().map(|reason| &*reason.text), Some(text), "{verdict:?}");
 }
