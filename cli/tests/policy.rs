@@ -114,6 +114,25 @@ fn what_is_not_accepted_counts() {
 }
 
 #[test]
+fn the_reasons_of_an_object_without_programs_have_kinds() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::copy(common::prebuilt("link/calls_b.bpf.o"), dir.path().join("lib.bpf.o")).unwrap();
+    fs::copy(demo().join("linux-6.1.btf"), dir.path().join("kernel.btf")).unwrap();
+    let check = |more: &[&str]| {
+        let args = ["check", "lib.bpf.o", "--btf", "kernel.btf", "--no-config", "--format", "json"];
+        run_in(dir.path(), args.iter().chain(more))
+    };
+    let refused = check(&[]);
+    let kind = refused.lines()[0]["reasons"][0]["kind"].as_str().unwrap().to_owned();
+    assert_eq!(refused.exit, 1);
+    let accepted = check(&["--allow", &format!("object=lib*,kind={kind}")]);
+    assert_eq!((accepted.exit, &*accepted.err), (0, ""));
+    for pattern in ["kind=helper", &format!("kind={kind},program=main")] {
+        assert_eq!(check(&["--allow", pattern]).exit, 1, "{pattern}");
+    }
+}
+
+#[test]
 fn unused_entries_are_named_by_their_line() {
     let dir = project();
     let config = "[[allow]]\nkind = \"relocation\"\n\n[[allow]]\nobject = \"gone.o\"\n";

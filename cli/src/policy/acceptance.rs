@@ -3,6 +3,15 @@
 use super::entry::{AllowEntry, SharedEntry};
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 
+/// The place of a reason, by indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReasonPlace {
+    /// A reason of a program.
+    Program { program: usize, reason: usize },
+    /// A reason of the whole object.
+    Object { reason: usize },
+}
+
 /// The accepted reasons of an object's verdict on a kernel, and the verdicts that are left without them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acceptance {
@@ -35,17 +44,16 @@ impl ProgramAcceptance {
 }
 
 impl Acceptance {
-    /// Asks for each reason which entry accepts it. `accept` gets the index of a program and of a reason; without them, a reason that
-    /// belongs to no program. Returns `None` if no reason is accepted.
+    /// Asks for each reason which entry accepts it. Returns `None` if no reason is accepted.
     pub(super) fn new(
         object: &ObjectVerdict,
-        mut accept: impl FnMut(Option<(usize, usize)>) -> Option<SharedEntry>,
+        mut accept: impl FnMut(ReasonPlace) -> Option<SharedEntry>,
     ) -> Option<Self> {
         let mut programs = Vec::with_capacity(object.programs.len());
         for (number, program) in object.programs.iter().enumerate() {
             let mut accepted = ProgramAcceptance::default();
             for (index, reason) in program.reasons.iter().enumerate() {
-                let entry = accept(Some((number, index)));
+                let entry = accept(ReasonPlace::Program { program: number, reason: index });
                 if entry.is_none() {
                     accepted.verdict = accepted.verdict.max(reason.verdict);
                 }
@@ -58,13 +66,23 @@ impl Acceptance {
         let accepted = default_load().filter(|(_, accepted)| accepted.entry().is_some());
         let worst = accepted.max_by_key(|(program, _)| program.verdict);
         let mut entry = worst.and_then(|(_, accepted)| accepted.reasons.iter().flatten().next().cloned());
-        // Without programs, the maps decide on the object.
+        // Without programs in the default load, the object's own reasons decide, such as its maps.
         let of_programs = default_load().map(|(program, _)| program.verdict).max().unwrap_or_default();
         if of_programs < object.verdict {
-            entry = accept(None);
-            if entry.is_none() {
+            let mut worst = None;
+            for (index, reason) in object.reasons.iter().enumerate() {
+                match accept(ReasonPlace::Object { reason: index }) {
+                    Some(accepting) if worst.as_ref().is_none_or(|(of, _)| *of < reason.verdict) => {
+                        worst = Some((reason.verdict, accepting));
+                    }
+                    Some(_) => {}
+                    None => verdict = verdict.max(reason.verdict),
+                }
+            }
+            if object.reasons.is_empty() {
                 verdict = object.verdict;
             }
+            entry = worst.map(|(_, accepting)| accepting);
         }
         let accepts_reason = programs.iter().any(|program| program.entry().is_some());
         (entry.is_some() || accepts_reason).then_some(Self { verdict, entry, programs })

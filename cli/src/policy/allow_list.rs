@@ -1,7 +1,7 @@
 //! The allow list: the reasons that a project accepts.
 
 use super::{
-    acceptance::Acceptance,
+    acceptance::{Acceptance, ReasonPlace},
     entry::{AllowEntry, SharedEntry},
 };
 use crate::glob::Glob;
@@ -90,18 +90,19 @@ impl KernelEntries<'_> {
         let for_programs: Vec<_> =
             verdict.programs.iter().map(|program| for_program(&program.name)).collect();
         Acceptance::new(verdict, |place| {
-            let accepting: Vec<_> = match place {
-                Some((program, reason)) => {
+            let (kind, entries) = match place {
+                ReasonPlace::Program { program, reason } => {
                     let kind = verdict.programs.get(program)?.reasons.get(reason)?.kind;
-                    let entries = for_programs.get(program)?.iter().copied();
-                    entries.filter(|listed| listed.entry.kind.is_none_or(|wanted| wanted == kind)).collect()
+                    (kind, for_programs.get(program)?.clone())
                 }
-                None => {
-                    let is_whole =
-                        |listed: &&ListedEntry| listed.entry.program.is_none() && listed.entry.kind.is_none();
-                    for_object.iter().copied().filter(is_whole).collect()
+                ReasonPlace::Object { reason } => {
+                    let entries = for_object.iter().copied();
+                    let entries = entries.filter(|listed| listed.entry.program.is_none()).collect();
+                    (verdict.reasons.get(reason)?.kind, entries)
                 }
             };
+            let accepts = |listed: &&ListedEntry| listed.entry.kind.is_none_or(|wanted| wanted == kind);
+            let accepting: Vec<_> = entries.into_iter().filter(accepts).collect();
             // The first entry counts. The others are used as well: none of them can be removed as stale.
             accepting.iter().for_each(|listed| listed.is_used.store(true, Relaxed));
             accepting.first().map(|listed| Arc::clone(&listed.entry))

@@ -154,7 +154,8 @@ fn the_definition_of_inner_maps_is_complete() {
     let inner = m.types.structure("", 24, &members);
     m.map("outer", &[("type", 13), ("key_size", 4), ("max_entries", 1)], Some(inner));
     let verdict = judge_object(m);
-    let mut reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.verdict == Verdict::NeedsInput);
+    let mut reasons =
+        verdict.programs[0].reasons.iter().filter(|reason| reason.verdict == Verdict::NeedsInput);
     let text = "map outer: inner map: max_entries is 0, which user space must set";
     assert_eq!(reasons.next().map(|reason| &*reason.text), Some(text), "{verdict:?}");
 }
