@@ -409,6 +409,12 @@ fn an_object_without_programs_has_a_reason() {
     let kernel = demo().join("linux-6.1.btf");
     let explained = run_in(&prebuilt(""), ["explain", object, "--btf", common::text(&kernel)]);
     assert!(explained.out.contains(reason), "{}", explained.out);
+    let explained =
+        run_in(&prebuilt(""), ["explain", object, "--btf", common::text(&kernel), "--format", "json"]);
+    let line = &explained.lines()[0];
+    schema().check("program of explain", line);
+    assert_eq!((&line["program"], &line["verdict"]), (&Value::Null, &json!("refused")));
+    assert_eq!(line["reasons"][0]["text"], reason);
     let json = check(object, "linux-6.1.btf", &["--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(json.out.lines().next().unwrap()).unwrap();
     assert_eq!(json["reasons"][0]["text"], reason);

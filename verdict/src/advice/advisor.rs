@@ -71,16 +71,29 @@ impl<'a, 'k> Advisor<'a, 'k> {
                 let explanation = self.explainer.explain(&planned);
                 relocation::fixes(&planned, &explanation, self.type_names(), source.as_ref())
             }
-            Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
-            Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
             Some(Requirement::AttachInput) => program::input_fixes(program, reason),
             Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
-            None if reason.kind == ReasonKind::Object => {
-                vec![Fix::without_code(
-                    "no kernel loads the object: compile or link it again without this error",
-                )]
+            Some(Requirement::MapNeed { .. } | Requirement::MapInput { .. }) | None => {
+                self.object_fixes(reason)
             }
-            None => Vec::new(),
+        }
+    }
+
+    /// Returns the fixes of a reason that does not depend on a program, as [`Self::fixes`] does.
+    pub fn object_fixes(&self, reason: &Reason) -> Vec<Fix> {
+        match reason.requirement {
+            Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
+            Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
+            // The judge knows what to do about some reasons without a requirement.
+            _ => match &reason.fix {
+                Some(fix) => vec![Fix::without_code(fix.clone())],
+                None if reason.kind == ReasonKind::Object && reason.verdict == Verdict::Refused => {
+                    vec![Fix::without_code(
+                        "no kernel loads the object: compile or link it again without this error",
+                    )]
+                }
+                None => Vec::new(),
+            },
         }
     }
 

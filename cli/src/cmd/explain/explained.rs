@@ -23,7 +23,7 @@ pub(super) struct ExplainedObject {
     pub(super) object: String,
     pub(super) summary: Summary,
     pub(super) verdict: ObjectVerdict,
-    /// The different reasons of all programs.
+    /// The different reasons of all programs, or of the object if it has no programs.
     pub(super) reasons: Vec<ExplainedReason>,
     /// For each program, the indices of its reasons.
     pub(super) by_program: Vec<Vec<usize>>,
@@ -103,6 +103,15 @@ impl ExplainedObject {
 
     fn add_reasons(&mut self, object: &JudgedObject<'_>, plan: &Plan<'_>, case: &KernelCase<'_, '_>) {
         let mut advisor = object.needs.as_ref().ok().map(|needs| Advisor::new(needs, plan, &case.answers));
+        if self.verdict.programs.is_empty() {
+            self.reasons.extend(self.verdict.reasons.iter().map(|reason| ExplainedReason {
+                reason: reason.clone(),
+                programs: Vec::new(),
+                position: None,
+                facts: Vec::new(),
+                fixes: advisor.as_ref().map_or_else(Vec::new, |advisor| advisor.object_fixes(reason)),
+            }));
+        }
         let mut explainer = Explainer::new(plan);
         let mut known: HashMap<ReasonKey, usize> = HashMap::new();
         let all_needs = object.needs.iter().flat_map(|needs| &needs.programs);

@@ -12,12 +12,12 @@ use core_relo_verdict::{advice::Fix, judge::Reason};
 use serde::Serialize;
 use std::io;
 
-/// The verdict on a program.
+/// The verdict on a program, or on an object without programs.
 #[derive(Debug, Serialize)]
 struct ExplainedProgramJson<'a> {
     object: &'a str,
     target: &'a str,
-    program: &'a str,
+    program: Option<&'a str>,
     autoload: bool,
     verdict: &'static str,
     reasons: Vec<ExplainedReasonJson<'a>>,
@@ -56,11 +56,23 @@ pub(super) fn write<'a>(
         out.json(&ExplainedProgramJson {
             object: &explained.object,
             target: kernel,
-            program: &program.name,
+            program: Some(&program.name),
             autoload: program.autoload,
             verdict: program.verdict.word(),
             reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
             guarded: program.guarded.iter().map(ReasonJson::new).collect(),
+        })?;
+    }
+    if explained.verdict.programs.is_empty() {
+        let reasons = explained.reasons.iter();
+        out.json(&ExplainedProgramJson {
+            object: &explained.object,
+            target: kernel,
+            program: None,
+            autoload: true,
+            verdict: explained.verdict.verdict.word(),
+            reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
+            guarded: Vec::new(),
         })?;
     }
     out.json_lines(&explained.relocations)

@@ -35,10 +35,6 @@ pub(super) fn write<'a>(
     let title = format!(": {} on {kernel}: {}", explained.object, title_counts(explained));
     let word = describe::verdict(verdict);
     out.line(Line::new().styled(verdict_style(verdict), word).styled(BOLD, title))?;
-    if explained.verdict.programs.is_empty() {
-        let reasons = &explained.verdict.reasons;
-        reasons.iter().try_for_each(|reason| out.line(Line::new().text("  ").text(&reason.text)))?;
-    }
     let mut previous = None;
     for reason in &explained.reasons {
         write_reason(out, explained, (previous, reason), neighbours(&reason.reason))?;
@@ -152,6 +148,9 @@ fn write_source(out: &mut Printer<'_>, source: &SourceLine, position: Option<&st
 /// Returns the programs that have a reason.
 fn programs(explained: &ExplainedObject, reason: &ExplainedReason) -> String {
     let all = &explained.verdict.programs;
+    if all.is_empty() {
+        return "the object".to_owned();
+    }
     if reason.programs.len() == all.len() && all.len() > 1 {
         return "every program".to_owned();
     }
