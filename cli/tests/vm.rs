@@ -35,6 +35,40 @@ fn a_file_that_is_no_kernel_is_refused_before_a_boot() {
 }
 
 #[test]
+fn errors_of_commands_and_kernels_are_named_once() {
+    let kernel = "linux-6.1.btf";
+    let ran = run(["vm", "--kernel", kernel, kernel, "--command", "no-such-command"]);
+    let expected = "core-relo: no-such-command: no such file or directory; expected the path of an executable, or its name in PATH\n";
+    assert_eq!((ran.exit, ran.err.as_str()), (2, expected));
+    let ran = run(["vm", "exec.bpf.o", "--kernel", "missing-kernel"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (2, "core-relo: missing-kernel: no such file or directory\n"));
+}
+
+#[test]
+fn a_damaged_kernel_is_named() {
+    for kernel in kernels("a_damaged_kernel_is_named") {
+        let dir = tempfile::tempdir().unwrap();
+        let damaged = dir.path().join("vmlinux-damaged");
+        let image = fs::read(kernel).unwrap();
+        fs::write(&damaged, &image[..image.len().min(3 << 20)]).unwrap();
+        let ran = run(["vm", "exec.bpf.o", "--kernel", text(&damaged)]);
+        assert_eq!(ran.exit, 2, "{ran:?}");
+        let expected = format!("core-relo: {}: qemu-system-x86_64: ", damaged.display());
+        assert!(ran.err.contains(&expected), "{ran:?}");
+        assert_eq!(ran.err.matches("qemu-system-x86_64").count(), 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn a_guest_has_no_colours_and_finds_commands_in_path() {
+    for kernel in kernels("a_guest_has_no_colours_and_finds_commands_in_path") {
+        let script = "echo $NO_COLOR-$TERM";
+        let ran = run(["vm", "--kernel", text(&kernel), "--command", "sh", "-c", script]);
+        assert_eq!((ran.exit, ran.out.as_str()), (0, "1-dumb\n"), "{ran:?}");
+    }
+}
+
+#[test]
 fn an_executable_of_another_architecture_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("Image");

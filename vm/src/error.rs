@@ -1,7 +1,10 @@
 //! The reasons why a guest does not run.
 
 use crate::arch::Arch;
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
 /// A reason why a guest does not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +19,16 @@ pub enum VmError {
         /// The name of the program.
         program: &'static str,
         /// The error of the system, or QEMU's own message.
+        reason: String,
+    },
+    /// QEMU does not start the kernel.
+    #[error("{}: {program}: {reason}", .kernel.display())]
+    KernelNotStarted {
+        /// The kernel image.
+        kernel: PathBuf,
+        /// The name of the program.
+        program: &'static str,
+        /// QEMU's own message, without the program's name.
         reason: String,
     },
     /// A file cannot be read or written.
@@ -79,8 +92,15 @@ pub enum VmError {
 }
 
 impl VmError {
-    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::File { path: path.to_path_buf(), reason: error.to_string() }
+    /// Creates the error for a file that cannot be read or written.
+    pub fn file(path: &Path, error: &std::io::Error) -> Self {
+        let reason = match error.kind() {
+            // The standard library adds the number of the error.
+            ErrorKind::NotFound => "no such file or directory".to_owned(),
+            ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::File { path: path.to_path_buf(), reason }
     }
 
     pub(crate) fn executable(path: &Path, reason: impl ToString) -> Self {

@@ -103,6 +103,8 @@ fn run_command(words: &[u8], ports: &Ports) -> io::Result<ExitStatus> {
     let program = words.next().ok_or(io::ErrorKind::InvalidData)?;
     let mut command = Command::new(program);
     command.args(words).env("HOME", "/tmp").stdin(Stdio::null());
+    // The serial ports are terminals, but their reader is a program.
+    command.env("NO_COLOR", "1").env("TERM", "dumb");
     command.stdout(ports.output.try_clone()?).stderr(ports.errors.try_clone()?);
     command.status().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", program.display())))
 }

@@ -145,7 +145,11 @@ impl Machine<'_> {
         };
         if !status.success() && !timed_out && output.console.is_empty() {
             // QEMU refuses an image or an argument before the kernel prints anything.
-            return Err(VmError::Qemu { program: arch.qemu(), reason: output.qemu.trim().to_owned() });
+            return Err(VmError::KernelNotStarted {
+                kernel: self.kernel.path().to_path_buf(),
+                program: arch.qemu(),
+                reason: without_program(&output.qemu, arch.qemu()),
+            });
         }
         Ok(output)
     }
@@ -258,6 +262,15 @@ fn qemu_error(arch: Arch, error: &std::io::Error) -> VmError {
     VmError::Qemu { program: arch.qemu(), reason: error.to_string() }
 }
 
+/// Returns the messages of QEMU without the name of the program at the start of each line.
+fn without_program(messages: &str, program: &str) -> String {
+    let message = |line: &str| {
+        let rest = line.strip_prefix(program).and_then(|rest| rest.strip_prefix(": "));
+        rest.unwrap_or(line).to_owned()
+    };
+    messages.trim().lines().map(message).collect::<Vec<_>>().join("\n")
+}
+
 /// Returns the kernel's command line. The last word is a variable in the environment of the first process.
 fn kernel_arguments(arch: Arch) -> String {
     let only_here: &[&str] = if arch == Arch::X86_64 { &COMMAND_LINE_X86 } else { &[] };
@@ -316,6 +329,13 @@ mod tests {
         assert!(x86.ends_with(" LD_LIBRARY_PATH=/vm/lib"));
         let arm = kernel_arguments(Arch::Aarch64);
         assert!(arm.starts_with("console=ttyAMA0 ") && !arm.contains("reboot=t"));
+    }
+
+    #[test]
+    fn messages_of_qemu_lose_the_name_of_the_program() {
+        let messages = "qemu-system-x86_64: warning: x\nqemu-system-x86_64: Error while loading elf kernel\n";
+        let expected = "warning: x\nError while loading elf kernel";
+        assert_eq!(without_program(messages, "qemu-system-x86_64"), expected);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::budget::stats::ProgramStats;
 use core_relo_loader::object::Program;
+use core_relo_verdict::SourceLine;
 use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -12,6 +13,9 @@ use std::{
 
 /// The guest's directory of objects. Each object is in a directory of its own, because its file name decides on the names of its maps.
 const OBJECTS: &str = "/vm/objects";
+
+/// The margin of the verifier's lines in the message of a refusal.
+const LOG_MARGIN: &str = "   | ";
 
 /// An object to load, and its programs.
 #[derive(Clone, Debug)]
@@ -94,6 +98,20 @@ struct LoadLine {
     stats: Option<ProgramStats>,
 }
 
+impl Refusal {
+    /// Returns the source line at which the verifier stopped: `FILE:LINE: TEXT`.
+    pub(crate) fn source_line(&self) -> Option<SourceLine> {
+        let source = self.source.as_deref()?;
+        // The name of the file may contain a colon and a space.
+        source.match_indices(": ").find_map(|(end, _)| {
+            let (position, text) = source.split_at_checked(end)?;
+            let (file, line) = position.rsplit_once(':')?;
+            let text = text.strip_prefix(": ")?.to_owned();
+            Some(SourceLine { file: file.to_owned(), line: line.parse().ok()?, column: 0, text })
+        })
+    }
+}
+
 impl ObjectProgram {
     pub(crate) fn new(program: &Program<'_>) -> Self {
         Self { name: String::from_utf8_lossy(program.name()).into_owned(), autoload: program.autoload() }
@@ -139,7 +157,7 @@ pub(crate) fn load_in_guest(
     }
     let output = guest.boot(kernel, &mut |_| {})?;
     let lines: Vec<_> = output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let mut diagnostics = output.stderr;
+    let mut diagnostics = with_host_paths(output.stderr, objects);
     if output.end != GuestEnd::Complete {
         diagnostics.push_str(&output.end.to_string());
     }
@@ -166,8 +184,33 @@ pub(crate) fn first_line(message: &str) -> String {
     }
 }
 
+/// Returns the lines of a message that follow its first line and decide: the source line, the verifier's last line, and hints.
+/// A list, whose first line ends with `:`, has no such lines.
+pub(crate) fn deciding_lines(message: &str) -> Vec<&str> {
+    let mut lines = message.lines();
+    if lines.next().is_none_or(|first| first.trim_end().ends_with(':')) {
+        return Vec::new();
+    }
+    let lines: Vec<_> = lines.collect();
+    let is_log = |line: &&str| line.starts_with(LOG_MARGIN);
+    let last = lines.iter().rposition(is_log);
+    let decides = |(index, line): &(usize, &str)| !is_log(line) || Some(*index) == last;
+    lines.iter().copied().enumerate().filter(decides).map(|(_, line)| line).collect()
+}
+
 fn guest_path(index: usize, path: &Path) -> PathBuf {
     Path::new(OBJECTS).join(index.to_string()).join(path.file_name().unwrap_or_default())
+}
+
+/// Replaces the guest's paths of objects by the paths that the user gave.
+fn with_host_paths(text: String, objects: &[ObjectPrograms<'_>]) -> String {
+    if !text.contains(OBJECTS) {
+        return text;
+    }
+    (0..).zip(objects).fold(text, |text, (index, object)| {
+        let guest_path = guest_path(index, Path::new(object.path));
+        text.replace(&*guest_path.to_string_lossy(), object.path)
+    })
 }
 
 /// Returns the index of the object in a line's path.
@@ -186,7 +229,10 @@ fn outcomes(
         let Some(index) = object_index(&line.object) else { continue };
         let reality = match (line.status.as_str(), line.error) {
             ("loaded", _) => Reality::Loaded,
-            (_, Some(refusal)) => Reality::Refused(refusal),
+            (_, Some(mut refusal)) => {
+                refusal.text = with_host_paths(refusal.text, objects);
+                Reality::Refused(refusal)
+            }
             (status, None) => Reality::Unknown(format!("the status of the load is `{status}`")),
         };
         realities.insert((index, line.program), (reality, line.stats));
@@ -259,6 +305,33 @@ mod tests {
         assert_eq!(object_index("/vm/objects/12/a.o"), Some(12));
         assert_eq!(object_index("/vm/objects/x/a.o"), None);
         assert_eq!(object_index("/tmp/a.o"), None);
+    }
+
+    #[test]
+    fn messages_have_the_paths_of_the_host() {
+        let objects = [object("a.o", &["one"]), object("dir/b.o", &["one"])];
+        let text = "core-relo: /vm/objects/1/b.o: bad; /vm/objects/0/a.o: bad".to_owned();
+        assert_eq!(with_host_paths(text, &objects), "core-relo: dir/b.o: bad; a.o: bad");
+    }
+
+    #[test]
+    fn the_source_line_and_the_last_line_of_the_log_decide() {
+        let message = "p: EACCES\n  --> a.c:7: *p\n   | 1: (79) r1\n   | R4 unbounded\n  a hint";
+        assert_eq!(deciding_lines(message), ["  --> a.c:7: *p", "   | R4 unbounded", "  a hint"]);
+        assert_eq!(deciding_lines("p: EACCES"), [""; 0]);
+        assert_eq!(deciding_lines("unresolved externs:\n  a: x\n  b: y"), [""; 0]);
+    }
+
+    #[test]
+    fn the_source_of_a_refusal_has_its_parts() {
+        let source = |text: &str| {
+            let mut refusal: Refusal = serde_json::from_str(r#"{"stage":"program","text":"no"}"#).unwrap();
+            refusal.source = Some(text.to_owned());
+            refusal.source_line().map(|source| (source.file, source.line, source.text))
+        };
+        let parts = Some(("/a: b/c.c".to_owned(), 141, "x ? y: 3: z".to_owned()));
+        assert_eq!(source("/a: b/c.c:141: x ? y: 3: z"), parts);
+        assert_eq!(source("c.c: no line"), None);
     }
 
     #[test]

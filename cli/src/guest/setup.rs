@@ -54,6 +54,9 @@ pub(crate) fn bad_input(error: &VmError) -> BadInput {
         VmError::MissingLibrary { .. } => {
             BadInput::new("vm", error).help("name the library's directory in LD_LIBRARY_PATH")
         }
+        VmError::KernelNotStarted { kernel, program, reason } => {
+            BadInput::for_path(kernel, format_args!("{program}: {reason}"))
+        }
         VmError::File { path, reason } => BadInput::for_path(path, reason),
         _ => BadInput::new("vm", error),
     }

@@ -1,6 +1,6 @@
 //! Text from input in markup. Control characters and invisible characters are escaped as on a terminal, and long text is shortened.
 
-use super::limits::{MAX_COMMENT_TEXT_CHARS, MAX_TEXT_CHARS};
+use super::limits::{MAX_COMMENT_TEXT_CHARS, MAX_LOG_CHARS, MAX_TEXT_CHARS};
 use core_relo::Escaped;
 use std::{
     borrow::Cow,
@@ -17,6 +17,48 @@ impl fmt::Display for Markup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(MarkupWriter(f), "{}", Escaped(shortened(self.0, MAX_TEXT_CHARS)))
     }
+}
+
+/// Text of several lines for HTML and XML: a message with a verifier log.
+///
+/// Of a long text, the first two lines and the last lines stay, because the last line of a log decides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkupLines<'t>(pub(super) &'t str);
+
+impl MarkupLines<'_> {
+    /// Returns the text for a quoted attribute. A parser turns line feeds in attributes into spaces, unless they are references.
+    pub(super) fn attribute(self) -> String {
+        self.to_string().replace('\n', "&#10;")
+    }
+}
+
+impl fmt::Display for MarkupLines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, line) in last_lines(self.0, MAX_LOG_CHARS).into_iter().enumerate() {
+            let separator = if number == 0 { "" } else { "\n" };
+            write!(f, "{separator}{}", Markup(line))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the first two lines of a text, `…` in place of lines that are left out, and the last lines, of about `max` characters in
+/// all.
+fn last_lines(text: &str, max: usize) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    let rest = lines.split_off(lines.len().min(2));
+    let mut left = max;
+    let fits = |line: &&&str| {
+        // A line is shortened when it is written.
+        let fitting = left.checked_sub(line.chars().count().min(MAX_TEXT_CHARS));
+        left = fitting.unwrap_or(0);
+        fitting.is_some()
+    };
+    let kept = rest.iter().rev().take_while(fits).count();
+    let (left_out, kept) = rest.split_at(rest.len().saturating_sub(kept));
+    lines.extend((!left_out.is_empty()).then_some("…"));
+    lines.extend(kept);
+    lines
 }
 
 /// A writer that replaces the characters that have a meaning in HTML and XML.
@@ -89,6 +131,17 @@ mod tests {
         assert_eq!(Markup(hostile).to_string(), escaped);
         let long = Markup(&"ä".repeat(MAX_TEXT_CHARS + 1)).to_string();
         assert_eq!((long.chars().count(), long.ends_with("ä…")), (MAX_TEXT_CHARS + 1, true));
+    }
+
+    #[test]
+    fn the_last_lines_of_a_long_log_stay() {
+        let log: String = (0..900).map(|number| format!("{number}: <r0> = 0\u{1b}\n")).collect();
+        let text = MarkupLines(&format!("refused\n  --> a.c:1\n{log}R4 unbounded\n")).to_string();
+        assert!(text.starts_with("refused\n  --&gt; a.c:1\n…\n"), "{text}");
+        assert!(text.ends_with("899: &lt;r0&gt; = 0\\u{1b}\nR4 unbounded"), "{text}");
+        assert!(text.len() < 3 * MAX_LOG_CHARS);
+        assert_eq!(MarkupLines("a\n\"b\"\nc").attribute(), "a&#10;&quot;b&quot;&#10;c");
+        assert_eq!(MarkupLines("").to_string(), "");
     }
 
     #[test]

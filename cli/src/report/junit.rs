@@ -7,7 +7,7 @@
 //! On a kernel that was booted, the real load decides on the test, as it decides on the exit status.
 
 use super::{
-    escape::Markup,
+    escape::{Markup, MarkupLines},
     findings::WHOLE_OBJECT,
     matrix::{Kernel, Matrix},
     model::{Outcome, RealLoad, Row},
@@ -160,17 +160,25 @@ fn real_load_case(
         Outcome::Refused => Status::Failed,
         _ => Status::Error,
     };
-    let reason = load.reason.as_ref().map(|reason| format!(": {}", Markup(reason))).unwrap_or_default();
+    let reason = load.headline().map(|reason| format!(": {reason}")).unwrap_or_default();
     let differs = if load.differs() { ", which differs" } else { "" };
     let outcome = format!("real load: {}{reason}", load.words());
-    let message = format!("{outcome}; verdict: {}{differs}", load.verdict_words());
+    let headline = format!("{outcome}; verdict: {}{differs}", load.verdict_words());
+    let with_lines = |lines: Vec<&str>| [&[&*headline], &*lines].concat().join("\n");
+    let message = MarkupLines(&with_lines(load.deciding_lines())).attribute();
+    let whole = with_lines(load.reason.iter().flat_map(|reason| reason.lines().skip(1)).collect());
     let result = match status {
         Status::Passed => String::new(),
         Status::Skipped => format!("<skipped message=\"{message}\"/>"),
         Status::Failed => format!("<failure message=\"{message}\" type=\"real_load\"/>"),
         Status::Error => format!("<error message=\"{message}\" type=\"real_load\"/>"),
     };
-    case(object, &load.program, status, &format!("{result}<system-out>{message}\n{details}</system-out>"))
+    case(
+        object,
+        &load.program,
+        status,
+        &format!("{result}<system-out>{}\n{details}</system-out>", MarkupLines(&whole)),
+    )
 }
 
 /// Creates the case of a program that was judged. `warnings` are escaped.

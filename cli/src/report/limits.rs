@@ -3,6 +3,9 @@
 /// The longest text from input in a report, in characters. A longer text ends with `…`.
 pub(super) const MAX_TEXT_CHARS: usize = 1_000;
 
+/// The longest end of a verifier log in a report, in characters.
+pub(super) const MAX_LOG_CHARS: usize = 8_000;
+
 /// The longest text from input in a comment, in characters.
 pub(super) const MAX_COMMENT_TEXT_CHARS: usize = 200;
 

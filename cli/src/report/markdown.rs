@@ -11,7 +11,7 @@ use super::{
     },
     matrix::{Matrix, ObjectLine},
     model::{Outcome, RealLoad},
-    real_loads::{FoundLoad, find_real_loads},
+    real_loads::{FoundLoad, find_real_loads, unforeseen_refusal},
     summary::{describe_kernels, summarize},
     warnings::{FoundWarning, find_warnings},
 };
@@ -117,8 +117,9 @@ fn object_headline(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
     let mut text = format!("**{name} loads on {loading} of {checked} kernels**");
     let problems = summarize(&matrix.kernels, &outcomes).problems(&code);
     if !problems.is_empty() && problems.len() <= MAX_HEADLINE_BYTES {
-        let first =
-            find_by_reason(object).first().map(|finding| format!(": {}", MarkdownCode(&finding.reason.text)));
+        let foreseen = || find_by_reason(object).first().map(|finding| finding.reason.text.clone());
+        let first = unforeseen_refusal(object).or_else(foreseen);
+        let first = first.map(|reason| format!(": {}", MarkdownCode(&reason)));
         let _ = write!(text, "; {problems}{}", first.unwrap_or_default());
     }
     text
@@ -177,12 +178,16 @@ fn details(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
 
 /// Returns the list item of a real load, beside its verdict.
 fn real_load_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], found: &FoundLoad<'_>) -> String {
-    let FoundLoad { load, kernels } = found;
+    let FoundLoad { load, kernels, .. } = found;
     let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
-    let reason = load.reason.as_ref().map(|reason| format!(": {}", MarkdownCode(reason)));
+    let reason = load.headline().map(|reason| format!(": {}", MarkdownCode(&reason)));
     let (program, words, verdict) = (MarkdownCode(&load.program), load.words(), load.verdict_words());
     let reason = reason.unwrap_or_default();
-    format!("* **real load** of {program} {extent}: {words} (verdict: {verdict}){reason}\n")
+    let mut item = format!("* **real load** of {program} {extent}: {words} (verdict: {verdict}){reason}\n");
+    for line in load.deciding_lines() {
+        let _ = writeln!(item, "  * {}", MarkdownCode(line.trim()));
+    }
+    item
 }
 
 /// Returns the list item of a silent mismatch, with both declarations.

@@ -134,19 +134,14 @@ impl<'r> ObjectLine<'r> {
         let mut lines = Vec::<ProgramLine<'r>>::new();
         let mut indexes = BTreeMap::new();
         for (kernel, row) in self.cells.iter().enumerate() {
-            let Some((row, verdict)) = row.and_then(|row| Some((row, row.outcome.as_ref().ok()?))) else {
-                continue;
-            };
-            for (number, program) in verdict.programs.iter().enumerate() {
-                let index = *indexes.entry(&*program.name).or_insert_with(|| {
-                    let outcomes = vec![None; self.cells.len()];
-                    lines.push(ProgramLine { name: &program.name, autoload: program.autoload, outcomes });
+            for (name, autoload, outcome) in row.iter().flat_map(|row| row.program_outcomes()) {
+                let index = *indexes.entry(name).or_insert_with(|| {
+                    lines.push(ProgramLine { name, autoload, outcomes: vec![None; self.cells.len()] });
                     lines.len() - 1
                 });
-                let outcome = lines.get_mut(index).and_then(|line| line.outcomes.get_mut(kernel));
-                if let Some(outcome) = outcome {
-                    let left = row.program_acceptance(number).map(|accepted| accepted.verdict);
-                    *outcome = (*outcome).max(Some(Outcome::new(program.verdict, left)));
+                let worst = lines.get_mut(index).and_then(|line| line.outcomes.get_mut(kernel));
+                if let Some(worst) = worst {
+                    *worst = (*worst).max(Some(outcome));
                 }
             }
         }

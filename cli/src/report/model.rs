@@ -2,10 +2,13 @@
 
 use crate::{
     error::BadInput,
-    guest::load::Reality,
+    guest::load::{Reality, deciding_lines, first_line},
     policy::{Acceptance, ProgramAcceptance},
 };
-use core_relo_verdict::judge::{ObjectVerdict, Verdict};
+use core_relo_verdict::{
+    SourceLine,
+    judge::{ObjectVerdict, Verdict},
+};
 
 /// The version of a kernel, such as (5, 15, 0).
 pub(crate) type KernelVersion = (u32, u32, u32);
@@ -42,6 +45,8 @@ pub(crate) struct RealLoad {
     pub(super) outcome: Outcome,
     /// The reason of a refusal, or why the outcome is unknown.
     pub(super) reason: Option<String>,
+    /// The source line at which the verifier stopped, if its log has one.
+    pub(super) source: Option<SourceLine>,
     /// Whether the outcome is that of the verdict; `None` if one of them is unknown.
     pub(super) agrees: Option<bool>,
 }
@@ -68,13 +73,32 @@ impl RealLoad {
             Reality::Refused(_) => Outcome::Refused,
             Reality::Unknown(_) => Outcome::Unknown,
         };
+        let source = match reality {
+            Reality::Refused(refusal) => refusal.source_line(),
+            Reality::Loaded | Reality::Unknown(_) => None,
+        };
         let reason = reality.reason().map(str::to_owned);
-        Self { program: program.to_owned(), autoload, verdict, outcome, reason, agrees }
+        Self { program: program.to_owned(), autoload, verdict, outcome, reason, source, agrees }
     }
 
     /// Returns whether the outcome is not that of the verdict.
     pub(super) fn differs(&self) -> bool {
         self.agrees == Some(false)
+    }
+
+    /// Returns whether the kernel refused the program, and the verdict names no reason.
+    pub(super) fn is_unforeseen_refusal(&self) -> bool {
+        self.outcome == Outcome::Refused && self.agrees != Some(true)
+    }
+
+    /// Returns the first line of the reason.
+    pub(super) fn headline(&self) -> Option<String> {
+        self.reason.as_deref().map(first_line)
+    }
+
+    /// Returns the lines of the reason that follow the first one and decide: the source line, the verifier's last line, hints.
+    pub(super) fn deciding_lines(&self) -> Vec<&str> {
+        self.reason.as_deref().map(deciding_lines).unwrap_or_default()
     }
 
     /// Returns the words for the outcome.
@@ -111,8 +135,43 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Returns the outcome without its details, and without the accepted reasons.
+    /// Returns the outcome without its details, and without the accepted reasons. On a kernel that was booted, the real loads of the
+    /// programs in the default load decide.
     pub(super) fn outcome(&self) -> Outcome {
+        let loads = self.real_loads.iter().enumerate().filter(|(_, load)| load.autoload);
+        match loads.map(|(index, load)| self.real_outcome(index, load)).max() {
+            Some(outcome) => outcome,
+            None => self.judged_outcome(),
+        }
+    }
+
+    /// Returns the outcome of the real load of the program at an index. The project accepts a refusal with all reasons of its verdict.
+    pub(super) fn real_outcome(&self, index: usize, load: &RealLoad) -> Outcome {
+        let is_accepted = || self.program_acceptance(index).is_some_and(|p| p.verdict == Verdict::Loads);
+        match load.outcome {
+            Outcome::Refused if is_accepted() => Outcome::Allowed,
+            outcome => outcome,
+        }
+    }
+
+    /// Returns the programs: the name, whether the default load includes it, and the outcome.
+    pub(super) fn program_outcomes(&self) -> Vec<(&str, bool, Outcome)> {
+        if !self.real_loads.is_empty() {
+            let loads = self.real_loads.iter().enumerate();
+            return loads
+                .map(|(i, load)| (&*load.program, load.autoload, self.real_outcome(i, load)))
+                .collect();
+        }
+        let programs = self.outcome.iter().flat_map(|verdict| &verdict.programs).enumerate();
+        let judged = programs.map(|(index, program)| {
+            let left = self.program_acceptance(index).map(|accepted| accepted.verdict);
+            (&*program.name, program.autoload, Outcome::new(program.verdict, left))
+        });
+        judged.collect()
+    }
+
+    /// Returns the outcome of the verdict.
+    fn judged_outcome(&self) -> Outcome {
         let left = self.acceptance.as_ref().map(|acceptance| acceptance.verdict);
         self.outcome.as_ref().map_or(Outcome::BadInput, |object| Outcome::new(object.verdict, left))
     }

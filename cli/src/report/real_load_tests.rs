@@ -5,19 +5,23 @@
 use super::{
     FleetReport, KernelWarning, ReportFormat, Row,
     model::{Outcome, RealLoad},
+    summary_lines,
     test_fleet::{loads, refused_row, row},
     tests::text_of,
 };
+use crate::text::{line::Line, style::BOLD};
 use core_relo_verdict::{
+    SourceLine,
     judge::Verdict,
     mismatch::{Mismatch, MismatchKind},
 };
+use serde_json::json;
 
 fn real_load(verdict: Option<Verdict>, outcome: Outcome, reason: Option<&str>) -> RealLoad {
     let agrees = verdict.map(|verdict| (verdict == Verdict::Loads) == outcome.is_loads());
     let agrees = agrees.filter(|_| outcome != Outcome::Unknown);
     let reason = reason.map(str::to_owned);
-    RealLoad { program: "main".to_owned(), autoload: true, verdict, outcome, reason, agrees }
+    RealLoad { program: "main".to_owned(), autoload: true, verdict, outcome, reason, source: None, agrees }
 }
 
 /// Creates the report of an object on four kernels. The third and the fourth were booted.
@@ -66,7 +70,8 @@ fn html_has_both_declarations_and_real_loads() {
             "<dt>in kernel</dt><dd><pre>const char *name{2}</pre></dd>",
             "<td>loads <b class=\"w\">≠ differs</b><td><b class=\"r\">✗ refused</b><br>R1 is &lt;bad&gt;<td>K3</tr>",
             "<td>refused <b class=\"w\">≠ differs</b><td><b class=\"l\">✓ loaded</b><td>K4</tr>",
-            "✓<sup>≠</sup><i>loads; a real load differs</i>",
+            "✗<sup>≠</sup><i>refused; the verdict differs</i>",
+            "✓<sup>≠</sup><i>loads; the verdict differs</i>",
         ],
     );
 }
@@ -129,4 +134,97 @@ fn sarif_has_warnings_about_kernels() {
     let mismatch = results.iter().find(|result| result["ruleId"] == "mismatch").unwrap();
     let text = mismatch["message"]["text"].as_str().unwrap();
     assert_contains(text, &["object: struct filename *name<1>\nkernel: const char *name{{2}}\non k2"]);
+}
+
+/// The message of a verifier log that is longer than any limit for a text.
+fn long_refusal() -> RealLoad {
+    let log: String = (0..100).map(|number| format!("   | {number}: (79) r2 = *(u64 *)(r4 +0)\n")).collect();
+    let reason = format!(
+        "p: refused by the kernel: EACCES\n  --> a.bpf.c:141: ip = x[{{i}}];\n{log}   | R4 unbounded memory access"
+    );
+    let load = real_load(Some(Verdict::Loads), Outcome::Refused, Some(&reason));
+    let source =
+        SourceLine { file: "a.bpf.c".to_owned(), line: 141, column: 0, text: "ip = x[{i}];".to_owned() };
+    RealLoad { source: Some(source), ..load }
+}
+
+/// Creates the report of an object whose verdict is `loads` on two kernels that refused it.
+fn unforeseen_fleet() -> FleetReport {
+    let refused =
+        |kernel| Row { real_loads: vec![long_refusal()], ..row("one.bpf.o", kernel, None, None, loads()) };
+    FleetReport { rows: vec![refused("k1"), refused("k2")], ..FleetReport::default() }
+}
+
+#[test]
+fn summaries_follow_the_real_loads() {
+    let report = unforeseen_fleet();
+    let line = Line::new().styled(BOLD, "one.bpf.o").text(": refused on both kernels");
+    assert_eq!(summary_lines(&report), [line]);
+    assert_contains(
+        &text_of(ReportFormat::Markdown, &report),
+        &[
+            "**`one.bpf.o` loads on 0 of 2 kernels**; refused on both kernels: `p: refused by the kernel: EACCES`",
+            "| `one.bpf.o` | ❌ refused | refused on both kernels |",
+            "<details><summary><code>one.bpf.o</code>: refused</summary>",
+            "\n  * `--> a.bpf.c:141: ip = x[{i}];`\n  * <code>&#124; R4 unbounded memory access</code>\n",
+        ],
+    );
+    assert_contains(
+        &text_of(ReportFormat::Html, &report),
+        &[
+            "0 of 1 objects load on every kernel",
+            "<b class=\"r\">✗ refused</b> 2:",
+            "<td>0 of 1</tr>",
+            "<tr><td><code>main</code><td>refused on both kernels</tr>",
+            "<br>p: refused by the kernel: EACCES<pre>  --&gt; a.bpf.c:141: ip = x[{i}];\n   | 0: ",
+            "\n   | R4 unbounded memory access</pre>",
+        ],
+    );
+}
+
+#[test]
+fn programs_outside_the_default_load_do_not_decide() {
+    let mut report = unforeseen_fleet();
+    report.rows[0].real_loads[0].autoload = false;
+    report.rows.truncate(1);
+    let text = text_of(ReportFormat::Markdown, &report);
+    assert!(
+        text.contains("**`one.bpf.o` loads on 1 of 1 kernels**"),
+        "the default load has no refused program: {text}"
+    );
+}
+
+#[test]
+fn junit_has_the_last_line_of_a_long_log() {
+    assert_contains(
+        &text_of(ReportFormat::Junit, &unforeseen_fleet()),
+        &[
+            "message=\"real load: refused: p: refused by the kernel: EACCES; verdict: loads, which differs&#10;  --&gt; \
+             a.bpf.c:141: ip = x[{i}];&#10;   | R4 unbounded memory access\"",
+            "   | 99: (79) r2 = *(u64 *)(r4 +0)\n   | R4 unbounded memory access\n</system-out>",
+        ],
+    );
+}
+
+#[test]
+fn sarif_has_unforeseen_refusals() {
+    let log = |report: &FleetReport| -> serde_json::Value {
+        serde_json::from_str(&text_of(ReportFormat::Sarif, report)).unwrap()
+    };
+    let unforeseen = log(&unforeseen_fleet());
+    let results = unforeseen["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1, "equal refusals are one result");
+    assert_eq!((&results[0]["ruleId"], &results[0]["level"]), (&json!("real_load"), &json!("error")));
+    assert_eq!(results[0]["locations"][0]["physicalLocation"]["region"]["startLine"], 141);
+    let text = results[0]["message"]["text"].as_str().unwrap();
+    assert_contains(text, &["main in one.bpf.o: ", "R4 unbounded memory access\nverdict: loads\non k1, k2"]);
+    let mixed = log(&booted_fleet());
+    let run = &mixed["runs"][0];
+    let of_rule = |rule: &str| {
+        let results = run["results"].as_array().unwrap();
+        results.iter().find(|result| result["ruleId"] == rule).unwrap()
+    };
+    assert_eq!(of_rule("map_type")["level"], "note", "the kernel loaded the program");
+    let index = usize::try_from(of_rule("real_load")["ruleIndex"].as_u64().unwrap()).unwrap();
+    assert_eq!(run["tool"]["driver"]["rules"][index]["id"], "real_load");
 }

@@ -1,12 +1,17 @@
 //! The distinct real loads of an object's programs, each with its verdict and kernels.
 
-use super::{matrix::ObjectLine, model::RealLoad};
+use super::{
+    matrix::ObjectLine,
+    model::{Outcome, RealLoad},
+};
 use std::{cmp::Reverse, collections::HashMap};
 
 /// A real load with the same verdict and outcome on some kernels.
 #[derive(Clone, Debug)]
 pub(super) struct FoundLoad<'r> {
     pub(super) load: &'r RealLoad,
+    /// Whether the project accepts the refusal.
+    pub(super) is_accepted: bool,
     /// The indexes of the kernels, sorted.
     pub(super) kernels: Vec<usize>,
 }
@@ -16,19 +21,31 @@ pub(super) fn find_real_loads<'r>(object: &ObjectLine<'r>) -> Vec<FoundLoad<'r>>
     let mut found = Vec::<FoundLoad<'r>>::new();
     let mut indexes = HashMap::new();
     for (kernel, row) in object.cells.iter().enumerate() {
-        for load in row.iter().flat_map(|row| &row.real_loads) {
-            let key = (&load.program, load.verdict, load.outcome, &load.reason);
+        let loads =
+            row.iter().flat_map(|row| row.real_loads.iter().enumerate().map(|(i, load)| (*row, i, load)));
+        for (row, number, load) in loads {
+            let is_accepted = row.real_outcome(number, load) == Outcome::Allowed;
+            let key = (&load.program, load.verdict, load.outcome, &load.reason, is_accepted);
             let index = *indexes.entry(key).or_insert(found.len());
             match found.get_mut(index) {
                 Some(known) if known.kernels.last() == Some(&kernel) => {}
                 Some(known) => known.kernels.push(kernel),
-                None => found.push(FoundLoad { load, kernels: vec![kernel] }),
+                None => found.push(FoundLoad { load, is_accepted, kernels: vec![kernel] }),
             }
         }
     }
     // The sort is stable: the others stay in the order of kernels and programs.
     found.sort_by_key(|found| (Reverse(found.load.differs()), Reverse(found.load.outcome)));
     found
+}
+
+/// Returns the first line of the first refusal that no verdict foresees and the project does not accept.
+pub(super) fn unforeseen_refusal(object: &ObjectLine<'_>) -> Option<String> {
+    let loads = find_real_loads(object);
+    let is_unforeseen = |found: &&FoundLoad<'_>| {
+        found.load.autoload && found.load.is_unforeseen_refusal() && !found.is_accepted
+    };
+    loads.iter().find(is_unforeseen)?.load.headline()
 }
 
 impl ObjectLine<'_> {

@@ -2,12 +2,18 @@
 //!
 //! A refusal is an error, missing input a warning, an unknown verdict a note. For programs that are not loaded by default, every reason
 //! is a note. A silent mismatch is a warning.
+//!
+//! On a kernel that was booted, a refusal that the verdict does not foresee is a result of the rule `real_load`, and a reason is a note
+//! if the kernel loaded the program.
+
+mod real_loads;
 
 use super::{
     escape::{file_uri, shortened},
     findings::{Finding, find_by_program},
     limits::{MAX_LISTED_KERNELS, MAX_TEXT_CHARS},
     matrix::{Matrix, ObjectLine},
+    real_loads::FoundLoad,
     rules::rule,
     summary::describe_kernels,
     warnings::{FoundWarning, find_warnings},
@@ -54,6 +60,18 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     if !warnings.is_empty() {
         rules.push(mismatch_rule());
     }
+    let refusals = matrix.objects.iter().flat_map(|object| {
+        let refusals = real_loads::unforeseen_refusals(object).into_iter();
+        refusals.map(move |refusal| (object.name, refusal))
+    });
+    let refusals: Vec<_> = refusals.collect();
+    if !refusals.is_empty() {
+        let result = |(object, refusal): &(&str, FoundLoad<'_>)| {
+            real_loads::result(matrix, rules.len(), object, refusal)
+        };
+        results.extend(refusals.iter().map(result));
+        rules.push(real_loads::rule_json());
+    }
     let mut notifications = error_notifications(matrix);
     let is_successful = notifications.is_empty();
     notifications.extend(kernel_notifications(matrix));
@@ -99,7 +117,7 @@ fn result(
     let reason = finding.reason;
     let program = finding.programs.first().map(|program| program.name).unwrap_or_default();
     let level = match reason.verdict {
-        _ if !finding.is_autoload() => "note",
+        _ if !finding.is_autoload() || real_loads::is_disproved(object, finding) => "note",
         Verdict::Refused => "error",
         Verdict::NeedsInput => "warning",
         Verdict::Unknown | Verdict::Loads => "note",

@@ -6,7 +6,7 @@ use crate::{
     console::ExitStatus,
     describe,
     error::BadInput,
-    guest::load::{GuestLoad, ProgramReality, Reality, first_line},
+    guest::load::{GuestLoad, ProgramReality, Reality, deciding_lines, first_line},
     json::reality::RealityJson,
     policy::Acceptance,
     report::RealLoad,
@@ -222,7 +222,7 @@ impl<'b> ObjectLoads<'b> {
         let release = self.release.unwrap_or("not booted");
         let counts = AgreementCounts::new(self.programs.iter().copied());
         let mut lines: Vec<_> =
-            self.programs.iter().filter_map(|program| program_line(release, program)).collect();
+            self.programs.iter().flat_map(|program| program_lines(release, program)).collect();
         if !self.programs.is_empty() {
             lines.push(Line::new().styled(DIM, format_args!("{release}: {counts}")));
         }
@@ -263,12 +263,18 @@ pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
     }
 }
 
-fn program_line(release: &str, program: &BootedProgram<'_>) -> Option<Line> {
+/// Returns the lines of a refusal below its first line, as `load` prints them: the source line, and the verifier's last line.
+pub(crate) fn refusal_lines(reality: &Reality) -> impl Iterator<Item = Line> {
+    let lines = reality.reason().map(deciding_lines).unwrap_or_default();
+    lines.into_iter().map(|line| Line::new().text("    ").formatted(line))
+}
+
+fn program_lines(release: &str, program: &BootedProgram<'_>) -> Vec<Line> {
     let load = program.load;
     let wrong = program.wrong_verdict();
     let is_loaded = matches!(load.reality, Reality::Loaded);
     if is_loaded && wrong.is_none() && load.stats.is_none() {
-        return None;
+        return Vec::new();
     }
     let mut line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, &load.program);
     line = line.text(format_args!(": {}", load.reality.word()));
@@ -279,10 +285,11 @@ fn program_line(release: &str, program: &BootedProgram<'_>) -> Option<Line> {
     if let Some(stats) = load.stats.filter(|_| is_loaded) {
         line = line.text(": ").text(stats);
     }
-    Some(match wrong {
+    let line = match wrong {
         Some((problem, verdict)) => line.text("; ").styled(ERROR, problem).text(format_args!(" `{verdict}`")),
         None => line,
-    })
+    };
+    [line].into_iter().chain(refusal_lines(&load.reality)).collect()
 }
 
 #[cfg(test)]

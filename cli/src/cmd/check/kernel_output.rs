@@ -138,7 +138,8 @@ impl KernelOutput {
                         judged.programs.clone_from(&verdict.programs);
                         judged.warnings.clone_from(&verdict.warnings);
                     }
-                    let acceptance = match options.report {
+                    // The real loads need the acceptance of each program.
+                    let acceptance = match options.report || loads.is_some() {
                         true => acceptance,
                         false => acceptance.map(Acceptance::without_details),
                     };

@@ -7,7 +7,7 @@ use crate::{
     budget::BudgetGate,
     cmd::check::{
         boot::{BootSettings, boot_kernels},
-        booted::{AgreementCounts, BootedKernel, BootedProgram, reality_status},
+        booted::{AgreementCounts, BootedKernel, BootedProgram, reality_status, refusal_lines},
     },
     console::{Console, ExitStatus},
     describe,
@@ -22,6 +22,9 @@ use crate::{
     },
 };
 use std::io;
+
+/// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`, fit.
+const RELEASE_WIDTH: usize = 28;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
     if !args.command.is_empty() {
@@ -88,7 +91,7 @@ fn print(console: &mut Console<'_>, release: &str, program: &BootedProgram<'_>) 
         }
         None => line.column(12, "-"),
     };
-    let line = line.column(22, release).text(format_args!(" {}: ", program.object));
+    let line = line.column(RELEASE_WIDTH, release).text(format_args!(" {}: ", program.object));
     let mut line = line.styled(BOLD, &program.load.program);
     if let Some(reason) = program.load.reality.reason() {
         line = line.text(": ").text(first_line(reason));
@@ -98,6 +101,7 @@ fn print(console: &mut Console<'_>, release: &str, program: &BootedProgram<'_>) 
         line = line.text(": ").text(stats);
     }
     console.out.line(line)?;
+    refusal_lines(&program.load.reality).try_for_each(|line| console.out.line(line))?;
     match program.wrong_verdict() {
         Some((problem, verdict)) => {
             let line = Line::new().text("    ").styled(ERROR, problem);

@@ -7,26 +7,49 @@ use crate::{
     guest::setup::{new_guest, report_failure},
     json::vm as json,
 };
-use core_relo_vm::{Guest, GuestOutput, KernelImage, VmError, guest::GuestEnd};
+use core_relo_vm::{Arch, Guest, GuestOutput, KernelImage, VmError, guest::GuestEnd};
 use std::{
-    env, io,
-    path::{Path, absolute},
+    env,
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    path::{Path, PathBuf, absolute},
 };
 
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
+    let Some((name, arguments)) = args.command.split_first() else { return Ok(()) };
+    let Some(binary) = find_binary(Path::new(name), env::var_os("PATH").as_deref()) else {
+        let bad = BadInput::for_path(Path::new(name), "no such file or directory");
+        return console.report_error(&bad.help("expected the path of an executable, or its name in PATH"));
+    };
+    // Kernels of the same architecture share a guest, and its error.
+    let mut guests = Vec::<(Arch, Option<Guest>)>::new();
     for path in &args.kernel {
-        let prepared = KernelImage::open(path).and_then(|kernel| {
-            let mut guest = new_guest(&args.guest, kernel.arch(), 0)?;
-            prepare(&mut guest, args)?;
-            Ok((guest, kernel))
-        });
-        let (guest, kernel) = match prepared {
-            Ok(prepared) => prepared,
+        let kernel = match KernelImage::open(path) {
+            Ok(kernel) => kernel,
             Err(error) => {
                 report_failure(console, &error)?;
                 continue;
             }
         };
+        let known = guests.iter().find(|(arch, _)| *arch == kernel.arch()).map(|(_, guest)| guest.clone());
+        let guest = match known {
+            Some(guest) => guest,
+            None => {
+                let prepared = new_guest(&args.guest, kernel.arch(), 0)
+                    .and_then(|guest| prepare(guest, args, (&binary, arguments)));
+                let guest = match prepared {
+                    Ok(guest) => Some(guest),
+                    Err(error) => {
+                        report_failure(console, &error)?;
+                        None
+                    }
+                };
+                guests.push((kernel.arch(), guest.clone()));
+                guest
+            }
+        };
+        let Some(guest) = guest else { continue };
         match boot(console, &guest, &kernel)? {
             Ok(output) => report(console, path, &output)?,
             Err(error) => report_failure(console, &error)?,
@@ -36,19 +59,30 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
 }
 
 /// Adds the command, and the files at their paths on this system.
-fn prepare(guest: &mut Guest, args: &VmArgs) -> Result<(), VmError> {
-    let file_error =
-        |path: &Path, error: io::Error| VmError::File { path: path.to_path_buf(), reason: error.to_string() };
-    let dir = env::current_dir().map_err(|error| file_error(Path::new("."), error))?;
+fn prepare(
+    mut guest: Guest,
+    args: &VmArgs,
+    (binary, arguments): (&Path, &[OsString]),
+) -> Result<Guest, VmError> {
+    let dir = env::current_dir().map_err(|error| VmError::file(Path::new("."), &error))?;
     guest.set_working_dir(&dir);
     for path in args.objects.iter().chain(&args.file) {
-        let guest_path = absolute(path).map_err(|error| file_error(path, error))?;
+        let guest_path = absolute(path).map_err(|error| VmError::file(path, &error))?;
         guest.add_path(path, &guest_path)?;
     }
-    match args.command.split_first() {
-        Some((binary, arguments)) => guest.add_command(Path::new(binary), arguments),
-        None => Ok(()),
-    }
+    guest.add_command(binary, arguments)?;
+    Ok(guest)
+}
+
+/// Finds the executable of a command. A name without a slash is looked up in `PATH`, as a shell does, then in the working directory.
+fn find_binary(name: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    let is_bare = !name.as_os_str().as_bytes().contains(&b'/');
+    let dirs = search_path.filter(|_| is_bare).map(env::split_paths).into_iter().flatten();
+    let is_executable = |path: &PathBuf| {
+        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    let found = dirs.map(|dir| dir.join(name)).find(is_executable);
+    found.or_else(|| name.exists().then(|| name.to_path_buf()))
 }
 
 /// Boots the kernel. In text, the lines of the command are printed as they come.
@@ -93,4 +127,26 @@ fn report(console: &mut Console<'_>, kernel: &Path, output: &GuestOutput) -> io:
         (end, _) => console.report_error_on_stderr(&BadInput::for_path(kernel, end))?,
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::fs::{self, Permissions};
+
+    #[test]
+    fn a_bare_name_is_looked_up_in_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("my-loader");
+        fs::write(&file, "").unwrap();
+        let search_path = Some(dir.path().as_os_str());
+        let name = Path::new("my-loader");
+        assert_eq!(find_binary(name, search_path), None, "the file is not executable");
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find_binary(name, search_path), Some(file));
+        assert_eq!(find_binary(Path::new("./my-loader"), search_path), None);
+        assert_eq!(find_binary(Path::new("Cargo.toml"), None), Some("Cargo.toml".into()));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{class, code, kernel_list, symbol};
 use crate::report::{
-    escape::Markup,
+    escape::{Markup, MarkupLines},
     findings::{Finding, find_by_reason, kernel_numbers},
     limits::{MAX_NAMED_PROGRAMS, MAX_PAGE_FINDINGS},
     matrix::{Matrix, ObjectLine, ProgramLine},
@@ -77,10 +77,10 @@ fn write_real_loads(loads: &[FoundLoad<'_>], out: &mut dyn Write) -> io::Result<
             out,
             "<div class=\"scroll\"><table class=\"list\">\n<thead><tr><th>program<th>verdict<th>real load<th>kernels</tr></thead>\n<tbody>\n"
         )?;
-        for FoundLoad { load, kernels } in shown.iter().take(MAX_PAGE_FINDINGS) {
+        for FoundLoad { load, kernels, .. } in shown.iter().take(MAX_PAGE_FINDINGS) {
             let mark = if load.differs() { " <b class=\"w\">≠ differs</b>" } else { "" };
             let (class, symbol, words) = (class(load.outcome), symbol(load.outcome), load.words());
-            let reason = load.reason.as_ref().map(|reason| format!("<br>{}", Markup(reason)));
+            let reason = load.reason.as_deref().map(reason_html);
             writeln!(
                 out,
                 "<tr><td>{}<td>{}{mark}<td><b class=\"{class}\">{symbol} {words}</b>{}<td>{}</tr>",
@@ -98,6 +98,14 @@ fn write_real_loads(loads: &[FoundLoad<'_>], out: &mut dyn Write) -> io::Result<
         0 => Ok(()),
         1 => writeln!(out, "<p class=\"summary\">1 real load succeeded, as its verdict says.</p>"),
         _ => writeln!(out, "<p class=\"summary\">{count} real loads succeeded, as their verdicts say.</p>"),
+    }
+}
+
+/// Returns the reason of a real load: its first line, and the verifier log below.
+fn reason_html(reason: &str) -> String {
+    match reason.split_once('\n') {
+        Some((first, rest)) => format!("<br>{}<pre>{}</pre>", Markup(first), MarkupLines(rest)),
+        None => format!("<br>{}", Markup(reason)),
     }
 }
 

@@ -67,7 +67,11 @@ fn write_overview(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "</ul>")?;
     match matrix.agreement {
-        Some(agreement) => writeln!(out, "<p>{}.</p>", Markup(agreement)),
+        Some(agreement) => writeln!(
+            out,
+            "<p>{}.</p>\n<p>On a kernel that was booted, the real load decides.</p>",
+            Markup(agreement)
+        ),
         None => Ok(()),
     }
 }

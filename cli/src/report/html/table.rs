@@ -122,7 +122,7 @@ fn write_line(
             Some(outcome) => {
                 let (class, symbol, words) = (class(outcome), symbol(outcome), outcome.words());
                 let (mark, note) = match object.differs_on(index) {
-                    true => ("<sup>≠</sup>", "; a real load differs"),
+                    true => ("<sup>≠</sup>", "; the verdict differs"),
                     false => ("", ""),
                 };
                 write!(
