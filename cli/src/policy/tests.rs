@@ -155,9 +155,13 @@ fn the_rest_of_a_verdict_counts() {
 }
 
 #[test]
-fn an_object_without_programs_is_accepted_as_a_whole() {
+fn an_object_without_programs_is_accepted_by_its_own_reasons() {
     let mut object = ObjectVerdict::default();
     object.verdict = Verdict::Refused;
+    object.reasons = vec![
+        Reason::new(ReasonKind::MapType, Verdict::Refused, "text"),
+        Reason::new(ReasonKind::MapSize, Verdict::NeedsInput, "text"),
+    ];
     let names = KernelNames { name: "k", release: None, version: None };
     let accept = |pattern: &str| {
         let list = AllowList::new([pattern.parse().unwrap()]);
@@ -165,5 +169,7 @@ fn an_object_without_programs_is_accepted_as_a_whole() {
         acceptance.map(|acceptance| acceptance.verdict)
     };
     assert_eq!(accept("object=exec.o"), Some(Verdict::Loads));
+    assert_eq!(accept("kind=map_type"), Some(Verdict::NeedsInput));
+    assert_eq!(accept("kind=map_size"), Some(Verdict::Refused));
     assert_eq!((accept("kind=helper"), accept("program=*"), accept("kernel=x")), (None, None, None));
 }
