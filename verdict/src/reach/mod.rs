@@ -50,5 +50,5 @@ mod value;
 mod visits;
 
 pub use analyze::analyze;
-pub use program::{Function, LoadedValue, Program};
+pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
 pub use reachability::{Reach, Reachability, Undecided};
