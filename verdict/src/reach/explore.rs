@@ -342,7 +342,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// Calls the function that a path leaves again, with the stack that the function has changed.
     fn repeat_callback(&mut self, state: &mut State, spare: &mut State, callback: CallbackHelper) {
         let Some(function) = self.current_function(state) else { return };
-        forget_changes(state, self.states.states_at(state.chain, function.join_count));
+        forget_changes(state, &self.states.states_at(state.chain, function.join_count));
         spare.copy_from(state);
         spare.undecided = spare.undecided.or(Some(Undecided::Imprecision));
         self.enter_callback(spare, callback, function.insns.start, state.chain);
@@ -402,7 +402,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let Some(join) = self.flow.join(state.pc) else { return };
         state.clear_dead(self.flow.live(state.pc));
         if self.program.insns.get(index(state.pc)).copied().is_some_and(widens_numbers) {
-            forget_changes(state, self.states.states_at(state.chain, join));
+            forget_changes(state, &self.states.states_at(state.chain, join));
         }
         self.arrive_at(state, join);
     }

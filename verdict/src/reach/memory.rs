@@ -257,7 +257,7 @@ pub(super) fn forget_stack(state: &mut State) {
 /// Verifiers forget numbers that a loop changes, if no branch depends on them: since Linux 6.4 in loops of iterators, since 6.7 in
 /// callbacks, since 6.9 in loops of `may_goto` (kernel: `widen_imprecise_scalars`). The verifier compares with the last state of the
 /// same path. The analysis does not know which of the stored states that is, and compares with all.
-pub(super) fn forget_changes<'s>(state: &mut State, earlier: impl Iterator<Item = &'s State> + Clone) {
+pub(super) fn forget_changes<'s>(state: &mut State, earlier: &(impl Iterator<Item = &'s State> + Clone)) {
     if earlier.clone().next().is_none() {
         return;
     }
