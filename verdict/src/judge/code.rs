@@ -2,7 +2,7 @@
 
 use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
-    reach::{Function, LoadedValue},
+    reach::{Function, ITERATOR_NEXT, LoadedValue},
     requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
 use core_relo::{
@@ -22,7 +22,8 @@ const PSEUDO_KFUNC_CALL: u8 = 2;
 /// The kernel functions that end the program: a thrown exception, and the trap that a compiler puts into unreachable code.
 const ENDING_KFUNCS: [&[u8]; 2] = [b"bpf_throw", b"__bpf_trap"];
 
-/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions, whose numbers do not matter.
+/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions. Their immediates only tell
+/// which of them continue iterators.
 /// Without poison, the instructions of relocations that do not resolve stay as the compiler wrote them.
 pub(super) fn relocated(
     object: &ObjectNeeds<'_, '_>,
@@ -37,8 +38,9 @@ pub(super) fn relocated(
         if let Some(call) = insns.get_mut(usize_of(*insn)).filter(|insn| !insn.is_ld_imm64()) {
             let name = object.linker.externs().get(callee.0).map(|callee| callee.name);
             let ends = name.is_some_and(|name| ENDING_KFUNCS.contains(&name));
+            let imm = if name.is_some_and(takes_next_element) { ITERATOR_NEXT } else { 0 };
             // No path continues after a poisoned instruction.
-            *call = if ends { Insn::POISON } else { Insn { src: PSEUDO_KFUNC_CALL, imm: 0, ..*call } };
+            *call = if ends { Insn::POISON } else { Insn { src: PSEUDO_KFUNC_CALL, imm, ..*call } };
         }
     }
     for (insn, record) in &needs.records {
@@ -56,6 +58,11 @@ pub(super) fn relocated(
         }
     }
     insns
+}
+
+/// Returns whether a kernel function takes the next element of an iterator. The kernel demands the form of these names.
+fn takes_next_element(kfunc: &[u8]) -> bool {
+    kfunc.starts_with(b"bpf_iter_") && kfunc.ends_with(b"_next")
 }
 
 /// Returns the functions of a program.

@@ -49,6 +49,11 @@ impl Operation {
         !matches!(self, Self::Div | Self::SignedDiv | Self::Mod | Self::SignedMod)
     }
 
+    /// Returns whether zero and any number give zero.
+    const fn is_zero_with_zero(self) -> bool {
+        matches!(self, Self::Mul | Self::And)
+    }
+
     const fn is_shift(self) -> bool {
         matches!(self, Self::Lsh | Self::Rsh | Self::Arsh)
     }
@@ -65,15 +70,27 @@ pub(super) fn compute(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar
     let bounds = bounds(operation, is_32bit, a, b);
     let possible = if is_32bit { possible.low32() } else { possible };
     let low = if is_32bit { LowBounds::Same } else { low_bounds(operation, a, b, bounds) };
-    Scalar { low, ..Scalar::new(bounds, possible) }
+    Scalar { low, is_split: a.is_split || b.is_split, ..Scalar::new(bounds, possible) }
 }
 
 /// Returns the knowledge of the verifier of Linux 5.10 about the low half of a result of 64 bits.
 fn low_bounds(operation: Operation, a: Scalar, b: Scalar, result: Interval) -> LowBounds {
     let operands = a.low.min(b.low);
     let (left, right) = (a.bounds, b.bounds);
+    let constants = (a.as_constant(), b.as_constant());
+    if matches!(constants, (Some(_), Some(_))) {
+        return LowBounds::Same;
+    }
+    if operation.is_zero_with_zero() && (constants.0 == Some(0) || constants.1 == Some(0)) {
+        return LowBounds::Same;
+    }
     let is_followed = match operation {
-        Operation::And | Operation::Or => return operands,
+        // The largest number of the low half is that of the smaller operand (the kernel: `scalar32_min_max_and`).
+        Operation::And => {
+            let smaller = if left.unsigned().1 <= right.unsigned().1 { a } else { b };
+            return if smaller.bounds.is_32bit() { smaller.low } else { operands };
+        }
+        Operation::Or => return operands,
         Operation::Lsh if result.hi <= 1 << 31 => return operands,
         // The kernel forgets the bounds of the low half, and keeps the bits (`scalar_min_max_rsh`).
         Operation::Lsh | Operation::Rsh | Operation::Arsh => return operands.min(LowBounds::Bits),
@@ -308,7 +325,9 @@ pub(super) fn extend_sign(is_32bit: bool, bits: u32, a: Scalar) -> Scalar {
         None if a.bounds.is_unsigned() && a.bounds.hi < sign => a.bounds,
         None => Interval::new(sign.wrapping_neg(), sign.wrapping_sub(1)),
     };
-    let extended = Scalar::new(bounds, a.possible.sign_extended(bits));
+    let low = if bounds == a.bounds { a.low } else { LowBounds::Same };
+    let extended =
+        Scalar { low, is_split: a.is_split, ..Scalar::new(bounds, a.possible.sign_extended(bits)) };
     if is_32bit { extended.low32() } else { extended }
 }
 

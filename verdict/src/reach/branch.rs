@@ -1,29 +1,13 @@
 //! Conditional branches: their directions, and the compared values after each direction.
 
-use super::interval::{Interval, SIGN, U32, sign_extend};
+use super::comparison::Comparison;
+use super::interval::{Interval, U32, sign_extend};
 use super::possible::Possible;
 use super::reachability::Undecided;
 use super::scalar::{LowBounds, NO_ID, Scalar};
 use super::state::State;
 use super::value::Value;
 use core_relo::insn::Insn;
-
-/// A comparison of two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
-    Equal,
-    NotEqual,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
-    SignedGreater,
-    SignedGreaterEqual,
-    SignedLess,
-    SignedLessEqual,
-    AnyBit,
-    NoBit,
-}
 
 /// The decision whether verifiers follow a direction of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,167 +18,6 @@ pub(super) enum Direction {
     Certain,
     /// A verifier may.
     Undecided(Undecided),
-}
-
-impl Comparison {
-    /// Returns the comparison of an opcode.
-    pub(super) const fn from_code(code: u8) -> Option<Self> {
-        Some(match code & 0xf0 {
-            0x10 => Self::Equal,
-            0x20 => Self::Greater,
-            0x30 => Self::GreaterEqual,
-            0x40 => Self::AnyBit,
-            0x50 => Self::NotEqual,
-            0x60 => Self::SignedGreater,
-            0x70 => Self::SignedGreaterEqual,
-            0xa0 => Self::Less,
-            0xb0 => Self::LessEqual,
-            0xc0 => Self::SignedLess,
-            0xd0 => Self::SignedLessEqual,
-            _ => return None,
-        })
-    }
-
-    /// Returns the comparison that holds if this one does not.
-    const fn negated(self) -> Self {
-        match self {
-            Self::Equal => Self::NotEqual,
-            Self::NotEqual => Self::Equal,
-            Self::Greater => Self::LessEqual,
-            Self::GreaterEqual => Self::Less,
-            Self::Less => Self::GreaterEqual,
-            Self::LessEqual => Self::Greater,
-            Self::SignedGreater => Self::SignedLessEqual,
-            Self::SignedGreaterEqual => Self::SignedLess,
-            Self::SignedLess => Self::SignedGreaterEqual,
-            Self::SignedLessEqual => Self::SignedGreater,
-            Self::AnyBit => Self::NoBit,
-            Self::NoBit => Self::AnyBit,
-        }
-    }
-
-    /// Returns the comparison of the same values in the other order.
-    const fn swapped(self) -> Self {
-        match self {
-            Self::Greater => Self::Less,
-            Self::GreaterEqual => Self::LessEqual,
-            Self::Less => Self::Greater,
-            Self::LessEqual => Self::GreaterEqual,
-            Self::SignedGreater => Self::SignedLess,
-            Self::SignedGreaterEqual => Self::SignedLessEqual,
-            Self::SignedLess => Self::SignedGreater,
-            Self::SignedLessEqual => Self::SignedGreaterEqual,
-            same => same,
-        }
-    }
-
-    const fn is_signed(self) -> bool {
-        matches!(
-            self,
-            Self::SignedGreater | Self::SignedGreaterEqual | Self::SignedLess | Self::SignedLessEqual
-        )
-    }
-
-    /// Returns whether the comparison holds for large values on the left.
-    const fn is_lower_bound(self) -> bool {
-        matches!(self, Self::Greater | Self::GreaterEqual | Self::SignedGreater | Self::SignedGreaterEqual)
-    }
-
-    /// Returns whether the comparison orders its values.
-    const fn is_order(self) -> bool {
-        !matches!(self, Self::Equal | Self::NotEqual | Self::AnyBit | Self::NoBit)
-    }
-
-    /// Returns the numbers for which the comparison with a number holds. `None` if there is none. All numbers for comparisons of bits.
-    fn solutions(self, number: u64) -> Option<Interval> {
-        let (above, below) = (number.wrapping_add(1), number.wrapping_sub(1));
-        Some(match self {
-            Self::Equal => Interval::single(number),
-            Self::NotEqual => Interval::new(above, below),
-            Self::Greater if number == u64::MAX => return None,
-            Self::Greater => Interval::new(above, u64::MAX),
-            Self::GreaterEqual => Interval::new(number, u64::MAX),
-            Self::Less if number == 0 => return None,
-            Self::Less => Interval::new(0, below),
-            Self::LessEqual => Interval::new(0, number),
-            Self::SignedGreater if above == SIGN => return None,
-            Self::SignedGreater => Interval::new(above, SIGN.wrapping_sub(1)),
-            Self::SignedGreaterEqual => Interval::new(number, SIGN.wrapping_sub(1)),
-            Self::SignedLess if number == SIGN => return None,
-            Self::SignedLess => Interval::new(SIGN, below),
-            Self::SignedLessEqual => Interval::new(SIGN, number),
-            Self::AnyBit | Self::NoBit => Interval::FULL,
-        })
-    }
-
-    /// Returns whether the comparison may hold for numbers of a range, as far as the verifier of Linux 5.10 knows.
-    fn may_hold(self, bounds: Interval, number: u64) -> bool {
-        match (self, bounds.as_single()) {
-            (Self::AnyBit, Some(left)) => left & number != 0,
-            (Self::NoBit, Some(left)) => left & number == 0,
-            (Self::Equal, Some(left)) => left == number,
-            (Self::NotEqual, Some(left)) => left != number,
-            // Only newer kernels compare the number with the bounds.
-            (Self::AnyBit | Self::NoBit | Self::Equal | Self::NotEqual, None) => true,
-            _ => {
-                self.solutions(number).is_some_and(|solutions| bounds.intersection_hull(solutions).is_some())
-            }
-        }
-    }
-
-    /// Returns the numbers of a set for which the comparison holds: a part of them, or `None` if none is certain.
-    fn select(self, possible: Possible, number: u64) -> Option<Possible> {
-        match (self, possible) {
-            (_, Possible::Unknown(_)) => None,
-            (Self::AnyBit, _) => {
-                let (value, mask) = possible.bits_within()?;
-                let choices = mask & number;
-                let bit = if value & number == 0 { choices & choices.wrapping_neg() } else { 0 };
-                ((value | bit) & number != 0).then(|| Possible::bits(value | bit, mask & !bit))
-            }
-            (Self::NoBit, _) => {
-                let (value, mask) = possible.bits_within()?;
-                (value & number == 0).then(|| Possible::bits(value, mask & !number))
-            }
-            (Self::Equal, _) => possible.contains(number).then(|| Possible::single(number)),
-            // No verifier remembers a missing number inside of a range.
-            (Self::NotEqual, Possible::Range(range)) => {
-                if range.as_single() == Some(number) {
-                    None
-                } else if range != Interval::FULL && range.lo == number {
-                    Some(Possible::Range(Interval::new(number.wrapping_add(1), range.hi)))
-                } else if range != Interval::FULL && range.hi == number {
-                    Some(Possible::Range(Interval::new(range.lo, number.wrapping_sub(1))))
-                } else if range == Interval::FULL
-                    && [0, u64::MAX, SIGN, SIGN.wrapping_sub(1)].contains(&number)
-                {
-                    Some(Possible::Range(Interval::new(number.wrapping_add(1), number.wrapping_sub(1))))
-                } else {
-                    Some(possible)
-                }
-            }
-            (Self::NotEqual, Possible::Bits { value, mask }) => {
-                if !possible.contains(number) {
-                    return Some(possible);
-                }
-                let bit = mask & mask.wrapping_neg();
-                (bit != 0).then(|| Possible::bits(value | (!number & bit), mask & !bit))
-            }
-            (_, Possible::Range(range)) => {
-                range.largest_intersection(self.solutions(number)?).map(Possible::Range)
-            }
-            (_, Possible::Bits { .. }) => {
-                let (min, max) = if self.is_signed() { possible.signed()? } else { possible.unsigned()? };
-                let holds = |left: u64| self.solutions(number).is_some_and(|all| all.contains(left));
-                match (holds(min), holds(max)) {
-                    (true, true) => Some(possible),
-                    (true, false) => Some(Possible::single(min)),
-                    (false, true) => Some(Possible::single(max)),
-                    (false, false) => None,
-                }
-            }
-        }
-    }
 }
 
 /// A conditional branch with its operands.
@@ -261,8 +84,11 @@ impl Condition {
 
     fn number_directions(&self, left: Scalar, right: Scalar) -> [Direction; 2] {
         [self.comparison, self.comparison.negated()].map(|comparison| {
-            let may_hold = match self.bounds(right).as_single() {
-                Some(number) => may_hold(comparison, self.is_32bit, self.bounds(left), number),
+            let may_hold = match self.constant(right) {
+                Some(number) => {
+                    let (bounds, constant) = (self.bounds(left), self.constant(left));
+                    may_hold(comparison, self.is_32bit, bounds, constant, number)
+                }
                 None => true,
             };
             if !may_hold {
@@ -280,6 +106,11 @@ impl Condition {
 
     fn bounds(&self, scalar: Scalar) -> Interval {
         if self.is_32bit { scalar.bounds32() } else { scalar.bounds }
+    }
+
+    /// Returns the compared part of a number, if every verifier knows the part.
+    fn constant(&self, scalar: Scalar) -> Option<u64> {
+        if self.is_32bit { scalar.bounds32().as_single() } else { scalar.as_constant() }
     }
 
     /// Returns the possible values on both sides for which a comparison holds; `None` if it is not certain that there are any.
@@ -381,11 +212,11 @@ impl Condition {
         let narrow = |comparison, number: Scalar, other: Option<u64>| {
             let is_impossible = narrowed.is_none() && number.possible.cause().is_none();
             if is_impossible && other.is_some() {
-                return Scalar { bounds: Interval::FULL, ..number };
+                return Scalar { bounds: Interval::FULL, is_split: true, ..number };
             }
             self.narrow_bounds(comparison, number, other)
         };
-        let (left_number, right_number) = (self.bounds(left).as_single(), self.bounds(right).as_single());
+        let (left_number, right_number) = (self.constant(left), self.constant(right));
         let mut left_bounds = narrow(comparison, left, right_number);
         let mut right_bounds = narrow(comparison.swapped(), right, left_number);
         if comparison == Comparison::Equal && left_number.or(right_number).is_none() {
@@ -397,7 +228,7 @@ impl Condition {
         let Some(register) = self.right_register.filter(|register| *register != self.left_register) else {
             return;
         };
-        let is_constant = right.bounds.as_single().is_some();
+        let is_constant = right.as_constant().is_some();
         let possible = if is_constant { right.possible } else { right_possible };
         let new_right = Scalar { possible, ..right_bounds };
         narrow_copies(state, right, new_right.possible);
@@ -407,26 +238,67 @@ impl Condition {
     /// Returns the number with the bounds that the verifier of Linux 5.10 has after a comparison with a constant.
     fn narrow_bounds(&self, comparison: Comparison, scalar: Scalar, number: Option<u64>) -> Scalar {
         let Some(number) = number else { return scalar };
-        if scalar.bounds.as_single().is_some() {
+        if scalar.as_constant().is_some() {
             return scalar;
         }
+        let low = LowBounds::Same;
+        if comparison == Comparison::Equal && (!self.is_32bit || scalar.bounds.is_32bit()) {
+            return Scalar { bounds: Interval::single(number), low, is_split: false, ..scalar };
+        }
         // Comparisons of 32 bits replace the bounds of the whole number (the kernel: `__reg_combine_32_into_64`).
-        let bounds = match self.is_32bit {
-            false => scalar.bounds,
-            true if scalar.bounds.is_32bit() => scalar.bounds32(),
-            true => return Scalar { bounds: Interval::FULL, ..scalar },
-        };
-        let bounds = match comparison {
-            Comparison::NotEqual => bounds,
-            Comparison::Equal => Interval::single(number),
-            _ if self.is_32bit && comparison.is_signed() => bounds,
-            _ => {
-                let solutions = comparison.solutions(number);
-                solutions.and_then(|solutions| bounds.intersection_hull(solutions)).unwrap_or(Interval::FULL)
-            }
-        };
-        Scalar { bounds, low: LowBounds::Same, ..scalar }
+        if scalar.is_split || (self.is_32bit && !scalar.bounds.is_32bit()) {
+            return Scalar { bounds: Interval::FULL, ..scalar };
+        }
+        let old = if self.is_32bit { scalar.bounds32() } else { scalar.bounds };
+        let (bounds, is_split) =
+            if comparison.is_order() { self.cut(comparison, old, number) } else { (old, false) };
+        let low = if self.is_32bit { low } else { low_after_comparison(comparison, bounds) };
+        Scalar { bounds, low, is_split, ..scalar }
     }
+
+    /// Returns the numbers for which an order holds, as the verifier of Linux 5.10 knows them, and whether its signed and unsigned bounds
+    /// may contradict each other.
+    ///
+    /// The verifier keeps signed and unsigned bounds. A comparison narrows one of them. The verifier learns the other only if
+    /// one of them does not contain numbers of both signs (the kernel: `__reg_deduce_bounds`).
+    fn cut(&self, comparison: Comparison, bounds: Interval, number: u64) -> (Interval, bool) {
+        let is_narrow_signed = self.is_32bit && comparison.is_signed();
+        let number = if is_narrow_signed { sign_extend(number, 32) } else { number };
+        let Some(solutions) = comparison.solutions(number) else { return (Interval::FULL, true) };
+        if is_narrow_signed {
+            // The bounds of the low half have no sign.
+            let is_split = bounds.lo <= U32 >> 1 && bounds.hi > U32 >> 1 && !has_one_sign(solutions);
+            return (bounds, is_split);
+        }
+        let is_other_sense = if comparison.is_signed() { !bounds.is_signed() } else { !bounds.is_unsigned() };
+        if is_other_sense && bounds != Interval::FULL && !has_one_sign(solutions) {
+            return (bounds, true);
+        }
+        bounds.intersection_hull(solutions).map_or((Interval::FULL, true), |bounds| (bounds, false))
+    }
+}
+
+/// Returns whether all numbers of a range have the same sign.
+const fn has_one_sign(range: Interval) -> bool {
+    range.is_unsigned() && range.is_signed()
+}
+
+/// Returns what the verifier of Linux 5.10 knows about the low half after a comparison of 64 bits with these bounds as its result.
+///
+/// The verifier takes the bounds of the half from those of the same sense, if they fit, before it combines signed and unsigned bounds
+/// (`__reg_combine_64_into_32`).
+fn low_after_comparison(comparison: Comparison, bounds: Interval) -> LowBounds {
+    let ((min, max), (smallest, largest)) = (bounds.signed(), (i64::from(i32::MIN), i64::from(i32::MAX)));
+    let is_signed_half = smallest < min && max < largest;
+    let is_unsigned_half = bounds.is_32bit() && ((0 < bounds.lo && bounds.hi < U32) || is_signed_half);
+    let is_known = if comparison.is_signed() {
+        is_signed_half
+    } else if comparison.is_order() {
+        is_unsigned_half
+    } else {
+        is_signed_half || is_unsigned_half
+    };
+    if is_known { LowBounds::Same } else { LowBounds::Unknown }
 }
 
 /// Returns the numbers of a set with some low bits. The low bits of a range may have further values.
@@ -486,11 +358,17 @@ fn narrow_copies(state: &mut State, old: Scalar, possible: Possible) {
 }
 
 /// Returns whether a comparison may hold, as far as the verifier of Linux 5.10 knows.
-fn may_hold(comparison: Comparison, is_32bit: bool, bounds: Interval, number: u64) -> bool {
+fn may_hold(
+    comparison: Comparison,
+    is_32bit: bool,
+    bounds: Interval,
+    constant: Option<u64>,
+    number: u64,
+) -> bool {
     if !is_32bit {
-        return comparison.may_hold(bounds, number);
+        return comparison.may_hold(bounds, constant, number);
     }
     // Numbers of 32 bits in the high half are ordered as in the low half, also with their signs.
     let scaled = Interval { lo: bounds.lo << 32, hi: bounds.hi << 32 };
-    comparison.may_hold(scaled, (number & U32) << 32)
+    comparison.may_hold(scaled, constant.map(|constant| constant << 32), (number & U32) << 32)
 }

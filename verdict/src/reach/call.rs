@@ -29,6 +29,10 @@ const WRITERS: [(i32, u8, u8); 14] = [
     (191, 1, 2), // copy_from_user_task
 ];
 
+/// The helpers that release a reference, which makes all copies of the pointer unknown: sk_release, ringbuf_submit, ringbuf_discard,
+/// kptr_xchg, ringbuf_submit_dynptr, ringbuf_discard_dynptr.
+const RELEASES: [i32; 6] = [86, 132, 133, 194, 199, 200];
+
 /// `BPF_FUNC_loop`.
 const LOOP: i32 = 181;
 
@@ -110,6 +114,10 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
             _ => pass_memory(state, value),
         }
     }
+    // Any kernel function may release a reference.
+    if !is_helper || RELEASES.contains(&insn.imm) {
+        forget_references(state);
+    }
     let result =
         if is_helper { helper_result(insn.imm, state.pc, map) } else { Value::Scalar(unknown_argument()) };
     let result = match result {
@@ -125,6 +133,17 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
         });
     }
     finish_call(state, result);
+}
+
+/// Forgets the pointers that a released reference may belong to (kernel: `release_reference`). Linux 5.10 takes released pointers for
+/// unknown numbers.
+fn forget_references(state: &mut State) {
+    state.for_each_value(|value| {
+        // Nothing releases the values of arrays. Nothing is known of a pointer without a tracked null.
+        if matches!(value, Value::Pointer { is_tracked: true } | Value::OrNull { may_be_elided: false, .. }) {
+            *value = Value::UNKNOWN;
+        }
+    });
 }
 
 /// Sets the result of a call, and clears the arguments.

@@ -5,7 +5,7 @@
 
 use super::branch::{Condition, Direction};
 use super::call::{CallbackHelper, call_kernel, callback_argument, finish_call};
-use super::flow::{Flow, FunctionFlow, Transfer, index, transfer};
+use super::flow::{Flow, FunctionFlow, Transfer, index, transfer, widens_numbers};
 use super::memory::{forget_changes, forget_stack, pass_memory, unknown_argument};
 use super::program::{LoadedValue, Program};
 use super::reachability::Undecided;
@@ -342,7 +342,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     /// Calls the function that a path leaves again, with the stack that the function has changed.
     fn repeat_callback(&mut self, state: &mut State, spare: &mut State, callback: CallbackHelper) {
         let Some(function) = self.current_function(state) else { return };
-        forget_changes(state, self.states.start_states(state.chain, function.join_count));
+        forget_changes(state, &self.states.states_at(state.chain, function.join_count));
         spare.copy_from(state);
         spare.undecided = spare.undecided.or(Some(Undecided::Imprecision));
         self.enter_callback(spare, callback, function.insns.start, state.chain);
@@ -401,6 +401,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
     fn arrive(&mut self, state: &mut State) {
         let Some(join) = self.flow.join(state.pc) else { return };
         state.clear_dead(self.flow.live(state.pc));
+        if self.program.insns.get(index(state.pc)).copied().is_some_and(widens_numbers) {
+            forget_changes(state, &self.states.states_at(state.chain, join));
+        }
         self.arrive_at(state, join);
     }
 

@@ -1,7 +1,7 @@
 //! The control flow of a program: successors, join points, live registers.
 
 use super::call::CallbackHelper;
-use super::program::Program;
+use super::program::{ITERATOR_NEXT, Program};
 use crate::limits::LIVENESS_PASSES;
 use core::ops::Range;
 use core_relo::insn::{Class, Insn};
@@ -79,6 +79,16 @@ pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
     }
 }
 
+/// Returns whether the verifier forgets numbers that differ from an earlier visit to the instruction: `may_goto`, and calls that take
+/// the next element of an iterator (kernel: `widen_imprecise_scalars`).
+pub(super) fn widens_numbers(insn: Insn) -> bool {
+    match insn.code {
+        0x85 => insn.src == 2 && insn.imm == ITERATOR_NEXT,
+        0xe5 => true,
+        _ => false,
+    }
+}
+
 /// The control flow of a program.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -115,7 +125,7 @@ impl Flow {
         flow
     }
 
-    /// Finds the targets of jumps and the returns of calls.
+    /// Finds the targets of jumps, the returns of calls, and the instructions at which the verifier widens numbers.
     fn find_joins(&mut self, insns: &[Insn]) {
         let mut mark = |insn: u32| {
             if let Some(join) = self.joins.get_mut(index(insn)) {
@@ -124,6 +134,9 @@ impl Flow {
         };
         let mut last_marked = None;
         for (insn, pc) in insns.iter().zip(0..) {
+            if widens_numbers(*insn) {
+                mark(pc);
+            }
             match transfer(*insn, pc) {
                 Transfer::Jump(target) | Transfer::Branch(target) => mark(target),
                 Transfer::Call(_) => mark(pc.saturating_add(1)),

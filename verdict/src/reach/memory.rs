@@ -252,22 +252,38 @@ pub(super) fn forget_stack(state: &mut State) {
     }
 }
 
-/// Forgets the bounds of memory that differs from all earlier states at the start of a callback.
+/// Forgets the bounds of numbers that differ from an earlier state at the same instruction, or that are not constant.
 ///
-/// Verifiers since Linux 6.7 forget numbers that a callback changes, if no branch depends on them (kernel:
-/// `widen_imprecise_scalars`).
-pub(super) fn forget_changes(state: &mut State, earlier: &[State]) {
-    for slot in &mut state.slots {
-        let is_unchanged = |earlier: &State| {
-            let found = earlier.slots.binary_search_by_key(&slot.key(), Slot::key).ok();
-            let found = found.and_then(|found| earlier.slots.get(found));
-            found.is_some_and(|found| found.bytes == slot.bytes && found.value.covers(slot.value))
+/// Verifiers forget numbers that a loop changes, if no branch depends on them: since Linux 6.4 in loops of iterators, since 6.7 in
+/// callbacks, since 6.9 in loops of `may_goto` (kernel: `widen_imprecise_scalars`). The verifier compares with the last state of the
+/// same path. The analysis does not know which of the stored states that is, and compares with all.
+pub(super) fn forget_changes<'s>(state: &mut State, earlier: &(impl Iterator<Item = &'s State> + Clone)) {
+    if earlier.clone().next().is_none() {
+        return;
+    }
+    let widen = |value: &mut Value, find: &dyn Fn(&'s State) -> Option<Value>| {
+        let Value::Scalar(scalar) = value else { return };
+        let is_same = |old: Option<Value>| {
+            old.and_then(Value::as_scalar).and_then(Scalar::as_constant) == scalar.as_constant()
         };
-        if let Value::Scalar(scalar) = slot.value
-            && !earlier.iter().any(is_unchanged)
-        {
-            slot.value = Value::Scalar(Scalar { bounds: Interval::FULL, ..scalar });
+        if scalar.as_constant().is_none() || !earlier.clone().map(find).all(is_same) {
+            scalar.bounds = Interval::FULL;
         }
+    };
+    for (number, value) in state.registers.iter_mut().enumerate() {
+        widen(value, &|earlier| earlier.registers.get(number).copied());
+    }
+    for (depth, caller) in state.callers.iter_mut().enumerate() {
+        for (number, value) in caller.saved.iter_mut().enumerate() {
+            widen(value, &|earlier| earlier.callers.get(depth)?.saved.get(number).copied());
+        }
+    }
+    for slot in &mut state.slots {
+        let (key, bytes) = (slot.key(), slot.bytes);
+        widen(&mut slot.value, &|earlier| {
+            let found = earlier.slots.binary_search_by_key(&key, Slot::key).ok()?;
+            earlier.slots.get(found).filter(|found| found.bytes == bytes).map(|found| found.value)
+        });
     }
 }
 

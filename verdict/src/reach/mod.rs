@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `interval`, `possible`, `scalar`, `value` | the values of registers and stack slots |
-//! | `alu`, `branch`, `memory`, `call`, `step` | the effect of instructions on values |
+//! | `alu`, `comparison`, `branch`, `memory`, `call`, `step` | the effect of instructions on values |
 //! | `flow`, `state`, `states`, `explore`, `visits` | paths through the program |
 //! | `postdominators`, `analyze` | conclusions from what all paths have in common |
 //!
@@ -32,6 +32,7 @@ mod alu;
 mod analyze;
 mod branch;
 mod call;
+mod comparison;
 mod explore;
 mod flow;
 mod interval;
@@ -50,5 +51,5 @@ mod value;
 mod visits;
 
 pub use analyze::analyze;
-pub use program::{Function, LoadedValue, Program};
+pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
 pub use reachability::{Reach, Reachability, Undecided};

@@ -3,11 +3,15 @@
 use core::ops::Range;
 use core_relo::{Endian, insn::Insn};
 
+/// The immediate of a call of a kernel function that takes the next element of an iterator (`bpf_iter_*_next`).
+pub const ITERATOR_NEXT: i32 = 1;
+
 /// A linked and relocated program.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct Program<'p> {
-    /// The instructions: the main program, then its subprograms. An `ld_imm64` takes two.
+    /// The instructions: the main program, then its subprograms. An `ld_imm64` takes two. The immediate of a call of a kernel function
+    /// is [`ITERATOR_NEXT`] or 0.
     pub insns: &'p [Insn],
     /// The functions, sorted by start. The first is the program.
     pub functions: &'p [Function],

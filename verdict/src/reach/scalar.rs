@@ -30,6 +30,9 @@ pub(super) struct Scalar {
     pub(super) bounds: Interval,
     /// The part of the bounds that every verifier knows for the low half.
     pub(super) low: LowBounds,
+    /// Whether a verifier may have signed and unsigned bounds that contradict each other. Such a verifier follows impossible directions,
+    /// and its decisions need not agree with narrower bounds.
+    pub(super) is_split: bool,
     /// The values that no verifier excludes, or fewer.
     pub(super) possible: Possible,
     /// The instruction whose result the number is, or [`NO_ID`]. Copies share the id.
@@ -46,7 +49,7 @@ impl Scalar {
     pub(super) const UNBOUNDED: Self = Self::new(Interval::FULL, Possible::ALL);
 
     pub(super) const fn new(bounds: Interval, possible: Possible) -> Self {
-        Self { bounds, low: LowBounds::Same, possible, id: NO_ID, offset: Some(0) }
+        Self { bounds, low: LowBounds::Same, is_split: false, possible, id: NO_ID, offset: Some(0) }
     }
 
     /// Returns a constant that every verifier knows.
@@ -70,13 +73,20 @@ impl Scalar {
     }
 
     /// Returns the number that every verifier knows.
+    ///
+    /// The verifier of Linux 5.10 may have bounds of one number, and not know the bits of the low half (`__reg_bound_offset`).
     pub(super) fn as_constant(self) -> Option<u64> {
-        self.bounds.as_single()
+        let number = self.bounds.as_single()?;
+        match self.low {
+            LowBounds::Same => Some(number),
+            LowBounds::Bits => (number == 0).then_some(number),
+            LowBounds::Unknown => None,
+        }
     }
 
     /// Returns the bounds of the low 32 bits.
     pub(super) fn bounds32(self) -> Interval {
-        match (self.bounds.as_single(), self.low) {
+        match (self.as_constant(), self.low) {
             (Some(number), _) => Interval::single(number & U32),
             (None, LowBounds::Same) if self.bounds.is_32bit() => self.bounds,
             (None, LowBounds::Bits) if self.bounds.is_32bit() => {
@@ -92,12 +102,12 @@ impl Scalar {
         if bounds == self.bounds {
             return Self { low: LowBounds::Same, ..self };
         }
-        Self::new(bounds, self.possible.low32())
+        Self { is_split: self.is_split, ..Self::new(bounds, self.possible.low32()) }
     }
 
     /// Returns whether every state with the other number is a state with this number.
     pub(super) fn covers(self, other: Self) -> bool {
-        self.bounds.contains_all(other.bounds) && self.low <= other.low
+        self.bounds.contains_all(other.bounds) && self.low <= other.low && self.is_split >= other.is_split
     }
 
     /// Returns a number that stands for both numbers. Bounds that grow become those of all numbers, unless `keeps_range`.
@@ -116,7 +126,8 @@ impl Scalar {
         };
         let is_same = self.id == other.id && self.offset == other.offset;
         let id = if is_same { self.id } else { NO_ID };
-        Self { bounds, low: self.low.min(other.low), possible, id, offset: self.offset }
+        let (low, is_split) = (self.low.min(other.low), self.is_split || other.is_split);
+        Self { bounds, low, is_split, possible, id, offset: self.offset }
     }
 }
 

@@ -141,11 +141,14 @@ impl StateStore {
         Ok(number)
     }
 
-    /// Returns the stored states at the start of a chain's function, which has a number of join points.
-    pub(super) fn start_states(&self, chain: u32, joins: u32) -> &[State] {
+    /// Returns the stored states at a join point of a chain's function. The number of join points stands for the function's start.
+    pub(super) fn states_at(&self, chain: u32, join: u32) -> impl Iterator<Item = &State> + Clone {
         let chain = self.chains.get(index(chain));
-        let entry = chain.and_then(|chain| self.entries.get(chain.first_entry.saturating_add(index(joins))));
-        entry.map_or(&[], |entry| &entry.states)
+        let entry = chain.and_then(|chain| self.entries.get(chain.first_entry.saturating_add(index(join))));
+        entry.into_iter().flat_map(|entry| {
+            let joined = entry.joined.iter().flatten().map(|joined| &joined.state);
+            entry.states.iter().chain(joined)
+        })
     }
 
     /// Stores a state at a join point of its function, to follow the state later, unless a stored state replaces it.

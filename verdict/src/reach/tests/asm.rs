@@ -6,7 +6,7 @@
     reason = "test code may panic"
 )]
 
-use crate::reach::{Function, LoadedValue, Program, Reach, Reachability, analyze};
+use crate::reach::{Function, ITERATOR_NEXT, LoadedValue, Program, Reach, Reachability, analyze};
 use core::ops::Range;
 use core_relo::Endian;
 use core_relo::insn::{Insn, LD_IMM64};
@@ -167,7 +167,8 @@ impl Assembly {
             ["call", helper] if helper.parse::<i32>().is_ok() => {
                 self.push(0x85, 0, 0, 0, helper.parse().unwrap());
             }
-            ["call", "kfunc"] => self.push(0x85, 0, 2, 0, 1),
+            ["call", "kfunc"] => self.push(0x85, 0, 2, 0, 0),
+            ["call", "next"] => self.push(0x85, 0, 2, 0, ITERATOR_NEXT),
             ["call", target] => {
                 self.push(0x85, 0, 1, 0, 0);
                 return Some(target.to_owned());

@@ -157,6 +157,43 @@ fn values_that_may_be_null_are_checked_once() {
 }
 
 #[test]
+fn released_pointers_are_unknown() {
+    let source = "
+        call 84
+        if r0 == 0 goto out
+        r6 = r0
+        r1 = r6
+        RELEASE
+        if r6 == 0 goto here
+        out:
+        r0 = 0
+        exit
+        here:
+        r0 = 1
+        exit";
+    for release in ["call 86", "call 133", "call kfunc"] {
+        assert_eq!(reach(&source.replace("RELEASE", release)), IMPRECISE, "{release}");
+    }
+    assert_eq!(reach(&source.replace("RELEASE", "call 5")), DEAD);
+    // The copy of a released pointer is another number than the pointer.
+    let copy = "
+        call 84
+        r6 = r0
+        r7 = r0
+        r1 = r0
+        call kfunc
+        if r6 != 0 goto out
+        if r7 != 0 goto here
+        out:
+        r0 = 0
+        exit
+        here:
+        r0 = 1
+        exit";
+    assert_eq!(reach(copy), IMPRECISE);
+}
+
+#[test]
 fn deep_and_recursive_calls_end() {
     assert_eq!(reach("call again\nhere:\nexit\nfn again:\ncall again\nexit"), DEAD);
     let mut source = String::from("call f1\nexit\n");

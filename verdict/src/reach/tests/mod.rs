@@ -4,6 +4,7 @@ mod asm;
 mod budgets;
 mod calls;
 mod guards;
+mod loops;
 mod runs;
 mod transfer;
 mod values;

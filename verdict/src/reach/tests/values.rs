@@ -34,6 +34,50 @@ fn ranges_decide_later_branches() {
 }
 
 #[test]
+fn signed_and_unsigned_bounds_of_linux_5_10_may_contradict_each_other() {
+    let narrowed = |conditions: &[&str]| {
+        let lines: Vec<_> = conditions.iter().map(|condition| format!("if {condition} goto out\n")).collect();
+        format!("r6 = u64[r1+0]\n{}goto on\nout:\nexit\non:", lines.concat())
+    };
+    // The verifier does not combine -1 to 1 with at least 6.
+    let signed = narrowed(&["r6 s< -1", "r6 s> 1", "r6 < 6"]);
+    for condition in ["r6 s>= 0", "r6 s< 0", "r6 == 0"] {
+        assert_ne!(taken(&signed, condition), DEAD, "{condition}");
+    }
+    let contradictory = narrowed(&["r6 s< -1", "r6 s> 1", "r6 < 6", "r6 s< 0"]);
+    for condition in ["r6 > 5", "r6 > 1", "r6 < 6", "r6 s> 1"] {
+        assert_ne!(taken(&contradictory, condition), DEAD, "{condition}");
+    }
+    let unsigned = "r6 = u64[r1+0]\nif r6 < 5 goto out\nr2 = load 0x800000000000000a\nif r6 > r2 goto out\nif r6 s> 2 goto out\n\
+                    goto on\nout:\nexit\non:";
+    assert_ne!(taken(unsigned, "r6 s>= 0"), DEAD);
+    // One sign is enough.
+    let small = narrowed(&["r6 s< -1", "r6 s> 1", "r6 > 9"]);
+    assert_eq!(taken(&small, "r6 > 1"), DEAD);
+    assert_eq!(taken(&narrowed(&["r6 < 6", "r6 s< 0"]), "r6 < 6"), DEAD);
+}
+
+#[test]
+fn linux_5_10_does_not_learn_the_low_half_of_every_number() {
+    // The largest number of 32 bits is one too much.
+    let large = "call 5\nw6 = w0\nif r6 s<= 256 goto out\ngoto on\nout:\nexit\non:";
+    assert_ne!(taken(large, "w6 <= 7"), DEAD);
+    assert_eq!(taken(large, "r6 <= 7"), DEAD);
+    // Bounds of one number are no constant.
+    let single = "r6 = u64[r1+0]\nif r6 < -1 goto out\ngoto on\nout:\nexit\non:";
+    assert_ne!(taken(&format!("{single}\nw6 -= w6"), "w6 s> 3"), DEAD);
+    assert_ne!(taken(single, "r6 != -1"), DEAD);
+    assert_eq!(taken(single, "r6 < -1"), DEAD);
+    for condition in ["r6 > 9", "r6 s> 9\nif r6 s< 0"] {
+        let condition = condition.replace('\n', " goto out\n");
+        let small = format!("{RANDOM}\nif {condition} goto out\ngoto on\nout:\nexit\non:");
+        assert_eq!(taken(&small, "w6 > 9"), DEAD, "{condition}");
+    }
+    assert_eq!(taken(&format!("{single}\nr6 &= 7"), "w6 > 7"), DEAD);
+    assert_eq!(taken(&format!("{single}\nr6 &= 0"), "w6 != 0"), DEAD);
+}
+
+#[test]
 fn copies_are_narrowed_by_new_kernels_only() {
     let copied = format!("{RANDOM}\nr7 = r6\nif r6 > 9 goto out\ngoto on\nout:\nexit\non:");
     assert_eq!(taken(&copied, "r7 > 9"), IMPRECISE);
