@@ -123,7 +123,7 @@ fn a_kernel_without_evidence_gives_an_unknown_verdict_with_the_question() {
     let reason = guard["reasons"].as_array().unwrap().iter().find(|reason| reason["kind"] == "program_type");
     let reason = reason.expect("a reason about the program type");
     assert_eq!((&reason["verdict"], &reason["evidence"]), (&json!("unknown"), &Value::Null));
-    assert!(reason["text"].as_str().unwrap().contains("BTF with enum bpf_prog_type"), "{reason}");
+    assert!(reason["text"].as_str().unwrap().contains("the kernel's BTF has no enum bpf_prog_type"), "{reason}");
 }
 
 #[test]

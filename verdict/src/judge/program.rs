@@ -291,7 +291,7 @@ impl ObjectContext<'_, '_> {
             _ => None,
         };
         match need.and_then(|need| Some((self.answers.need(need.id)?, self.answers.get(need.id)?))) {
-            Some((need, Answer::Unknown(question))) => format!("it depends on {} ({question})", need.text()),
+            Some((need, Answer::Unknown(question))) => format!("it depends on {}: {question}", need.text()),
             Some((need, _)) => format!("it depends on {}", need.text()),
             None => "it depends on a value that is not known".to_owned(),
         }

@@ -58,7 +58,7 @@ impl KernelFacts<'_> {
                 let Some((newest, last)) = OBSERVED_KERNELS.last().copied() else { return exists };
                 if self.is_newer_than(newest, last) {
                     return Answer::Unknown(format!(
-                        "whether this kernel, which is newer than {newest}, lets programs of type {program_type} call it"
+                        "it is not known whether this kernel, which is newer than {newest}, lets programs of type {program_type} call it"
                     ));
                 }
                 Answer::Absent(by_version(format!(

@@ -56,7 +56,7 @@ pub(crate) fn reason_lines(
         });
     }
     if let Some(more) = distinct.len().checked_sub(limit).filter(|more| *more > 0) {
-        let more = format_args!("… and {more} more, see --format json");
+        let more = format_args!("… and {more} more, see core-relo explain");
         lines.push(Line::new().styled(DIM, more));
     }
     lines
