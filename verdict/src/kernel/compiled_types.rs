@@ -48,7 +48,7 @@ impl KernelFacts<'_> {
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
             KconfigAnswer::Unknown(question) => {
                 Answer::Unknown(format!("it depends on {option}: {question}"))
-            },
+            }
         }
     }
 
@@ -94,9 +94,9 @@ impl KernelFacts<'_> {
         let row = PROGRAM_TYPES.iter().find(|(other, _)| *other == number);
         match row.and_then(|(_, function)| self.find_any(&[function])) {
             Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
-            None if in_enum.is_present() => {
-                Answer::Unknown("the kernel's BTF has no struct bpf_ctx_convert, which lists the compiled types".into())
-            }
+            None if in_enum.is_present() => Answer::Unknown(
+                "the kernel's BTF has no struct bpf_ctx_convert, which lists the compiled types".into(),
+            ),
             None => in_enum,
         }
     }

@@ -78,9 +78,9 @@ impl KernelFacts<'_> {
         }
         match absent.filter(|_| is_known) {
             Some(absent) => absent,
-            None => {
-                Answer::Unknown("the function behind bpf(2) is not known: give the kernel's symbols (--kallsyms)".into())
-            }
+            None => Answer::Unknown(
+                "the function behind bpf(2) is not known: give the kernel's symbols (--kallsyms)".into(),
+            ),
         }
     }
 }

@@ -232,9 +232,7 @@ impl<'k> KernelFacts<'k> {
             }
         }
         if !self.describes_bpf_functions() {
-            return Answer::Unknown(format!(
-                "the kernel's BTF is reduced and has no {named}"
-            ));
+            return Answer::Unknown(format!("the kernel's BTF is reduced and has no {named}"));
         }
         let modules = match self.given_modules {
             [] => String::new(),
@@ -247,7 +245,9 @@ impl<'k> KernelFacts<'k> {
         let may_have_others =
             self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
         if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
-            return Answer::Unknown(format!("{absence}, but another module may have it: give its BTF (--module)"));
+            return Answer::Unknown(format!(
+                "{absence}, but another module may have it: give its BTF (--module)"
+            ));
         }
         Answer::from_btf(false, absence)
     }

@@ -102,7 +102,9 @@ impl KernelFacts<'_> {
             _ if FMOD_RET_TARGETS.contains(&function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
                 Answer::from_btf(true, format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
             }
-            Some(_) => Answer::Unknown(format!("it is not known whether {function} is in the kernel's error injection list")),
+            Some(_) => Answer::Unknown(format!(
+                "it is not known whether {function} is in the kernel's error injection list"
+            )),
             None if is_system_call(function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
                 self.lists_system_calls(function)
             }

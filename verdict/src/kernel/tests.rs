@@ -95,10 +95,7 @@ fn enumerators_answer_for_numbers() {
             text(&facts.command(36)),
             ("absent", "enum bpf_cmd has no value 36: it ends with BPF_MAP_FREEZE")
         );
-        assert_eq!(
-            text(&facts.link_type(1)),
-            ("unknown", "the kernel's BTF has no enum bpf_link_type")
-        );
+        assert_eq!(text(&facts.link_type(1)), ("unknown", "the kernel's BTF has no enum bpf_link_type"));
         assert_eq!(facts.helper_count(), 2);
     });
 }
@@ -146,7 +143,8 @@ fn helpers_that_the_configuration_leaves_out_are_absent() {
     });
     with_facts(&build(&[]), &inputs, |facts| {
         assert_eq!(text(&facts.helper(4)).0, "present");
-        let expected = "it depends on CONFIG_BPF_KPROBE_OVERRIDE: give the kernel's configuration (--kconfig)";
+        let expected =
+            "it depends on CONFIG_BPF_KPROBE_OVERRIDE: give the kernel's configuration (--kconfig)";
         assert_eq!(text(&facts.helper(58)), ("unknown", expected));
     });
     let inputs = KernelInputs { kconfig: Some("CONFIG_BPF_KPROBE_OVERRIDE=y".into()), ..inputs };
@@ -160,7 +158,10 @@ fn without_functions_the_configuration_answers() {
     b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_XDP", 6)]);
     let target = Target::new("vmlinux", parse(&b));
     with_facts(&target, &KernelInputs::default(), |facts| {
-        assert_eq!(text(&facts.map_type(7)), ("unknown", "it depends on CONFIG_PERF_EVENTS: give the kernel's configuration (--kconfig)"));
+        assert_eq!(
+            text(&facts.map_type(7)),
+            ("unknown", "it depends on CONFIG_PERF_EVENTS: give the kernel's configuration (--kconfig)")
+        );
         assert_eq!(text(&facts.program_type(6)).0, "unknown");
         assert_eq!(text(&facts.function(b"fget", None)).0, "unknown");
         assert_eq!(text(&facts.function(b"fget", Some("vmlinux"))).0, "unknown");
@@ -197,7 +198,10 @@ fn functions_of_modules_need_the_modules() {
         assert_eq!(text(&facts.function(b"in_module", Some("xfs"))).0, "present");
         let expected = ("absent", "no FUNC absent of module xfs");
         assert_eq!(text(&facts.function(b"absent", Some("xfs"))), expected);
-        assert_eq!(text(&facts.function(b"fget", Some("btrfs"))), ("unknown", "give the BTF of module btrfs (--module)"));
+        assert_eq!(
+            text(&facts.function(b"fget", Some("btrfs"))),
+            ("unknown", "give the BTF of module btrfs (--module)")
+        );
         assert_eq!(text(&facts.function(b"in_module", Some("vmlinux"))).0, "absent");
         assert_eq!(
             text(&facts.function(b"absent", None)),
