@@ -264,18 +264,39 @@ fn every_truncated_object_and_kernel_is_refused() {
 #[test]
 fn a_closed_standard_output_ends_the_command_quietly() {
     use std::process::{Command, Stdio};
-    // The pipe has no reader from the start. A reader that closes later might read everything.
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let out = Command::new(env!("CARGO_BIN_EXE_core-relo"))
-        .args(["btf", "dump", "linux-6.1.btf", "--format", "json"])
-        .current_dir(demo())
-        .stdout(writer)
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
-    assert_eq!(String::from_utf8_lossy(&out.stderr), "");
-    assert_eq!(out.status.code(), Some(0));
+    for args in [&["btf", "dump", "linux-6.1.btf", "--format", "json"][..], &["demo"]] {
+        // The pipe has no reader from the start. A reader that closes later might read everything.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let out = Command::new(env!("CARGO_BIN_EXE_core-relo"))
+            .args(args)
+            .current_dir(demo())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&out.stderr), "");
+        assert_eq!(out.status.code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn a_wrong_standard_input_is_named() {
+    use std::process::{Command, Stdio};
+    let check = |args: &[&str], stdin: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+        let out = command.arg("check").args(args).current_dir(demo()).stdin(stdin).output().unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let (exit, err) = check(&["-"], Stdio::null());
+    assert_eq!(exit, Some(2), "{err}");
+    assert!(err.contains("-: standard input is a device, expected a file or a pipe; redirect it"), "{err}");
+    let object = || fs::File::open(demo().join("exec.bpf.o")).unwrap().into();
+    let (exit, err) = check(&["-", "--btf", "-"], object());
+    assert_eq!(exit, Some(2), "{err}");
+    assert!(err.contains("-: standard input is used twice"), "{err}");
+    let (exit, err) = check(&["-", "--btf", "linux-6.1.btf"], object());
+    assert_eq!((exit, &*err), (Some(0), ""));
 }
 
 #[test]

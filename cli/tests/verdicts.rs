@@ -123,7 +123,10 @@ fn a_kernel_without_evidence_gives_an_unknown_verdict_with_the_question() {
     let reason = guard["reasons"].as_array().unwrap().iter().find(|reason| reason["kind"] == "program_type");
     let reason = reason.expect("a reason about the program type");
     assert_eq!((&reason["verdict"], &reason["evidence"]), (&json!("unknown"), &Value::Null));
-    assert!(reason["text"].as_str().unwrap().contains("BTF with enum bpf_prog_type"), "{reason}");
+    assert!(
+        reason["text"].as_str().unwrap().contains("the kernel's BTF has no enum bpf_prog_type"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -337,6 +340,31 @@ fn explain_has_the_verdicts_of_check_and_names_guarded_accesses_and_other_kernel
     let guarded = "guarded: `guarded`: struct task_struct.__state: no member `__state`: a guard skips it, no \
                    change needed";
     assert!(run.out.contains(guarded), "{}", run.out);
+}
+
+#[test]
+fn reasons_behind_the_first_ones_are_listed() {
+    let args = ["resize.bpf.o", "--btf", "resize.crossed.o"];
+    let explain = [&["explain"][..], &args, &["--format", "json"]].concat();
+    let lines = run_in(&prebuilt("fields"), explain).lines();
+    let load = lines.iter().find(|line| line["program"] == "load").unwrap();
+    schema().check("program of explain", load);
+    let texts = |key: &str| -> Vec<_> {
+        let reasons = load[key].as_array().unwrap().iter();
+        reasons.map(|reason| reason["text"].as_str().unwrap().split(':').next().unwrap()).collect()
+    };
+    let members = ["struct resize.w", "struct resize.dw", "struct resize.state"];
+    assert_eq!(texts("later"), members);
+    assert!(
+        load["guarded"] == json!([]) && !texts("reasons").iter().any(|text| members.contains(text)),
+        "{load}"
+    );
+    for reason in load["later"].as_array().unwrap() {
+        schema().check("reason of explain", reason);
+        assert!(!reason["fixes"].as_array().unwrap().is_empty(), "{reason}");
+    }
+    let check = run_in(&prebuilt("fields"), [&["check"][..], &args].concat());
+    assert!(check.out.contains("more behind these, see core-relo explain"), "{}", check.out);
 }
 
 /// Returns a kernel whose tracepoint `sched_process_exec` has only its first argument.

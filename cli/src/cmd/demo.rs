@@ -28,6 +28,14 @@ const KERNELS: [(&str, &[u8]); 4] = [
 ];
 
 pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
+    let shown = show(console);
+    // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either. An error of the output has its own
+    // exit status.
+    console.exit = ExitStatus::Success;
+    shown
+}
+
+fn show(console: &mut Console<'_>) -> io::Result<()> {
     let file = ObjectFile::embedded(OBJECT.0, OBJECT.1);
     let kernels = KERNELS.map(|(name, bytes)| KernelSource::Embedded { name, bytes });
     let select = |sources: &[KernelSource]| Selection { sources: sources.to_vec(), ..Selection::default() };
@@ -50,10 +58,7 @@ pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
         let kernel = KernelSource::Embedded { name, bytes };
         explain::explain(console, slice::from_ref(&file), &select(&[kernel]))?;
     }
-    print(console, "Now yours: core-relo check YOUR.bpf.o [--btf DIR_OF_KERNELS]")?;
-    // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either.
-    console.exit = ExitStatus::Success;
-    Ok(())
+    print(console, "Now yours: core-relo check YOUR.bpf.o [--btf DIR_OF_KERNELS]")
 }
 
 fn print(console: &mut Console<'_>, text: &str) -> io::Result<()> {

@@ -7,8 +7,8 @@ use crate::{
         file::{self, InputFile},
         file_id::Inode,
         file_kind::{
-            btf_endian, is_archive_name, is_compressed_module_name, is_elf, is_elf_of_other_machine,
-            is_module_name, is_other_name,
+            btf_endian, is_archive_name, is_bpf_elf, is_compressed_module_name, is_elf,
+            is_elf_of_other_machine, is_module_name, is_other_name,
         },
         limits::{Limits, MAX_OBJECT_BYTES},
     },
@@ -27,8 +27,8 @@ const DEPTH: u32 = 64;
 pub(crate) struct DirectoryKernels {
     pub(crate) kernels: Vec<PathBuf>,
     pub(crate) bad: Vec<BadDirectory>,
-    /// A note about skipped files.
-    pub(crate) note: Option<String>,
+    /// Notes about skipped files.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A directory that cannot be read, or that contains no kernel.
@@ -53,22 +53,30 @@ pub(crate) fn find_kernels(
 ) -> DirectoryKernels {
     let (files, bad) = find_files(dir, excluded);
     let mut found = DirectoryKernels { bad, ..DirectoryKernels::default() };
-    let mut modules = Vec::new();
+    let (mut modules, mut objects) = (Vec::new(), Vec::new());
     let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(dir, path));
     if let Some(first) = others.first() {
         let (dir, n, first) = (escape_path(dir), others.len(), escape_path(first));
         log::info!("{dir}: {n} files skipped, which are no kernels by their names ({first}, …)");
     }
-    let are_modules = threads.map(&files, |path| is_module(path, limits));
-    for (is_module, path) in are_modules.into_iter().zip(files) {
-        if is_module { modules.push(path) } else { found.kernels.push(path) }
+    let kinds = threads.map(&files, |path| classify(path, limits));
+    for (kind, path) in kinds.into_iter().zip(files) {
+        match kind {
+            ListedKind::Kernel => found.kernels.push(path),
+            ListedKind::Module => modules.push(path),
+            ListedKind::BpfObject => objects.push(path),
+        }
     }
+    let shown = escape_path(dir);
     if let Some(first) = modules.first() {
         let (n, first) = (modules.len(), escape_path(first));
-        found.note = Some(format!(
-            "{}: {n} BTFs of modules skipped ({first}, …); to add them to their kernel: --btf KERNEL --module PATH",
-            escape_path(dir)
+        found.notes.push(format!(
+            "{shown}: {n} BTFs of modules skipped ({first}, …); to add them to their kernel: --btf KERNEL --module PATH"
         ));
+    }
+    if let Some(first) = objects.first() {
+        let (n, first) = (objects.len(), escape_path(first));
+        found.notes.push(format!("{shown}: {n} BPF objects skipped, which are no kernels ({first}, …)"));
     }
     if found.kernels.is_empty() && found.bad.is_empty() {
         let bad = BadInput::for_path(dir, "contains no kernel with BTF");
@@ -161,17 +169,34 @@ fn walk(dir: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadDirec
     }
 }
 
-/// Returns whether a file is the BTF of a module. Reads as little of the file as possible, and ignores errors, which reading the
-/// whole file reports later.
-fn is_module(path: &Path, limits: Limits) -> bool {
+/// The kind of a file in a directory of kernels.
+enum ListedKind {
+    /// A kernel, or a file that cannot be read or understood, which reading the whole file reports later.
+    Kernel,
+    /// BTF of a module.
+    Module,
+    /// A BPF object. Its BTF describes the object's types.
+    BpfObject,
+}
+
+/// Returns the kind of a file. Reads as little of the file as possible, and ignores errors.
+fn classify(path: &Path, limits: Limits) -> ListedKind {
     if is_archive_name(path) {
-        return false;
+        return ListedKind::Kernel;
     }
     // Reading thousands of compressed modules would take as long as the whole check.
     if is_compressed_module_name(path) {
-        return true;
+        return ListedKind::Module;
     }
-    let Ok(input) = InputFile::open(path, limits.bytes) else { return false };
+    let Ok(input) = InputFile::open(path, limits.bytes) else { return ListedKind::Kernel };
+    if is_bpf_elf(&input.head) {
+        return ListedKind::BpfObject;
+    }
+    if is_module(path, &input, limits) { ListedKind::Module } else { ListedKind::Kernel }
+}
+
+/// Returns whether a file is the BTF of a module.
+fn is_module(path: &Path, input: &InputFile<'_>, limits: Limits) -> bool {
     let head = &input.head;
     if !is_elf(head) {
         return has_split_strings(head, |offset| input.read_part(offset, 1)?.first().copied()) == Some(true);
@@ -180,7 +205,7 @@ fn is_module(path: &Path, limits: Limits) -> bool {
     if !matches!(head.get(16..18), Some([1, 0] | [0, 1])) {
         return false;
     }
-    let BtfSections::Found(found) = read_btf(path, &input, limits.bytes) else { return false };
+    let BtfSections::Found(found) = read_btf(path, input, limits.bytes) else { return false };
     let byte = |offset| found.btf.get(usize::try_from(offset).ok()?).copied();
     found.base.is_some() || has_split_strings(&found.btf, byte) == Some(true)
 }

@@ -4,7 +4,7 @@ use crate::{
     error::{BadInput, escape_path},
     input::{
         file_id::FileId,
-        stream::{self, StreamError},
+        stream::{self, Descriptor, StreamError},
     },
 };
 use core_relo::Data;
@@ -29,6 +29,10 @@ fn open(path: &Path) -> Result<(File, Metadata), BadInput> {
     target::open_file(stream::file_path(path)).map_err(|e| match e {
         TargetError::NotAFile { .. } if path.is_dir() => {
             BadInput::for_path(path, "is a directory, expected a file")
+        }
+        TargetError::NotAFile { .. } if Descriptor::from_path(path) == Some(Descriptor::STDIN) => {
+            let bad = BadInput::for_path(path, "standard input is a device, expected a file or a pipe");
+            bad.help("redirect it from a file: `< FILE`")
         }
         TargetError::NotAFile { .. } => {
             let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
@@ -175,6 +179,9 @@ fn bad_stream(path: &Path, e: StreamError) -> BadInput {
     match e {
         StreamError::Io(e) => unreadable(path, &e),
         StreamError::TooLong { .. } => BadInput::for_path(path, e),
+        StreamError::UsedTwice => {
+            BadInput::for_path(path, e).help("write its content to a file first, and name the file twice")
+        }
     }
 }
 

@@ -94,9 +94,19 @@ pub(crate) fn is_elf(head: &[u8]) -> bool {
 
 /// Returns whether bytes begin like an ELF that is for another machine than BPF.
 pub(crate) fn is_elf_of_other_machine(head: &[u8]) -> bool {
-    let endian = if head.get(5) == Some(&2) { Endian::Big } else { Endian::Little };
     // As in libbpf, an object without a machine may be a BPF object.
-    is_elf(head) && endian.u16(head, 18).is_some_and(|machine| machine != 0 && machine != BPF_MACHINE)
+    elf_machine(head).is_some_and(|machine| machine != 0 && machine != BPF_MACHINE)
+}
+
+/// Returns whether bytes begin like an ELF for BPF.
+pub(crate) fn is_bpf_elf(head: &[u8]) -> bool {
+    elf_machine(head) == Some(BPF_MACHINE)
+}
+
+/// Returns the machine of an ELF (`e_machine`).
+fn elf_machine(head: &[u8]) -> Option<u16> {
+    let endian = if head.get(5) == Some(&2) { Endian::Big } else { Endian::Little };
+    endian.u16(head, 18).filter(|_| is_elf(head))
 }
 
 /// Returns whether bytes begin like raw BTF or like an ELF.

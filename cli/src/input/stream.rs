@@ -11,10 +11,14 @@ use std::{
     io::{self, Seek as _, Write as _},
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 /// The longest wait for the writer of a pipe between two checks for a signal.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Whether standard input has been copied. Nothing is left of it then.
+static IS_STDIN_READ: AtomicBool = AtomicBool::new(false);
 
 /// Bytes that are copied at once.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -24,6 +28,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub(crate) enum StreamError {
     #[error("has more than {limit} bytes")]
     TooLong { limit: u64 },
+    #[error("standard input is used twice")]
+    UsedTwice,
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -39,7 +45,7 @@ impl From<Errno> for StreamError {
 pub(crate) struct Descriptor(u32);
 
 impl Descriptor {
-    const STDIN: Self = Self(0);
+    pub(crate) const STDIN: Self = Self(0);
 
     /// Returns the descriptor that a path names; `None` for other paths.
     ///
@@ -86,6 +92,9 @@ pub(crate) fn copy(path: &Path, limit: u64) -> Result<Option<File>, StreamError>
     };
     if !is_stream {
         return Ok(None);
+    }
+    if descriptor == Descriptor::STDIN && IS_STDIN_READ.swap(true, Ordering::Relaxed) {
+        return Err(StreamError::UsedTwice);
     }
     copy_all(&descriptor.open()?, limit).map(Some)
 }

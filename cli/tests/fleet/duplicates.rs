@@ -70,14 +70,15 @@ fn links_to_a_file_get_the_same_report_as_copies() {
         };
         for i in 11..66 {
             assert_eq!(lines_of(i), lines_of(i - 11), "{i} {more:?}");
-            assert_eq!(lines_of(i).is_empty(), i % 11 == 10, "{i}: the module is skipped");
+            let is_skipped = matches!(i % 11, 7 | 9 | 10);
+            assert_eq!(lines_of(i).is_empty(), is_skipped, "{i}: big-endian, the object, the module");
         }
     }
     let text = |fleet: &Fleet| fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]).whole();
     assert_eq!(text(&fleets[2]), text(&fleets[0]));
     let log = |fleet: &Fleet| fleet.check(&["-vv", "--jobs", "1"]).err.matches("not read again").count();
-    // Seven of the eleven files are cached: read in the first of six rounds only.
-    assert_eq!([log(&fleets[1]), log(&fleets[2])], [5 * 7, 5 * 7]);
+    // Six of the eleven files are cached: read in the first of six rounds only.
+    assert_eq!([log(&fleets[1]), log(&fleets[2])], [5 * 6, 5 * 6]);
     assert_eq!(log(&fleets[0]), 0);
 }
 
@@ -100,7 +101,7 @@ fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
     }
     add(&mut content, 1, 3, &names.clone());
     let (at, count) = (content.len(), u16::try_from(table.len() / 64).unwrap());
-    content[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0\xf7\0");
+    content[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0\x3e\0");
     content[20] = 1;
     content[40..48].copy_from_slice(&u64::try_from(at).unwrap().to_le_bytes());
     for (at, n) in [(52, 64), (58, 64), (60, count), (62, count - 1)] {

@@ -140,7 +140,6 @@ fn every_bad_file_is_named_and_the_rest_is_checked() {
     fleet.write("kernels/b-empty", "");
     fleet.write("kernels/c-cut.btf", &good[..good.len() / 2]);
     fleet.write("kernels/d-noise", [7; 5000]);
-    fleet.write("kernels/e-foreign.o", fs::read(prebuilt("../eb/fields/basic.bpf.o")).unwrap());
     fs::File::create(fleet.path("kernels/f-huge")).unwrap().set_len(2 << 30).unwrap();
     let mut huge = fs::File::create(fleet.path("kernels/g-huge.btf")).unwrap();
     huge.write_all(&good).unwrap();
@@ -160,7 +159,6 @@ fn every_bad_file_is_named_and_the_rest_is_checked() {
         ("b-empty", "is empty"),
         ("c-cut.btf", "truncated: its header says "),
         ("d-noise", "no BTF in it"),
-        ("e-foreign.o", "the kernel is big-endian, the object little-endian"),
         ("f-huge", "has 2147483648 bytes, at most"),
         ("g-huge.btf", "has 2147483648 bytes, at most"),
         ("h-bomb.gz", "unpacks to more than"),
@@ -283,6 +281,7 @@ fn large_bad_files_are_refused_without_reading_them() {
     let object = fs::read(fleet.path("exec.bpf.o")).unwrap();
     // A file without a section `.BTF`, like a vmlinux with debug information but no BTF.
     let mut plain = object.clone();
+    plain[18..20].copy_from_slice(&62u16.to_le_bytes());
     let places: Vec<_> =
         plain.windows(5).enumerate().filter(|(_, w)| *w == b".BTF\0").map(|(at, _)| at).collect();
     places.into_iter().for_each(|at| plain[at] = b'_');
@@ -315,7 +314,40 @@ fn modules_in_a_directory_are_skipped() {
     fleet.write("kernels/module", split);
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
     assert!(run.err.contains("note: kernels: 1 BTFs of modules skipped (kernels/module, …)"), "{}", run.err);
-    assert_eq!(run.rows().iter().filter(|row| row.contains("kernels/")).count(), 3, "{}", run.out);
+    let skipped = "note: kernels: 1 BPF objects skipped, which are no kernels (kernels/object.o, …)";
+    assert!(run.err.contains(skipped), "{}", run.err);
+    assert_eq!(run.rows().iter().filter(|row| row.contains("kernels/")).count(), 2, "{}", run.out);
+    // A named object still counts as a kernel.
+    let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels/object.o"]);
+    assert_eq!((run.rows().len(), &*run.err), (1, ""), "{}", run.out);
+}
+
+#[test]
+fn kernels_of_the_other_byte_order_in_a_directory_are_skipped() {
+    let fleet = Fleet::with_kernels(1);
+    let mut builder = core_relo::btf::Builder::new(core_relo::Endian::Big);
+    builder.int("int", 4, 0);
+    fleet.write("kernels/s390x", builder.finish());
+    let objects = ["exec.bpf.o", "exec.bpf.o"];
+    let note =
+        "core-relo: note: kernels/s390x: skipped: the kernel is big-endian, the object little-endian\n";
+    let run = fleet.run(["check", objects[0], objects[1], "--btf", "kernels"]);
+    let alone = fleet.run(["check", "exec.bpf.o", "--btf", "kernels/00"]);
+    assert_eq!((run.exit, run.err.matches(note).count()), (alone.exit, 1), "{}", run.err);
+    assert!(!run.out.contains("s390x") && run.out.contains("kernels/"), "{}", run.out);
+    let explained = fleet.run(["explain", "exec.bpf.o", "--btf", "kernels"]);
+    assert!(explained.exit != 2 && explained.err.contains("kernels/s390x: skipped"), "{}", explained.err);
+    // A named kernel is an error.
+    let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels/s390x"]);
+    assert!(run.exit == 2 && run.err.contains("the kernel is big-endian, the object"), "{}", run.err);
+    // So is a directory in which no kernel fits.
+    fs::create_dir(fleet.path("big")).unwrap();
+    fs::copy(fleet.path("kernels/s390x"), fleet.path("big/s390x")).unwrap();
+    for command in ["check", "explain"] {
+        let run = fleet.run([command, "exec.bpf.o", "--btf", "big"]);
+        let error = "core-relo: --btf: no kernel has the byte order of the objects";
+        assert!(run.exit == 2 && run.err.contains(error), "{command}: {}{}", run.out, run.err);
+    }
 }
 
 #[test]

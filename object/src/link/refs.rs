@@ -211,7 +211,7 @@ impl Resolver<'_, '_, '_> {
             }
             None => {
                 let map = self.defined.get(&(section, symbol.value)).copied();
-                map.map(RefTarget::Map).ok_or_else(|| fail("it is neither a map nor in a data section"))
+                map.map(RefTarget::Map).ok_or_else(|| fail("it is neither in a data section nor a map: expected a BTF-defined map in section `.maps`"))
             }
         }
     }

@@ -4,7 +4,7 @@ use super::{Fix, evidence, externs, helper, instruction, maps, program, relocati
 use crate::{
     judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
     kernel::{HelperCall, InsnFeature},
-    requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind},
+    requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind, usize_of},
     source_line::{SourceLine, source_line},
 };
 use core_relo::{
@@ -117,7 +117,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
                 | Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall),
             ) => externs::call_fixes(self, program, reason),
             Some(Need::Instruction(feature)) => {
-                instruction::fixes(*feature, self.section(program), &program.name)
+                let code = program.code.as_ref().ok();
+                let insn = code.zip(reason.insn).and_then(|(code, insn)| code.insns.get(usize_of(insn)));
+                instruction::fixes(*feature, insn.copied(), self.section(program), &program.name)
             }
             Some(Need::AttachTarget { kind, module, name }) => {
                 let similar = self.similar_targets(*kind, name);
@@ -131,7 +133,7 @@ impl<'a, 'k> Advisor<'a, 'k> {
             Some(Need::ErrorInjection(_)) => {
                 program::target_fixes(self.section(program), &program.name, (None, ""), &[])
             }
-            Some(_) => program::type_fixes(self.section(program), &program.name),
+            Some(_) => program::missing_fixes("type", self.section(program), &program.name),
             None => Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use super::{
     Advisor,
     fix::{Fix, FixLanguage, FixPlace},
 };
-use crate::requirements::{MapInput, Need, NeedId};
+use crate::requirements::{MapInput, MapNeed, Need, NeedId};
 use core_relo_object::{link::MapSource, object::MapType};
 
 /// Older map types for the same data, which need other calls.
@@ -15,6 +15,12 @@ const OLDER_TYPES: [(MapType, &str); 5] = [
     (MapType::InodeStorage, "older kernels have BPF_MAP_TYPE_HASH with device and inode number as key"),
     (MapType::BloomFilter, "older kernels have BPF_MAP_TYPE_HASH"),
 ];
+
+/// `PERF_MAX_STACK_DEPTH`: the frames that stack traces have by default.
+const STACK_DEPTH: u32 = 127;
+
+/// The size of such a stack trace: an address for each frame.
+const STACK_BYTES: u32 = 8 * STACK_DEPTH;
 
 /// The number of entries in examples.
 const ENTRIES: u32 = 10240;
@@ -53,7 +59,8 @@ fn struct_ops_section<'a>(advisor: &Advisor<'a, '_>, map: &str) -> Option<&'a st
 
 /// Returns the fixes of an attribute that user space must set.
 pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput) -> Vec<Fix> {
-    let Some(name) = advisor.needs.maps.get(map).map(|map| &map.name) else { return Vec::new() };
+    let Some(MapNeed { name, definition, .. }) = advisor.needs.maps.get(map) else { return Vec::new() };
+    let is_stack_trace = definition.as_ref().is_some_and(|def| def.known_type() == Some(MapType::StackTrace));
     let text = "set the attribute in a loader that uses libbpf";
     let (c, rust, definition) = match input {
         MapInput::MaxEntries => (
@@ -65,6 +72,11 @@ pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput
             format!("bpf_map__set_key_size(skel->maps.{name}, sizeof(__u32));"),
             format!("loader.map_mut(\"{name}\").key_size = Some(4);"),
             "__uint(key_size, sizeof(__u32));".to_owned(),
+        ),
+        MapInput::ValueSize if is_stack_trace => (
+            format!("bpf_map__set_value_size(skel->maps.{name}, {STACK_DEPTH} * sizeof(__u64));"),
+            format!("loader.map_mut(\"{name}\").value_size = Some({STACK_BYTES});"),
+            format!("__uint(value_size, {STACK_DEPTH} * sizeof(__u64));"),
         ),
         MapInput::ValueSize => (
             format!("bpf_map__set_value_size(skel->maps.{name}, sizeof(__u64));"),

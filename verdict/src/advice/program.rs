@@ -6,12 +6,14 @@ use crate::{
     requirements::{AttachNeed, ProgramNeeds},
 };
 
-/// Returns the fixes of a program whose type the kernel lacks: the program is left out of the default load.
-pub(super) fn type_fixes(section: Option<&str>, program: &str) -> Vec<Fix> {
+/// Returns the fixes of a program that the kernel cannot load: the program is left out of the default load. `missing` is the noun of what
+/// the kernel lacks, such as "type".
+pub(super) fn missing_fixes(missing: &str, section: Option<&str>, program: &str) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if let Some(section) = section.filter(|section| !section.starts_with('?')) {
-        let text =
-            "leave the program out of the default load; the loader turns it on where the kernel has the type";
+        let text = format!(
+            "leave the program out of the default load; the loader turns it on where the kernel has the {missing}"
+        );
         fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")")));
     }
     fixes.extend(leave_out(program));
@@ -33,11 +35,7 @@ pub(super) fn target_fixes(
             fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"{prefix}{target}\")")));
         }
     }
-    if let Some(section) = section.filter(|section| !section.starts_with('?')) {
-        let text = "leave the program out of the default load; the loader turns it on where the kernel has the target";
-        fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")")));
-    }
-    fixes.extend(leave_out(program));
+    fixes.extend(missing_fixes("target", section, program));
     fixes
 }
 

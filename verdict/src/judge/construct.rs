@@ -18,7 +18,7 @@ impl ProgramVerdict {
     pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
         let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
-        Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new() }
+        Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
     }
 }
 

@@ -71,6 +71,9 @@ pub struct ProgramVerdict {
     /// The requirements that the kernel does not meet at instructions in dead code. A guard skips the instructions, so these are no
     /// reasons of the verdict.
     pub guarded: Vec<Reason>,
+    /// The requirements that the kernel does not meet at instructions behind those of `reasons`, where the verifier stops. They become
+    /// reasons once the program is changed, and do not change the verdict.
+    pub later: Vec<Reason>,
 }
 
 /// A reason why a program does not load, or why the verdict is unknown.

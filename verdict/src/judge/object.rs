@@ -110,6 +110,7 @@ impl ObjectVerdict {
             verdict,
             reasons: vec![Reason::from_object(verdict, reason.to_owned())],
             guarded: Vec::new(),
+            later: Vec::new(),
         };
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
         let programs = programs.map(program).collect();

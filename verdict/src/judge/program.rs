@@ -15,6 +15,7 @@ use crate::{
     requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, usize_of},
     source_line::source_line,
 };
+use core::mem;
 use core_relo::{
     Name, Plan,
     explain::{reason, target_independent_reason, text},
@@ -25,6 +26,7 @@ use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
 };
+use std::collections::HashSet;
 
 /// The parts that the programs of an object share.
 pub(super) struct ObjectContext<'c, 'k> {
@@ -43,22 +45,35 @@ struct Suspect {
     reason: Reason,
 }
 
+/// The reasons at instructions that the verifier does not reach.
+#[derive(Default)]
+struct SkippedReasons {
+    /// Those in dead code.
+    guarded: Vec<Reason>,
+    /// Those behind the instructions of other reasons.
+    later: Vec<Reason>,
+}
+
 impl ObjectContext<'_, '_> {
     /// Judges a program as if it were loaded alone.
     pub(super) fn judge(&self, program: &ProgramNeeds) -> ProgramVerdict {
-        let (mut reasons, mut guarded) = (self.reasons.to_vec(), Vec::new());
+        let (mut reasons, mut skipped) = (self.reasons.to_vec(), SkippedReasons::default());
         reasons.extend(self.attach_reasons(&program.attach));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
-            Ok(linked) => self.add_code_reasons(program, linked, &mut reasons, &mut guarded),
+            Ok(linked) => self.add_code_reasons(program, linked, &mut reasons, &mut skipped),
         }
         let reasons = distinct(reasons);
+        let SkippedReasons { guarded, mut later } = skipped;
+        let known: HashSet<_> = reasons.iter().map(|reason| (reason.kind, &*reason.text)).collect();
+        later.retain(|reason| !known.contains(&(reason.kind, &*reason.text)));
         ProgramVerdict {
             name: program.name.clone(),
             autoload: program.autoload,
             verdict: reasons.first().map_or(Verdict::Loads, |worst| worst.verdict),
             reasons,
             guarded: distinct(guarded),
+            later: distinct(later),
         }
     }
 
@@ -100,13 +115,13 @@ impl ObjectContext<'_, '_> {
         reasons
     }
 
-    /// Adds the reasons of a program's instructions, and those of instructions in dead code to `guarded`.
+    /// Adds the reasons of a program's instructions, and to `skipped` those of instructions that the verifier does not reach.
     fn add_code_reasons(
         &self,
         program: &ProgramNeeds,
         linked: &LinkedProgram,
         reasons: &mut Vec<Reason>,
-        guarded: &mut Vec<Reason>,
+        skipped: &mut SkippedReasons,
     ) {
         let mut suspects = Vec::new();
         for (insn, record) in &program.records {
@@ -138,14 +153,19 @@ impl ObjectContext<'_, '_> {
         for Suspect { insn, reason } in suspects {
             match self.reason_if_reached(insn, &reason, linked, &reachability) {
                 Some(reason) => reasons.push(reason),
-                None => guarded.push(self.with_source_line(reason, linked, insn)),
+                None => skipped.guarded.push(self.with_source_line(reason, linked, insn)),
             }
         }
         // The verifier stops at a poisoned instruction. What is dead only because of that is not guarded.
         let stops = reasons.iter().any(|reason| reason.insn.is_some());
-        if stops && !guarded.is_empty() {
+        if stops && !skipped.guarded.is_empty() {
             let beyond = self.analyze(program, linked, false);
-            guarded.retain(|dead| dead.insn.is_some_and(|insn| matches!(beyond.reach(insn), Reach::Dead)));
+            for dead in mem::take(&mut skipped.guarded) {
+                match dead.insn.and_then(|insn| self.reason_if_reached(insn, &dead, linked, &beyond)) {
+                    Some(reason) => skipped.later.push(reason),
+                    None => skipped.guarded.push(dead),
+                }
+            }
         }
     }
 
@@ -291,7 +311,7 @@ impl ObjectContext<'_, '_> {
             _ => None,
         };
         match need.and_then(|need| Some((self.answers.need(need.id)?, self.answers.get(need.id)?))) {
-            Some((need, Answer::Unknown(question))) => format!("it depends on {} ({question})", need.text()),
+            Some((need, Answer::Unknown(question))) => format!("it depends on {}: {question}", need.text()),
             Some((need, _)) => format!("it depends on {}", need.text()),
             None => "it depends on a value that is not known".to_owned(),
         }

@@ -46,7 +46,9 @@ impl KernelFacts<'_> {
         match self.kconfig(option) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
-            KconfigAnswer::Unknown(question) => Answer::Unknown(question),
+            KconfigAnswer::Unknown(question) => {
+                Answer::Unknown(format!("it depends on {option}: {question}"))
+            }
         }
     }
 
@@ -92,9 +94,9 @@ impl KernelFacts<'_> {
         let row = PROGRAM_TYPES.iter().find(|(other, _)| *other == number);
         match row.and_then(|(_, function)| self.find_any(&[function])) {
             Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
-            None if in_enum.is_present() => {
-                Answer::Unknown("the kernel's configuration: its BTF has no struct bpf_ctx_convert".into())
-            }
+            None if in_enum.is_present() => Answer::Unknown(
+                "the kernel's BTF has no struct bpf_ctx_convert, which lists the compiled types".into(),
+            ),
             None => in_enum,
         }
     }
@@ -110,7 +112,7 @@ impl KernelFacts<'_> {
         match self.kconfig("CONFIG_BPF_JIT") {
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
             KconfigAnswer::Value(..) | KconfigAnswer::Unknown(_) => {
-                Answer::Unknown("the kernel's functions, which its BTF leaves out: bpf_trampoline_get".into())
+                Answer::Unknown("the kernel's BTF has no functions, such as bpf_trampoline_get".into())
             }
         }
     }
@@ -132,6 +134,6 @@ impl KernelFacts<'_> {
             let text = format!("no struct {MODULE_BTF_STRUCT}, no FUNC {}", MODULE_BTF.join(" or "));
             return Answer::from_btf(false, text);
         }
-        Answer::Unknown("the kernel's configuration: CONFIG_DEBUG_INFO_BTF_MODULES".into())
+        Answer::Unknown("the kernel's BTF does not show whether CONFIG_DEBUG_INFO_BTF_MODULES is set".into())
     }
 }

@@ -50,7 +50,7 @@ impl<'k> Enumeration<'k> {
     pub(super) fn answer(&self, value: u32, known_name: Option<&str>) -> Answer {
         let Self { name, last, .. } = self;
         if self.by_value.is_empty() {
-            return Answer::Unknown(format!("the kernel's BTF with enum {name}, which is missing"));
+            return Answer::Unknown(format!("the kernel's BTF has no enum {name}"));
         }
         if let Some(enumerator) = self.enumerator(value) {
             return Answer::from_btf(true, format!("enum {name} has {}", enumerator.shortened()));

@@ -184,7 +184,9 @@ impl<'k> KernelFacts<'k> {
                     self.version_evidence(format!("Linux {version}; {subject} came with {release}"));
                 if version >= release { Answer::Present(evidence) } else { Answer::Absent(evidence) }
             }
-            (None, None) => Answer::Unknown(format!("the kernel's version: {subject} came with {release}")),
+            (None, None) => Answer::Unknown(format!(
+                "{subject} came with {release}: give the kernel's version (--kernel-version)"
+            )),
         }
     }
 

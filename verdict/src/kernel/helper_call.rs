@@ -68,7 +68,7 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
     let observed = helper_types::observed_support(program_type, call.attach_type, helper);
     match facts.answer_observed(observed, &calls_by(program_type), exists) {
         Answer::Present(_) if !is_observed => {
-            Answer::Unknown("whether only callbacks that may sleep call it".into())
+            Answer::Unknown("it is not known whether only callbacks that may sleep call it".into())
         }
         answer => answer,
     }

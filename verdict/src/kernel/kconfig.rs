@@ -18,7 +18,7 @@ pub enum KconfigAnswer {
     Value(String, Evidence),
     /// The configuration does not set the option. A weak extern is 0, a strong one is an error.
     NotSet(Evidence),
-    /// No evidence answers the question. The text names the missing evidence.
+    /// No evidence answers the question. The text says why, or what to give.
     Unknown(String),
 }
 
@@ -29,7 +29,7 @@ impl KernelFacts<'_> {
         match name {
             "LINUX_KERNEL_VERSION" => match self.version() {
                 Some((version, evidence)) => KconfigAnswer::Value(version.code().to_string(), evidence),
-                None => KconfigAnswer::Unknown("the kernel's version".into()),
+                None => KconfigAnswer::Unknown("give the kernel's version (--kernel-version)".into()),
             },
             "LINUX_HAS_BPF_COOKIE" => {
                 boolean_value(self.answer_change(ATTACH_COOKIE, "bpf_get_attach_cookie"))
@@ -46,7 +46,7 @@ impl KernelFacts<'_> {
     pub(super) fn configured(&self, name: &str) -> KconfigAnswer {
         let shown = Name::new(name.as_bytes()).shortened();
         let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
-            return KconfigAnswer::Unknown(format!("the kernel's configuration: {shown}"));
+            return KconfigAnswer::Unknown("give the kernel's configuration (--kconfig)".into());
         };
         let origin = self.inputs.origins.kconfig.as_ref();
         let evidence = |text| Evidence {
@@ -78,9 +78,9 @@ impl KernelFacts<'_> {
         }
         match absent.filter(|_| is_known) {
             Some(absent) => absent,
-            None => {
-                Answer::Unknown("the kernel's symbols (/proc/kallsyms): the function behind bpf(2)".into())
-            }
+            None => Answer::Unknown(
+                "the function behind bpf(2) is not known: give the kernel's symbols (--kallsyms)".into(),
+            ),
         }
     }
 }

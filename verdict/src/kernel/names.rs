@@ -104,7 +104,7 @@ impl<'k> KernelFacts<'k> {
                 return Answer::from_btf(true, format!("FUNC {shown}"));
             }
             return Answer::Unknown(format!(
-                "the kernel's list of kfuncs, which its BTF leaves out: {shown}"
+                "the kernel's BTF does not tell whether FUNC {shown} is a kfunc"
             ));
         }
         Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
@@ -121,7 +121,7 @@ impl<'k> KernelFacts<'k> {
             let in_btf = in_btf.map(|kind| format!("{kind} {shown}"));
             return match in_btf.or_else(|| self.lists_variable(name)) {
                 Some(text) => Answer::from_btf(true, text),
-                None => Answer::Unknown(format!("the kernel's symbols (/proc/kallsyms): {shown}")),
+                None => Answer::Unknown("give the kernel's symbols (--kallsyms)".into()),
             };
         };
         let found = if self.query.symbols.contains(name) {
@@ -158,7 +158,7 @@ impl<'k> KernelFacts<'k> {
                 ..evidence
             }),
             KconfigAnswer::Unknown(question) => Answer::Unknown(format!(
-                "{question}, without which /proc/kallsyms shows no variables: {text} is one"
+                "{text} is a variable, which /proc/kallsyms shows only with CONFIG_KALLSYMS_ALL: {question}"
             )),
         }
     }
@@ -232,9 +232,7 @@ impl<'k> KernelFacts<'k> {
             }
         }
         if !self.describes_bpf_functions() {
-            return Answer::Unknown(format!(
-                "the kernel's complete BTF: the given one is reduced and has no {named}"
-            ));
+            return Answer::Unknown(format!("the kernel's BTF is reduced and has no {named}"));
         }
         let modules = match self.given_modules {
             [] => String::new(),
@@ -247,7 +245,9 @@ impl<'k> KernelFacts<'k> {
         let may_have_others =
             self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
         if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
-            return Answer::Unknown(format!("the BTF of the kernel's other modules: {absence}"));
+            return Answer::Unknown(format!(
+                "{absence}, but another module may have it: give its BTF (--module)"
+            ));
         }
         Answer::from_btf(false, absence)
     }
@@ -268,7 +268,7 @@ impl<'k> KernelFacts<'k> {
                 let text = format!("the kernel has no BTF of module {shown}: {}", evidence.text);
                 Answer::Absent(Evidence { text, ..evidence })
             }
-            _ => Answer::Unknown(format!("the BTF of module {shown}")),
+            _ => Answer::Unknown(format!("give the BTF of module {shown} (--module)")),
         }
     }
 

@@ -106,18 +106,20 @@ impl KernelFacts<'_> {
             _ if FMOD_RET_TARGETS.contains(&function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
                 Answer::from_btf(true, format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
             }
-            Some(_) => Answer::Unknown(format!("whether {function} is in the kernel's error injection list")),
+            Some(_) => Answer::Unknown(format!(
+                "it is not known whether {function} is in the kernel's error injection list"
+            )),
             None if is_system_call(function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
                 self.lists_system_calls(function)
             }
             None if self.find_any(&[FMOD_RET_SETS]).is_some() => Answer::Unknown(format!(
-                "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
+                "it is not known whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
             )),
             None if self.describes_bpf_functions() => {
                 let text = format!("no FUNC {ERROR_INJECTION}: CONFIG_FUNCTION_ERROR_INJECTION is not set");
                 Answer::from_btf(false, text)
             }
-            None => Answer::Unknown("the complete BTF of the kernel".into()),
+            None => Answer::Unknown("the kernel's BTF is reduced and has no functions of BPF".into()),
         }
     }
 
@@ -131,7 +133,7 @@ impl KernelFacts<'_> {
                 "kernels up to 6.12 without CONFIG_FUNCTION_ERROR_INJECTION do not list system calls",
             )),
             _ => Answer::Unknown(format!(
-                "whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
+                "it is not known whether {function} is among the kernel's targets of fmod_ret and of programs that sleep"
             )),
         }
     }

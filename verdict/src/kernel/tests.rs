@@ -95,10 +95,7 @@ fn enumerators_answer_for_numbers() {
             text(&facts.command(36)),
             ("absent", "enum bpf_cmd has no value 36: it ends with BPF_MAP_FREEZE")
         );
-        assert_eq!(
-            text(&facts.link_type(1)),
-            ("unknown", "the kernel's BTF with enum bpf_link_type, which is missing")
-        );
+        assert_eq!(text(&facts.link_type(1)), ("unknown", "the kernel's BTF has no enum bpf_link_type"));
         assert_eq!(facts.helper_count(), 2);
     });
 }
@@ -146,7 +143,8 @@ fn helpers_that_the_configuration_leaves_out_are_absent() {
     });
     with_facts(&build(&[]), &inputs, |facts| {
         assert_eq!(text(&facts.helper(4)).0, "present");
-        let expected = "the kernel's configuration: CONFIG_BPF_KPROBE_OVERRIDE";
+        let expected =
+            "it depends on CONFIG_BPF_KPROBE_OVERRIDE: give the kernel's configuration (--kconfig)";
         assert_eq!(text(&facts.helper(58)), ("unknown", expected));
     });
     let inputs = KernelInputs { kconfig: Some("CONFIG_BPF_KPROBE_OVERRIDE=y".into()), ..inputs };
@@ -160,7 +158,10 @@ fn without_functions_the_configuration_answers() {
     b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_XDP", 6)]);
     let target = Target::new("vmlinux", parse(&b));
     with_facts(&target, &KernelInputs::default(), |facts| {
-        assert_eq!(text(&facts.map_type(7)), ("unknown", "the kernel's configuration: CONFIG_PERF_EVENTS"));
+        assert_eq!(
+            text(&facts.map_type(7)),
+            ("unknown", "it depends on CONFIG_PERF_EVENTS: give the kernel's configuration (--kconfig)")
+        );
         assert_eq!(text(&facts.program_type(6)).0, "unknown");
         assert_eq!(text(&facts.function(b"fget", None)).0, "unknown");
         assert_eq!(text(&facts.function(b"fget", Some("vmlinux"))).0, "unknown");
@@ -197,7 +198,10 @@ fn functions_of_modules_need_the_modules() {
         assert_eq!(text(&facts.function(b"in_module", Some("xfs"))).0, "present");
         let expected = ("absent", "no FUNC absent of module xfs");
         assert_eq!(text(&facts.function(b"absent", Some("xfs"))), expected);
-        assert_eq!(text(&facts.function(b"fget", Some("btrfs"))), ("unknown", "the BTF of module btrfs"));
+        assert_eq!(
+            text(&facts.function(b"fget", Some("btrfs"))),
+            ("unknown", "give the BTF of module btrfs (--module)")
+        );
         assert_eq!(text(&facts.function(b"in_module", Some("vmlinux"))).0, "absent");
         assert_eq!(
             text(&facts.function(b"absent", None)),
@@ -227,7 +231,7 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
     let target = Target::new("vmlinux", parse(&builder()));
     let inputs = KernelInputs::default();
     with_facts(&target, &inputs, |facts| {
-        let question = "the kernel's list of kfuncs, which its BTF leaves out: fget";
+        let question = "the kernel's BTF does not tell whether FUNC fget is a kfunc";
         assert_eq!(text(&facts.kfunc(b"fget")), ("unknown", question));
         assert_eq!(text(&facts.kfunc(b"absent")).0, "absent");
     });
@@ -351,7 +355,7 @@ fn btf_answers_before_the_version() {
         );
     });
     with_facts(&target, &KernelInputs::default(), |facts| {
-        let expected = "the kernel's version: gotol came with 6.6";
+        let expected = "gotol came with 6.6: give the kernel's version (--kernel-version)";
         assert_eq!(text(&facts.instruction_set(InsnFeature::LongJump)), ("unknown", expected));
         assert!(facts.contradictions().is_empty());
         assert!(facts.list().len() > InsnFeature::ALL.len());

@@ -46,14 +46,19 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Checks the objects on a kernel, and returns the output for the kernel.
+    /// Checks the objects on a kernel, and returns the output for the kernel. `is_listed` is set for a kernel from a directory or an
+    /// archive. Such a kernel is skipped if no object has its byte order.
     pub(super) fn check(
         &self,
         id: &KernelId,
         image: Result<KernelImage<'_>, BadInput>,
+        is_listed: bool,
     ) -> io::Result<KernelOutput> {
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
+                if let Some(bad) = report.mismatch().filter(|_| is_listed) {
+                    return Ok(KernelOutput::skipped(&name, bad));
+                }
                 let objects = self.judge.objects().iter().map(|object| &*object.file.name);
                 KernelOutput::new((&name, id), &report, objects, (self.allow_list, None), self.options)
             }
@@ -144,7 +149,7 @@ mod tests {
         let path = dir.path().join("kernel");
         fs::write(&path, old).unwrap();
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
-        let source = KernelSource::File { path: path.clone(), base: None };
+        let source = KernelSource::File { path: path.clone(), base: None, is_listed: false };
         let selection = Selection { sources: vec![source.clone()], ..Selection::default() };
         let visit_image = |visit: &mut dyn FnMut(KernelImage<'_>)| {
             let visit_result = &mut |_: &KernelId, image: Result<KernelImage<'_>, BadInput>| {
@@ -188,7 +193,7 @@ mod tests {
                 let lines = |checker: &Checker<'_>| {
                     let mut lines = None;
                     visit_image(&mut |image| {
-                        lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
+                        lines = Some(checker.check(&source.id(), Ok(image), false).unwrap().lines);
                     });
                     lines.unwrap()
                 };

@@ -46,6 +46,8 @@ pub(super) struct KernelOutput {
     pub(super) errors: Vec<BadInput>,
     /// Warnings for stderr, with the kernel's name.
     pub(super) warnings: Vec<String>,
+    /// Why the kernel is skipped, for stderr.
+    pub(super) skipped: Option<String>,
     /// Further lines for stderr: the messages of a guest.
     pub(super) messages: Vec<Line>,
     /// The verdicts of a booted kernel, compared with its real loads.
@@ -218,6 +220,11 @@ impl KernelOutput {
             }
         }
         Ok(output)
+    }
+
+    /// Creates the output for a kernel that the user did not name, and that no object fits.
+    pub(super) fn skipped(name: &str, bad: &BadInput) -> Self {
+        Self { skipped: Some(format!("{name}: skipped: {}", bad.what)), ..Self::default() }
     }
 
     /// Creates the output for a kernel that cannot be read.

@@ -217,7 +217,7 @@ fn check_kernels(
                 (Some(boot), KernelSource::File { path, .. }) => {
                     Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(path, image, boot))))
                 }
-                _ => checker.check(id, image).map(|kernel| {
+                _ => checker.check(id, image, unit.source.is_listed()).map(|kernel| {
                     UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), Box::new(kernel)))
                 }),
             })
@@ -227,6 +227,7 @@ fn check_kernels(
         }
     };
     let (mut kernel_count, mut ended_units) = (0u64, units.iter());
+    let (mut has_skipped, mut has_kernel) = (false, previous.kernel_count() > 0);
     ordered::for_each_in_order(&threads.kernels, &units, work, |output| {
         let Some(output) = output.transpose()? else {
             if let Some(KernelSource::Archive(path)) = ended_units.next().map(|unit| unit.source) {
@@ -245,7 +246,9 @@ fn check_kernels(
                 CheckOutput::Kernel(Some(id), Box::new(output))
             }
         };
-        if matches!(output, CheckOutput::Kernel(..)) {
+        if let CheckOutput::Kernel(_, kernel) = &output {
+            has_skipped |= kernel.skipped.is_some();
+            has_kernel |= kernel.skipped.is_none();
             progress.inc_length(kernel_count.min(1));
             progress.inc(1);
             kernel_count += 1;
@@ -256,8 +259,19 @@ fn check_kernels(
         progress.suspend(|| writer.write(output).and_then(|()| writer.flush_console()))
     })?;
     progress.finish_and_clear();
+    // Another shard may have the kernels that fit.
+    if has_skipped && !has_kernel && !settings.is_shard {
+        let output = KernelOutput::bad_kernel(&no_fitting_kernel(), None, options)?;
+        writer.write(CheckOutput::Kernel(None, Box::new(output)))?;
+    }
     writer.finish(&settings.reports)?;
     budget.finish(console)
+}
+
+/// Creates the error if every kernel is skipped.
+pub(crate) fn no_fitting_kernel() -> BadInput {
+    let bad = BadInput::new("--btf", "no kernel has the byte order of the objects");
+    bad.help("compile the objects for the kernels: --target=bpfel or --target=bpfeb")
 }
 
 /// A kernel, or an archive of kernels, to check.

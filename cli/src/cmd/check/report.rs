@@ -51,6 +51,16 @@ pub(super) enum ObjectReport {
 }
 
 impl KernelReport {
+    /// Returns why no object fits the kernel. Returns `None` if one does, or if there are no objects.
+    pub(super) fn mismatch(&self) -> Option<&BadInput> {
+        let mut mismatches = self.objects.iter().map(|object| match object {
+            ObjectReport::Mismatch(bad) => Some(bad),
+            ObjectReport::Planned { .. } => None,
+        });
+        let first = mismatches.next()??;
+        mismatches.all(|mismatch| mismatch.is_some()).then_some(first)
+    }
+
     /// Returns the approximate size of the report in memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let warnings: usize = self.warnings.iter().map(String::len).sum();
@@ -91,7 +101,8 @@ fn program_bytes(program: &ProgramVerdict) -> usize {
         let fix = reason.fix.as_ref().map_or(0, String::len);
         size_of::<Reason>() + reason.text.len() + source + evidence + fix
     };
-    size_of::<ProgramVerdict>() + program.name.len() + program.reasons.iter().map(reason_bytes).sum::<usize>()
+    let reasons = program.reasons.iter().chain(&program.guarded).chain(&program.later);
+    size_of::<ProgramVerdict>() + program.name.len() + reasons.map(reason_bytes).sum::<usize>()
 }
 
 /// Returns about how many bytes a warning takes in memory.

@@ -21,6 +21,8 @@ pub(super) struct CheckSettings<'a> {
     pub(super) allow_list: AllowList,
     pub(super) reports: Reports,
     pub(super) strict: bool,
+    /// Whether only a shard of the kernels is checked.
+    pub(super) is_shard: bool,
     /// The images to boot.
     pub(super) boot: Option<(Selection, BootSettings<'a>)>,
 }
@@ -43,7 +45,8 @@ impl<'a> CheckSettings<'a> {
             (Selection::for_boot_images(&args.boot, limits), boot_settings)
         });
         let strict = args.strict || config.strict;
-        Ok(Self { inputs, max_entries, allow_list, reports, strict, boot })
+        let is_shard = args.shard.is_some();
+        Ok(Self { inputs, max_entries, allow_list, reports, strict, is_shard, boot })
     }
 
     /// Returns the options that decide on verdicts, with their values or the hashes of their files.

@@ -63,6 +63,9 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             CheckOutput::Kernel(id, output) => (id, output),
             CheckOutput::Note(note) => return self.console.note(&note),
         };
+        if let Some(note) = &output.skipped {
+            return self.console.note(note);
+        }
         self.console.raise_exit(output.exit);
         if let (Some(results), Some(id)) = (&mut self.results, &id)
             && let Err(bad) = results.append(id, output.lines.as_bytes())

@@ -27,6 +27,8 @@ pub(super) struct ExplainedObject {
     pub(super) reasons: Vec<ExplainedReason>,
     /// For each program, the indices of its reasons.
     pub(super) by_program: Vec<Vec<usize>>,
+    /// For each program, the indices of the reasons behind those.
+    pub(super) later_by_program: Vec<Vec<usize>>,
     /// The lines of the relocations that do not resolve, for JSON.
     pub(super) relocations: JsonLines,
 }
@@ -35,6 +37,8 @@ pub(super) struct ExplainedObject {
 #[derive(Debug)]
 pub(super) struct ExplainedReason {
     pub(super) reason: Reason,
+    /// Whether the reason is behind those of the verdict.
+    pub(super) is_later: bool,
     /// The indices of the programs that have the reason.
     pub(super) programs: Vec<usize>,
     /// The position in the object: `tp_btf/sched_process_exec, insn 14, relocation 3`.
@@ -45,7 +49,7 @@ pub(super) struct ExplainedReason {
 }
 
 /// What makes two reasons equal. The fixes of some kinds name the program.
-type ReasonKey = (ReasonKind, String, Option<SourceLine>, Option<usize>);
+type ReasonKey = (ReasonKind, String, Option<SourceLine>, Option<usize>, bool);
 
 /// The parts of the output to prepare.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +81,7 @@ impl ExplainedObject {
             summary: plan.summary(),
             reasons: Vec::new(),
             by_program: Vec::new(),
+            later_by_program: Vec::new(),
             relocations: JsonLines::default(),
             verdict,
         };
@@ -116,10 +121,14 @@ impl ExplainedObject {
         let mut known: HashMap<ReasonKey, usize> = HashMap::new();
         let all_needs = object.needs.iter().flat_map(|needs| &needs.programs);
         let needs_by_name: HashMap<_, _> = all_needs.map(|needs| (needs.name.as_str(), needs)).collect();
-        for (program_index, program) in self.verdict.programs.iter().enumerate() {
+        let programs = || self.verdict.programs.iter().enumerate();
+        let later = programs().map(|(index, program)| (index, program, true));
+        for (program_index, program, is_later) in
+            programs().map(|(index, program)| (index, program, false)).chain(later)
+        {
             let mut indices = Vec::new();
-            for reason in &program.reasons {
-                let key = reason_key(reason, program_index);
+            for reason in if is_later { &program.later } else { &program.reasons } {
+                let key = reason_key(reason, program_index, is_later);
                 let next = self.reasons.len();
                 let index = *known.entry(key).or_insert(next);
                 indices.push(index);
@@ -142,21 +151,25 @@ impl ExplainedObject {
                 let programs = vec![program_index];
                 self.reasons.push(ExplainedReason {
                     reason: reason.clone(),
+                    is_later,
                     programs,
                     position,
                     facts,
                     fixes,
                 });
             }
-            self.by_program.push(indices);
+            match is_later {
+                false => self.by_program.push(indices),
+                true => self.later_by_program.push(indices),
+            }
         }
     }
 }
 
-fn reason_key(reason: &Reason, program: usize) -> ReasonKey {
+fn reason_key(reason: &Reason, program: usize, is_later: bool) -> ReasonKey {
     let names_program = matches!(
         reason.kind,
         ReasonKind::ProgramType | ReasonKind::AttachType | ReasonKind::AttachTarget | ReasonKind::Instruction
     );
-    (reason.kind, reason.text.clone(), reason.source.clone(), names_program.then_some(program))
+    (reason.kind, reason.text.clone(), reason.source.clone(), names_program.then_some(program), is_later)
 }

@@ -22,6 +22,7 @@ struct ExplainedProgramJson<'a> {
     verdict: &'static str,
     reasons: Vec<ExplainedReasonJson<'a>>,
     guarded: Vec<ReasonJson<'a>>,
+    later: Vec<ExplainedReasonJson<'a>>,
 }
 
 /// A reason with its fixes.
@@ -51,16 +52,21 @@ pub(super) fn write<'a>(
     explained: &'a ExplainedObject,
     neighbours: &dyn Fn(&Reason) -> Neighbours<'a>,
 ) -> io::Result<()> {
-    for (program, reasons) in explained.verdict.programs.iter().zip(&explained.by_program) {
-        let reasons = reasons.iter().filter_map(|index| explained.reasons.get(*index));
+    let reasons_json = |indices: &[usize]| {
+        let reasons = indices.iter().filter_map(|index| explained.reasons.get(*index));
+        reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect()
+    };
+    let by_program = explained.by_program.iter().zip(&explained.later_by_program);
+    for (program, (reasons, later)) in explained.verdict.programs.iter().zip(by_program) {
         out.json(&ExplainedProgramJson {
             object: &explained.object,
             target: kernel,
             program: Some(&program.name),
             autoload: program.autoload,
             verdict: program.verdict.word(),
-            reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
+            reasons: reasons_json(reasons),
             guarded: program.guarded.iter().map(ReasonJson::new).collect(),
+            later: reasons_json(later),
         })?;
     }
     if explained.verdict.programs.is_empty() {

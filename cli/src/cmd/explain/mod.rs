@@ -8,6 +8,7 @@ mod text;
 
 use crate::{
     args::{format::Format, relocate::ExplainArgs},
+    cmd::check::no_fitting_kernel,
     cmd::verdicts::{
         exit_status, kernel_inputs,
         kernel_judge::{KernelCase, KernelJudge},
@@ -92,11 +93,18 @@ fn explain_on(
     let judge = KernelJudge::new(objects, inputs, &threads);
     let has_several = !matches!(&*selection.sources, [KernelSource::Running | KernelSource::File { .. }]);
     let (mut availability, mut explained) = (Availability::default(), Vec::new());
+    let (mut has_skipped, mut has_kernel) = (false, false);
     for source in &selection.sources {
         let mut visited = Ok(());
         let note = selection.visit_images(source, &|_| true, &mut |_, image| {
             visited = match image.and_then(|image| image.parse_with_facts(judge.wanted_facts())) {
+                Ok(kernel) if source.is_listed() && !judge.fits(&kernel) => {
+                    has_skipped = true;
+                    let what = "the kernel has the other byte order than the object";
+                    console.note(&format!("{}: skipped: {what}", kernel.name))
+                }
                 Ok(kernel) => {
+                    has_kernel = true;
                     explain_kernel(console, &judge, &kernel, &mut availability, options).and_then(|kernel| {
                         // Other kernels may tell more about this one.
                         if has_several {
@@ -112,6 +120,9 @@ fn explain_on(
         });
         visited?;
         note.iter().try_for_each(|note| console.note(note))?;
+    }
+    if has_skipped && !has_kernel {
+        console.report_error(&no_fitting_kernel())?;
     }
     explained.iter().try_for_each(|kernel| write_kernel(console, kernel, &availability))
 }

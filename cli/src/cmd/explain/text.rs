@@ -72,7 +72,9 @@ fn write_reason(
 ) -> io::Result<()> {
     out.line("")?;
     let verdict = reason.reason.verdict;
-    let line = Line::new().styled(verdict_style(verdict), describe::verdict(verdict));
+    let word = describe::verdict(verdict);
+    let word = if reason.is_later { format!("then {word}") } else { word.to_owned() };
+    let line = Line::new().styled(verdict_style(verdict), word);
     let headline = format!(": {}: {}", programs(explained, reason), reason.reason.text);
     out.line(line.styled(BOLD, headline))?;
     if let Some(source) = &reason.reason.source {

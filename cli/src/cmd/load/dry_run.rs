@@ -107,5 +107,5 @@ pub(super) fn read_file(path: &Path) -> Result<Kernel, BadInput> {
 }
 
 fn file_source(path: &Path) -> KernelSource {
-    KernelSource::File { path: path.to_path_buf(), base: None }
+    KernelSource::File { path: path.to_path_buf(), base: None, is_listed: false }
 }

@@ -41,6 +41,11 @@ impl<'c> KernelJudge<'c> {
         self.objects.all
     }
 
+    /// Returns whether an object has the byte order of a kernel.
+    pub(crate) fn fits(&self, kernel: &Kernel) -> bool {
+        self.objects.all.iter().any(|object| kernel.check_byte_order(object.object.endian()).is_ok())
+    }
+
     /// Returns the facts to find in the images of kernels.
     pub(crate) fn wanted_facts(&self) -> WantedFacts {
         WantedFacts { version_and_kconfig: true, symbols: self.judged.needs.has_symbols() }

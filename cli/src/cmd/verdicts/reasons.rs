@@ -56,7 +56,14 @@ pub(crate) fn reason_lines(
         });
     }
     if let Some(more) = distinct.len().checked_sub(limit).filter(|more| *more > 0) {
-        let more = format_args!("… and {more} more, see --format json");
+        let more = format_args!("… and {more} more, see core-relo explain");
+        lines.push(Line::new().styled(DIM, more));
+    }
+    let later = verdict.programs.iter().flat_map(|program| &program.later);
+    let later: HashSet<_> =
+        later.map(|reason| (reason.source.as_ref().map(|s| (&s.file, s.line)), &reason.text)).collect();
+    if limit != usize::MAX && !later.is_empty() {
+        let more = format_args!("… then {} more behind these, see core-relo explain", later.len());
         lines.push(Line::new().styled(DIM, more));
     }
     lines

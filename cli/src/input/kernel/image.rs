@@ -38,7 +38,7 @@ impl<'s> KernelImage<'s> {
     ) -> Result<Self, BadInput> {
         let content = match source {
             KernelSource::Running => Content::Parsed(Box::new(Kernel::running()?)),
-            KernelSource::File { path, base } => {
+            KernelSource::File { path, base, is_listed: _ } => {
                 Content::File { file: OpenFile::open(path, limits.bytes)?, base: base.as_deref() }
             }
             KernelSource::Archive(path) => {

@@ -97,7 +97,7 @@ impl Selection {
 
     /// Selects images to boot. An image is a single file, never a directory or an archive.
     pub(crate) fn for_boot_images(paths: &[PathBuf], limits: Limits) -> Self {
-        let source = |path: &PathBuf| KernelSource::File { path: path.clone(), base: None };
+        let source = |path: &PathBuf| KernelSource::File { path: path.clone(), base: None, is_listed: false };
         Self { sources: paths.iter().map(source).collect(), limits, ..Self::default() }
     }
 
@@ -112,10 +112,10 @@ impl Selection {
         let in_shard = |file: &Path| in_shard(file.strip_prefix(dir).unwrap_or(file));
         let has_no_kernel = found.kernels.is_empty();
         let kernels = found.kernels.into_iter().filter(|kernel| in_shard(kernel));
-        self.sources.extend(kernels.map(|path| KernelSource::from_path(path, None)));
+        self.sources.extend(kernels.map(|path| KernelSource::from_listed_path(path)));
         let bad = found.bad.into_iter().filter(|bad| has_no_kernel || in_shard(&bad.path));
         self.bad.extend(bad.map(BadSource::from));
-        self.notes.extend(found.note);
+        self.notes.extend(found.notes);
     }
 
     /// Passes the parsed kernels of a source to `visit`. Returns a note about skipped members.

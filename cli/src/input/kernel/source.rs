@@ -10,7 +10,8 @@ pub(crate) enum KernelSource {
     /// The running kernel.
     Running,
     /// A file. If it is BTF of a module, `base` is the kernel of the module; by default, `vmlinux` in the same directory.
-    File { path: PathBuf, base: Option<PathBuf> },
+    /// `is_listed` is set if the path is from the list of a directory, so that the user did not name the file.
+    File { path: PathBuf, base: Option<PathBuf>, is_listed: bool },
     /// A tar archive of any number of kernels.
     Archive(PathBuf),
     /// BTF that is part of this program.
@@ -20,7 +21,21 @@ pub(crate) enum KernelSource {
 impl KernelSource {
     /// Returns the source for a path. The name decides whether the file is an archive.
     pub(crate) fn from_path(path: PathBuf, base: Option<PathBuf>) -> Self {
-        if is_archive_name(&path) { Self::Archive(path) } else { Self::File { path, base } }
+        if is_archive_name(&path) { Self::Archive(path) } else { Self::File { path, base, is_listed: false } }
+    }
+
+    /// Returns the source for a path in the list of a directory.
+    pub(crate) fn from_listed_path(path: PathBuf) -> Self {
+        if is_archive_name(&path) {
+            Self::Archive(path)
+        } else {
+            Self::File { path, base: None, is_listed: true }
+        }
+    }
+
+    /// Returns whether the user did not name each kernel: the kernels are from a directory or an archive.
+    pub(crate) const fn is_listed(&self) -> bool {
+        matches!(self, Self::File { is_listed: true, .. } | Self::Archive(_))
     }
 
     /// Returns the identity of the kernel, or of an archive as a whole.

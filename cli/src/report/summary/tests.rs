@@ -121,7 +121,7 @@ fn kernels_without_version_are_named() {
     assert_eq!(text(&kernels, &[Some(LOADS), Some(REFUSED), None]), "loads on `one`, refused on `two`");
     assert_eq!(
         text(&kernels, &[Some(LOADS), Some(REFUSED), Some(LOADS)]),
-        "`arm64`: loads on `six`; other kernels of unknown version: loads on `one`, refused on `two`"
+        "`arm64`: loads on `six`; kernels of unknown architecture and version: loads on `one`, refused on `two`"
     );
     assert_eq!(text(&kernels, &[Some(LOADS), None, Some(LOADS)]), "loads on both kernels");
     assert_eq!(text(&[], &[]), "");

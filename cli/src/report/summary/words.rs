@@ -4,12 +4,23 @@ use super::{Group, Label, Part, Summary, VersionRange, VersionRanges};
 use crate::report::{limits::MAX_NAMED_KERNELS, model::Outcome};
 
 impl<T: Label> Group<'_, T> {
-    /// Returns the architectures: `arm64, x86_64`.
-    fn architecture_text(&self, name: &dyn Fn(&str) -> String) -> String {
+    /// Returns the name of the group: `arm64, x86_64`. `is_named` is set if any group of the summary has a known architecture.
+    fn title(&self, is_named: bool, name: &dyn Fn(&str) -> String) -> String {
         let mut architectures: Vec<_> =
-            self.architectures.iter().map(|a| a.map_or_else(|| "other kernels".to_owned(), name)).collect();
+            self.architectures.iter().flatten().map(|known| name(known)).collect();
         architectures.dedup();
-        let version = if self.is_versioned { "" } else { " of unknown version" };
+        let has_unknown = self.architectures.contains(&None);
+        let (unknown, version) = match (has_unknown, self.is_versioned) {
+            (true, _) if !is_named => {
+                let known = if self.is_versioned { "known" } else { "unknown" };
+                (Some(format!("kernels of {known} version")), "")
+            }
+            (true, true) => (Some("kernels of unknown architecture".to_owned()), ""),
+            (true, false) => (Some("kernels of unknown architecture and version".to_owned()), ""),
+            (false, true) => (None, ""),
+            (false, false) => (None, " of unknown version"),
+        };
+        architectures.extend(unknown);
         format!("{}{version}", architectures.join(", "))
     }
 }
@@ -91,7 +102,11 @@ impl Summary<'_, Outcome> {
                 format!("{} {}", part.label.words(), part.extent(group.kernel_count, name))
             };
             let text = group.parts.iter().filter(is_problem).map(part).collect::<Vec<_>>().join(", ");
-            if self.groups.len() > 1 { format!("{}: {text}", group.architecture_text(name)) } else { text }
+            if self.groups.len() > 1 {
+                format!("{}: {text}", group.title(self.has_architectures(), name))
+            } else {
+                text
+            }
         };
         groups.map(group).collect::<Vec<_>>().join("; ")
     }
@@ -109,7 +124,7 @@ impl Summary<'_, bool> {
         let is_whole = groups.len() == self.groups.len();
         match groups.as_slice() {
             [group] if is_whole => members(group),
-            _ => Self { groups }.join_prefixed(name, " ", members),
+            _ => self.join_prefixed(&groups, name, " ", members),
         }
     }
 }
@@ -119,20 +134,26 @@ impl<T: Label> Summary<'_, T> {
     fn join_groups(&self, name: &dyn Fn(&str) -> String, text: impl Fn(&Group<'_, T>) -> String) -> String {
         match self.groups.as_slice() {
             [group] => text(group),
-            _ => self.join_prefixed(name, ": ", text),
+            groups => self.join_prefixed(groups, name, ": ", text),
         }
     }
 
+    /// Returns whether the architecture of a kernel is known.
+    fn has_architectures(&self) -> bool {
+        self.groups.iter().flat_map(|group| &group.architectures).any(Option::is_some)
+    }
+
+    /// Joins the texts of some groups of the summary, each with the group's name.
     fn join_prefixed(
         &self,
+        groups: &[Group<'_, T>],
         name: &dyn Fn(&str) -> String,
         separator: &str,
         text: impl Fn(&Group<'_, T>) -> String,
     ) -> String {
-        let groups = self
-            .groups
-            .iter()
-            .map(|group| format!("{}{separator}{}", group.architecture_text(name), text(group)));
+        let is_named = self.has_architectures();
+        let groups =
+            groups.iter().map(|group| format!("{}{separator}{}", group.title(is_named, name), text(group)));
         groups.collect::<Vec<_>>().join("; ")
     }
 }

@@ -156,7 +156,10 @@ fn invalid_references_are_errors() {
         let x = m.symbol("x", SymbolKind::Data, section, 0, 8);
         m.refer(main, 0, x, false);
     });
-    assert_eq!(message, "xdp, insn 0: reference to `x`: it is neither a map nor in a data section");
+    assert_eq!(
+        message,
+        "xdp, insn 0: reference to `x`: it is neither in a data section nor a map: expected a BTF-defined map in section `.maps`"
+    );
     let message = error(|m, main| {
         let data = m.bss(".bss", 0);
         let x = m.symbol("x", SymbolKind::Data, data, 0, 0);

@@ -104,7 +104,7 @@ fn a_function_that_is_no_known_kfunc_is_unknown() {
     m.refer(main, 0, symbol, true);
     let verdict = judge_on(m, add_kernel, &KernelInputs::default());
     let text =
-        "kfunc vfs_read may be missing: the kernel's list of kfuncs, which its BTF leaves out: vfs_read";
+        "kfunc vfs_read may be missing: the kernel's BTF does not tell whether FUNC vfs_read is a kfunc";
     assert_eq!(worst(&verdict), (Verdict::Unknown, Some((ReasonKind::Kfunc, text))));
 }
 

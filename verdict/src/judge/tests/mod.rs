@@ -281,7 +281,12 @@ fn a_guard_by_the_version_needs_the_version() {
     let (worst_verdict, reason) = worst(&unknown);
     let (kind, text) = reason.unwrap();
     assert_eq!((worst_verdict, kind), (Verdict::Unknown, ReasonKind::Relocation));
-    assert!(text.ends_with("configuration value LINUX_KERNEL_VERSION (the kernel's version)"), "{text}");
+    assert!(
+        text.ends_with(
+            "configuration value LINUX_KERNEL_VERSION: give the kernel's version (--kernel-version)"
+        ),
+        "{text}"
+    );
     assert_eq!(worst(&verdict(Some(KernelVersion::release(5, 10)))), (Verdict::Loads, None));
     let refused = verdict(Some(KernelVersion::release(6, 1)));
     let reason = &refused.programs[0].reasons[0];
