@@ -60,13 +60,13 @@ fn without_older_set(feature: InsnFeature, section: Option<&str>, name: &str) ->
 mod tests {
     use super::*;
 
-    fn atomic(imm: i32) -> Option<Insn> {
-        Some(Insn { code: 0xdb, dst: 2, src: 1, off: 0, imm })
+    fn atomic(imm: i32) -> Insn {
+        Insn { code: 0xdb, dst: 2, src: 1, off: 0, imm }
     }
 
     #[test]
     fn an_atomic_add_with_a_result_is_compiled_for_an_older_set() {
-        let fixes_of = |imm| fixes(InsnFeature::Atomics, atomic(imm), Some("socket"), "count");
+        let fixes_of = |imm| fixes(InsnFeature::Atomics, Some(atomic(imm)), Some("socket"), "count");
         let [first, ..] = &*fixes_of(0x01) else { panic!("no fix") };
         assert_eq!((first.applies_to, first.code.as_deref()), (FixPlace::Compiler, Some("-mcpu=v2")));
         assert!(first.text.contains("nothing uses the result"), "{}", first.text);

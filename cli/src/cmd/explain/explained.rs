@@ -112,6 +112,7 @@ impl ExplainedObject {
             self.reasons.extend(self.verdict.reasons.iter().map(|reason| ExplainedReason {
                 reason: reason.clone(),
                 programs: Vec::new(),
+                is_later: false,
                 position: None,
                 facts: Vec::new(),
                 fixes: advisor.as_ref().map_or_else(Vec::new, |advisor| advisor.object_fixes(reason)),

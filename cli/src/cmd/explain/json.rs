@@ -78,6 +78,7 @@ pub(super) fn write<'a>(
             autoload: true,
             verdict: explained.verdict.verdict.word(),
             reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
+            later: Vec::new(),
             guarded: Vec::new(),
         })?;
     }
