@@ -112,7 +112,7 @@ impl Selection {
         let in_shard = |file: &Path| in_shard(file.strip_prefix(dir).unwrap_or(file));
         let has_no_kernel = found.kernels.is_empty();
         let kernels = found.kernels.into_iter().filter(|kernel| in_shard(kernel));
-        self.sources.extend(kernels.map(|path| KernelSource::from_listed_path(path)));
+        self.sources.extend(kernels.map(KernelSource::from_listed_path));
         let bad = found.bad.into_iter().filter(|bad| has_no_kernel || in_shard(&bad.path));
         self.bad.extend(bad.map(BadSource::from));
         self.notes.extend(found.notes);
