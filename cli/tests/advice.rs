@@ -267,6 +267,12 @@ fn programs_without_type_or_target_are_left_out_or_attached_elsewhere() {
 #[test]
 fn map_sizes_are_set_in_the_definition_or_by_an_option() {
     check_places("map_size", &["map", "command"]);
+    check_places("stack_trace", &["map"]);
+    if let Some(case) = Case::new("stack_trace") {
+        let lines = case.run("explain", &case.source, "-mcpu=v3", &[]);
+        let code = &lines[0]["reasons"][0]["fixes"][0]["code"];
+        assert_eq!(code, "__uint(value_size, 127 * sizeof(__u64));");
+    }
 }
 
 #[test]

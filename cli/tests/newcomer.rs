@@ -115,7 +115,11 @@ fn objects_and_kernels_come_from_standard_input() {
     let run = script(dir.path(), "core-relo check - --btf linux-6.1.btf < exec.bpf.o");
     assert_eq!((run.exit, &*run.err), (0, ""), "{}", run.out);
     let run = script(dir.path(), "core-relo check - --btf linux-6.1.btf < /dev/zero");
-    assert!(run.exit == 2 && run.err.contains("-: is a device, pipe or socket"), "{}", run.err);
+    assert!(
+        run.exit == 2 && run.err.contains("-: standard input is a device, expected a file or a pipe"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

@@ -48,6 +48,7 @@ enum bpf_func_id {
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_STACK_TRACE = 7,
 	BPF_MAP_TYPE_ARENA = 33,
 };
 

@@ -124,6 +124,13 @@ fn kernels_without_version_are_named() {
         "`arm64`: loads on `six`; kernels of unknown architecture and version: loads on `one`, refused on `two`"
     );
     assert_eq!(text(&kernels, &[Some(LOADS), None, Some(LOADS)]), "loads on both kernels");
+    let versions = [(5, 10, 0), (6, 1, 0)].map(|version| kernel(None, Some(version), "of a version"));
+    let kernels = [versions[0], versions[1], kernels[0], kernels[1]];
+    assert_eq!(
+        text(&kernels, &[Some(REFUSED), Some(LOADS), Some(LOADS), Some(REFUSED)]),
+        "kernels of known version: loads from 6.1 on, refused before 6.1; kernels of unknown version: loads on `one`, refused on \
+         `two`"
+    );
     assert_eq!(text(&[], &[]), "");
 }
 
