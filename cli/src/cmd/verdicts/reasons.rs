@@ -63,7 +63,8 @@ pub(crate) fn reason_lines(
     let later: HashSet<_> =
         later.map(|reason| (reason.source.as_ref().map(|s| (&s.file, s.line)), &reason.text)).collect();
     if limit != usize::MAX && !later.is_empty() {
-        let more = format_args!("… then {} more behind these, see core-relo explain", later.len());
+        let count = later.len();
+        let more = format_args!("… then {count} more behind these, see core-relo explain");
         lines.push(Line::new().styled(DIM, more));
     }
     lines
