@@ -9,12 +9,13 @@ use crate::install;
 use crate::system::{Failure, Outcome, cargo, check, files_below, is_installed, output, read, root};
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
     "core-relo-loader",
     "core-relo-vm",
+    "core-relo-build",
     "core-relo-cli",
 ];
 

@@ -1,0 +1,5 @@
+//! Generates Rust skeletons of BPF objects.
+
+extern crate alloc;
+
+pub mod skeleton;

@@ -1,0 +1,1 @@
+//! The generator of skeletons: a BPF object as Rust source text.
