@@ -9,6 +9,7 @@
 //! | [`load`] | the execution of a plan; [`Loaded`](load::Loaded) owns the loaded object |
 //! | [`attach`] | attaching programs, by their sections or by explicit calls, as a [`Link`](attach::Link) |
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
+//! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`features`] | kernel features, probed on first use |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
 //! | `sys` | bpf(2) and related system calls, a safe function for each; all unsafe code; feature `sys` |
@@ -101,6 +102,7 @@ pub mod maps;
 mod privileges;
 pub mod ring;
 mod running_kernel;
+pub mod skeleton;
 #[cfg(feature = "sys")]
 pub mod sys;
 #[cfg(not(feature = "sys"))]
@@ -125,4 +127,4 @@ pub use loader::Loader;
 pub use running_kernel::running_kernel;
 #[doc(hidden)]
 pub use sys::pod_macro;
-pub use sys::{Element, Errno, Pod, Shape};
+pub use sys::{Bool, Element, Errno, Pod, Shape};

@@ -43,6 +43,13 @@ impl Loaded {
         Ok(bytes)
     }
 
+    /// Reads the bytes of a variable into a buffer of its size.
+    pub(crate) fn read_global(&self, name: &str, buffer: &mut [u8]) -> Result<(), MapError> {
+        let global = self.find_global(name)?;
+        check_size(self.types.btf(), &global, buffer.len())?;
+        self.read(&global, buffer)
+    }
+
     /// Sets a variable by name or path. Constants, kconfig values and struct_ops maps cannot be set after the load.
     ///
     /// The types that fit are those of [`Loader::set_global`](crate::Loader::set_global). If the section cannot be mapped into memory

@@ -48,6 +48,15 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
         // SAFETY: the trait promises that any bytes are a value.
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
+
+    /// Returns the value whose bytes are all 0, in memory of the heap. A large value never lies on the stack.
+    fn boxed_zeroed() -> Box<Self> {
+        let mut value = Box::<Self>::new_uninit();
+        // SAFETY: the pointer is valid for writes of one value.
+        unsafe { value.as_mut_ptr().write_bytes(0, 1) };
+        // SAFETY: all bytes are 0, and the trait promises that any bytes are a value.
+        unsafe { value.assume_init() }
+    }
 }
 
 macro_rules! plain {
@@ -66,6 +75,60 @@ plain!(Float: f32 f64);
 // SAFETY: an array consists of its elements, without padding between them.
 unsafe impl<T: Pod, const N: usize> Pod for [T; N] {
     const SHAPE: Shape = T::SHAPE.array();
+}
+
+/// A C `bool` in plain old data: one byte. 0 is false, and any other byte is true, as in C.
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct Bool(u8);
+
+// SAFETY: the type is one byte, and any byte is a value.
+unsafe impl Pod for Bool {
+    const SHAPE: Shape = Shape::scalar(Element::Bool, 1);
+}
+
+impl Bool {
+    /// Creates the value 0 or 1.
+    pub const fn new(value: bool) -> Self {
+        Self(if value { 1 } else { 0 })
+    }
+
+    /// Returns the value.
+    pub const fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl From<bool> for Bool {
+    fn from(value: bool) -> Self {
+        Self::new(value)
+    }
+}
+
+impl From<Bool> for bool {
+    fn from(value: Bool) -> Self {
+        value.get()
+    }
+}
+
+impl PartialEq for Bool {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Bool {}
+
+impl PartialEq<bool> for Bool {
+    fn eq(&self, other: &bool) -> bool {
+        self.get() == *other
+    }
+}
+
+impl fmt::Debug for Bool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
 }
 
 /// The key of an LPM trie: the length of the prefix in bits, and the data, such as an address in network byte order.

@@ -1,0 +1,59 @@
+//! The object that a skeleton includes.
+
+use super::SkeletonError;
+use crate::{
+    load::Loaded,
+    loader::Loader,
+    maps::MapError,
+    object::{Object, ObjectError},
+};
+use core::fmt;
+use std::sync::OnceLock;
+
+/// A BPF object in the executable, parsed on first use.
+pub struct StaticObject {
+    name: &'static str,
+    bytes: &'static [u8],
+    parsed: OnceLock<Result<Object<'static>, ObjectError>>,
+}
+
+impl StaticObject {
+    /// Creates the object from its name, which errors begin with, and its bytes.
+    pub const fn new(name: &'static str, bytes: &'static [u8]) -> Self {
+        Self { name, bytes, parsed: OnceLock::new() }
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the parsed object.
+    pub fn parse(&'static self) -> Result<&'static Object<'static>, SkeletonError> {
+        let parsed = self.parsed.get_or_init(|| Object::parse(self.bytes));
+        parsed
+            .as_ref()
+            .map_err(|cause| SkeletonError::Object { object: self.name.into(), cause: cause.clone() })
+    }
+
+    /// Creates a loader of the object for the running kernel.
+    pub fn loader(&'static self) -> Result<Loader<'static, 'static>, SkeletonError> {
+        Ok(Loader::new(self.parse()?).name(self.name))
+    }
+
+    /// Opens a map of the loaded object with a method of [`Loaded`], and adds the skeleton's name to an error.
+    pub fn map<M>(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        open: impl FnOnce(&Loaded, &str) -> Result<M, MapError>,
+    ) -> Result<M, SkeletonError> {
+        open(loaded, name).map_err(|cause| SkeletonError::Map { object: self.name.into(), cause })
+    }
+}
+
+impl fmt::Debug for StaticObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StaticObject").field("name", &self.name).finish_non_exhaustive()
+    }
+}
