@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Map(c) => cmd::map::run(&mut console, c),
         Command::Link(c) => cmd::link::run(&mut console, c),
         Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(&mut console, c),
+        Command::Gen(GenCommand::Rust(c)) => cmd::gen_rust::run(&mut console, c),
         Command::Demo(_) => cmd::demo::run(&mut console),
         #[cfg(feature = "completions")]
         Command::Completions { shell } => cmd::completions::run(&mut console, *shell),

@@ -1,7 +1,9 @@
-// Processes that begin and end. Built by `cargo xtask progs --prebuilt` into prebuilt/; needs no header.
+// Processes that begin and end. Built by `cargo xtask progs --prebuilt` into prebuilt/; needs no header but core_relo.h.
 //
 // `process_exec` and `process_exit` read the kernel's own structures, wherever their members are in the kernel at hand: that is what
 // CO-RE's records are for. `tp_exec` and `tp_exit` make do with what tracepoints give, for kernels without BTF. One pair is loaded.
+
+#include "../../build/include/core_relo.h"
 
 typedef unsigned char u8;
 typedef int s32;
@@ -60,6 +62,7 @@ struct {
 	int (*type)[27]; /* BPF_MAP_TYPE_RINGBUF */
 	int (*max_entries)[256 * 1024];
 } events SEC(".maps");
+EVENT_TYPE(events, struct event);
 
 // When each process began.
 struct {

@@ -8,17 +8,15 @@
 //! the programs with their last descriptor.
 
 use core::{error::Error, ops::ControlFlow, time::Duration};
-use core_relo_loader::{Loader, Pod as _, load::Loaded, object::Object, target};
+use core_relo_loader::{skeleton::CText, target};
+use exec_monitor::{Event, ExecMonitor};
 use std::{
     env,
     io::{self, Write},
 };
 
-/// The BPF object, which is part of the executable.
-#[cfg(target_endian = "little")]
-const OBJECT: &[u8] = include_bytes!("prebuilt/el/exec_monitor.bpf.o");
-#[cfg(target_endian = "big")]
-const OBJECT: &[u8] = include_bytes!("prebuilt/eb/exec_monitor.bpf.o");
+// The module `exec_monitor`: the BPF object, which is part of the executable, and its types.
+include!("skeletons/exec_monitor.skel.rs");
 
 fn main() -> Result<(), Box<dyn Error>> {
     run(env::args().skip(1), &mut io::stdout())
@@ -40,65 +38,50 @@ pub(crate) fn run(
     out: &mut (dyn Write + Send),
 ) -> Result<(), Box<dyn Error>> {
     let options = Options::parse(words)?;
-    let loaded = load(&options)?;
+    let monitor = load(&options)?;
     // The drop of the links detaches the programs.
-    let _links = loaded.attach_all()?;
+    let _links = monitor.attach_all()?;
     writeln!(out, "{:6} {:>8} {:>8} {:>6} {:16} WHAT", "", "PID", "PARENT", "UID", "NAME")?;
     let mut left = options.count.unwrap_or(u64::MAX);
-    let mut events = loaded.ring_buffer("events", |record: &[u8]| {
-        let written = Event::from_bytes(record).map_or(Ok(()), |event| event.print(out));
+    let mut events = monitor.maps.events.reader(|event: Event| {
+        let written = event.print(out);
         left = left.saturating_sub(1);
         if left == 0 || written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     while !events.poll(Some(Duration::from_secs(1)))?.stopped {}
     drop(events);
-    match loaded.global::<u64>("dropped")? {
+    match monitor.globals.dropped.get()? {
         0 => Ok(()),
         dropped => Ok(writeln!(out, "{dropped} events were lost")?),
     }
 }
 
-fn load(options: &Options) -> Result<Loaded, Box<dyn Error>> {
-    let object = Object::parse(OBJECT)?;
-    let mut loader = Loader::new(&object).name("exec_monitor");
+fn load(options: &Options) -> Result<ExecMonitor, Box<dyn Error>> {
+    let mut open = ExecMonitor::open()?;
     if let Some(uid) = options.uid {
-        loader.set_global("only_uid", &uid)?;
+        open.globals.only_uid.set(uid);
     }
     if let Some(name) = &options.name {
         // The kernel truncates process names in the same way.
-        let mut comm = [0u8; 16];
-        comm.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
-        loader.set_global("only_comm", &comm)?;
+        open.globals.only_comm.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
     }
-    loader.set_global("min_duration_ns", &options.min_ms.saturating_mul(1_000_000))?;
+    open.globals.min_duration_ns.set(options.min_ms.saturating_mul(1_000_000));
     // Without BTF, the programs cannot read the kernel's structures. The tracepoint programs show less.
     let has_types = target::kernel().is_ok() && !options.tracepoints;
-    loader.select_programs(if has_types { ["process_exec", "process_exit"] } else { ["tp_exec", "tp_exit"] });
-    Ok(loader.load()?)
-}
-
-core_relo_loader::pod! {
-    /// A record as the BPF programs write it.
-    struct Event {
-        duration_ns: u64,
-        pid: u32,
-        parent: u32,
-        uid: u32,
-        ended: u32,
-        exit_code: u32,
-        _pad: u32,
-        comm: [u8; 16],
-        filename: [u8; 128],
-    }
+    open.programs.process_exec.autoload = Some(has_types);
+    open.programs.process_exit.autoload = Some(has_types);
+    open.programs.tp_exec.autoload = Some(!has_types);
+    open.programs.tp_exit.autoload = Some(!has_types);
+    Ok(open.load()?)
 }
 
 impl Event {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { pid, parent, uid, .. } = self;
         let what = if self.ended == 0 { "exec" } else { "exit" };
-        write!(out, "{what:6} {pid:8} {parent:8} {uid:6} {:16} ", text(&self.comm))?;
+        write!(out, "{what:6} {pid:8} {parent:8} {uid:6} {:16} ", CText(&self.comm))?;
         if self.ended == 0 {
-            return writeln!(out, "{}", text(&self.filename));
+            return writeln!(out, "{}", CText(&self.filename));
         }
         match self.exit_code & 0x7f {
             0 => write!(out, "code {}", self.exit_code >> 8)?,
@@ -109,12 +92,6 @@ impl Event {
             ns => writeln!(out, " after {:?}", Duration::from_nanos(ns)),
         }
     }
-}
-
-/// Returns the text before the first zero byte.
-fn text(bytes: &[u8]) -> String {
-    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl Options {

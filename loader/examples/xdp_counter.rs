@@ -8,25 +8,17 @@
 mod network;
 
 use core::error::Error;
-use core_relo_loader::{
-    Loader,
-    attach::{self, XdpMode},
-    maps::PerCpuArray,
-    object::Object,
-};
+use core_relo_loader::attach::XdpMode;
 use network::VethPair;
 use std::{
     env,
     io::{self, Read as _, Write},
     net::{TcpListener, TcpStream, UdpSocket},
-    os::fd::AsFd as _,
 };
+use xdp_counter::XdpCounter;
 
-/// The BPF object, which is part of the executable.
-#[cfg(target_endian = "little")]
-const OBJECT: &[u8] = include_bytes!("prebuilt/el/xdp_counter.bpf.o");
-#[cfg(target_endian = "big")]
-const OBJECT: &[u8] = include_bytes!("prebuilt/eb/xdp_counter.bpf.o");
+// The module `xdp_counter`: the BPF object, which is part of the executable, and its types.
+include!("skeletons/xdp_counter.skel.rs");
 
 /// Names of common entries of `counts`: IP protocols, and two entries after them.
 const NAMES: [(u32, &str); 7] =
@@ -50,20 +42,17 @@ pub(crate) fn run(
         }
     }
     let pair = VethPair::new()?;
-    let object = Object::parse(OBJECT)?;
-    let loaded = Loader::new(&object).name("xdp_counter").load()?;
-    let program = loaded.program("count").ok_or("the object has no program `count`")?;
+    let counter = XdpCounter::open()?.load()?;
     // The interface index refers to the namespace of the thread.
-    let link = pair.far(|| attach::xdp(program.as_fd(), pair.far_index, mode))??;
+    let link = pair.far(|| counter.programs.count.attach_to(pair.far_index, mode))??;
     send_packets(&pair, packets)?;
     link.detach()?;
 
-    let counts = PerCpuArray::<[u64; 2]>::new(loaded.map_handle("counts")?)?;
     writeln!(out, "{:10} {:>8} {:>10}", "PROTOCOL", "FRAMES", "BYTES")?;
-    for entry in counts.iter() {
+    for entry in counter.maps.counts.iter() {
         let (protocol, on_each_cpu) = entry?;
-        let sum = |at: usize| on_each_cpu.iter().filter_map(|count| count.get(at)).sum::<u64>();
-        let (frames, bytes) = (sum(0), sum(1));
+        let frames: u64 = on_each_cpu.iter().map(|count| count.frames).sum();
+        let bytes: u64 = on_each_cpu.iter().map(|count| count.bytes).sum();
         if frames > 0 {
             let listed = NAMES.iter().find(|(number, _)| *number == protocol);
             let name = listed.map_or_else(|| format!("IP {protocol}"), |(_, name)| (*name).to_owned());

@@ -16,7 +16,7 @@ const DIR: &str = "prebuilt";
 /// The compiler that built the committed objects.
 const COMPILER: &str = "clang-19";
 
-/// The loader's examples. Their programs are not test cases and include no other files.
+/// The loader's examples. Their programs are not test cases, and include no file but `core_relo.h`.
 const EXAMPLES: &str = "loader/examples";
 
 /// Rebuilds the committed objects and writes their manifests.

@@ -1,6 +1,9 @@
 //! The arguments of `gen`.
 
-use crate::args::format::Format;
+use crate::args::{
+    format::Format,
+    gen_rust::{self, GenRustArgs},
+};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -17,6 +20,9 @@ pub(crate) enum GenCommand {
     /// Link several objects into one
     #[command(after_help = GEN_OBJECT_HELP)]
     Object(GenObjectArgs),
+    /// Generate a Rust skeleton: programs, maps and variables as fields, C types as Rust types
+    #[command(after_help = gen_rust::GEN_RUST_HELP)]
+    Rust(GenRustArgs),
 }
 
 #[derive(Debug, Args)]

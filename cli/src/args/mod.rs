@@ -4,6 +4,7 @@ pub(crate) mod btf;
 mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
+pub(crate) mod gen_rust;
 pub(crate) mod guest;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
@@ -117,7 +118,7 @@ pub(crate) enum Command {
     /// Show the links in the running kernel, and what they attach to
     #[command(subcommand)]
     Link(LinkCommand),
-    /// Generate files from objects: link several objects into one
+    /// Generate files from objects: one linked object, a Rust skeleton
     #[command(subcommand)]
     Gen(GenCommand),
     /// Run `check` and `explain` on an example object and kernels that are built in
@@ -184,6 +185,7 @@ impl Command {
             Self::Link(LinkCommand::List(c)) => c.format,
             Self::Link(LinkCommand::Show(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
+            Self::Gen(GenCommand::Rust(_)) => Format::Text,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]
             Self::Completions { .. } => Format::Text,
@@ -197,6 +199,7 @@ impl Command {
         match self {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
+            Self::Gen(GenCommand::Rust(c)) => vec![&c.output],
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

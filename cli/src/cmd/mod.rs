@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod gen_object;
+pub(crate) mod gen_rust;
 pub(crate) mod inspect;
 mod kernel_facts;
 pub(crate) mod link;

@@ -14,7 +14,8 @@ use std::{
 };
 use thiserror::Error;
 
-/// A record of a ring buffer or perf buffer: a [`Pod`] type, or an enum of such types that a skeleton generates.
+/// A record of a ring buffer or perf buffer: a [`Pod`] type, or an enum of such types that a skeleton generates. `Vec<u8>` is the record
+/// itself.
 pub trait Event: Sized {
     /// Decodes the start of a record. Returns `None` if the record is too short, or its kind is unknown.
     fn decode(record: &[u8]) -> Option<Self>;
@@ -23,6 +24,12 @@ pub trait Event: Sized {
 impl<T: Pod> Event for T {
     fn decode(record: &[u8]) -> Option<Self> {
         T::from_bytes(record)
+    }
+}
+
+impl Event for Vec<u8> {
+    fn decode(record: &[u8]) -> Option<Self> {
+        Some(record.to_vec())
     }
 }
 

@@ -37,6 +37,7 @@ pub mod kind;
 mod program;
 mod static_object;
 mod struct_ops;
+mod text;
 mod union_member;
 mod variable;
 
@@ -46,6 +47,7 @@ pub use events::{Event, EventError, EventReader, PerfBufferMap, PerfEventReader,
 pub use program::{InSection, NoTarget, Program};
 pub use static_object::StaticObject;
 pub use struct_ops::StructOps;
+pub use text::CText;
 pub use union_member::{read_member, write_member};
 pub use variable::{Constant, InitialValue, Variable};
 

@@ -50,6 +50,21 @@ impl StaticObject {
     ) -> Result<M, SkeletonError> {
         open(loaded, name).map_err(|cause| SkeletonError::Map { object: self.name.into(), cause })
     }
+
+    /// Opens a map as [`map`](Self::map), if the map was created.
+    pub fn optional_map<M>(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        open: impl FnOnce(&Loaded, &str) -> Result<M, MapError>,
+    ) -> Result<Option<M>, SkeletonError> {
+        self.is_created(loaded, name).then(|| self.map(loaded, name, open)).transpose()
+    }
+
+    /// Returns whether a map of the loaded object was created.
+    pub fn is_created(&self, loaded: &Loaded, name: &str) -> bool {
+        loaded.map(name).is_some_and(|map| map.fd().is_some())
+    }
 }
 
 impl fmt::Debug for StaticObject {

@@ -1,7 +1,12 @@
 //! Plain old data: types whose values are their bytes.
 #![expect(unsafe_code, reason = "bytes become values and back")]
 
-use core::{fmt, mem::MaybeUninit, slice};
+use core::{
+    fmt,
+    hash::{Hash, Hasher},
+    mem::MaybeUninit,
+    slice,
+};
 pub use core_relo_object::globals::{Element, Shape};
 
 /// A type whose values are their bytes: keys and values of maps, records of ring buffers.
@@ -118,6 +123,12 @@ impl PartialEq for Bool {
 }
 
 impl Eq for Bool {}
+
+impl Hash for Bool {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.get().hash(state);
+    }
+}
 
 impl PartialEq<bool> for Bool {
     fn eq(&self, other: &bool) -> bool {

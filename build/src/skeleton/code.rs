@@ -1,0 +1,60 @@
+//! A writer of Rust source text.
+
+use super::error::SkeletonError;
+
+/// The longest skeleton in bytes. The types of hostile objects could need any length.
+const LIMIT: usize = 16 << 20;
+
+/// Source text with indentation.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    text: String,
+    depth: usize,
+}
+
+impl Code {
+    /// Appends a line. An empty line has no indentation.
+    pub(super) fn line(&mut self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        if !line.is_empty() {
+            (0..self.depth).for_each(|_| self.text.push_str("    "));
+            self.text.push_str(line);
+        }
+        self.text.push('\n');
+    }
+
+    /// Appends a line that opens a block, what `body` appends, indented, and the line that closes the block.
+    pub(super) fn block(&mut self, open: impl AsRef<str>, close: &str, body: impl FnOnce(&mut Self)) {
+        self.line(open);
+        self.depth = self.depth.wrapping_add(1);
+        body(self);
+        self.depth = self.depth.wrapping_sub(1);
+        self.line(close);
+    }
+
+    /// Appends documentation of the next item. Control characters of names are escaped.
+    pub(super) fn doc(&mut self, text: impl AsRef<str>) {
+        self.line(format!("/// {}", escaped(text.as_ref())));
+    }
+
+    /// Appends documentation of the module around.
+    pub(super) fn doc_inner(&mut self, text: impl AsRef<str>) {
+        self.line(format!("//! {}", escaped(text.as_ref())));
+    }
+
+    /// Returns whether the text has reached its limit. What is appended afterwards is in vain.
+    pub(super) fn check(&self) -> Result<(), SkeletonError> {
+        if self.text.len() > LIMIT { Err(SkeletonError::TooLong { limit: LIMIT }) } else { Ok(()) }
+    }
+
+    pub(super) fn finish(self) -> Result<String, SkeletonError> {
+        self.check()?;
+        Ok(self.text)
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! Errors of generating a skeleton.
+
+use core_relo::{Text, TypeId, btf::WalkError};
+use core_relo_object::object::ObjectError;
+use thiserror::Error;
+
+/// The reason why no skeleton can be generated.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SkeletonError {
+    /// The object cannot be read.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// The object has no BTF, from which types come.
+    #[error("the object has no BTF, which describes its types: compile it with -g")]
+    NoBtf,
+    /// The object has the other byte order than the object for the same skeleton before it, or the two differ otherwise.
+    #[error("the objects for little-endian and big-endian machines differ: {what}")]
+    Different {
+        /// The difference.
+        what: &'static str,
+    },
+    /// A type cannot be a Rust type.
+    #[error("type {id}{}: {problem}", name_note(.name))]
+    Type {
+        /// The type's id in the object's BTF.
+        id: TypeId,
+        /// The type's name, empty if anonymous.
+        name: Text,
+        /// The reason.
+        problem: &'static str,
+    },
+    /// A reference between types cannot be followed.
+    #[error("type {id}: {cause}")]
+    Walk {
+        /// The id of the first type.
+        id: TypeId,
+        /// The error that stopped the walk.
+        #[source]
+        cause: WalkError,
+    },
+    /// A type that the caller asked for does not exist.
+    #[error(
+        "the object's BTF has no type `{name}`: types that no program, map or variable uses are not in an object"
+    )]
+    NoSuchType {
+        /// The requested name.
+        name: Text,
+    },
+    /// A map that the caller named does not exist, or its records have no events.
+    #[error("map `{name}`: the object has no such ring buffer or perf event array")]
+    NoSuchMap {
+        /// The requested name.
+        name: Text,
+    },
+    /// A kind of event refers to something that does not exist.
+    #[error("events of map `{map}`: {problem}")]
+    EventKind {
+        /// The map's name.
+        map: Text,
+        /// The problem.
+        problem: Text,
+    },
+    /// The skeleton would be longer than the limit.
+    #[error("the skeleton would have more than {limit} bytes: the object's types are too large")]
+    TooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+}
+
+fn name_note(name: &Text) -> String {
+    if name.is_empty() { String::new() } else { format!(" `{name}`") }
+}

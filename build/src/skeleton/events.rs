@@ -1,0 +1,182 @@
+//! The event types of ring buffers and perf event arrays: from the options, and from the declarations of `core_relo.h`.
+
+use super::{code::Code, error::SkeletonError, identifier, options::Options, types::Types};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Kind, Member, Type},
+};
+use std::collections::BTreeMap;
+
+/// The section of the declarations.
+const SECTION: &[u8] = b".core_relo.events";
+
+/// The declared events of the maps, by map name.
+#[derive(Debug, Default)]
+pub(super) struct Events(BTreeMap<Vec<u8>, Vec<Declared>>);
+
+/// An event type of a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Declared {
+    ty: TypeId,
+    /// The member that says the kind of the event, and its value for this type.
+    kind: Option<(Vec<u8>, u32)>,
+}
+
+/// The Rust type of a map's events, and the enum to write if there are several types.
+pub(super) struct EventType {
+    pub(super) text: String,
+    enumeration: Option<EventEnum>,
+}
+
+struct EventEnum {
+    name: String,
+    map: String,
+    variants: Vec<Variant>,
+}
+
+/// A variant: its name, which is that of its type, and the expression of its kind in the type.
+struct Variant {
+    name: String,
+    ty: String,
+    offset: usize,
+    number: String,
+    value: u32,
+}
+
+impl Events {
+    pub(super) fn collect(btf: &Btf<'_>, options: &Options) -> Result<Self, SkeletonError> {
+        let mut events = Self::default();
+        for section in btf.types().filter(|t| t.kind() == Kind::Datasec && t.name().as_bytes() == SECTION) {
+            for info in section.secinfos() {
+                // A variable that is not as the macros declare it is somebody else's.
+                let declared = btf.ty(info.ty).and_then(Type::target).and_then(|ty| declared(btf, ty));
+                if let Some((map, declared)) = declared {
+                    events.0.entry(map).or_default().push(declared);
+                }
+            }
+        }
+        for (map, name) in &options.events {
+            let ty = find_type(btf, name)
+                .ok_or_else(|| SkeletonError::NoSuchType { name: name.as_str().into() })?;
+            events.0.insert(map.clone().into_bytes(), vec![Declared { ty, kind: None }]);
+        }
+        Ok(events)
+    }
+
+    /// Returns an error if events are declared for a map that is not in `maps`.
+    pub(super) fn check_maps(&self, maps: &[&[u8]]) -> Result<(), SkeletonError> {
+        match self.0.keys().find(|map| !maps.contains(&map.as_slice())) {
+            Some(map) => {
+                Err(SkeletonError::NoSuchMap { name: String::from_utf8_lossy(map).into_owned().into() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the type of a map's events. Without a declaration, events are bytes.
+    pub(super) fn of_map(&self, map: &[u8], types: &mut Types<'_>) -> Result<EventType, SkeletonError> {
+        let plain = |text: String| EventType { text, enumeration: None };
+        match self.0.get(map).map(Vec::as_slice) {
+            None | Some([]) => Ok(plain("Vec<u8>".into())),
+            Some([Declared { ty, kind: None }]) => Ok(plain(types.of(*ty, map)?.text)),
+            Some(several) => {
+                let variants: Result<Vec<_>, _> =
+                    several.iter().map(|declared| variant(map, declared, types)).collect();
+                let map = String::from_utf8_lossy(map).into_owned();
+                let name = types.take_name(identifier::type_name(format!("{map}_event").as_bytes()));
+                Ok(EventType {
+                    text: name.clone(),
+                    enumeration: Some(EventEnum { name, map, variants: variants? }),
+                })
+            }
+        }
+    }
+}
+
+/// Reads the declaration of an event: the map's name and the event.
+fn declared(btf: &Btf<'_>, ty: TypeId) -> Option<(Vec<u8>, Declared)> {
+    let declaration = btf.strip(ty).ok()?;
+    let member = |name: &str| declaration.members().find(|m| m.name.as_bytes() == name.as_bytes());
+    let pointee = |member: Member<'_>| btf.strip(btf.strip(member.ty).ok()?.target()?).ok();
+    // The name of the only member of a struct.
+    let name = |member: Member<'_>| Some(pointee(member)?.members().next()?.name.as_bytes().to_vec());
+    let event = btf.strip(member("event")?.ty).ok()?.array()?.element;
+    let map = name(member("map")?)?;
+    let kind = match (member("kind"), member("value")) {
+        (None, None) => None,
+        (Some(kind), Some(value)) => Some((name(kind)?, pointee(value)?.array()?.nelems)),
+        _ => return None,
+    };
+    Some((map, Declared { ty: event, kind }))
+}
+
+fn variant(map: &[u8], declared: &Declared, types: &mut Types<'_>) -> Result<Variant, SkeletonError> {
+    let error = |problem: String| SkeletonError::EventKind {
+        map: String::from_utf8_lossy(map).into_owned().into(),
+        problem: problem.into(),
+    };
+    let Some((member, value)) = &declared.kind else {
+        return Err(error("it has several types: declare each with EVENT_KIND".into()));
+    };
+    let ty = types.of(declared.ty, map)?.text;
+    let btf = types.btf();
+    let record = btf.strip(declared.ty).map_err(|cause| SkeletonError::Walk { id: declared.ty, cause })?;
+    let shown = String::from_utf8_lossy(member).into_owned();
+    let found = record.members().find(|m| m.name.as_bytes() == member.as_slice());
+    let found = found.ok_or_else(|| error(format!("`{}` has no member `{shown}`", record.name())))?;
+    let size = types.size_of(found.ty)?;
+    let is_number = found.bitfield_bits == 0 && found.bit_offset.0.is_multiple_of(8);
+    if !is_number || !matches!(size, 1 | 2 | 4 | 8) {
+        return Err(error(format!("the member `{shown}` of `{}` is no integer or enum", record.name())));
+    }
+    let offset =
+        usize::try_from(found.bit_offset.0 / 8).map_err(|_far| error(format!("`{shown}` lies too far")))?;
+    let bits = size.wrapping_mul(8);
+    Ok(Variant { name: ty.clone(), ty, offset, number: format!("u{bits}"), value: *value })
+}
+
+/// Finds a struct or union by its name, with or without the keyword, or by the name of a typedef.
+pub(super) fn find_type(btf: &Btf<'_>, name: &str) -> Option<TypeId> {
+    let (keyword, name) =
+        name.split_once(' ').map_or((None, name), |(keyword, name)| (Some(keyword), name.trim()));
+    let fits = |ty: &Type<'_>| {
+        let is_kind = match keyword {
+            Some("struct") => ty.kind() == Kind::Struct,
+            Some("union") => ty.kind() == Kind::Union,
+            Some("enum") => ty.kind().is_enum(),
+            Some(_) => false,
+            None => ty.kind().is_composite() || ty.kind().is_enum() || ty.kind() == Kind::Typedef,
+        };
+        is_kind && ty.name().as_bytes() == name.as_bytes()
+    };
+    btf.types().find(fits).map(Type::id)
+}
+
+/// Writes the enum of a map with several types of events.
+pub(super) fn write(code: &mut Code, event: &EventType) {
+    let Some(EventEnum { name, map, variants }) = &event.enumeration else { return };
+    code.line("");
+    code.doc(format!("An event of the map `{map}`."));
+    code.line("#[derive(Clone, Copy, Debug)]");
+    code.block(format!("pub enum {name} {{"), "}", |code| {
+        for variant in variants {
+            code.line(format!("{}({}),", variant.name, variant.ty));
+        }
+    });
+    code.line("");
+    code.block(format!("impl skeleton::Event for {name} {{"), "}", |code| {
+        code.block("fn decode(record: &[u8]) -> Option<Self> {", "}", |code| {
+            for Variant { name, ty, offset, number, value } in variants {
+                let is_kind = format!(
+                    "record.get({offset}..).and_then(<{number} as ::core_relo_loader::Pod>::from_bytes) == Some({value})"
+                );
+                code.block(format!("if {is_kind} {{"), "}", |code| {
+                    code.line(format!(
+                        "return <{ty} as ::core_relo_loader::Pod>::from_bytes(record).map(Self::{name});"
+                    ));
+                });
+            }
+            code.line("None");
+        });
+    });
+}

@@ -1,0 +1,146 @@
+//! Rust identifiers for the names of C.
+
+use std::collections::HashSet;
+
+/// Keywords of Rust that can be raw identifiers.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Keywords of Rust that cannot be raw identifiers.
+const RESERVED: &[&str] = &["self", "Self", "super", "crate"];
+
+/// Names that the skeleton's module uses itself.
+const TAKEN_TYPES: &[&str] = &[
+    "Arc",
+    "Box",
+    "Clone",
+    "Copy",
+    "Default",
+    "Globals",
+    "Loader",
+    "Maps",
+    "OpenGlobals",
+    "OpenMaps",
+    "OpenPrograms",
+    "Option",
+    "Programs",
+    "Result",
+    "Self",
+    "Send",
+    "String",
+    "Sync",
+    "Vec",
+];
+
+/// Returns a name as an identifier of a field, function or constant: `type` becomes `r#type`.
+pub(super) fn value_name(name: &[u8]) -> String {
+    let plain = sanitized(name);
+    if KEYWORDS.contains(&&*plain) {
+        format!("r#{plain}")
+    } else if RESERVED.contains(&&*plain) {
+        format!("{plain}_")
+    } else {
+        plain
+    }
+}
+
+/// Returns a name as an identifier of a type: `flow_key` becomes `FlowKey`.
+pub(super) fn type_name(name: &[u8]) -> String {
+    let mut camel = String::new();
+    for part in sanitized(name).split('_').filter(|part| !part.is_empty()) {
+        let is_upper = part.len() > 1 && part.bytes().all(|b| !b.is_ascii_lowercase());
+        // Two numbers that touch would read as one: `u8_16` is not `u816`.
+        if camel.ends_with(|c: char| c.is_ascii_digit()) && part.starts_with(|c: char| c.is_ascii_digit()) {
+            camel.push('_');
+        }
+        let mut chars = part.chars();
+        camel.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        let rest = chars.as_str();
+        camel.push_str(&if is_upper { rest.to_ascii_lowercase() } else { rest.to_owned() });
+    }
+    match camel.chars().next() {
+        None => "Type".into(),
+        Some(first) if first.is_ascii_digit() => format!("Type{camel}"),
+        Some(_) => camel,
+    }
+}
+
+/// Returns a name with `_` for each character that no identifier has.
+fn sanitized(name: &[u8]) -> String {
+    let text = String::from_utf8_lossy(name);
+    let mut plain: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if plain.is_empty() || plain.starts_with(|c: char| c.is_ascii_digit()) {
+        plain.insert(0, '_');
+    }
+    // One underscore is no identifier.
+    if plain == "_" {
+        plain.push('_');
+    }
+    plain
+}
+
+/// A set of identifiers of one scope. A name that is taken gets a number.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// Creates the set of a module's types.
+    pub(super) fn of_types() -> Self {
+        Self(TAKEN_TYPES.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    /// Takes a name, or the name with the first free number from 2.
+    pub(super) fn take(&mut self, name: String) -> String {
+        if self.0.insert(name.clone()) {
+            return name;
+        }
+        let base = name.strip_prefix("r#").unwrap_or(&name);
+        let separator = if base.ends_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
+        let mut numbered = (2u64..).map(|number| format!("{base}{separator}{number}"));
+        // The numbers do not end before the names do.
+        numbered.find(|numbered| self.0.insert(numbered.clone())).unwrap_or(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c_names_become_rust_names() {
+        let cases = [
+            ("event", "Event", "event"),
+            ("flow_key", "FlowKey", "flow_key"),
+            ("type", "Type", "r#type"),
+            ("self", "Self", "self_"),
+            ("__u32_pair", "U32Pair", "__u32_pair"),
+            ("TCP_STATE", "TcpState", "TCP_STATE"),
+            ("camelCase", "CamelCase", "camelCase"),
+            ("4th", "Type4th", "_4th"),
+            ("u8_16", "U8_16", "u8_16"),
+            ("a.llvm.1", "ALlvm1", "a_llvm_1"),
+            ("größe", "GrE", "gr__e"),
+            ("", "Type", "__"),
+        ];
+        for (name, as_type, as_value) in cases {
+            assert_eq!(
+                (&*type_name(name.as_bytes()), &*value_name(name.as_bytes())),
+                (as_type, as_value),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let mut names = Names::of_types();
+        let taken = ["Event", "Event", "Event", "V4", "V4", "Option", "r#type", "r#type"]
+            .map(|n| names.take(n.into()));
+        assert_eq!(taken, ["Event", "Event2", "Event3", "V4", "V4_2", "Option2", "r#type", "type2"]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The programs of a skeleton, each with the kind that decides its attach methods.
+
+use super::{
+    code::Code,
+    identifier::{self, Names},
+};
+use core_relo_object::object::{AttachType, Object, Program, ProgramType, SecDef, SectionTarget};
+
+/// A program of a skeleton.
+pub(super) struct ProgramField {
+    field: String,
+    /// The program's name in the object, as a Rust literal.
+    name: String,
+    section: String,
+    /// The program's type.
+    ty: String,
+    is_optional: bool,
+}
+
+/// Collects the programs of an object.
+pub(super) fn collect(object: &Object<'_>) -> Vec<ProgramField> {
+    let mut names = Names::default();
+    let programs = object.programs().iter().filter(|program| !program.is_subprogram);
+    let fields = programs.filter_map(|program| {
+        // The loader finds programs by name. Names that are not UTF-8 cannot be asked for.
+        let name = core::str::from_utf8(program.name()).ok()?;
+        let target = if has_target(program) { "InSection" } else { "NoTarget" };
+        Some(ProgramField {
+            field: names.take(identifier::value_name(program.name())),
+            name: format!("{name:?}"),
+            section: String::from_utf8_lossy(program.section).into_owned(),
+            ty: format!(
+                "skeleton::Program<skeleton::kind::{}, skeleton::{target}>",
+                program.sec_def().map_or("Unattached", kind)
+            ),
+            is_optional: !program.autoload(),
+        })
+    });
+    fields.collect()
+}
+
+/// Writes the structs of the programs, before and after the load.
+pub(super) fn write(code: &mut Code, fields: &[ProgramField]) {
+    code.line("");
+    code.line("/// The settings of the programs, before the load.");
+    code.line("#[derive(Clone, Debug, Default)]");
+    code.block("pub struct OpenPrograms {", "}", |code| {
+        for field in fields {
+            code.doc(format!("`SEC(\"{}\")`", field.section));
+            code.line(format!("pub {}: load_plan::ProgramSettings,", field.field));
+        }
+    });
+    code.line("");
+    code.block("impl OpenPrograms {", "}", |code| {
+        code.block("fn apply(&self, settings: &mut load_plan::Settings) {", "}", |code| {
+            for ProgramField { field, name, .. } in fields {
+                code.line(format!("settings.programs.insert({name}.to_owned(), self.{field}.clone());"));
+            }
+        });
+    });
+    code.line("");
+    code.line("/// The loaded programs.");
+    code.line("#[derive(Clone, Debug)]");
+    code.block("pub struct Programs {", "}", |code| {
+        for field in fields {
+            let optional = if field.is_optional { ", `None` if it was not selected" } else { "" };
+            code.doc(format!("`SEC(\"{}\")`{optional}", field.section));
+            let ty = &field.ty;
+            let ty = if field.is_optional { format!("Option<{ty}>") } else { ty.clone() };
+            code.line(format!("pub {}: {ty},", field.field));
+        }
+    });
+    code.line("");
+    code.block("impl Programs {", "}", |code| {
+        code.block("fn new(loaded: &Arc<load::Loaded>) -> Self {", "}", |code| {
+            code.block("Self {", "}", |code| {
+                for ProgramField { field, name, is_optional, .. } in fields {
+                    let new = if *is_optional { "optional" } else { "new" };
+                    code.line(format!("{field}: skeleton::Program::{new}(loaded, {name}),"));
+                }
+            });
+        });
+    });
+}
+
+/// Returns whether the section of a program names its target.
+fn has_target(program: &Program<'_>) -> bool {
+    let section = core::str::from_utf8(program.section_name()).ok();
+    let target = section.and_then(|section| SectionTarget::parse(section).ok()).flatten();
+    target.is_some_and(|target| target != SectionTarget::Nothing)
+}
+
+/// Returns the kind of a section's programs, a type in the loader's module `skeleton::kind`.
+fn kind(def: &SecDef) -> &'static str {
+    use AttachType as A;
+    use ProgramType as P;
+    match (def.program_type, def.attach_type) {
+        (P::Kprobe, Some(A::TraceKprobeMulti | A::TraceKprobeSession)) => "KprobeMulti",
+        (P::Kprobe, Some(A::TraceUprobeMulti | A::TraceUprobeSession)) => "UprobeMulti",
+        (P::Kprobe, _) if def.flags.is_usdt() => "Usdt",
+        (P::Kprobe, _) if def.name.contains("syscall") => "Ksyscall",
+        (P::Kprobe, _) if def.name.starts_with('u') => "Uprobe",
+        (P::Kprobe, _) => "Kprobe",
+        (P::Tracepoint, _) => "Tracepoint",
+        (P::RawTracepoint | P::RawTracepointWritable, _) => "RawTracepoint",
+        (P::Tracing, Some(A::TraceIter)) => "Iter",
+        (P::Tracing, Some(A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti)) => "Unattached",
+        (P::Lsm, Some(A::LsmCgroup)) => "Cgroup",
+        (P::Tracing | P::Lsm | P::Ext, _) => "Trace",
+        (P::PerfEvent, _) => "PerfEvent",
+        (P::Xdp, Some(A::Xdp)) => "Xdp",
+        (P::SchedCls, Some(A::NetkitPrimary | A::NetkitPeer)) => "Netkit",
+        (P::SchedCls | P::SchedAct, _) => "Tc",
+        (
+            P::CgroupSkb
+            | P::CgroupSock
+            | P::CgroupSockAddr
+            | P::CgroupSysctl
+            | P::CgroupSockopt
+            | P::CgroupDevice
+            | P::SockOps,
+            _,
+        ) => "Cgroup",
+        (P::SkLookup | P::FlowDissector, _) => "Netns",
+        (P::SkSkb | P::SkMsg, _) => "Sockmap",
+        (P::Netfilter, _) => "Netfilter",
+        (P::LircMode2, _) => "Lirc",
+        _ => "Unattached",
+    }
+}

@@ -1,0 +1,1 @@
+//! Skeletons of objects made byte by byte.
