@@ -127,4 +127,4 @@ pub use loader::Loader;
 pub use running_kernel::running_kernel;
 #[doc(hidden)]
 pub use sys::pod_macro;
-pub use sys::{Bool, Element, Errno, Pod, Shape};
+pub use sys::{Bool, Element, Errno, MemberShape, Pod, Shape};

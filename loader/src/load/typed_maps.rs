@@ -2,18 +2,22 @@
 
 use super::Loaded;
 use crate::{
+    globals::rust_type,
     maps::{
         Array, ArrayOfMaps, BloomFilter, CgroupArray, CgrpStorage, CpuMap, DevMap, DevMapHash, HashMap,
         HashOfMaps, InodeStorage, LpmTrie, MapError, PerCpuArray, PerCpuHashMap, PerfEventArray, ProgArray,
         Queue, ReuseportArray, SkStorage, SockHash, SockMap, Stack, StackTraces, TaskStorage, XskMap,
     },
-    sys::Pod,
+    sys::{LpmKey, MapFd, Pod},
 };
+use core_relo::{TypeId, btf::Btf};
+use core_relo_object::globals::{LayoutMismatch, RustType, check_layout};
 
 /// Maps by name, as typed handles. Each handle owns a descriptor.
 ///
-/// Each method checks the map's type and the sizes of its keys and values. An error names the map, the expected type or size, and the
-/// found one.
+/// Each method checks the map's type, and that keys and values in C have the size and the layout of the Rust types, as far as the object's
+/// BTF and [`Pod::SHAPE`] describe them. An error names the map, what was expected, and what was found. To skip the comparison of layouts,
+/// pass [`map_handle`](Loaded::map_handle) to the constructor: `HashMap::new(loaded.map_handle("flows")?)`.
 impl Loaded {
     /// Opens a hash map: `HASH`, `LRU_HASH` or `RHASH`.
     ///
@@ -30,42 +34,42 @@ impl Loaded {
     /// # }
     /// ```
     pub fn hash_map<K: Pod, V: Pod>(&self, map: &str) -> Result<HashMap<K, V>, MapError> {
-        HashMap::new(self.map_handle(map)?)
+        HashMap::new(self.checked_handle::<K, V>(map)?)
     }
 
     /// Opens a hash map with a value for each CPU: `PERCPU_HASH` or `LRU_PERCPU_HASH`.
     pub fn per_cpu_hash_map<K: Pod, V: Pod>(&self, map: &str) -> Result<PerCpuHashMap<K, V>, MapError> {
-        PerCpuHashMap::new(self.map_handle(map)?)
+        PerCpuHashMap::new(self.checked_handle::<K, V>(map)?)
     }
 
     /// Opens a trie of prefixes: `LPM_TRIE`. `K` is the data without the prefix length.
     pub fn lpm_trie<K: Pod, V: Pod>(&self, map: &str) -> Result<LpmTrie<K, V>, MapError> {
-        LpmTrie::new(self.map_handle(map)?)
+        LpmTrie::new(self.checked_handle::<LpmKey<K>, V>(map)?)
     }
 
     /// Opens an array: `ARRAY`.
     pub fn array<V: Pod>(&self, map: &str) -> Result<Array<V>, MapError> {
-        Array::new(self.map_handle(map)?)
+        Array::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens an array with a value for each CPU: `PERCPU_ARRAY`.
     pub fn per_cpu_array<V: Pod>(&self, map: &str) -> Result<PerCpuArray<V>, MapError> {
-        PerCpuArray::new(self.map_handle(map)?)
+        PerCpuArray::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens a queue: `QUEUE`.
     pub fn queue<V: Pod>(&self, map: &str) -> Result<Queue<V>, MapError> {
-        Queue::new(self.map_handle(map)?)
+        Queue::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens a stack: `STACK`.
     pub fn stack<V: Pod>(&self, map: &str) -> Result<Stack<V>, MapError> {
-        Stack::new(self.map_handle(map)?)
+        Stack::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens a bloom filter: `BLOOM_FILTER`.
     pub fn bloom_filter<V: Pod>(&self, map: &str) -> Result<BloomFilter<V>, MapError> {
-        BloomFilter::new(self.map_handle(map)?)
+        BloomFilter::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens an array of maps: `ARRAY_OF_MAPS`.
@@ -75,7 +79,7 @@ impl Loaded {
 
     /// Opens a hash map of maps: `HASH_OF_MAPS`.
     pub fn hash_of_maps<K: Pod>(&self, map: &str) -> Result<HashOfMaps<K>, MapError> {
-        HashOfMaps::new(self.map_handle(map)?)
+        HashOfMaps::new(self.checked_handle::<K, [u8; 4]>(map)?)
     }
 
     /// Opens an array of programs for tail calls: `PROG_ARRAY`.
@@ -100,7 +104,7 @@ impl Loaded {
 
     /// Opens a hash map of sockets: `SOCKHASH`.
     pub fn sock_hash<K: Pod>(&self, map: &str) -> Result<SockHash<K>, MapError> {
-        SockHash::new(self.map_handle(map)?)
+        SockHash::new(self.checked_handle::<K, [u8; 4]>(map)?)
     }
 
     /// Opens an array of AF_XDP sockets: `XSKMAP`.
@@ -135,22 +139,54 @@ impl Loaded {
 
     /// Opens the storage of tasks: `TASK_STORAGE`.
     pub fn task_storage<V: Pod>(&self, map: &str) -> Result<TaskStorage<V>, MapError> {
-        TaskStorage::new(self.map_handle(map)?)
+        TaskStorage::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens the storage of sockets: `SK_STORAGE`.
     pub fn sk_storage<V: Pod>(&self, map: &str) -> Result<SkStorage<V>, MapError> {
-        SkStorage::new(self.map_handle(map)?)
+        SkStorage::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens the storage of inodes: `INODE_STORAGE`.
     pub fn inode_storage<V: Pod>(&self, map: &str) -> Result<InodeStorage<V>, MapError> {
-        InodeStorage::new(self.map_handle(map)?)
+        InodeStorage::new(self.checked_handle::<[u8; 4], V>(map)?)
     }
 
     /// Opens the storage of cgroups: `CGRP_STORAGE`.
     pub fn cgrp_storage<V: Pod>(&self, map: &str) -> Result<CgrpStorage<V>, MapError> {
-        CgrpStorage::new(self.map_handle(map)?)
+        CgrpStorage::new(self.checked_handle::<[u8; 4], V>(map)?)
+    }
+}
+
+impl Loaded {
+    /// Returns a handle of a map whose keys and values have the layouts of two Rust types.
+    fn checked_handle<K: Pod, V: Pod>(&self, name: &str) -> Result<MapFd, MapError> {
+        let handle = self.map_handle(name)?;
+        if let Some((btf, map)) = self.types.btf().zip(self.map(name)) {
+            let types = [
+                ("key", map.plan.key_type(), rust_type::<K>()),
+                ("value", map.plan.value_type(), rust_type::<V>()),
+            ];
+            for (part, declared, found) in types {
+                check_part(btf, declared, &found).map_err(|mismatch| MapError::Layout {
+                    map: name.into(),
+                    part,
+                    found: found.name,
+                    mismatch,
+                })?;
+            }
+        }
+        Ok(handle)
+    }
+}
+
+/// Compares the layouts of a C type and a Rust type of the same size. The constructors of maps compare sizes.
+fn check_part(btf: &Btf<'_>, declared: TypeId, found: &RustType) -> Result<(), LayoutMismatch> {
+    let size = btf.size_of(declared).ok().and_then(|size| usize::try_from(size.0).ok());
+    if declared == TypeId::VOID || size != Some(found.size) {
+        Ok(())
+    } else {
+        check_layout(btf, declared, found)
     }
 }
 

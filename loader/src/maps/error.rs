@@ -3,7 +3,11 @@
 use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
-use core_relo_object::{InternalError, globals::GlobalError, object::MapType};
+use core_relo_object::{
+    InternalError,
+    globals::{GlobalError, LayoutMismatch},
+    object::MapType,
+};
 use thiserror::Error;
 
 /// The reason why a map operation failed.
@@ -61,6 +65,21 @@ pub enum MapError {
         expected: usize,
         /// The size in the map in bytes.
         found: usize,
+    },
+    /// Keys or values have another layout in C than the Rust type.
+    #[error(
+        "map {map}: the {part} is no `{found}`: {mismatch}; `Loaded::map_handle` opens the map without this check"
+    )]
+    Layout {
+        /// The map's name.
+        map: Text,
+        /// `key` or `value`.
+        part: &'static str,
+        /// The name of the Rust type.
+        found: &'static str,
+        /// The difference.
+        #[source]
+        mismatch: LayoutMismatch,
     },
     /// A per-CPU value does not have one value for each possible CPU.
     #[error("map {map}: wrong number of values: {found}, expected {expected}, one for each possible CPU")]

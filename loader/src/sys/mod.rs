@@ -44,7 +44,7 @@ pub use build_id::BuildIdFrame;
 pub use core_relo_object::Errno;
 pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
-pub use pod::{Bool, Element, LpmKey, Pod, Shape};
+pub use pod::{Bool, Element, LpmKey, MemberShape, Pod, Shape};
 pub use ring::RingFault;
 
 pub(crate) use epoll::{Epoll, Interest};

@@ -7,7 +7,7 @@ use core::{
     mem::MaybeUninit,
     slice,
 };
-pub use core_relo_object::globals::{Element, Shape};
+pub use core_relo_object::globals::{Element, MemberShape, Shape};
 
 /// A type whose values are their bytes: keys and values of maps, records of ring buffers.
 ///
@@ -25,8 +25,8 @@ pub use core_relo_object::globals::{Element, Shape};
     note = "integers, floats and arrays of plain old data are plain old data; `bool`, `char`, enums, references and tuples are not"
 )]
 pub unsafe trait Pod: Copy + Send + Sync + 'static {
-    /// The type's structure, which is compared with the C type of a global variable. A wrapper of a number has the shape of that
-    /// number.
+    /// The type's structure, which is compared with the C types of variables, keys and values. A wrapper of a number has the shape of
+    /// that number.
     const SHAPE: Shape = Shape::record(size_of::<Self>());
 
     /// Returns the value's bytes, in the machine's byte order.
@@ -151,7 +151,16 @@ pub struct LpmKey<K> {
 }
 
 // SAFETY: a packed struct has no padding between its fields, and the fields are `Pod`, so they have none inside.
-unsafe impl<K: Pod> Pod for LpmKey<K> {}
+unsafe impl<K: Pod> Pod for LpmKey<K> {
+    const SHAPE: Shape = Shape::with_members(size_of::<Self>(), Self::MEMBERS);
+}
+
+impl<K: Pod> LpmKey<K> {
+    const MEMBERS: &[MemberShape] = &[
+        MemberShape::new("prefix_len", 0, 4, u32::SHAPE),
+        MemberShape::new("data", 4, size_of::<K>(), K::SHAPE),
+    ];
+}
 
 impl<K: Copy> Clone for LpmKey<K> {
     fn clone(&self) -> Self {
@@ -217,7 +226,11 @@ mod tests {
             (Element::Unsigned, 2)
         );
         assert!(<[u8; 4]>::SHAPE.is_bytes() && !u8::SHAPE.is_bytes() && !<[u16; 4]>::SHAPE.is_bytes());
-        assert_eq!(Pair::SHAPE, Shape::record(8));
+        let members = Pair::SHAPE.members.unwrap_or_default();
+        assert_eq!(
+            members.iter().map(|m| (m.name, m.offset, m.size)).collect::<Vec<_>>(),
+            [("a", 0, 4), ("b", 4, 4)]
+        );
         assert_eq!(f32::SHAPE.element, Element::Float);
     }
 

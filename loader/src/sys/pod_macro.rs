@@ -81,7 +81,16 @@ macro_rules! pod {
 
         #[expect(unsafe_code, reason = "the layout is checked above")]
         // SAFETY: `repr(C)`, each field is `Pod`, and the checks above leave no room for padding.
-        unsafe impl $crate::Pod for $name {}
+        unsafe impl $crate::Pod for $name {
+            const SHAPE: $crate::Shape = $crate::Shape::with_members(::core::mem::size_of::<$name>(), &[$(
+                $crate::MemberShape::new(
+                    ::core::stringify!($field),
+                    ::core::mem::offset_of!($name, $field),
+                    ::core::mem::size_of::<$ty>(),
+                    <$ty as $crate::Pod>::SHAPE,
+                ),
+            )*]);
+        }
     )*};
 }
 

@@ -10,6 +10,29 @@ pub struct Shape {
     pub element_size: usize,
     /// Whether the type is an array.
     pub is_array: bool,
+    /// The members of a struct, or of an array's elements; `None` if they are unknown.
+    pub members: Option<&'static [MemberShape]>,
+}
+
+/// A member of a Rust struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemberShape {
+    /// The name.
+    pub name: &'static str,
+    /// The offset in the struct, in bytes.
+    pub offset: usize,
+    /// The size in bytes.
+    pub size: usize,
+    /// The type's shape.
+    pub shape: Shape,
+}
+
+impl MemberShape {
+    /// Creates the description of a member.
+    pub const fn new(name: &'static str, offset: usize, size: usize, shape: Shape) -> Self {
+        Self { name, offset, size, shape }
+    }
 }
 
 /// The kind of a value that is not an array.
@@ -29,14 +52,19 @@ pub enum Element {
 }
 
 impl Shape {
-    /// Returns the shape of a struct of `size` bytes.
+    /// Returns the shape of a struct of `size` bytes whose members are unknown.
     pub const fn record(size: usize) -> Self {
         Self::scalar(Element::Record, size)
     }
 
+    /// Returns the shape of a struct of `size` bytes with these members.
+    pub const fn with_members(size: usize, members: &'static [MemberShape]) -> Self {
+        Self { members: Some(members), ..Self::record(size) }
+    }
+
     /// Returns the shape of a value that is not an array.
     pub const fn scalar(element: Element, size: usize) -> Self {
-        Self { element, element_size: size, is_array: false }
+        Self { element, element_size: size, is_array: false, members: None }
     }
 
     /// Returns the shape of an array of this shape.

@@ -66,12 +66,12 @@ fn is_bool(ty: Type<'_>) -> bool {
     ty.int().is_some_and(|int| int.encoding & BOOL != 0)
 }
 
-fn display_type(btf: &Btf<'_>, ty: TypeId) -> Text {
+pub(super) fn display_type(btf: &Btf<'_>, ty: TypeId) -> Text {
     CType::new(btf, ty).to_string().into()
 }
 
 /// Returns the Rust types that fit a C type; `None` if the given type fits.
-fn expected_type(btf: &Btf<'_>, ty: Type<'_>, size: usize, given: Shape) -> Option<String> {
+pub(super) fn expected_type(btf: &Btf<'_>, ty: Type<'_>, size: usize, given: Shape) -> Option<String> {
     let is_array = ty.kind() == Kind::Array;
     let element = if is_array { innermost(btf, ty)? } else { ty };
     let bytes = usize::try_from(btf.size_of(element.id()).ok()?.0).ok()?;

@@ -2,7 +2,7 @@
 
 use super::harness::{Need, live};
 use core_relo_loader::{
-    maps::Flags,
+    maps::{Flags, HashMap, MapError},
     skeleton::{CText, EventError},
     sys::{TestRun, prog_test_run},
 };
@@ -155,6 +155,38 @@ fn programs_attach_by_their_own_methods() {
     assert!(rustix::process::getppid().is_some());
     assert_eq!(selected.globals.hits.get().unwrap(), 1);
     drop(link);
+}
+
+core_relo_loader::pod! {
+    /// `struct flow` with its members swapped.
+    #[derive(Debug)]
+    struct Swapped { port: u16, pad: u16, address: u32 }
+    #[derive(Debug)]
+    struct Fitting { address: u32, port: u16, pad: [u8; 2] }
+}
+
+#[test]
+fn a_key_or_value_of_another_layout_is_refused() {
+    let Some(_live) = live("skeletons::a_key_or_value_of_another_layout_is_refused", &[]) else { return };
+    let skeleton = Skeleton::open().unwrap().load().unwrap();
+    let loaded = skeleton.loaded();
+    let error = loaded.hash_map::<Swapped, [u64; 2]>("flows").unwrap_err();
+    assert!(matches!(error, MapError::Layout { part: "key", .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "map flows: the key is no `live::live::skeletons::Swapped`: `struct flow` has no fitting member for `port`, \
+         2 bytes at offset 0; `Loaded::map_handle` opens the map without this check"
+    );
+    let error = loaded.hash_map::<Fitting, [f32; 4]>("flows").err().map(|error| error.to_string());
+    assert_eq!(error, None, "an array stands for a struct");
+    let error = loaded.hash_map::<Fitting, f64>("flows").unwrap_err().to_string();
+    assert!(error.contains("wrong value size"), "{error}");
+    assert!(loaded.array::<u64>("copies").is_err());
+    assert!(loaded.hash_map::<Fitting, [u8; 16]>("flows").is_ok());
+    assert!(
+        HashMap::<Swapped, [u64; 2]>::new(loaded.map_handle("flows").unwrap()).is_ok(),
+        "the check is skipped"
+    );
 }
 
 /// An agent as users write it: the skeleton and the links in a struct without lifetime, used by several threads.
