@@ -1,11 +1,11 @@
 //! The event types of ring buffers and perf event arrays: from the options, and from the declarations of `core_relo.h`.
 
 use super::{code::Code, error::SkeletonError, identifier, options::Options, types::Types};
+use alloc::collections::BTreeMap;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Member, Type},
 };
-use std::collections::BTreeMap;
 
 /// The section of the declarations.
 const SECTION: &[u8] = b".core_relo.events";

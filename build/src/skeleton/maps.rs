@@ -8,7 +8,7 @@ use super::{
     options::Options,
     types::{RustType, Types},
 };
-use core_relo::TypeId;
+use core_relo::{TypeId, btf::Type};
 use core_relo_object::object::{Map, MapDef, MapType, Object};
 
 /// A map of a skeleton.
@@ -149,7 +149,7 @@ fn prefix_data(types: &mut Types<'_>, def: &MapDef, name: &str) -> RustType {
     let size = def.key_size.checked_sub(PREFIX_BYTES).and_then(|size| usize::try_from(size).ok());
     let Some(size) = size else { return RustType::bytes(0) };
     let key = def.key_type.and_then(|key| types.btf().strip(key).ok());
-    let mut members = key.into_iter().flat_map(|key| key.members()).skip(1);
+    let mut members = key.into_iter().flat_map(Type::members).skip(1);
     match (members.next(), members.next()) {
         (Some(data), None) if data.bit_offset.0 == PREFIX_BITS => {
             types.of_size(data.ty, size, format!("{name}_prefix").as_bytes())

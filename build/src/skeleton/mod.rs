@@ -21,8 +21,6 @@ mod identifier;
 mod maps;
 mod options;
 mod programs;
-#[cfg(test)]
-mod tests;
 mod types;
 
 pub use error::SkeletonError;

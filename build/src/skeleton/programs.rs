@@ -105,8 +105,6 @@ fn kind(def: &SecDef) -> &'static str {
         (P::RawTracepoint | P::RawTracepointWritable, _) => "RawTracepoint",
         (P::Tracing, Some(A::TraceIter)) => "Iter",
         (P::Tracing, Some(A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti)) => "Unattached",
-        (P::Lsm, Some(A::LsmCgroup)) => "Cgroup",
-        (P::Tracing | P::Lsm | P::Ext, _) => "Trace",
         (P::PerfEvent, _) => "PerfEvent",
         (P::Xdp, Some(A::Xdp)) => "Xdp",
         (P::SchedCls, Some(A::NetkitPrimary | A::NetkitPeer)) => "Netkit",
@@ -120,11 +118,13 @@ fn kind(def: &SecDef) -> &'static str {
             | P::CgroupDevice
             | P::SockOps,
             _,
-        ) => "Cgroup",
+        )
+        | (P::Lsm, Some(A::LsmCgroup)) => "Cgroup",
         (P::SkLookup | P::FlowDissector, _) => "Netns",
         (P::SkSkb | P::SkMsg, _) => "Sockmap",
         (P::Netfilter, _) => "Netfilter",
         (P::LircMode2, _) => "Lirc",
+        (P::Tracing | P::Lsm | P::Ext, _) => "Trace",
         _ => "Unattached",
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Bitfield<'b> {
 
 /// The fields of a struct, and the alignment to which the struct is packed, if it has less than C's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fields<'b> {
+pub(super) struct StructLayout<'b> {
     pub(super) fields: Vec<Field<'b>>,
     pub(super) packed: Option<usize>,
     pub(super) layout: Layout,
@@ -73,18 +73,15 @@ impl<'b> Layouts<'b> {
 
     fn nested(&mut self, id: TypeId, depth: u32) -> Result<Layout, SkeletonError> {
         let (mut count, mut ty) = (1usize, resolve(self.btf, id)?.ty);
-        // BTF that repeats an array in itself ends here: the id of each element is smaller or larger, but the depth is bounded.
-        let mut dimensions = 0;
-        while let Some(array) = ty.array() {
-            dimensions += 1;
-            if dimensions > DEPTH {
-                return Err(type_error(ty, "it has too many dimensions"));
-            }
+        for _ in 0..DEPTH {
+            let Some(array) = ty.array() else { break };
             let length = usize::try_from(array.nelems).ok();
-            count = length
-                .and_then(|n| count.checked_mul(n))
-                .ok_or_else(|| type_error(ty, "its size overflows"))?;
+            let product = length.and_then(|length| count.checked_mul(length));
+            count = product.ok_or_else(|| type_error(ty, "its size overflows"))?;
             ty = resolve(self.btf, array.element)?.ty;
+        }
+        if ty.array().is_some() {
+            return Err(type_error(ty, "it has too many dimensions"));
         }
         let element = self.element(ty, depth)?;
         let size = count.checked_mul(element.size).filter(|size| u32::try_from(*size).is_ok());
@@ -130,11 +127,11 @@ impl<'b> Layouts<'b> {
     }
 
     /// Returns the fields of a struct.
-    pub(super) fn fields(&mut self, ty: Type<'b>) -> Result<Fields<'b>, SkeletonError> {
+    pub(super) fn fields(&mut self, ty: Type<'b>) -> Result<StructLayout<'b>, SkeletonError> {
         self.fields_in(ty, DEPTH)
     }
 
-    fn fields_in(&mut self, ty: Type<'b>, depth: u32) -> Result<Fields<'b>, SkeletonError> {
+    fn fields_in(&mut self, ty: Type<'b>, depth: u32) -> Result<StructLayout<'b>, SkeletonError> {
         let size = record_size(ty)?;
         let mut fields = FieldList { ty, fields: Vec::new(), end: 0 };
         let mut aligns = Vec::new();
@@ -152,7 +149,7 @@ impl<'b> Layouts<'b> {
         }
         fields.pad_to(size)?;
         let (align, packed) = alignment(size, &aligns);
-        Ok(Fields { fields: fields.fields, packed, layout: Layout { size, align, has_floats } })
+        Ok(StructLayout { fields: fields.fields, packed, layout: Layout { size, align, has_floats } })
     }
 
     fn union_in(&mut self, ty: Type<'b>, depth: u32) -> Result<Layout, SkeletonError> {

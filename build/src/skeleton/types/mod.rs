@@ -15,12 +15,13 @@ use super::{
     identifier::{self, Names},
     options::Options,
 };
+use alloc::collections::VecDeque;
 use core_relo::{
     Text, TypeId,
     btf::{Btf, IntInfo, Kind, Type, WalkError},
 };
 use layout::Layouts;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// The modifiers and typedefs that are followed to a type.
 const HOPS: usize = 64;

@@ -5,7 +5,7 @@
 
 use super::{
     RustType, Types, enumeration,
-    layout::{Bitfield, Content, Field, Fields, bitfield},
+    layout::{Bitfield, Content, Field, StructLayout, bitfield},
     resolve, type_error, write_traits,
 };
 use crate::skeleton::{
@@ -14,7 +14,7 @@ use crate::skeleton::{
     identifier::{self, Names},
 };
 use core::fmt::Display;
-use core_relo::btf::{Member, Type};
+use core_relo::btf::{IntInfo, Member, Type};
 
 /// A field of a Rust struct with its name and type.
 struct NamedField<'b> {
@@ -54,7 +54,7 @@ impl<'b> Types<'b> {
         ty: Type<'b>,
         name: &str,
     ) -> Result<(), SkeletonError> {
-        let Fields { fields, packed, layout } = self.layouts.fields(ty)?;
+        let StructLayout { fields, packed, layout } = self.layouts.fields(ty)?;
         let mut names = Names::default();
         let mut named = Vec::new();
         // Members get their names first: padding makes way.
@@ -96,7 +96,9 @@ impl<'b> Types<'b> {
             code.block(format!("impl {name} {{"), "}", |code| {
                 for (field, methods) in &methods {
                     let bytes = [&*format!("&self.{field}"), &*format!("&mut self.{field}")];
-                    methods.iter().for_each(|method| write_bit_methods(code, bytes, method));
+                    for method in methods {
+                        write_bit_methods(code, bytes, method);
+                    }
                 }
             });
         }
@@ -192,7 +194,7 @@ impl<'b> Types<'b> {
         if text.contains("Bool") {
             return Ok(BitValue::Bool);
         }
-        Ok(BitValue::Integer { text, is_signed: ty.int().is_some_and(|int| int.is_signed()) })
+        Ok(BitValue::Integer { text, is_signed: ty.int().is_some_and(IntInfo::is_signed) })
     }
 
     pub(super) fn write_union(
@@ -244,7 +246,7 @@ impl<'b> Types<'b> {
         if !methods.is_empty() {
             code.line("");
             code.block(format!("impl {name} {{"), "}", |code| {
-                methods.lines().for_each(|line| code.line(line))
+                methods.lines().for_each(|line| code.line(line));
             });
         }
         write_debug(code, name, &values);

@@ -1,0 +1,184 @@
+//! [`Builder`]: sources of BPF programs, compiled and turned into skeletons.
+
+use crate::{
+    clang::{self, Clang},
+    compile::{self, Compilation},
+    environment::Environment,
+    error::BuildError,
+    headers, output,
+    skeleton::{self, generate},
+};
+use alloc::collections::BTreeMap;
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// The environment variable with further arguments for clang, separated by spaces.
+const CFLAGS: &str = "BPF_CFLAGS";
+
+/// Compiles sources of BPF programs and generates their skeletons, in a build script.
+///
+/// ```no_run
+/// // build.rs
+/// fn main() -> Result<(), core_relo_build::BuildError> {
+///     core_relo_build::Builder::new().source("src/bpf/agent.bpf.c").build()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// The crate then includes the skeleton by `core_relo_loader::include_skeleton!("agent")`.
+///
+/// A source can include `core_relo.h` and the headers of `bpf/`, which this crate contains. Cargo runs the build script again if a
+/// source or a header that it includes changes. Programs are compiled for the byte order of cargo's target.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    sources: Vec<PathBuf>,
+    clang: Option<PathBuf>,
+    clang_args: Vec<String>,
+    out_dir: Option<PathBuf>,
+    skeleton: skeleton::Options,
+}
+
+/// The files of a compiled source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Built {
+    /// The name of the skeleton: the source's file name without `.bpf.c`.
+    pub name: String,
+    /// The path of the BPF object.
+    pub object: PathBuf,
+    /// The path of the skeleton.
+    pub skeleton: PathBuf,
+}
+
+impl Builder {
+    /// Creates a builder without sources.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a source, `NAME.bpf.c`, whose skeleton is called `NAME`.
+    #[must_use]
+    pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
+        self.sources.push(path.into());
+        self
+    }
+
+    /// Adds a directory of headers.
+    #[must_use]
+    pub fn include_dir(self, path: impl AsRef<Path>) -> Self {
+        self.clang_arg(format!("-I{}", path.as_ref().display()))
+    }
+
+    /// Defines a macro.
+    #[must_use]
+    pub fn define(self, name: &str, value: &str) -> Self {
+        self.clang_arg(format!("-D{name}={value}"))
+    }
+
+    /// Adds an argument of clang, such as `-mcpu=v2`. Later arguments take precedence.
+    #[must_use]
+    pub fn clang_arg(mut self, argument: impl Into<String>) -> Self {
+        self.clang_args.push(argument.into());
+        self
+    }
+
+    /// Sets the path of clang. The default is the environment variable `CLANG`, else the newest clang in `PATH`.
+    #[must_use]
+    pub fn clang(mut self, path: impl Into<PathBuf>) -> Self {
+        self.clang = Some(path.into());
+        self
+    }
+
+    /// Sets the output directory. The default is cargo's `OUT_DIR`.
+    #[must_use]
+    pub fn out_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.out_dir = Some(path.into());
+        self
+    }
+
+    /// Sets the type of the events of a ring buffer or perf event array, for sources without `EVENT_TYPE`.
+    #[must_use]
+    pub fn event(mut self, map: &str, ty: &str) -> Self {
+        self.skeleton.events.push((map.to_owned(), ty.to_owned()));
+        self
+    }
+
+    /// Sets the options of the skeletons.
+    #[must_use]
+    pub fn skeleton_options(mut self, options: skeleton::Options) -> Self {
+        self.skeleton = options;
+        self
+    }
+
+    /// Compiles the sources and generates their skeletons. Prints cargo's directives, and clang's warnings as cargo's.
+    pub fn build(&self) -> Result<Vec<Built>, BuildError> {
+        self.build_with(&mut io::stdout().lock())
+    }
+
+    /// Builds as [`build`](Self::build), and writes cargo's directives to `directives`.
+    pub fn build_with(&self, directives: &mut dyn Write) -> Result<Vec<Built>, BuildError> {
+        let environment = Environment::read(self.out_dir.as_ref())?;
+        let names = self.names()?;
+        let mut print = |line: String| {
+            writeln!(directives, "cargo::{line}")
+                .map_err(BuildError::io("stdout", "write cargo's directives"))
+        };
+        for variable in [clang::CLANG, CFLAGS] {
+            print(format!("rerun-if-env-changed={variable}"))?;
+        }
+        // Before the compilation, which may fail.
+        for source in names.values() {
+            print(format!("rerun-if-changed={}", source.display()))?;
+        }
+        let clang = Clang::find(self.clang.as_deref())?;
+        let include = headers::write(&environment.out_dir)?;
+        let mut arguments = self.clang_args.clone();
+        arguments.extend(std::env::var(CFLAGS).unwrap_or_default().split_whitespace().map(str::to_owned));
+        let mut built = Vec::new();
+        for (name, source) in names {
+            let object = environment.out_dir.join(format!("{name}.bpf.o"));
+            let request = Compilation {
+                clang: &clang,
+                environment: &environment,
+                include: &include,
+                arguments: &arguments,
+                source,
+                object: &object,
+            };
+            let compiled = compile::compile(&request)?;
+            for line in compiled.warnings.lines() {
+                print(format!("warning={line}"))?;
+            }
+            // The headers in the output directory are new on each run.
+            for header in compiled.dependencies.iter().filter(|path| !path.starts_with(&environment.out_dir))
+            {
+                print(format!("rerun-if-changed={}", header.display()))?;
+            }
+            let skeleton = environment.out_dir.join(format!("{name}.skel.rs"));
+            let bytes = fs::read(&object).map_err(BuildError::io(&object, "read it"))?;
+            let text = generate(&bytes, &name, &self.skeleton)
+                .map_err(|cause| BuildError::Skeleton { source_file: source.clone(), cause })?;
+            output::replace(&skeleton, text.as_bytes())?;
+            built.push(Built { name, object, skeleton });
+        }
+        Ok(built)
+    }
+
+    /// Returns the sources by the names of their skeletons.
+    fn names(&self) -> Result<BTreeMap<String, &PathBuf>, BuildError> {
+        let mut names = BTreeMap::new();
+        for source in &self.sources {
+            let file_name = source.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let name = file_name.strip_suffix(".bpf.c").or_else(|| file_name.strip_suffix(".c"));
+            let name = name.filter(|name| !name.is_empty());
+            let name = name.ok_or_else(|| BuildError::SourceName { source_file: source.clone() })?.to_owned();
+            if let Some(other) = names.insert(name.clone(), source) {
+                return Err(BuildError::SameName { files: [other.clone(), source.clone()], name });
+            }
+        }
+        if names.is_empty() { Err(BuildError::NoSource) } else { Ok(names) }
+    }
+}

@@ -1,0 +1,128 @@
+//! Finds a clang that compiles for BPF.
+
+use crate::error::BuildError;
+use std::{
+    env,
+    ffi::OsString,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// The environment variable with the path of clang.
+pub(crate) const CLANG: &str = "CLANG";
+
+/// The oldest version of clang whose output this project tests.
+const MINIMUM: u32 = 14;
+
+/// The newest version that is looked for by name (`clang-40`).
+const NEWEST: u32 = 40;
+
+/// A clang that compiles for BPF.
+#[derive(Clone, Debug)]
+pub(crate) struct Clang {
+    path: PathBuf,
+    version: u32,
+}
+
+impl Clang {
+    /// Finds clang: the given path, else `CLANG`, else `clang` and `clang-NN` in `PATH`, newest first.
+    pub(crate) fn find(given: Option<&Path>) -> Result<Self, BuildError> {
+        let mut refused = Vec::new();
+        let chosen = given.map(Path::to_path_buf).or_else(|| env::var_os(CLANG).map(PathBuf::from));
+        let candidates = chosen.map_or_else(
+            || {
+                let versioned =
+                    (MINIMUM..=NEWEST).rev().map(|version| PathBuf::from(format!("clang-{version}")));
+                core::iter::once(PathBuf::from("clang")).chain(versioned).collect()
+            },
+            |path| vec![path],
+        );
+        for path in candidates {
+            match Self::probe(&path) {
+                Ok(Some(clang)) => return Ok(clang),
+                Ok(None) => {}
+                Err(why) => refused.push((path, why)),
+            }
+        }
+        Err(BuildError::NoClang { minimum: MINIMUM, refused })
+    }
+
+    /// Returns the clang at a path, `None` if there is no program, or why the program does not fit.
+    fn probe(path: &Path) -> Result<Option<Self>, String> {
+        let is_given = path.components().count() > 1;
+        let output = match Command::new(path).arg("--version").stdin(Stdio::null()).output() {
+            Ok(output) => output,
+            // A name that is not in `PATH` is not worth a line.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_given => return Ok(None),
+            Err(error) => return Err(format!("cannot be started: {error}")),
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = parse_version(&text).ok_or("its --version names no version of clang")?;
+        if version < MINIMUM {
+            return Err(format!("clang {version} is too old"));
+        }
+        let clang = Self { path: path.to_path_buf(), version };
+        if clang.compiles_for_bpf() { Ok(Some(clang)) } else { Err("it has no target `bpf`".into()) }
+    }
+
+    fn compiles_for_bpf(&self) -> bool {
+        let child = Command::new(&self.path)
+            .args(["-target", "bpf", "-x", "c", "-S", "-o", "-", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut child) = child else { return false };
+        // The end of the input ends clang. A clang that does not read is judged by its status.
+        let is_written = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(b"int works;\n").is_ok());
+        child.wait().is_ok_and(|status| status.success()) && is_written
+    }
+
+    /// Returns a command of this clang.
+    pub(crate) fn command(&self) -> Command {
+        Command::new(&self.path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the names of the program that strips objects, beside this clang and by its version.
+    pub(crate) fn strip_programs(&self) -> Vec<PathBuf> {
+        let names = [format!("llvm-strip-{}", self.version), "llvm-strip".to_owned()].map(OsString::from);
+        let beside = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let beside = beside.into_iter().flat_map(|parent| names.iter().map(|name| parent.join(name)));
+        beside.chain(names.iter().map(PathBuf::from)).collect()
+    }
+}
+
+/// Parses the major version in the output of `clang --version`, such as `Debian clang version 19.1.7 (3)`.
+fn parse_version(text: &str) -> Option<u32> {
+    let (_, rest) = text.split_once("clang version ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_distributions_are_read() {
+        assert_eq!(parse_version("Debian clang version 14.0.6\nTarget: x86_64"), Some(14));
+        assert_eq!(parse_version("Ubuntu clang version 19.1.1 (1ubuntu1)"), Some(19));
+        assert_eq!(parse_version("clang version 21.0.0git (https://…)"), Some(21));
+        assert_eq!(parse_version("gcc (Debian 12.2.0-14) 12.2.0"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_no_clang_is_named_in_the_error() {
+        let error = Clang::find(Some(Path::new("/bin/true"))).unwrap_err().to_string();
+        assert!(error.contains("/bin/true: its --version names no version of clang"), "{error}");
+        let error = Clang::find(Some(Path::new("/nonexistent/clang"))).unwrap_err().to_string();
+        assert!(
+            error.contains("/nonexistent/clang: cannot be started") && error.contains("apt install clang"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Compiles a source to a BPF object.
+
+use crate::{clang::Clang, dep_file, environment::Environment, error::BuildError, output::Temporary};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// A source to compile.
+pub(crate) struct Compilation<'a> {
+    pub(crate) clang: &'a Clang,
+    pub(crate) environment: &'a Environment,
+    /// The directory of this crate's headers.
+    pub(crate) include: &'a Path,
+    /// The caller's arguments.
+    pub(crate) arguments: &'a [String],
+    pub(crate) source: &'a Path,
+    pub(crate) object: &'a Path,
+}
+
+/// The result of a compilation.
+pub(crate) struct Compiled {
+    /// What clang printed.
+    pub(crate) warnings: String,
+    /// The files that clang read.
+    pub(crate) dependencies: Vec<PathBuf>,
+}
+
+/// Compiles a source. The object takes its name when it is complete.
+pub(crate) fn compile(request: &Compilation<'_>) -> Result<Compiled, BuildError> {
+    let Compilation { clang, environment, include, arguments, source, object } = request;
+    let temporary = Temporary::beside(object);
+    let rule = Temporary::beside(&object.with_extension("d"));
+    let mut command = clang.command();
+    command
+        .args(["-g", "-O2", "-Wall", "-mcpu=v3", "-target", environment.target()])
+        .arg(format!("-D__TARGET_ARCH_{}", environment.header_arch()))
+        .arg("-I")
+        .arg(include);
+    if let Some(directory) = environment.multiarch_headers() {
+        command.arg("-idirafter").arg(directory);
+    }
+    command.args(*arguments).arg("-MD").arg("-MF").arg(rule.path());
+    command.arg("-c").arg(source).arg("-o").arg(temporary.path());
+    let output = command.stdin(Stdio::null()).output().map_err(BuildError::io(clang.path(), "start it"))?;
+    let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        return Err(BuildError::Compile { source_file: source.to_path_buf(), diagnostics });
+    }
+    let text = fs::read_to_string(rule.path()).map_err(BuildError::io(rule.path(), "read it"))?;
+    let dependencies = dep_file::parse(&text).ok_or_else(|| BuildError::Dependencies {
+        path: rule.path().to_path_buf(),
+        problem: "it is no rule of make",
+    })?;
+    strip(clang, temporary.path());
+    temporary.rename(object)?;
+    Ok(Compiled { warnings: diagnostics, dependencies })
+}
+
+/// Removes DWARF from an object, which would be part of the executable. Without a program that can, DWARF stays.
+fn strip(clang: &Clang, object: &Path) {
+    let strips = |program: &PathBuf| {
+        let mut command = Command::new(program);
+        command.arg("-g").arg(object).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    // Whether one succeeded makes no difference to the caller.
+    let _is_stripped = clang.strip_programs().iter().any(strips);
+}

@@ -1,0 +1,102 @@
+//! Errors of a build.
+
+use crate::skeleton::SkeletonError;
+use core::fmt;
+use std::{io, path::PathBuf};
+use thiserror::Error;
+
+/// The reason why a BPF program cannot be built. The debug output is the message, for a `main` that returns the error.
+#[derive(Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No clang was found that compiles for BPF.
+    #[error(
+        "no clang that compiles BPF programs was found{}\ninstall clang {minimum} or later (Debian, Ubuntu: apt install clang; \
+         Fedora: dnf install clang; Alpine: apk add clang; Arch: pacman -S clang), or set CLANG to its path",
+        refused_note(.refused)
+    )]
+    NoClang {
+        /// The oldest version that fits.
+        minimum: u32,
+        /// The compilers that were found, and why each does not fit.
+        refused: Vec<(PathBuf, String)>,
+    },
+    /// No source was given.
+    #[error("no source was given: call `Builder::source`")]
+    NoSource,
+    /// The file name of a source does not end with `.bpf.c` or `.c`.
+    #[error("{}: the name of a source ends with .bpf.c", .source_file.display())]
+    SourceName {
+        /// The path of the source.
+        source_file: PathBuf,
+    },
+    /// Two sources have the same name, so their skeletons would, too.
+    #[error("{} and {}: both skeletons would be called `{name}`", .files[0].display(), .files[1].display())]
+    SameName {
+        /// The paths of the sources.
+        files: [PathBuf; 2],
+        /// The name of the skeletons.
+        name: String,
+    },
+    /// Cargo's environment is missing.
+    #[error("the environment variable {variable} is not set: the builder runs in a build script")]
+    Environment {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// clang refused a source.
+    #[error("{}: clang reports errors:\n{diagnostics}", .source_file.display())]
+    Compile {
+        /// The path of the source.
+        source_file: PathBuf,
+        /// What clang printed.
+        diagnostics: String,
+    },
+    /// A file cannot be read or written, or a program cannot be started.
+    #[error("{}: cannot {action}: {cause}", .path.display())]
+    Io {
+        /// The path of the file or program.
+        path: PathBuf,
+        /// The action, a verb.
+        action: &'static str,
+        /// The error.
+        #[source]
+        cause: io::Error,
+    },
+    /// clang's list of headers cannot be read.
+    #[error("{}: no list of dependencies: {problem}", .path.display())]
+    Dependencies {
+        /// The path of the list.
+        path: PathBuf,
+        /// The problem.
+        problem: &'static str,
+    },
+    /// No skeleton can be generated from a compiled source.
+    #[error("{}: no skeleton: {cause}", .source_file.display())]
+    Skeleton {
+        /// The path of the source.
+        source_file: PathBuf,
+        /// The reason.
+        #[source]
+        cause: SkeletonError,
+    },
+}
+
+impl BuildError {
+    /// Returns a function that adds a path and an action to an error of the operating system.
+    pub(crate) fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::Io { path, action, cause }
+    }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+fn refused_note(refused: &[(PathBuf, String)]) -> String {
+    let lines: Vec<_> = refused.iter().map(|(path, why)| format!("\n  {}: {why}", path.display())).collect();
+    lines.concat()
+}

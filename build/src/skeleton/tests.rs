@@ -1,1 +1,0 @@
-//! Skeletons of objects made byte by byte.

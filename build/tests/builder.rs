@@ -1,0 +1,190 @@
+//! The builder with real compilers: what it writes, what it tells cargo, and how it fails.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use core_relo_build::{BuildError, Builder};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+use tempfile::TempDir;
+
+const SOURCE: &str = r#"
+#include "core_relo.h"
+#include "shared types.h"
+
+#define SEC(name) __attribute__((section(name), used))
+
+struct {
+	int (*type)[27];
+	int (*max_entries)[4096];
+} events SEC(".maps");
+EVENT_TYPE(events, struct event);
+
+const volatile int only_pid = 0;
+
+SEC("tp/syscalls/sys_enter_getpid") int on_getpid(void *ctx)
+{
+	return only_pid;
+}
+"#;
+
+const HEADER: &str = "struct event { unsigned int pid; unsigned long long ns; };\n";
+
+/// A directory of a project: sources in `src`, output in `out`.
+struct Project(TempDir);
+
+impl Project {
+    fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(project.path("src")).unwrap();
+        fs::create_dir(project.path("out")).unwrap();
+        project.write("src/agent.bpf.c", SOURCE);
+        project.write("src/shared types.h", HEADER);
+        project
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn builder(&self) -> Builder {
+        Builder::new().source(self.path("src/agent.bpf.c")).out_dir(self.path("out"))
+    }
+
+    /// Builds, and returns the directives for cargo. `None` where there is no clang.
+    fn build(&self) -> Option<Result<String, BuildError>> {
+        let mut directives = Vec::new();
+        match self.builder().build_with(&mut directives) {
+            Err(BuildError::NoClang { .. }) => {
+                println!("SKIP: no clang that compiles BPF programs");
+                None
+            }
+            result => Some(result.map(|_| String::from_utf8(directives).unwrap())),
+        }
+    }
+
+    fn outputs(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("out")).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn a_source_becomes_an_object_and_a_skeleton() {
+    let project = Project::new();
+    let Some(directives) = project.build() else { return };
+    let directives = directives.unwrap();
+    assert_eq!(project.outputs(), ["agent.bpf.o", "agent.skel.rs", "include"]);
+    let skeleton = fs::read_to_string(project.path("out/agent.skel.rs")).unwrap();
+    for part in [
+        "pub mod agent {",
+        "RingBufferMap<Event>",
+        "pub ns: u64",
+        "InitialValue<i32>",
+        "include_bytes!(\"agent.bpf.o\")",
+    ] {
+        assert!(skeleton.contains(part), "{part} in {skeleton}");
+    }
+    let header = format!("cargo::rerun-if-changed={}", project.path("src/shared types.h").display());
+    let source = format!("cargo::rerun-if-changed={}", project.path("src/agent.bpf.c").display());
+    assert!(
+        directives.lines().any(|line| line == header) && directives.lines().any(|line| line == source),
+        "{directives}"
+    );
+    assert!(directives.contains("cargo::rerun-if-env-changed=CLANG"), "{directives}");
+    let own = project.path("out").display().to_string();
+    assert!(
+        !directives.contains(&own),
+        "a file that each run writes would run the build script forever: {directives}"
+    );
+    assert!(!directives.contains("cargo::warning"), "{directives}");
+}
+
+#[test]
+fn warnings_reach_cargo_and_errors_name_the_line() {
+    let project = Project::new();
+    project.write("src/agent.bpf.c", &SOURCE.replace("return only_pid;", "int unused;\n\treturn only_pid;"));
+    let Some(directives) = project.build() else { return };
+    let directives = directives.unwrap();
+    assert!(directives.contains("cargo::warning=") && directives.contains("unused variable"), "{directives}");
+
+    let before = fs::read(project.path("out/agent.bpf.o")).unwrap();
+    project.write("src/agent.bpf.c", &SOURCE.replace("return only_pid;", "return only_pod;"));
+    let error = project.build().unwrap().unwrap_err().to_string();
+    assert!(error.contains("agent.bpf.c:17") && error.contains("only_pod"), "{error}");
+    assert_eq!(fs::read(project.path("out/agent.bpf.o")).unwrap(), before, "the old object stays");
+    assert_eq!(project.outputs(), ["agent.bpf.o", "agent.skel.rs", "include"], "no temporary file stays");
+
+    project.write("src/agent.bpf.c", &SOURCE.replace("shared types.h", "missing.h"));
+    let error = project.build().unwrap().unwrap_err().to_string();
+    assert!(error.contains("'missing.h' file not found"), "{error}");
+}
+
+#[test]
+fn a_source_without_a_skeleton_is_named() {
+    let project = Project::new();
+    project.write("src/agent.bpf.c", &SOURCE.replace("EVENT_TYPE(events,", "EVENT_TYPE(other,"));
+    let Some(result) = project.build() else { return };
+    let error = result.unwrap_err().to_string();
+    assert!(
+        error.contains("agent.bpf.c: no skeleton: map `other`: the object has no such ring buffer"),
+        "{error}"
+    );
+}
+
+#[test]
+fn sources_need_names_of_their_own() {
+    let project = Project::new();
+    let error = |builder: Builder| builder.build_with(&mut Vec::new()).unwrap_err().to_string();
+    let out = |builder: Builder| builder.out_dir(project.path("out"));
+    assert!(error(out(Builder::new())).contains("no source was given"));
+    let named = error(out(Builder::new().source("a.rs")));
+    assert_eq!(named, "a.rs: the name of a source ends with .bpf.c");
+    let same = error(out(Builder::new().source("x/a.bpf.c").source("y/a.bpf.c")));
+    assert_eq!(same, "x/a.bpf.c and y/a.bpf.c: both skeletons would be called `a`");
+    // Cargo sets OUT_DIR for this test, too, if the crate has a build script; it has none.
+    let outside = error(Builder::new().source("a.bpf.c"));
+    assert!(outside.contains("OUT_DIR is not set"), "{outside}");
+}
+
+#[test]
+fn compilers_that_do_not_fit_are_named_with_the_way_out() {
+    let project = Project::new();
+    let program = |name: &str, text: &str| {
+        let path = project.path(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let error =
+        |clang: &Path| project.builder().clang(clang).build_with(&mut Vec::new()).unwrap_err().to_string();
+    let old = error(&program("old", "#!/bin/sh\necho clang version 9.0.1\n"));
+    assert!(old.contains("clang 9 is too old") && old.contains("apt install clang"), "{old}");
+    let version = "#!/bin/sh\n[ \"$1\" = --version ] && echo clang version 19.0.0 && exit\nexit 1\n";
+    let without_target = error(&program("without", version));
+    assert!(without_target.contains("it has no target `bpf`"), "{without_target}");
+    assert_eq!(project.outputs(), [""; 0]);
+}
+
+#[test]
+fn an_output_directory_that_cannot_be_written_is_named() {
+    let project = Project::new();
+    let builder =
+        Builder::new().source(project.path("src/agent.bpf.c")).out_dir(project.path("src/agent.bpf.c"));
+    match builder.build_with(&mut Vec::new()) {
+        Err(BuildError::NoClang { .. }) => println!("SKIP: no clang that compiles BPF programs"),
+        result => {
+            let error = result.unwrap_err();
+            assert!(matches!(error, BuildError::Io { .. }), "{error}");
+            assert!(error.to_string().contains("agent.bpf.c"), "{error}");
+        }
+    }
+}
