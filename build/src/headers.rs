@@ -7,7 +7,15 @@ use std::{
 };
 
 /// The headers by their path in an `#include`.
-const HEADERS: &[(&str, &str)] = &[("core_relo.h", include_str!("../include/core_relo.h"))];
+const HEADERS: &[(&str, &str)] = &[
+    ("core_relo.h", include_str!("../include/core_relo.h")),
+    ("bpf/bpf_core_read.h", include_str!("../include/bpf/bpf_core_read.h")),
+    ("bpf/bpf_endian.h", include_str!("../include/bpf/bpf_endian.h")),
+    ("bpf/bpf_helper_defs.h", include_str!("../include/bpf/bpf_helper_defs.h")),
+    ("bpf/bpf_helpers.h", include_str!("../include/bpf/bpf_helpers.h")),
+    ("bpf/bpf_tracing.h", include_str!("../include/bpf/bpf_tracing.h")),
+    ("bpf/bpf_types.h", include_str!("../include/bpf/bpf_types.h")),
+];
 
 /// Writes the headers below the output directory, and returns their directory.
 pub(crate) fn write(out_dir: &Path) -> Result<PathBuf, BuildError> {

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Arguments of traced functions. BPF_PROG, BPF_KPROBE and so on declare a program with the arguments of the function that it traces; the
+ * names are those of libbpf's header of the same name. BPF_KPROBE and the PT_REGS macros read registers: compile with
+ * -D__TARGET_ARCH_x86 (arm64, arm, riscv, s390, powerpc, loongarch, mips), as core-relo-build does.
+ */
+#ifndef CORE_RELO_BPF_TRACING_H
+#define CORE_RELO_BPF_TRACING_H
+
+#include "bpf_helpers.h"
+#include "bpf_core_read.h"
+
+/*
+ * The registers of struct pt_regs: arguments 1 to 8 of functions, argument 4 of system calls where it differs, the result, the frame
+ * pointer, the stack pointer, the instruction.
+ */
+#if defined(__TARGET_ARCH_x86)
+#ifdef __VMLINUX_H__
+#define PT_REGS_TYPE_ struct pt_regs
+#define PT_REG_1_ di
+#define PT_REG_2_ si
+#define PT_REG_3_ dx
+#define PT_REG_4_ cx
+#define PT_REG_RC_ ax
+#define PT_REG_FP_ bp
+#define PT_REG_SP_ sp
+#define PT_REG_IP_ ip
+#else
+/* The names in include/uapi/asm/ptrace.h. */
+#define PT_REGS_TYPE_ struct pt_regs
+#define PT_REG_1_ rdi
+#define PT_REG_2_ rsi
+#define PT_REG_3_ rdx
+#define PT_REG_4_ rcx
+#define PT_REG_RC_ rax
+#define PT_REG_FP_ rbp
+#define PT_REG_SP_ rsp
+#define PT_REG_IP_ rip
+#endif
+#define PT_REG_5_ r8
+#define PT_REG_6_ r9
+#define PT_REG_SYSCALL_4_ r10
+#elif defined(__TARGET_ARCH_arm64)
+#define PT_REGS_TYPE_ struct user_pt_regs
+#define PT_REG_1_ regs[0]
+#define PT_REG_2_ regs[1]
+#define PT_REG_3_ regs[2]
+#define PT_REG_4_ regs[3]
+#define PT_REG_5_ regs[4]
+#define PT_REG_6_ regs[5]
+#define PT_REG_7_ regs[6]
+#define PT_REG_8_ regs[7]
+#define PT_REG_RC_ regs[0]
+#define PT_REG_FP_ regs[29]
+#define PT_REG_SP_ sp
+#define PT_REG_IP_ pc
+#define PT_REG_RET_ regs[30]
+#define PT_REG_SYSCALL_4_ regs[3]
+#elif defined(__TARGET_ARCH_arm)
+#define PT_REGS_TYPE_ struct pt_regs
+#define PT_REG_1_ uregs[0]
+#define PT_REG_2_ uregs[1]
+#define PT_REG_3_ uregs[2]
+#define PT_REG_4_ uregs[3]
+#define PT_REG_RC_ uregs[0]
+#define PT_REG_FP_ uregs[11]
+#define PT_REG_SP_ uregs[13]
+#define PT_REG_IP_ uregs[12]
+#define PT_REG_RET_ uregs[14]
+#define PT_REG_SYSCALL_4_ uregs[3]
+#elif defined(__TARGET_ARCH_riscv)
+#define PT_REGS_TYPE_ struct user_regs_struct
+#define PT_REG_1_ a0
+#define PT_REG_2_ a1
+#define PT_REG_3_ a2
+#define PT_REG_4_ a3
+#define PT_REG_5_ a4
+#define PT_REG_6_ a5
+#define PT_REG_7_ a6
+#define PT_REG_8_ a7
+#define PT_REG_RC_ a0
+#define PT_REG_FP_ s0
+#define PT_REG_SP_ sp
+#define PT_REG_IP_ pc
+#define PT_REG_RET_ ra
+#define PT_REG_SYSCALL_4_ a3
+#elif defined(__TARGET_ARCH_s390)
+#define PT_REGS_TYPE_ user_pt_regs
+#define PT_REG_1_ gprs[2]
+#define PT_REG_2_ gprs[3]
+#define PT_REG_3_ gprs[4]
+#define PT_REG_4_ gprs[5]
+#define PT_REG_5_ gprs[6]
+#define PT_REG_RC_ gprs[2]
+#define PT_REG_FP_ gprs[11]
+#define PT_REG_SP_ gprs[15]
+#define PT_REG_IP_ psw.addr
+#define PT_REG_RET_ gprs[14]
+#define PT_REG_SYSCALL_4_ gprs[5]
+#elif defined(__TARGET_ARCH_powerpc)
+#define PT_REGS_TYPE_ struct pt_regs
+#define PT_REG_1_ gpr[3]
+#define PT_REG_2_ gpr[4]
+#define PT_REG_3_ gpr[5]
+#define PT_REG_4_ gpr[6]
+#define PT_REG_5_ gpr[7]
+#define PT_REG_6_ gpr[8]
+#define PT_REG_7_ gpr[9]
+#define PT_REG_8_ gpr[10]
+#define PT_REG_RC_ gpr[3]
+#define PT_REG_FP_ gpr[31]
+#define PT_REG_SP_ gpr[1]
+#define PT_REG_IP_ nip
+#define PT_REG_SYSCALL_4_ gpr[6]
+#endif
+
+#ifdef PT_REGS_TYPE_
+
+#define PT_REGS_(x) ((const PT_REGS_TYPE_ *)(x))
+#define PT_REGS_PARM1(x) (PT_REGS_(x)->PT_REG_1_)
+#define PT_REGS_PARM2(x) (PT_REGS_(x)->PT_REG_2_)
+#define PT_REGS_PARM3(x) (PT_REGS_(x)->PT_REG_3_)
+#define PT_REGS_PARM4(x) (PT_REGS_(x)->PT_REG_4_)
+#define PT_REGS_PARM1_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_1_)
+#define PT_REGS_PARM2_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_2_)
+#define PT_REGS_PARM3_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_3_)
+#define PT_REGS_PARM4_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_4_)
+#ifdef PT_REG_5_
+#define PT_REGS_PARM5(x) (PT_REGS_(x)->PT_REG_5_)
+#define PT_REGS_PARM5_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_5_)
+#endif
+#ifdef PT_REG_6_
+#define PT_REGS_PARM6(x) (PT_REGS_(x)->PT_REG_6_)
+#define PT_REGS_PARM6_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_6_)
+#endif
+#ifdef PT_REG_7_
+#define PT_REGS_PARM7(x) (PT_REGS_(x)->PT_REG_7_)
+#define PT_REGS_PARM7_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_7_)
+#define PT_REGS_PARM8(x) (PT_REGS_(x)->PT_REG_8_)
+#define PT_REGS_PARM8_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_8_)
+#endif
+#define PT_REGS_RC(x) (PT_REGS_(x)->PT_REG_RC_)
+#define PT_REGS_FP(x) (PT_REGS_(x)->PT_REG_FP_)
+#define PT_REGS_SP(x) (PT_REGS_(x)->PT_REG_SP_)
+#define PT_REGS_IP(x) (PT_REGS_(x)->PT_REG_IP_)
+#define PT_REGS_RC_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_RC_)
+#define PT_REGS_FP_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_FP_)
+#define PT_REGS_SP_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SP_)
+#define PT_REGS_IP_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_IP_)
+#define PT_REGS_PARM4_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_4_)
+#define PT_REGS_PARM4_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_4_)
+
+/* The arguments of a probed function, as many as the declaration has. */
+#define BPF_REGS_0_(x)
+#define BPF_REGS_1_(x) , (void *)PT_REGS_PARM1(x)
+#define BPF_REGS_2_(x) BPF_REGS_1_(x), (void *)PT_REGS_PARM2(x)
+#define BPF_REGS_3_(x) BPF_REGS_2_(x), (void *)PT_REGS_PARM3(x)
+#define BPF_REGS_4_(x) BPF_REGS_3_(x), (void *)PT_REGS_PARM4(x)
+#define BPF_REGS_5_(x) BPF_REGS_4_(x), (void *)PT_REGS_PARM5(x)
+#define BPF_REGS_6_(x) BPF_REGS_5_(x), (void *)PT_REGS_PARM6(x)
+#define BPF_REGS_7_(x) BPF_REGS_6_(x), (void *)PT_REGS_PARM7(x)
+#define BPF_REGS_8_(x) BPF_REGS_7_(x), (void *)PT_REGS_PARM8(x)
+
+#endif
+
+/* The words of the context of fentry, tp_btf, raw tracepoints, LSM and struct_ops: the arguments. */
+#define BPF_ARGUMENTS_0_(ctx)
+#define BPF_ARGUMENTS_1_(ctx) , (void *)ctx[0]
+#define BPF_ARGUMENTS_2_(ctx) BPF_ARGUMENTS_1_(ctx), (void *)ctx[1]
+#define BPF_ARGUMENTS_3_(ctx) BPF_ARGUMENTS_2_(ctx), (void *)ctx[2]
+#define BPF_ARGUMENTS_4_(ctx) BPF_ARGUMENTS_3_(ctx), (void *)ctx[3]
+#define BPF_ARGUMENTS_5_(ctx) BPF_ARGUMENTS_4_(ctx), (void *)ctx[4]
+#define BPF_ARGUMENTS_6_(ctx) BPF_ARGUMENTS_5_(ctx), (void *)ctx[5]
+#define BPF_ARGUMENTS_7_(ctx) BPF_ARGUMENTS_6_(ctx), (void *)ctx[6]
+#define BPF_ARGUMENTS_8_(ctx) BPF_ARGUMENTS_7_(ctx), (void *)ctx[7]
+#define BPF_ARGUMENTS_9_(ctx) BPF_ARGUMENTS_8_(ctx), (void *)ctx[8]
+#define BPF_ARGUMENTS_10_(ctx) BPF_ARGUMENTS_9_(ctx), (void *)ctx[9]
+#define BPF_ARGUMENTS_11_(ctx) BPF_ARGUMENTS_10_(ctx), (void *)ctx[10]
+#define BPF_ARGUMENTS_12_(ctx) BPF_ARGUMENTS_11_(ctx), (void *)ctx[11]
+
+/* Declares the program `name`, which gets a context of `ctx_type`, and calls its body with `pass` and the declared arguments. */
+#define BPF_BODY_(name, ctx_type, pass, arguments...)                                             \
+	name(ctx_type *ctx);                                                                      \
+	static __always_inline __typeof__(name(0)) name##_body_(ctx_type *ctx, ##arguments);      \
+	__typeof__(name(0)) name(ctx_type *ctx)                                                   \
+	{                                                                                         \
+		_Pragma("GCC diagnostic push")                                                    \
+		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                            \
+		return name##_body_(ctx pass);                                                    \
+		_Pragma("GCC diagnostic pop")                                                     \
+	}                                                                                         \
+	static __always_inline __typeof__(name(0)) name##_body_(__attribute__((unused)) ctx_type *ctx, ##arguments)
+
+#define BPF_PICK_(prefix, arguments...) BPF_JOIN_(BPF_JOIN_(prefix, BPF_COUNT_AFTER_(0, ##arguments)), _)
+
+/* A program for fentry, fexit, fmod_ret, tp_btf, raw_tp, lsm or struct_ops. The last argument of fexit and fmod_ret is the result. */
+#define BPF_PROG(name, arguments...) \
+	BPF_BODY_(name, unsigned long long, BPF_PICK_(BPF_ARGUMENTS_, ##arguments)(ctx), ##arguments)
+
+/* A program for a kprobe or uprobe on the start of a function. */
+#define BPF_KPROBE(name, arguments...) \
+	BPF_BODY_(name, struct pt_regs, BPF_PICK_(BPF_REGS_, ##arguments)(ctx), ##arguments)
+#define BPF_UPROBE(name, arguments...) BPF_KPROBE(name, ##arguments)
+
+/* A program for the return of a function. Its argument is the result. */
+#define BPF_RESULT_0_(ctx)
+#define BPF_RESULT_1_(ctx) , (void *)PT_REGS_RC(ctx)
+#define BPF_KRETPROBE(name, arguments...) \
+	BPF_BODY_(name, struct pt_regs, BPF_PICK_(BPF_RESULT_, ##arguments)(ctx), ##arguments)
+#define BPF_URETPROBE(name, arguments...) BPF_KRETPROBE(name, ##arguments)
+
+/* A program for the start of a system call. On most machines the function's only argument is a pointer to the registers of the call. */
+extern _Bool LINUX_HAS_SYSCALL_WRAPPER __kconfig;
+#define BPF_SYSCALL_REGS_(ctx) (LINUX_HAS_SYSCALL_WRAPPER ? (struct pt_regs *)PT_REGS_PARM1(ctx) : ctx)
+#define BPF_SYSCALL_0_(ctx)
+#define BPF_SYSCALL_1_(ctx) , (void *)PT_REGS_PARM1_CORE(BPF_SYSCALL_REGS_(ctx))
+#define BPF_SYSCALL_2_(ctx) BPF_SYSCALL_1_(ctx), (void *)PT_REGS_PARM2_CORE(BPF_SYSCALL_REGS_(ctx))
+#define BPF_SYSCALL_3_(ctx) BPF_SYSCALL_2_(ctx), (void *)PT_REGS_PARM3_CORE(BPF_SYSCALL_REGS_(ctx))
+#define BPF_SYSCALL_4_(ctx) BPF_SYSCALL_3_(ctx), (void *)PT_REGS_PARM4_CORE_SYSCALL(BPF_SYSCALL_REGS_(ctx))
+#define BPF_SYSCALL_5_(ctx) BPF_SYSCALL_4_(ctx), (void *)PT_REGS_PARM5_CORE(BPF_SYSCALL_REGS_(ctx))
+#define BPF_SYSCALL_6_(ctx) BPF_SYSCALL_5_(ctx), (void *)PT_REGS_PARM6_CORE(BPF_SYSCALL_REGS_(ctx))
+#define BPF_KSYSCALL(name, arguments...) \
+	BPF_BODY_(name, struct pt_regs, BPF_PICK_(BPF_SYSCALL_, ##arguments)(ctx), ##arguments)
+#define BPF_KPROBE_SYSCALL BPF_KSYSCALL
+
+#endif
