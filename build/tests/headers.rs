@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Command};
 
 /// The programs, and their records in both byte orders. libbpf's headers give the same records, and the same instructions but for
 /// BPF_KSYSCALL (clang 19, libbpf 1.1).
-const PROGRAMS: [(&str, [usize; 2]); 2] = [("macros", [25, 26]), ("tracing", [7, 7])];
+const PROGRAMS: [(&str, [usize; 2]); 2] = [("macros", [25, 26]), ("tracing", [20, 20])];
 
 fn include() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
