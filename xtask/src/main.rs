@@ -16,6 +16,7 @@ mod miri;
 mod prebuilt;
 mod progs;
 mod system;
+mod template;
 mod test;
 mod tidy;
 mod verdicts;
@@ -45,6 +46,12 @@ const TASKS: &[Task] = &[
         args: "[--clang PATH]... [--prebuilt]",
         about: "build bpf-progs/ with every compiler that is found, for both byte orders; --prebuilt rebuilds the committed objects",
         run: progs::run,
+    },
+    Task {
+        name: "template",
+        args: "[DIR]",
+        about: "create an agent in DIR from examples/agent-template, with dependencies on this checkout, and build it; without DIR, check the template and the tokio example",
+        run: template::run,
     },
     Task {
         name: "kernels",

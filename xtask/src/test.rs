@@ -10,6 +10,7 @@ use crate::install;
 use crate::kernels;
 use crate::progs;
 use crate::system::{Failure, Outcome, cargo, is_installed, kernels_dir, progs_dir, root};
+use crate::template;
 use crate::vm;
 
 pub fn run(args: &[String]) -> Outcome {
@@ -65,6 +66,10 @@ pub fn run(args: &[String]) -> Outcome {
             .filter(|line| !line.is_empty())
             .map(|line| line.trim_start_matches("SKIP ").to_owned()),
     );
+    let examples = template::check_examples();
+    if matches!(examples, Ok(None)) {
+        skips.insert("the agent template: clang 14 or later is not installed".to_owned());
+    }
     let mut on_kernels = Ok(());
     if flag("--vm") {
         let report = vm::oldest_and_newest(may_install);
@@ -79,6 +84,7 @@ pub fn run(args: &[String]) -> Outcome {
     let skipped = skips.len() as u64 + counts.ignored;
     println!("{} passed, {} failed, {skipped} skipped", counts.passed, counts.failed);
     on_kernels?;
+    examples?;
     if is_ok { Ok(()) } else { Err("tests failed".into()) }
 }
 

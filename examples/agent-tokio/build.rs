@@ -1,0 +1,4 @@
+fn main() -> Result<(), core_relo_build::BuildError> {
+    core_relo_build::Builder::new().source("src/bpf/agent.bpf.c").build()?;
+    Ok(())
+}

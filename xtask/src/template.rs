@@ -1,0 +1,97 @@
+//! `cargo xtask template`: a new agent from `examples/agent-template`, with dependencies on this checkout.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::progs;
+use crate::system::{Failure, Outcome, cargo, check, files_below, read, root};
+
+/// The template, and its file that becomes `Cargo.toml`.
+const TEMPLATE: &str = "examples/agent-template";
+const MANIFEST: &str = "Cargo.toml.liquid";
+/// The files that only cargo-generate needs.
+const FOR_GENERATE: &str = "cargo-generate.toml";
+
+/// Creates and builds a project, by default `target/template/agent`, which is removed first.
+pub fn run(args: &[String]) -> Outcome {
+    let [directory] = args else {
+        return if args.is_empty() { Ok(check_examples()?.unwrap_or(())) } else { usage() };
+    };
+    if directory.starts_with('-') {
+        return usage();
+    }
+    let directory = std::path::absolute(directory).map_err(|error| format!("{directory}: {error}"))?;
+    if directory.exists() {
+        return Err(format!("{}: it exists already", directory.display()).into());
+    }
+    create(&directory)?;
+    check(cargo().args(["build"]).current_dir(&directory))?;
+    println!(
+        "created {}: `cargo build` there, then run the agent in target/debug as root",
+        directory.display()
+    );
+    Ok(())
+}
+
+fn usage() -> Outcome {
+    Err(Failure::Usage("expected the directory of the new project, or nothing".to_owned()))
+}
+
+/// Checks that a project from the template and the tokio example compile without a warning. Returns `None` if there is no clang.
+pub fn check_examples() -> Outcome<Option<()>> {
+    if progs::compilers_or_install(false).is_empty() {
+        return Ok(None);
+    }
+    let project = root().join("target/template/agent");
+    let _ = fs::remove_dir_all(&project);
+    create(&project)?;
+    for directory in [project, root().join("examples/agent-tokio")] {
+        check(&mut compile(&directory))?;
+    }
+    Ok(Some(()))
+}
+
+/// Returns the command that compiles a project. The projects share their dependencies.
+fn compile(directory: &Path) -> Command {
+    let mut command = cargo();
+    command
+        .arg("check")
+        .current_dir(directory)
+        .env("CARGO_TARGET_DIR", root().join("target/template/target"));
+    command.env("RUSTFLAGS", "-D warnings");
+    command
+}
+
+/// Creates a project from the template.
+fn create(project: &Path) -> Outcome {
+    let template = root().join(TEMPLATE);
+    let name = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    for file in files_below(&template) {
+        let relative = file.strip_prefix(&template).unwrap_or(&file);
+        if relative == Path::new(FOR_GENERATE) {
+            continue;
+        }
+        let is_manifest = relative == Path::new(MANIFEST);
+        let to = project.join(if is_manifest { Path::new("Cargo.toml") } else { relative });
+        let text = read(&file)?.replace("{{project-name}}", &name);
+        let text = if is_manifest { on_this_checkout(&text) } else { text };
+        write(&to, &text)?;
+    }
+    Ok(())
+}
+
+/// Makes the dependencies of a manifest those of this checkout. The project is no member of a workspace around it.
+fn on_this_checkout(manifest: &str) -> String {
+    let path = |directory: &str| format!("{{ path = {:?} }}", root().join(directory));
+    let loader =
+        manifest.replace("core-relo-loader = \"0.1\"", &format!("core-relo-loader = {}", path("loader")));
+    let both = loader.replace("core-relo-build = \"0.1\"", &format!("core-relo-build = {}", path("build")));
+    format!("{both}\n[workspace]\n")
+}
+
+fn write(path: &PathBuf, text: &str) -> Outcome {
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent).map_err(|error| format!("{}: {error}", parent.display()))?;
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+}
