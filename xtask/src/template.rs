@@ -15,12 +15,12 @@ const FOR_GENERATE: &str = "cargo-generate.toml";
 
 /// Creates and builds a project, by default `target/template/agent`, which is removed first.
 pub fn run(args: &[String]) -> Outcome {
-    let [directory] = args else {
-        return if args.is_empty() { Ok(check_examples()?.unwrap_or(())) } else { usage() };
+    let directory = match args {
+        [] if check_examples()? => return Ok(()),
+        [] => return Err("clang 14 or later is not installed".into()),
+        [directory] if !directory.starts_with('-') => directory,
+        _ => return Err(Failure::Usage("expected the directory of the new project, or nothing".to_owned())),
     };
-    if directory.starts_with('-') {
-        return usage();
-    }
     let directory = std::path::absolute(directory).map_err(|error| format!("{directory}: {error}"))?;
     if directory.exists() {
         return Err(format!("{}: it exists already", directory.display()).into());
@@ -34,14 +34,10 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-fn usage() -> Outcome {
-    Err(Failure::Usage("expected the directory of the new project, or nothing".to_owned()))
-}
-
-/// Checks that a project from the template and the tokio example compile without a warning. Returns `None` if there is no clang.
-pub fn check_examples() -> Outcome<Option<()>> {
+/// Checks that a project from the template and the tokio example compile without a warning. Returns `false` if there is no clang.
+pub fn check_examples() -> Outcome<bool> {
     if progs::compilers_or_install(false).is_empty() {
-        return Ok(None);
+        return Ok(false);
     }
     let project = root().join("target/template/agent");
     let _ = fs::remove_dir_all(&project);
@@ -49,7 +45,7 @@ pub fn check_examples() -> Outcome<Option<()>> {
     for directory in [project, root().join("examples/agent-tokio")] {
         check(&mut compile(&directory))?;
     }
-    Ok(Some(()))
+    Ok(true)
 }
 
 /// Returns the command that compiles a project. The projects share their dependencies.

@@ -67,7 +67,7 @@ pub fn run(args: &[String]) -> Outcome {
             .map(|line| line.trim_start_matches("SKIP ").to_owned()),
     );
     let examples = template::check_examples();
-    if matches!(examples, Ok(None)) {
+    if matches!(examples, Ok(false)) {
         skips.insert("the agent template: clang 14 or later is not installed".to_owned());
     }
     let mut on_kernels = Ok(());

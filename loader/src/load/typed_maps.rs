@@ -172,7 +172,7 @@ impl Loaded {
                     map: name.into(),
                     part,
                     found: found.name,
-                    mismatch,
+                    mismatch: Box::new(mismatch),
                 })?;
             }
         }

@@ -79,7 +79,7 @@ pub enum MapError {
         found: &'static str,
         /// The difference.
         #[source]
-        mismatch: LayoutMismatch,
+        mismatch: Box<LayoutMismatch>,
     },
     /// A per-CPU value does not have one value for each possible CPU.
     #[error("map {map}: wrong number of values: {found}, expected {expected}, one for each possible CPU")]

@@ -1,7 +1,7 @@
 //! Ring buffers and perf buffers whose records are decoded to events.
 
 use crate::{
-    load::Loaded,
+    load::{Loaded, LoadedMap},
     ring::{Consumed, Flow, PerfBuffer, PerfBufferOptions, RingBuffer, RingError},
     sys::{Errno, MapFd, Pod},
 };
@@ -174,7 +174,7 @@ impl<E: Event> PerfBufferMap<E> {
 }
 
 fn handle(loaded: &Loaded, name: &str) -> Result<MapFd, RingError> {
-    let handle = loaded.map(name).ok_or(Errno(libc::ENOENT)).and_then(|map| map.handle());
+    let handle = loaded.map(name).ok_or(Errno(libc::ENOENT)).and_then(LoadedMap::handle);
     handle.map_err(|errno| RingError::kernel(name, "find it in the loaded object", errno))
 }
 
