@@ -1,7 +1,5 @@
 //! The headers of `include/`: they stand alone, and mean what those of libbpf and the kernel mean.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use core_relo::insn::helper_name;
 use core_relo_object::object::Object;
 use std::{fs, path::Path, process::Command};
