@@ -23,7 +23,7 @@
 //! |---|---|
 //! | [`InitialValue`] | a variable before the load |
 //! | [`Variable`], [`Constant`] | a variable after the load; a constant after the load |
-//! | [`Program`] | a program, with the attach methods of its [kind](kind) |
+//! | [`Program`] | a program, with the attach methods of its [`kind`] |
 //! | [`StructOps`] | a struct_ops map |
 //! | [`RingBufferMap`], [`PerfBufferMap`] | a map of events, decoded to an [`Event`] |
 //! | [`ArenaMap`], [`UserRingBufferMap`] | an arena; a ring buffer that user space writes |

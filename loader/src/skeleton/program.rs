@@ -23,7 +23,7 @@ pub enum InSection {}
 #[expect(clippy::exhaustive_enums, reason = "a type parameter without values")]
 pub enum NoTarget {}
 
-/// A program of a loaded object. `K` is its [kind](kind), `T` says whether its section names the target.
+/// A program of a loaded object. `K` is its [`kind`], `T` says whether its section names the target.
 ///
 /// A program that was not loaded, by [`autoload`](crate::load_plan::ProgramSettings::autoload), has no descriptor, and attaching fails.
 pub struct Program<K, T = NoTarget> {

@@ -1,6 +1,6 @@
 //! Rust types of C types. Several cases are bugs that other generators had.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_in_result, reason = "tests")]
 
 use super::{super::options::Options, Types};
 use crate::skeleton::{code::Code, error::SkeletonError};
