@@ -13,9 +13,12 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Appends a line. An empty line has no indentation.
+    /// Appends a line. An empty line has no indentation. Beyond the limit, which `finish` reports, nothing is appended.
     pub(super) fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
+        if self.text.len() > LIMIT {
+            return;
+        }
         if !line.is_empty() {
             (0..self.depth).for_each(|_| self.text.push_str("    "));
             self.text.push_str(line);

@@ -1,6 +1,6 @@
 //! Rust identifiers for the names of C.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Keywords of Rust that can be raw identifiers.
 const KEYWORDS: &[&str] = &[
@@ -69,9 +69,12 @@ pub(super) fn type_name(name: &[u8]) -> String {
     }
 }
 
+/// The longest identifier made of a name of C. Hostile BTF has names of any length.
+const NAME_BYTES: usize = 128;
+
 /// Returns a name with `_` for each character that no identifier has.
 fn sanitized(name: &[u8]) -> String {
-    let text = String::from_utf8_lossy(name);
+    let text = String::from_utf8_lossy(name.get(..NAME_BYTES).unwrap_or(name));
     let mut plain: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if plain.is_empty() || plain.starts_with(|c: char| c.is_ascii_digit()) {
@@ -86,24 +89,37 @@ fn sanitized(name: &[u8]) -> String {
 
 /// A set of identifiers of one scope. A name that is taken gets a number.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct Names {
+    /// The names, each with the number of the last name that was derived from it.
+    taken: HashMap<String, u64>,
+}
 
 impl Names {
     /// Creates the set of a module's types.
     pub(super) fn of_types() -> Self {
-        Self(TAKEN_TYPES.iter().map(|name| (*name).to_owned()).collect())
+        Self { taken: TAKEN_TYPES.iter().map(|name| ((*name).to_owned(), 1)).collect() }
     }
 
     /// Takes a name, or the name with the first free number from 2.
     pub(super) fn take(&mut self, name: String) -> String {
-        if self.0.insert(name.clone()) {
+        let Some(last) = self.taken.get_mut(&name) else {
+            self.taken.insert(name.clone(), 1);
             return name;
-        }
+        };
         let base = name.strip_prefix("r#").unwrap_or(&name);
         let separator = if base.ends_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
-        let mut numbered = (2u64..).map(|number| format!("{base}{separator}{number}"));
-        // The numbers do not end before the names do.
-        numbered.find(|numbered| self.0.insert(numbered.clone())).unwrap_or(name)
+        let mut number = *last;
+        let numbered = loop {
+            // There are fewer names than numbers.
+            number = number.wrapping_add(1);
+            let numbered = format!("{base}{separator}{number}");
+            if !self.taken.contains_key(&numbered) {
+                break numbered;
+            }
+        };
+        self.taken.insert(name, number);
+        self.taken.insert(numbered.clone(), 1);
+        numbered
     }
 }
 
@@ -134,6 +150,14 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn many_equal_names_take_time_in_proportion_to_their_number() {
+        let mut names = Names::default();
+        let last = (0..100_000).map(|_| names.take("same".into())).last();
+        assert_eq!(last.as_deref(), Some("same100000"));
+        assert_eq!(value_name("x".repeat(60_000).as_bytes()).len(), 128);
     }
 
     #[test]

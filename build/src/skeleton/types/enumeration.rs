@@ -18,7 +18,7 @@ pub(super) fn write(
     options: &Options,
 ) -> Result<(), SkeletonError> {
     let number = number(ty)?;
-    code.doc(format!("`enum {}`", ty.name()));
+    code.doc(format!("`enum {}`", ty.name().shortened()));
     let zerocopy = if options.zerocopy { ZEROCOPY } else { "" };
     code.line(format!("#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash{zerocopy})]"));
     code.line("#[repr(transparent)]");
@@ -30,7 +30,7 @@ pub(super) fn write(
         let constant = names.take(identifier::value_name(enumerator.name.as_bytes()));
         let value = enumerator.c_value();
         let value = if ty.kflag() { value.cast_signed().to_string() } else { value.to_string() };
-        constants.push((constant, values.insert(value.clone()), value, enumerator.name));
+        constants.push((constant, values.insert(value.clone()), value, enumerator.name.shortened()));
     }
     code.line("");
     code.block(format!("impl {name} {{"), "}", |code| {

@@ -58,13 +58,13 @@ impl<'b> Types<'b> {
         let mut names = Names::default();
         let mut named = Vec::new();
         // Members get their names first: padding makes way.
-        for field in fields.iter().filter(|field| matches!(field.content, Content::Member(_))) {
-            named.push(self.named_field(ty, field, &mut names)?);
+        let (members, others): (Vec<_>, Vec<_>) =
+            fields.iter().enumerate().partition(|(_, field)| matches!(field.content, Content::Member(_)));
+        for (position, field) in members.into_iter().chain(others) {
+            named.push((position, self.named_field(ty, field, &mut names)?));
         }
-        for field in fields.iter().filter(|field| !matches!(field.content, Content::Member(_))) {
-            named.push(self.named_field(ty, field, &mut names)?);
-        }
-        named.sort_by_key(|named| fields.iter().position(|field| *field == named.field));
+        named.sort_by_key(|(position, _)| *position);
+        let named: Vec<_> = named.into_iter().map(|(_, named)| named).collect();
         let mut methods = Vec::new();
         let mut method_names = Names::default();
         for field in &named {
@@ -103,6 +103,7 @@ impl<'b> Types<'b> {
             });
         }
         let mut values: Vec<DebugValue> = Vec::new();
+        let mut of_bits = methods.iter();
         for NamedField { name, rust, field } in &named {
             let expression =
                 if packed.is_some() { format!("{{ self.{name} }}") } else { format!("self.{name}") };
@@ -110,13 +111,9 @@ impl<'b> Types<'b> {
                 Content::Member(_) => values.push((name.clone(), debug_value(rust, &expression))),
                 Content::Padding => {}
                 Content::Bits(_) => {
-                    let of_field = methods.iter().find(|(of, _)| of == name).map(|(_, methods)| methods);
-                    values.extend(
-                        of_field
-                            .into_iter()
-                            .flatten()
-                            .map(|m| (m.name.clone(), format!("self.{}()", m.name))),
-                    );
+                    // The methods are in the order of the fields.
+                    let of_field = of_bits.next().into_iter().flat_map(|(_, methods)| methods);
+                    values.extend(of_field.map(|m| (m.name.clone(), format!("self.{}()", m.name))));
                 }
             }
         }
@@ -167,7 +164,7 @@ impl<'b> Types<'b> {
         let named = bits.iter().filter(|bits| !bits.member.name.is_empty());
         named
             .map(|bits| {
-                let plain = bits.member.name.to_string();
+                let plain = bits.member.name.shortened().to_string();
                 let value = self.bit_value(bits.member.ty, &self.member_context(ty, &plain))?;
                 let start = offset.checked_mul(8).and_then(|first| bits.start.checked_sub(first));
                 Ok(BitMethods {
@@ -259,13 +256,13 @@ impl<'b> Types<'b> {
 
 /// Returns the name of a member. The number distinguishes anonymous members.
 fn member_name(member: &Member<'_>, number: impl Display) -> String {
-    if member.name.is_empty() { format!("anon_{number}") } else { member.name.to_string() }
+    if member.name.is_empty() { format!("anon_{number}") } else { member.name.shortened().to_string() }
 }
 
 /// Returns the declaration of a type in C, for its documentation.
 fn c_name(ty: Type<'_>, keyword: &str) -> String {
-    let name = ty.name();
-    if name.is_empty() { format!("An anonymous {keyword}.") } else { format!("`{keyword} {name}`") }
+    let name = ty.name().shortened();
+    if ty.name().is_empty() { format!("An anonymous {keyword}.") } else { format!("`{keyword} {name}`") }
 }
 
 fn debug_value(rust: &RustType, expression: &str) -> String {
@@ -312,12 +309,12 @@ fn write_bit_methods(code: &mut Code, [bytes, bytes_mut]: [&str; 2], method: &Bi
             (&**name, format!("{name}({} as {number})", read(sign)), "value.0 as i64 as u64")
         }
     };
-    code.doc(format!("Reads the bitfield `{}`, {width} bits.", bits.member.name));
+    code.doc(format!("Reads the bitfield `{}`, {width} bits.", bits.member.name.shortened()));
     code.block(format!("pub fn {name}(&self) -> {ty} {{"), "}", |code| code.line(&get));
     code.line("");
     code.doc(format!(
         "Writes the bitfield `{}`. Higher bits of the value are lost, as in C.",
-        bits.member.name
+        bits.member.name.shortened()
     ));
     code.block(format!("pub fn {setter}(&mut self, value: {ty}) {{"), "}", |code| {
         code.line(format!(

@@ -280,6 +280,18 @@ fn text_stays_bounded() {
         ty
     });
     assert!(text.len() < 100_000, "{}", text.len());
+    // As many members as a struct can have, all of one name, every second one a bitfield.
+    let (_, text) = generate(|b, int| {
+        let member = |n: u32| BuiltMember {
+            name: "same",
+            ty: int,
+            bit_offset: n * 32,
+            bitfield_bits: if n.is_multiple_of(2) { 0 } else { 9 },
+        };
+        let members: Vec<_> = (0..20_000).map(member).collect();
+        b.composite(Kind::Struct, "wide", 80_000, &members)
+    });
+    assert!(text.contains("pub same10000: i32,"));
     let long = "x".repeat(60_000);
     let (_, text) = generate(|b, int| {
         let inner = b.structure("", 4, &[("a", int, 0)]);
