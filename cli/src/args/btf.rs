@@ -2,6 +2,7 @@
 
 use crate::{
     args::{
+        btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         format::{BtfDumpFormat, Format},
         kernel_objects::{ListArgs, ObjectSelector},
     },
@@ -43,6 +44,15 @@ pub(crate) enum BtfCommand {
     /// Compare the BTF of two kernels: types, functions, tracepoints, variables
     #[command(after_help = BTF_DIFF_HELP)]
     Diff(BtfDiffArgs),
+    /// Find types: by name, kind, member, size, or by the type that they use
+    #[command(after_help = btf_query::BTF_FIND_HELP)]
+    Find(BtfFindArgs),
+    /// Show the members of a struct or union with offsets, holes and cache lines
+    #[command(after_help = btf_query::BTF_LAYOUT_HELP)]
+    Layout(BtfLayoutArgs),
+    /// Show the offset and size of a field by its path
+    #[command(after_help = btf_query::BTF_OFFSET_HELP)]
+    Offset(BtfOffsetArgs),
     /// List the BTF data in the running kernel, one per line
     #[command(after_help = BTF_LIST_HELP)]
     List(ListArgs),

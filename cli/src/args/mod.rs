@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod btf;
+pub(crate) mod btf_query;
 mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
@@ -176,6 +177,9 @@ impl Command {
                 BtfDumpFormat::Json => Format::Json,
             },
             Self::Btf(BtfCommand::Diff(c)) => c.format,
+            Self::Btf(BtfCommand::Find(c)) => c.format,
+            Self::Btf(BtfCommand::Layout(c)) => c.format,
+            Self::Btf(BtfCommand::Offset(c)) => c.format,
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,

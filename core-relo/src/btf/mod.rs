@@ -10,6 +10,7 @@
 //! | `parse` | header, scans for records, validation, errors, and [`Btf`] |
 //! | `view` | [`Type`] and its elements, modifiers and sizes |
 //! | `search` | types by name: all types, [`NameIndex`], [`TypeQuery`], sorted BTF, [`ModuleFilter`] |
+//! | `layout` | holes and padding of structs, fields by path |
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
 //!
@@ -18,6 +19,7 @@
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 
 mod format;
+mod layout;
 mod parse;
 mod search;
 #[cfg(test)]
@@ -27,6 +29,7 @@ mod view;
 mod write;
 
 pub use format::Kind;
+pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path};
 pub use parse::{Btf, BtfError};
 pub use search::{ModuleFilter, NameIndex, TypeQuery};
 pub use text::{Aggregate, CType, EnumValue, RawType, Scalar, Value, ValueLocation, ValueText, ValueVisitor};

@@ -3,7 +3,11 @@
 mod diff;
 mod dump;
 mod facts;
+mod find;
+mod layout;
+mod offset;
 mod read;
+mod users;
 
 use super::kernel_facts;
 use crate::{args::btf::BtfCommand, console::Console};
@@ -14,6 +18,9 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
         BtfCommand::Diff(args) => diff::run(console, args),
+        BtfCommand::Find(args) => find::run(console, args),
+        BtfCommand::Layout(args) => layout::run(console, args),
+        BtfCommand::Offset(args) => offset::run(console, args),
         BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
         BtfCommand::Show(args) => {
             kernel_facts::show::<BtfFacts>(console, &(&args.selector).into(), args.format)

@@ -1,6 +1,7 @@
 //! BTF in files.
 
 use crate::{
+    args::btf_query::BtfSource,
     error::BadInput,
     input::{
         btf_file,
@@ -9,7 +10,7 @@ use crate::{
         limits::Limits,
     },
 };
-use core_relo::btf::Btf;
+use core_relo::btf::{Btf, Kind, Type};
 use std::{path::Path, sync::Arc};
 
 /// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same directory.
@@ -26,4 +27,49 @@ pub(super) fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>
     };
     let base = Arc::new(read_file(&base, None)?);
     parse_split(path, &file, &base)
+}
+
+/// The BTF of the running kernel.
+pub(super) const RUNNING_KERNEL: &str = "/sys/kernel/btf/vmlinux";
+
+/// Reads the BTF that a query names, by default the running kernel's.
+pub(super) fn read_source(source: &BtfSource) -> Result<Btf<'static>, BadInput> {
+    match &source.btf {
+        Some(path) => read_file(path, source.base.as_deref()),
+        None => read_file(Path::new(RUNNING_KERNEL), None)
+            .map_err(|bad| bad.help("the running kernel has no BTF: name a file, --btf PATH")),
+    }
+}
+
+/// A type that a user names, or the names that are similar.
+pub(super) fn find_type<'b>(btf: &'b Btf<'_>, name: &str) -> Result<Type<'b>, BadInput> {
+    let (keyword, bare) = match name.split_once(' ') {
+        Some((keyword, bare)) => (Some(keyword), bare.trim()),
+        None => (None, name),
+    };
+    let kinds: &[Kind] = match keyword {
+        None => &[Kind::Struct, Kind::Union, Kind::Typedef, Kind::Enum, Kind::Enum64],
+        Some("struct") => &[Kind::Struct],
+        Some("union") => &[Kind::Union],
+        Some("enum") => &[Kind::Enum, Kind::Enum64],
+        Some(_) => &[],
+    };
+    let found = kinds.iter().find_map(|kind| btf.find(bare.as_bytes(), *kind));
+    found.ok_or_else(|| {
+        let bad = BadInput::new(name, "no such type");
+        match similar(btf, kinds, bare) {
+            Some(similar) => bad.help(format!("there is `{similar}`")),
+            None => bad.help("`core-relo btf find --name 'PATTERN'` searches by a pattern"),
+        }
+    })
+}
+
+/// Returns the most similar name of a type.
+fn similar(btf: &Btf<'_>, kinds: &[Kind], name: &str) -> Option<String> {
+    const ENOUGH: f64 = 0.85;
+    let named = btf.types().filter(|ty| kinds.contains(&ty.kind()) && !ty.name().is_empty());
+    let candidates = named.map(|ty| ty.name().to_string());
+    let scored = candidates.map(|candidate| (strsim::jaro_winkler(&candidate, name), candidate));
+    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(score, _)| *score > ENOUGH).map(|(_, name)| name)
 }

@@ -1,0 +1,117 @@
+//! Tests of `btf find`, `btf layout` and `btf offset`.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, run_in, text};
+use std::{fs, path::Path, process::Command};
+
+fn run(arguments: &[&str]) -> common::Run {
+    run_in(&prebuilt("live"), ["btf"].iter().chain(arguments))
+}
+
+const OBJECT: &str = "skeleton.bpf.o";
+
+#[test]
+fn a_layout_has_members_holes_and_bitfields() {
+    let run_text = run(&["layout", "struct settings", "--btf", OBJECT]);
+    assert_eq!((run_text.exit, &*run_text.err), (0, ""));
+    for line in [
+        "struct settings {",
+        "       0      4  type: u32",
+        "    14:0     :3  low: u8",
+        "  --- cache line 1, byte 64 ---",
+        "      56     16  name: char[16]",
+        "128 bytes, 2 cache lines; 2 holes of 26 bits; padding of 8 bytes",
+    ] {
+        assert!(run_text.out.lines().any(|found| found.trim_end() == line), "{line} in {}", run_text.out);
+    }
+    let line = &run(&["layout", "settings", "--btf", OBJECT, "--format", "json"]).lines()[0];
+    assert_eq!((line["size"].as_u64(), line["holes"].as_u64()), (Some(128), Some(2)));
+    assert_eq!(line["parts"][0]["name"], "type");
+    let expanded = run(&["layout", "settings", "--btf", OBJECT, "--expand"]);
+    assert!(expanded.out.contains("version: u8"));
+}
+
+#[test]
+fn an_offset_follows_pointers() {
+    let run_text = run(&["offset", "settings.address.halves.high", "--btf", OBJECT]);
+    assert_eq!(run_text.out, "settings.address.halves.high  offset 26, 2 bytes  u16\n", "{}", run_text.err);
+    let bits = &run(&["offset", "settings.negative", "--btf", OBJECT, "--format", "json"]).lines()[0];
+    assert_eq!(
+        (bits["bit_offset"].as_u64(), bits["bits"].as_u64(), bits["is_bitfield"].as_bool()),
+        (Some(117), Some(5), Some(true))
+    );
+    let missing = run(&["offset", "settings.none", "--btf", OBJECT]);
+    assert_eq!((missing.exit, missing.out.as_str()), (2, ""));
+    assert!(missing.err.contains("`settings` has no member `none`"), "{}", missing.err);
+}
+
+#[test]
+fn types_are_found_by_name_kind_member_size_and_user() {
+    let names = |arguments: &[&str]| {
+        let run = run(&[&["find", OBJECT, "--format", "json"], arguments].concat());
+        let names: Vec<_> =
+            run.lines().iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect();
+        (run.exit, names)
+    };
+    assert_eq!(names(&["--name", "flow"]).1, ["flow", "flow"]);
+    assert_eq!(names(&["--kind", "enum", "--size", "1"]), (0, vec!["tiny".into()]));
+    assert_eq!(names(&["--member", "low_word"]), (0, vec!["settings".into()]), "in an anonymous member");
+    assert_eq!(names(&["--users", "struct header"]), (0, vec!["settings".into()]));
+    assert_eq!(names(&["--name", "none*"]), (1, vec![]));
+    let hint = run(&["layout", "setings", "--btf", OBJECT]);
+    assert!(hint.exit == 2 && hint.err.contains("there is `settings`"), "{}", hint.err);
+}
+
+#[test]
+fn files_that_are_no_btf_are_named_and_the_others_searched() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("bad.btf"), b"no btf").unwrap();
+    fs::copy(prebuilt("live").join(OBJECT), dir.path().join("good.o")).unwrap();
+    let run =
+        run_in(Path::new("/"), ["btf", "find", text(dir.path()), "--name", "settings", "--kind", "struct"]);
+    assert_eq!(run.exit, 2);
+    assert!(
+        run.err.contains("bad.btf") && run.out.contains("STRUCT settings, 128 bytes"),
+        "{} {}",
+        run.out,
+        run.err
+    );
+}
+
+/// pahole prints `/* size: 128, cachelines: 2, members: 22 */` and so on for each struct.
+#[test]
+fn sizes_and_holes_are_those_of_pahole() {
+    let kernel = Path::new("/sys/kernel/btf/vmlinux");
+    if !kernel.exists() || Command::new("pahole").arg("--version").output().is_err() {
+        return println!("SKIP: pahole, or the running kernel's BTF, is missing");
+    }
+    for ty in ["task_struct", "sk_buff", "list_head", "net_device", "inode", "sock", "page", "file"] {
+        let output = Command::new("pahole").args(["-C", ty]).arg(kernel).output().unwrap();
+        let pahole = String::from_utf8_lossy(&output.stdout).into_owned();
+        let Some(at) = pahole.rfind("/* size: ") else { continue };
+        let number = |label: &str| -> u64 {
+            let rest = pahole[at..].split(label).nth(1);
+            rest.map_or(0, |rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap())
+        };
+        let run = run_in(Path::new("/"), ["btf", "layout", ty, "--format", "json"]);
+        let line = &run.lines()[0];
+        assert_eq!(line["size"].as_u64(), Some(number("/* size: ")), "{ty}: {pahole}");
+        assert_eq!(line["cache_lines"].as_u64(), Some(number("cachelines: ")), "{ty}");
+        let holes: u64 = line["parts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|part| {
+                part["part"] == "hole" && part["depth"] == 0 && part["bits"].as_u64().unwrap() % 8 == 0
+            })
+            .map(|part| part["bits"].as_u64().unwrap() / 8)
+            .sum();
+        // pahole counts the bytes of holes after bitfields in its own way.
+        if !pahole[at..].contains("bit holes: ") {
+            assert_eq!(holes, number("sum holes: "), "{ty}: {pahole}");
+        }
+    }
+}
