@@ -27,11 +27,13 @@ fn objects() -> Vec<ObjectFile> {
 
 /// Reads a kernel and its modules.
 fn target(path: &Path) -> Option<Target<'static>> {
-    let parse = |path: &Path, base| BtfFile::read(path).ok()?.parse(base).ok().map(Arc::new);
+    let parse = |path: &Path, base: Option<&Arc<Btf<'static>>>| {
+        BtfFile::read(path).ok()?.parse(base).ok().map(Arc::new)
+    };
     let vmlinux = parse(path, None)?;
     let module = |path: PathBuf| {
         let name = path.file_stem()?.to_string_lossy().into_owned();
-        Some((name, parse(&path, Some(Arc::clone(&vmlinux)))?))
+        Some((name, parse(&path, Some(&vmlinux))?))
     };
     let modules: Vec<_> = artifacts::module_btfs(path).into_iter().filter_map(module).collect();
     Some(Target::new("vmlinux", vmlinux).with_modules(modules))
