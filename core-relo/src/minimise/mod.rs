@@ -13,7 +13,8 @@
 //! * the first `long`, which gives the size of a pointer;
 //! * the declarations that a caller adds, such as attach targets and kfuncs.
 //!
-//! A reference to a type that is not needed becomes `void`.
+//! A reference to a type that is not needed becomes `void`. [`Needs::mark`] marks the BTF, so that readers do not take the absence
+//! of a type for its absence in the kernel.
 //!
 //! ```
 //! use core_relo::{btf::{Btf, Builder, Kind}, minimise::Needs, Endian, Target};
@@ -40,6 +41,7 @@
 mod access;
 mod declaration;
 mod error;
+mod marker;
 mod needs;
 mod shape;
 #[cfg(test)]
@@ -47,6 +49,8 @@ mod tests;
 mod type_table;
 mod write;
 
+pub use declaration::Detail;
 pub use error::MinimiseError;
+pub use marker::MinimalBtf;
 pub use needs::Needs;
 pub use write::{MinimisedBtf, MinimisedTarget};

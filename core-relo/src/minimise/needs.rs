@@ -1,6 +1,10 @@
 //! The collection of the types that plans need.
 
-use super::{error::MinimiseError, type_table::TypeTable};
+use super::{
+    error::MinimiseError,
+    marker::MinimalBtf,
+    type_table::{TypeNeed, TypeTable},
+};
 use crate::{
     btf::{Btf, Kind, Type},
     ext::RelocKind,
@@ -20,13 +24,14 @@ pub struct Needs<'t> {
     /// The needed types of each BTF, by the index in a [`Candidate`].
     pub(super) tables: Vec<TypeTable>,
     pub(super) has_original_ids: bool,
+    pub(super) mark: Option<MinimalBtf>,
 }
 
 impl<'t> Needs<'t> {
     /// Creates the needs of no plan: the type that gives the size of a pointer.
     pub fn new(target: &'t Target<'t>) -> Self {
         let tables = (0..=target.modules().len()).map(|_| TypeTable::default()).collect();
-        let mut needs = Self { target, tables, has_original_ids: false };
+        let mut needs = Self { target, tables, has_original_ids: false, mark: None };
         for btf_index in 0..needs.tables.len() {
             if let Some(long) = needs.btf(btf_index).and_then(Btf::find_long) {
                 needs.add_record(btf_index, long);
@@ -57,6 +62,12 @@ impl<'t> Needs<'t> {
     /// [`add_plan`](Self::add_plan) does so if a record asks for the id of a kernel's type (`bpf_core_type_id_kernel`).
     pub fn keep_ids(&mut self) {
         self.has_original_ids = true;
+    }
+
+    /// Marks the BTF of vmlinux as minimal, with a typedef after all other types. The BTF of a target with modules gets no mark, because
+    /// the ids of the modules' types follow those of vmlinux.
+    pub fn mark(&mut self, purpose: MinimalBtf) {
+        self.mark = Some(purpose);
     }
 
     /// Returns whether the ids of all types are kept.
@@ -112,11 +123,7 @@ impl<'t> Needs<'t> {
     }
 
     /// Adds the record of a type, and returns its needs. `void` has no record.
-    pub(super) fn add_record(
-        &mut self,
-        btf_index: usize,
-        id: TypeId,
-    ) -> Option<&mut super::type_table::TypeNeed> {
+    pub(super) fn add_record(&mut self, btf_index: usize, id: TypeId) -> Option<&mut TypeNeed> {
         let owner = self.owner(btf_index, id);
         let exists = id != TypeId::VOID && self.btf(btf_index).is_some_and(|btf| btf.ty(id).is_some());
         Some(self.tables.get_mut(owner).filter(|_| exists)?.entry(id))

@@ -90,6 +90,28 @@ fn kept_ids_are_those_of_the_full_btf() {
     assert_eq!(minimal.vmlinux().new_id(id(full)), Some(id(full)));
 }
 
+#[test]
+fn anonymous_members_and_tags_are_kept() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let inner = b.union("", 4, &[("a", int, 0), ("b", int, 0)]);
+    b.structure("s", 8, &[("", inner, 0), ("c", int, 32)]);
+    let proto = b.func_proto(int, &[]);
+    let functions = ["first", "second", "third"].map(|name| b.func(name, proto, 1));
+    for function in functions {
+        b.decl_tag("bpf_kfunc", function, -1, false);
+    }
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+    let mut needs = Needs::new(&target);
+    assert!(needs.add_definition(b"s", Kind::Struct) && needs.add_declaration(b"third", Kind::Func));
+    needs.add_tags(b"bpf_kfunc");
+    let minimal = needs.minimise().unwrap();
+    let btf = Btf::parse(minimal.vmlinux().bytes()).unwrap();
+    assert_eq!(names(&btf), ["int", "s", "first", "third", "bpf_kfunc", "bpf_kfunc"]);
+    let anonymous = btf.find(b"s", Kind::Struct).unwrap().member(0).unwrap().ty;
+    assert_eq!(btf.ty(anonymous).unwrap().members().len(), 2);
+}
+
 /// A function that only a module has, with types of vmlinux.
 #[test]
 fn modules_are_split_from_the_minimal_vmlinux() {

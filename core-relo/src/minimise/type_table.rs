@@ -17,6 +17,8 @@ pub(super) struct TypeNeed {
     pub(super) has_extent: bool,
     /// Whether the types behind pointers, and those of parameters, are needed, too.
     pub(super) has_declaration: bool,
+    /// Whether all elements are needed, with those of anonymous members.
+    pub(super) has_definition: bool,
     elements: Elements,
 }
 

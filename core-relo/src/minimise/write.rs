@@ -123,6 +123,11 @@ impl Needs<'_> {
         while self.has_original_ids && builder.next_id() < from.end_id() {
             builder.pointer(TypeId::VOID);
         }
+        // Modules continue the ids of vmlinux, which a further type would change.
+        let is_marked = btf_index == 0 && self.tables.len() == 1;
+        if let Some(mark) = self.mark.filter(|_| is_marked) {
+            mark.add_marker(&mut builder);
+        }
         Ok(MinimisedBtf { bytes: builder.finish(), type_count: needed.len(), new_ids, name })
     }
 }

@@ -1,9 +1,11 @@
-//! `btf`: types as text or JSON, their differences, and the BTF in the running kernel.
+//! `btf`: types as text or JSON, their differences, minimal BTF and archives of it, and the BTF in the running kernel.
 
 mod diff;
 mod dump;
 mod facts;
+mod minimise;
 mod read;
+mod which;
 
 use super::kernel_facts;
 use crate::{args::btf::BtfCommand, console::Console};
@@ -14,6 +16,8 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
         BtfCommand::Diff(args) => diff::run(console, args),
+        BtfCommand::Min(args) => minimise::run(console, args),
+        BtfCommand::Which(args) => which::run(console, args),
         BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
         BtfCommand::Show(args) => {
             kernel_facts::show::<BtfFacts>(console, &(&args.selector).into(), args.format)

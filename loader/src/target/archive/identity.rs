@@ -63,6 +63,13 @@ impl KernelIdentity {
     }
 }
 
+impl Distribution {
+    /// Creates a distribution from `ID` and `VERSION_ID` of `/etc/os-release`.
+    pub fn new(id: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { id: id.into(), version: version.into() }
+    }
+}
+
 impl fmt::Display for KernelIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.file_name();

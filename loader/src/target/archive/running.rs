@@ -87,9 +87,8 @@ pub fn running_identity() -> Result<KernelIdentity, TargetError> {
     identity.version = read_line("/proc/sys/kernel/version").unwrap_or_default();
     let os_release = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| read_regular(path));
     identity.distribution = os_release.map(|bytes| parse_os_release(&bytes)).unwrap_or_default();
-    let endian = if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
     let notes = read_kernel_file("/sys/kernel/notes");
-    identity.build_id = notes.and_then(|notes| build_id(&notes, endian)).unwrap_or_default();
+    identity.build_id = notes.and_then(|notes| build_id(&notes, Endian::native())).unwrap_or_default();
     Ok(identity)
 }
 
@@ -116,11 +115,11 @@ fn read_line(path: &str) -> Option<String> {
 
 /// Returns the architecture for which this program was compiled, as `uname -m` prints it.
 const fn own_architecture() -> &'static str {
-    match std::env::consts::ARCH.as_bytes() {
-        b"powerpc64" if cfg!(target_endian = "little") => "ppc64le",
-        b"powerpc64" => "ppc64",
-        b"x86" => "i686",
-        b"arm" => "armv7l",
+    match (std::env::consts::ARCH.as_bytes(), Endian::native()) {
+        (b"powerpc64", Endian::Little) => "ppc64le",
+        (b"powerpc64", Endian::Big) => "ppc64",
+        (b"x86", _) => "i686",
+        (b"arm", _) => "armv7l",
         _ => std::env::consts::ARCH,
     }
 }
