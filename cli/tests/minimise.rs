@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{demo, run, run_in};
+use common::{demo, run, run_in, schema};
 use serde_json::Value;
 use std::{
     fs,
@@ -105,6 +105,7 @@ fn an_archive_names_its_kernels_and_which_finds_them() {
     };
     let made = min(&archive);
     assert_eq!(made.exit, 0, "{}", made.err);
+    made.lines().iter().for_each(|line| schema().check("btf min", line));
     let files: Vec<_> = made.lines().iter().map(|line| line["file"].as_str().unwrap().to_owned()).collect();
     let names =
         ["debian/11/x86_64/5.10.0-1.btf", "debian/13/x86_64/7.2.0-1.btf", "ubuntu/20.04/x86_64/5.10.0-1.btf"];
@@ -136,6 +137,7 @@ fn an_archive_names_its_kernels_and_which_finds_them() {
     assert!(exit == 1 && out.is_empty() && err.contains("no BTF for kernel 6.6.6 among 3 kernels"), "{err}");
     let (_, out, _) = which(&["--release", "7.2.0-1", "--format", "json"]);
     let line: Value = serde_json::from_str(&out).unwrap();
+    schema().check("btf which", &line);
     assert_eq!((&line["chosen"], &line["evidence"]), (&Value::Bool(true), &Value::from("release")));
 }
 

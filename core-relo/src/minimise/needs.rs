@@ -64,8 +64,9 @@ impl<'t> Needs<'t> {
         self.has_original_ids = true;
     }
 
-    /// Marks the BTF of vmlinux as minimal, with a typedef after all other types. The BTF of a target with modules gets no mark, because
-    /// the ids of the modules' types follow those of vmlinux.
+    /// Marks the BTF of vmlinux as minimal, with a typedef after all other types.
+    ///
+    /// If a target with modules keeps its ids, there is no mark, because the ids of the modules follow those of vmlinux.
     pub fn mark(&mut self, purpose: MinimalBtf) {
         self.mark = Some(purpose);
     }

@@ -1,6 +1,6 @@
 //! Tests of what a minimal BTF keeps and leaves out. That plans stay the same is checked by every test of plans.
 
-use super::{MinimiseError, Needs};
+use super::{MinimalBtf, MinimiseError, Needs};
 use crate::{
     Endian, Plan, Relocs, Target, TypeId,
     btf::{Btf, Builder, Kind, Type},
@@ -110,6 +110,26 @@ fn anonymous_members_and_tags_are_kept() {
     assert_eq!(names(&btf), ["int", "s", "first", "third", "bpf_kfunc", "bpf_kfunc"]);
     let anonymous = btf.find(b"s", Kind::Struct).unwrap().member(0).unwrap().ty;
     assert_eq!(btf.ty(anonymous).unwrap().members().len(), 2);
+}
+
+#[test]
+fn marked_btf_is_recognised() {
+    for keeps_ids in [false, true] {
+        let target = kernel(Endian::Big);
+        assert_eq!(MinimalBtf::find(&target.vmlinux().btf), None);
+        for purpose in [MinimalBtf::ForLoading, MinimalBtf::ForVerdicts] {
+            let mut needs = Needs::new(&target);
+            if keeps_ids {
+                needs.keep_ids();
+            }
+            needs.mark(purpose);
+            let minimal = needs.minimise().unwrap();
+            let btf = Btf::parse(minimal.vmlinux().bytes()).unwrap();
+            assert_eq!(MinimalBtf::find(&btf), Some(purpose));
+        }
+    }
+    let empty = Btf::parse(Builder::new(Endian::Little).finish()).unwrap();
+    assert_eq!(MinimalBtf::find(&empty), None);
 }
 
 /// A function that only a module has, with types of vmlinux.

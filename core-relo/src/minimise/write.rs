@@ -123,8 +123,8 @@ impl Needs<'_> {
         while self.has_original_ids && builder.next_id() < from.end_id() {
             builder.pointer(TypeId::VOID);
         }
-        // Modules continue the ids of vmlinux, which a further type would change.
-        let is_marked = btf_index == 0 && self.tables.len() == 1;
+        // Modules continue the ids of vmlinux. A further type would change them.
+        let is_marked = btf_index == 0 && (self.tables.len() == 1 || !self.has_original_ids);
         if let Some(mark) = self.mark.filter(|_| is_marked) {
             mark.add_marker(&mut builder);
         }

@@ -71,6 +71,9 @@ pub(super) fn parse_index(bytes: &[u8]) -> Result<Vec<ArchiveEntry>, ArchiveErro
     }
     let (mut entries, mut files) = (Vec::new(), HashSet::new());
     for (line, text) in (2..).zip(lines) {
+        if text.contains(|c: char| c.is_control() && c != '\t') {
+            return Err(error(line, "a control character"));
+        }
         let mut values = text.split('\t');
         let mut next = || values.next().map(str::to_owned).ok_or_else(|| error(line, "too few columns"));
         let (file, content) = (next()?, next()?);

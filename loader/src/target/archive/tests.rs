@@ -191,6 +191,7 @@ fn damaged_indexes_are_errors() {
     assert_eq!(parse(b"file\tsize\n").map_err(line_of), Err(1));
     assert_eq!(parse(b"\xff\xfe").map_err(line_of), Err(1));
     assert_eq!(parse(format!("{good}{row}\n").as_bytes()).map_err(line_of), Err(3), "the same file twice");
+    assert_eq!(parse(format!("{good}{}\n", row.replace('x', "\x1b[0m")).as_bytes()).map_err(line_of), Err(3));
     assert_eq!(parse(format!("{good}short\tline\n").as_bytes()).map_err(line_of), Err(3));
 }
 
