@@ -45,6 +45,12 @@ fn lines(args: &[&str]) -> Vec<Value> {
     lines
 }
 
+/// Removes the numbers in brackets.
+fn without_ids(text: &str) -> String {
+    let parts = text.split('[').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    parts.collect::<Vec<_>>().join("[")
+}
+
 #[test]
 fn plans_on_minimal_btf_patch_the_same_instructions() {
     let dir = tempfile::tempdir().unwrap();
@@ -74,11 +80,11 @@ fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
         let lines = lines(&["check", "exec.bpf.o", "--no-config", "--btf", btf]);
         let verdict =
             |line: &Value| (line["object"].clone(), line["verdict"].clone(), line["programs"].clone());
-        let mut verdicts: Vec<_> =
-            lines.iter().filter(|line| line.get("verdict").is_some()).map(verdict).collect();
-        // The evidence does not change either.
-        verdicts.sort_by_key(|verdict| format!("{verdict:?}"));
-        verdicts
+        let verdicts = lines.iter().filter(|line| line.get("verdict").is_some()).map(verdict);
+        // Types have other ids in the evidence: `vmlinux [12]`.
+        let mut texts: Vec<_> = verdicts.map(|verdict| without_ids(&format!("{verdict:?}"))).collect();
+        texts.sort();
+        texts
     };
     let full = verdicts(&kernels);
     assert_eq!(full.len(), 2);
@@ -167,7 +173,7 @@ fn bad_input_is_named_and_leaves_the_old_output() {
     assert!(min(&["exec.bpf.o"], &kernels, &out).contains("5.10.0-2.btf"));
     fs::remove_file(&broken).unwrap();
     assert!(min(&["exec.bpf.o", "absent.bpf.o"], &kernels, &out).contains("absent.bpf.o"));
-    assert!(min(&[KERNELS[0]], &kernels, &out).contains("expected a BPF object"));
+    assert!(min(&[KERNELS[0]], &kernels, &out).contains(KERNELS[0]));
     let several = min(&["exec.bpf.o"], &kernels, &dir.path().join("raw.btf"));
     assert!(several.contains("found 2, expected 1") && several.contains(".tar.gz"), "{several}");
     assert!(!dir.path().join("raw.btf").exists());
