@@ -67,6 +67,7 @@ pub mod ext;
 mod ids;
 pub mod insn;
 pub mod limits;
+pub mod minimise;
 mod name;
 pub mod plan;
 mod relocs;

@@ -5,6 +5,7 @@ use crate::{
         btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         format::{BtfDumpFormat, Format},
         kernel_objects::{ListArgs, ObjectSelector},
+        relocate::KernelArgs,
     },
     glob::Glob,
 };
@@ -36,6 +37,26 @@ Lines with `-` are those of A, lines with `+` those of B. Types are compared by 
 Members of anonymous structs and unions count as members of the struct around them.
 Exit status 0 without differences, 1 with differences, 2 for bad input.";
 
+const BTF_MIN_HELP: &str = "Examples:
+  core-relo btf min prog.bpf.o --btf vmlinux-5.4.btf -o prog-5.4.btf
+  core-relo btf min *.bpf.o --btf btfhub-archive/ubuntu -o agent-btf.tar.gz
+  core-relo btf min prog.bpf.o --btf kernels/ --verdicts -o kernels-min.tar.gz && core-relo check prog.bpf.o --btf kernels-min.tar.gz
+
+Keeps the types, members and enumerators that the relocations of the objects read, and the declarations of attach targets, kfuncs, kernel
+variables and struct_ops. A plan against the result is the same as against the full BTF. A kernel without BTF needs nothing else to
+relocate the objects.
+One kernel gives a raw BTF file. An OUT that ends with .tar.gz or .tgz is an archive of any number of kernels, which the loader reads.
+Kernels are named by their paths, as on BTFHub: ubuntu/20.04/x86_64/5.4.0-42-generic.btf.
+If an object or a kernel cannot be read, every such file is named, nothing is written, and the exit status is 2.";
+
+const BTF_WHICH_HELP: &str = "Examples:
+  core-relo btf which agent-btf.tar.gz
+  core-relo btf which agent-btf.tar.gz --release 5.4.0-42-generic --arch x86_64 --distribution ubuntu/20.04
+  core-relo btf which agent-btf.tar.gz --all --format json
+
+Shows the BTF that the loader takes from an archive for a kernel, by default the running one, and why.
+Exit status 0 if there is one, 1 if there is none or several match equally well, 2 if the archive is damaged.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BtfCommand {
     /// Print types, from a file or from the running kernel
@@ -53,6 +74,12 @@ pub(crate) enum BtfCommand {
     /// Show the offset and size of a field by its path
     #[command(after_help = btf_query::BTF_OFFSET_HELP)]
     Offset(BtfOffsetArgs),
+    /// Write the part of kernels' BTF that objects need
+    #[command(after_help = BTF_MIN_HELP)]
+    Min(BtfMinArgs),
+    /// Show which BTF of an archive belongs to a kernel
+    #[command(after_help = BTF_WHICH_HELP)]
+    Which(BtfWhichArgs),
     /// List the BTF data in the running kernel, one per line
     #[command(after_help = BTF_LIST_HELP)]
     List(ListArgs),
@@ -136,6 +163,56 @@ pub(crate) struct BtfDiffArgs {
     /// Compare only names that match a pattern; `*` stands for any characters, `?` for one; may be given several times
     #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     pub(crate) name: Vec<Glob>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtfMinArgs {
+    /// BPF object, or a directory of them
+    #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::AnyPath)]
+    pub(crate) objects: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
+    /// File to write to: raw BTF of one kernel, or an archive if the name ends with .tar.gz or .tgz; `-` is stdout
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Also keep what `check` reads, so that its verdicts stay the same
+    #[arg(long)]
+    pub(crate) verdicts: bool,
+    /// Keep the ids of all types, with records of 12 bytes for types that are left out [default: if an object asks for the id of a
+    /// kernel's type]
+    #[arg(long)]
+    pub(crate) keep_ids: bool,
+    /// Output format of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtfWhichArgs {
+    /// Archive that `btf min` wrote
+    #[arg(value_name = "ARCHIVE", value_hint = ValueHint::FilePath)]
+    pub(crate) archive: PathBuf,
+    /// Release of the kernel, as `uname -r` prints it [default: the running kernel, with all its properties]
+    #[arg(long, value_name = "R")]
+    pub(crate) release: Option<String>,
+    /// Architecture of the kernel, as `uname -m` prints it
+    #[arg(long, value_name = "A", requires = "release")]
+    pub(crate) arch: Option<String>,
+    /// Distribution and its version, as in /etc/os-release: `ubuntu/20.04`
+    #[arg(long, value_name = "ID/VERSION", requires = "release")]
+    pub(crate) distribution: Option<String>,
+    /// Version string of the kernel, as `uname -v` prints it
+    #[arg(long, value_name = "V", requires = "release")]
+    pub(crate) version_string: Option<String>,
+    /// Build id of the kernel's vmlinux, in hexadecimal digits
+    #[arg(long, value_name = "HEX", requires = "release")]
+    pub(crate) build_id: Option<String>,
+    /// List all kernels of the archive, with the reasons why they do not belong to the kernel
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
     Requires(RequiresArgs),
-    /// Print or compare BTF types, or list the BTF in the running kernel
+    /// Print, compare or minimise BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
     /// Show the programs in the running kernel
@@ -180,6 +180,8 @@ impl Command {
             Self::Btf(BtfCommand::Find(c)) => c.format,
             Self::Btf(BtfCommand::Layout(c)) => c.format,
             Self::Btf(BtfCommand::Offset(c)) => c.format,
+            Self::Btf(BtfCommand::Min(c)) => c.format,
+            Self::Btf(BtfCommand::Which(c)) => c.format,
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
@@ -204,6 +206,7 @@ impl Command {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
             Self::Gen(GenCommand::Rust(c)) => vec![&c.output],
+            Self::Btf(BtfCommand::Min(c)) => vec![&c.output],
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

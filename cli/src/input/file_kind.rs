@@ -11,10 +11,11 @@ const ARCHIVE_ENDINGS: [&str; 9] =
     [".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".tar.bz2", ".tar.lz4"];
 
 /// Extensions of files beside the kernels in a directory that are no kernels.
-const OTHER_EXTENSIONS: [&str; 23] = [
+const OTHER_EXTENSIONS: [&str; 24] = [
     "json",
     "jsonl",
     "ndjson",
+    "tsv",
     "txt",
     "md",
     "toml",

@@ -24,7 +24,7 @@ pub(crate) struct AccessPattern<'o> {
 
 /// One step of an access to a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum FieldStep<'o> {
+pub(crate) enum FieldStep<'o> {
     /// An element: of the root type in the first step, of an array in later steps.
     Element(u32),
     /// A named member and the layers of its type.
@@ -35,7 +35,7 @@ pub(super) enum FieldStep<'o> {
 ///
 /// The cursor stays at the innermost layer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TypeLayers<'o> {
+pub(crate) struct TypeLayers<'o> {
     btf: &'o Btf<'o>,
     next: TypeId,
 }
@@ -89,13 +89,13 @@ impl<'o> AccessPattern<'o> {
     }
 
     /// Returns the steps of an access to a field, in order.
-    pub(super) fn field_steps(&self) -> impl Iterator<Item = Result<FieldStep<'o>, BrokenInvariant>> {
+    pub(crate) fn field_steps(&self) -> impl Iterator<Item = Result<FieldStep<'o>, BrokenInvariant>> {
         let Self { btf, spec } = *self;
         spec.accessors.iter().map(move |accessor| field_step(btf, accessor))
     }
 
     /// Returns the full name of the enumerator.
-    pub(super) fn enumerator(&self) -> Result<Name<'o>, BrokenInvariant> {
+    pub(crate) fn enumerator(&self) -> Result<Name<'o>, BrokenInvariant> {
         let accessor = self.spec.accessors.first();
         accessor.and_then(|accessor| accessor.name(self.btf)).ok_or(BrokenInvariant::Accessor)
     }

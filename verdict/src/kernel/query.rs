@@ -126,6 +126,17 @@ impl NameQuery {
         }
     }
 
+    /// Returns the names of the declarations that objects need, with their kinds.
+    pub fn needed_declarations(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+        self.object_names()
+    }
+
+    /// Returns the names of all declarations that verdicts read, with their kinds: those that objects need, those that objects are
+    /// compared with, and those that every kernel is asked for.
+    pub fn all_declarations(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+        self.types.pairs()
+    }
+
     /// Returns the names that objects need.
     pub(super) fn object_names(&self) -> impl Iterator<Item = (&[u8], Kind)> {
         let names = self.types.pairs().enumerate().skip(self.fixed_count);

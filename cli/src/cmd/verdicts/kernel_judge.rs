@@ -67,7 +67,7 @@ impl<'c> KernelJudge<'c> {
     ) -> R {
         let objects = self.objects.all;
         let byte_orders: Vec<_> =
-            objects.iter().map(|object| kernel.check_byte_order(object.object.endian())).collect();
+            objects.iter().map(|object| kernel.check_for_verdicts(object.object.endian())).collect();
         let same_order = objects.iter().zip(&byte_orders).filter(|(_, check)| check.is_ok());
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel));

@@ -17,6 +17,7 @@ use crate::{
 use core_relo::{
     Endian, Name, Plan, Target,
     btf::{Btf, ModuleFilter},
+    minimise::MinimalBtf,
 };
 use core_relo_loader::{
     load_plan::ReadSystem,
@@ -210,6 +211,10 @@ impl Kernel {
     /// those with the given version.
     pub(crate) fn warnings(&self, given: &KernelInputs, facts: &KernelFacts<'_>) -> Vec<String> {
         let mut warnings = self.facts.warnings.clone();
+        if self.minimal().is_some() {
+            warnings
+                .push("minimal BTF, whose verdicts hold for the objects for which it was written".to_owned());
+        }
         let Some(given) = given.version else { return warnings };
         if let Some(Fact { value, origin }) = self.version()
             && !is_compatible(given, value)
@@ -226,7 +231,22 @@ impl Kernel {
         self.target.vmlinux().btf.base().is_some() || !self.target.modules().is_empty()
     }
 
-    /// Returns an error if an object has the other byte order.
+    /// Returns an error if an object has the other byte order, or if the kernel's BTF lacks the types on which verdicts depend.
+    pub(crate) fn check_for_verdicts(&self, object: Endian) -> Result<(), BadInput> {
+        self.check_byte_order(object)?;
+        if self.minimal() != Some(MinimalBtf::ForLoading) {
+            return Ok(());
+        }
+        let bad = BadInput::new(&*self.name, "is minimal BTF without the types on which verdicts depend");
+        Err(bad.help("write it with `btf min --verdicts`, or use `plan`"))
+    }
+
+    /// Returns the purpose of the kernel's BTF if it is minimal.
+    fn minimal(&self) -> Option<MinimalBtf> {
+        MinimalBtf::find(&self.target.vmlinux().btf)
+    }
+
+    /// Returns an error if an object has another byte order than the kernel.
     pub(crate) fn check_byte_order(&self, object: Endian) -> Result<(), BadInput> {
         let own = self.target.vmlinux().btf.endian();
         if own == object {

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use crate::{
     btf::{
-        format::{References, WordMeaning},
+        format::{Info, RecordSize, References, WordMeaning},
         parse::Btf,
         view::Type,
     },
@@ -96,7 +96,19 @@ impl<'b> Importer<'b> {
         ty: Type<'_>,
         map_id: impl FnMut(TypeId) -> TypeId,
     ) -> Result<TypeId, ImportError> {
-        let words = self.copy_words(to, ty, map_id)?;
+        self.copy_elements(to, ty, |_| true, map_id)
+    }
+
+    /// Copies a type as [`copy_type`](Self::copy_type) does, with those members, enumerators, parameters or variables whose indices
+    /// `is_kept` accepts.
+    pub fn copy_elements(
+        &mut self,
+        to: &mut Builder,
+        ty: Type<'_>,
+        is_kept: impl FnMut(u32) -> bool,
+        map_id: impl FnMut(TypeId) -> TypeId,
+    ) -> Result<TypeId, ImportError> {
+        let words = self.copy_kept_words(to, ty, is_kept, map_id)?;
         Ok(to.record_words(&words))
     }
 
@@ -105,15 +117,21 @@ impl<'b> Importer<'b> {
         &mut self,
         to: &mut Builder,
         ty: Type<'_>,
+        map_id: impl FnMut(TypeId) -> TypeId,
+    ) -> Result<Vec<u32>, ImportError> {
+        self.copy_kept_words(to, ty, |_| true, map_id)
+    }
+
+    fn copy_kept_words(
+        &mut self,
+        to: &mut Builder,
+        ty: Type<'_>,
+        is_kept: impl FnMut(u32) -> bool,
         mut map_id: impl FnMut(TypeId) -> TypeId,
     ) -> Result<Vec<u32>, ImportError> {
-        let endian = self.from.endian();
         let unknown = || ImportError::UnknownKind { id: ty.id(), kind: ty.kind().raw() };
         let size = ty.kind().layout().ok_or_else(unknown)?.size();
-        let trailer_words = size.trailer_words(ty.vlen());
-        let trailer = ty.trailer().as_chunks::<4>().0.iter().take(trailer_words);
-        let mut words = Vec::from([ty.name_offset().0, ty.info(), ty.size_or_type()]);
-        words.extend(trailer.map(|raw| endian.word(*raw)));
+        let mut words = self.kept_words(ty, size, is_kept);
         for (index, meaning) in References::new(ty.kind(), words.len()) {
             let Some(word) = words.get_mut(index) else { break };
             match meaning {
@@ -123,6 +141,31 @@ impl<'b> Importer<'b> {
             }
         }
         Ok(words)
+    }
+
+    /// Returns the words of a record without the elements that `is_kept` rejects.
+    fn kept_words(&self, ty: Type<'_>, size: RecordSize, mut is_kept: impl FnMut(u32) -> bool) -> Vec<u32> {
+        let endian = self.from.endian();
+        let trailer = ty.trailer().as_chunks::<4>().0.iter().take(size.trailer_words(ty.vlen()));
+        let mut words = Vec::from([ty.name_offset().0, ty.info(), ty.size_or_type()]);
+        let (fixed_words, element_words) = (to_usize(size.fixed / 4), to_usize(size.element / 4));
+        // Without elements, `vlen` has another meaning.
+        if element_words == 0 {
+            words.extend(trailer.map(|raw| endian.word(*raw)));
+            return words;
+        }
+        words.extend(trailer.clone().take(fixed_words).map(|raw| endian.word(*raw)));
+        let trailer: Vec<_> = trailer.skip(fixed_words).map(|raw| endian.word(*raw)).collect();
+        let kept = trailer.chunks(element_words).zip(0..).filter(|(_, index)| is_kept(*index));
+        let mut vlen = 0u32;
+        for (element, _) in kept {
+            words.extend_from_slice(element);
+            vlen = vlen.wrapping_add(1);
+        }
+        if let Some(info) = words.get_mut(1).filter(|_| vlen != ty.vlen()) {
+            *info = Info::new(ty.kind(), vlen, ty.kflag()).0;
+        }
+        words
     }
 }
 

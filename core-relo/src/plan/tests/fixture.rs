@@ -6,7 +6,9 @@ use crate::{
     explain::Explainer,
     ext::{BtfExt, CoreRelo, ExtBuilder, ExtPart, ExtRecord as _, RelocKind},
     insn::{Insn, Slot},
+    minimise::{MinimiseError, MinimisedBtf, Needs},
     plan::{Decision, Options, PlannedReloc, RelocError},
+    resolve::MatchError,
 };
 use alloc::{string::String, string::ToString as _, sync::Arc, vec, vec::Vec};
 
@@ -104,6 +106,10 @@ impl Fixture {
         assert_eq!(relocs.endian(), endian);
         check_patched(&plan);
         check_shared_plans(&relocs, &target);
+        // The names of an unvalidated target may not exist, so that they cannot be copied.
+        if !self.is_unvalidated {
+            check_minimal_plans(&plan, self.options);
+        }
         let mut explainer = Explainer::new(&plan);
         plan.iter()
             .map(|planned| (planned, explainer.explain(&planned)))
@@ -152,6 +158,49 @@ fn check_shared_plans(relocs: &Relocs<'_>, target: &Target<'_>) {
     let together: Vec<_> = together.iter().map(describe).collect();
     assert_eq!(together, [alone.clone(), alone]);
     assert!(Plan::for_objects(&[], target).is_empty());
+}
+
+/// Checks that the plan against the minimal BTF is the same, with the original type ids and with new ones.
+fn check_minimal_plans(plan: &Plan<'_>, options: Options) {
+    let mut needs = Needs::new(plan.target());
+    if let Err(error) = needs.add_plan(plan) {
+        let has_too_many_steps = |planned: PlannedReloc<'_>| {
+            matches!(planned.decision(), Err(RelocError::Match { error: MatchError::TooManySteps, .. }))
+        };
+        assert!(matches!(error, MinimiseError::TooManySteps { .. }) && plan.iter().any(has_too_many_steps));
+        return;
+    }
+    let has_target_ids = needs.keeps_ids();
+    for keeps_ids in [false, true] {
+        if keeps_ids {
+            needs.keep_ids();
+        }
+        let minimal = needs.minimise().unwrap();
+        let vmlinux = Arc::new(Btf::parse(minimal.vmlinux().bytes().to_vec()).unwrap());
+        let parse_module = |module: &MinimisedBtf| {
+            let btf = Btf::parse_split(module.bytes().to_vec(), Arc::clone(&vmlinux)).unwrap();
+            (String::from(module.name()), Arc::new(btf))
+        };
+        let modules: Vec<_> = minimal.modules().iter().map(parse_module).collect();
+        let target = Target::new("vmlinux", vmlinux).with_modules(modules);
+        let minimal_plan = Plan::with_options(plan.relocs(), &target, options, |_| true);
+        assert_eq!(minimal_plan.needs_modules(), plan.needs_modules());
+        for (full, minimal) in plan.iter().zip(minimal_plan.iter()) {
+            let facts = |planned: &PlannedReloc<'_>| {
+                let values = (planned.local_value(), planned.target_value(), planned.candidate_count());
+                (planned.before(), planned.after(), values)
+            };
+            assert_eq!(facts(&minimal), facts(&full));
+            if keeps_ids || has_target_ids {
+                assert_eq!(minimal.decision(), full.decision());
+                assert_eq!(minimal.warning(), full.warning());
+                assert_eq!(minimal.matched_candidate(), full.matched_candidate());
+            } else {
+                assert_eq!(minimal.decision().ok(), full.decision().ok());
+                assert_eq!(minimal.warning().is_some(), full.warning().is_some());
+            }
+        }
+    }
 }
 
 /// Returns the decision, values, target spec and warning of each record as text.

@@ -1,0 +1,209 @@
+//! The minimal BTF of each selected kernel.
+
+use crate::{
+    args::btf::BtfMinArgs,
+    cmd::verdicts::objects::{JudgedObjects, ObjectsByOrder},
+    console::{Console, ExitStatus},
+    error::{BadInput, escape_path},
+    input::{
+        image_facts::WantedFacts,
+        kernel::{
+            image::KernelImage, parsed::Kernel, release::KernelRelease, selection::Selection,
+            source::KernelSource,
+        },
+    },
+};
+use core_relo::{
+    btf::Kind,
+    minimise::{Detail, MinimalBtf, MinimiseError, Needs},
+};
+use core_relo_loader::target::archive::{Distribution, KernelIdentity, running_identity};
+use std::{collections::HashMap, io, ops::ControlFlow, path::Path};
+
+/// The minimal BTF of a kernel.
+pub(super) struct MinimalKernel {
+    /// The name of the kernel's file.
+    pub(super) name: String,
+    pub(super) identity: KernelIdentity,
+    pub(super) bytes: Vec<u8>,
+    pub(super) type_count: usize,
+    /// The size of the full BTF in bytes.
+    pub(super) full_bytes: usize,
+    /// Whether the types have the ids of the full BTF.
+    pub(super) keeps_ids: bool,
+}
+
+/// The prefix of the names of struct_ops values: `bpf_struct_ops_tcp_congestion_ops`.
+const STRUCT_OPS: &[u8] = b"bpf_struct_ops_";
+
+/// The tag of kfuncs.
+const KFUNC_TAG: &[u8] = b"bpf_kfunc";
+
+/// Minimises the BTF of all selected kernels. Bad input is reported. The result is in the order of the kernels.
+pub(super) fn minimise_kernels(
+    console: &mut Console<'_>,
+    args: &BtfMinArgs,
+    objects: &JudgedObjects<'_>,
+) -> io::Result<Vec<MinimalKernel>> {
+    let selection = Selection::new(&args.kernels);
+    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    let by_order = ObjectsByOrder::new(&objects.objects);
+    let mut kernels: Vec<MinimalKernel> = Vec::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
+    for source in &selection.sources {
+        let mut result = Ok(());
+        let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+        let note = selection.visit_images(source, &|_| true, &mut |_, image| {
+            result = match image.and_then(|image| KernelImage::parse_with_facts(image, wanted)) {
+                Ok(kernel) => match check_byte_order(objects, &kernel) {
+                    // The user did not name the kernel.
+                    Err(bad) if source.is_listed() => console.note(&format!("{bad}; skipped")),
+                    Err(bad) => console.report_error(&bad),
+                    Ok(()) => {
+                        let minimal = minimise_kernel(args, (objects, &by_order), source, &kernel);
+                        add_kernel(console, (&mut kernels, &mut positions), minimal)
+                    }
+                },
+                Err(bad) => console.report_error(&bad),
+            };
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        result?;
+        note.iter().try_for_each(|note| console.note(note))?;
+    }
+    if kernels.is_empty() && console.exit == ExitStatus::Success {
+        let bad = BadInput::new("--btf", "no kernel has the byte order of the objects");
+        console.report_error(&bad)?;
+    }
+    Ok(kernels)
+}
+
+/// Adds a kernel, unless its name and BTF are known. Two kernels of one name are bad input.
+fn add_kernel(
+    console: &mut Console<'_>,
+    (kernels, positions): (&mut Vec<MinimalKernel>, &mut HashMap<String, usize>),
+    minimal: Result<MinimalKernel, BadInput>,
+) -> io::Result<()> {
+    let kernel = match minimal {
+        Ok(kernel) => kernel,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let file = kernel.identity.file_name();
+    let known = positions.get(&file).and_then(|position| kernels.get(*position));
+    match known {
+        None => {
+            positions.insert(file, kernels.len());
+            kernels.push(kernel);
+            Ok(())
+        }
+        Some(known) if known.bytes == kernel.bytes && known.identity == kernel.identity => {
+            console.note(&format!("{}: the same kernel as {}; skipped", kernel.name, known.name))
+        }
+        Some(known) => {
+            let what = format!("has the name {file} in the archive, as {} has", known.name);
+            let help = "rename the files: DISTRIBUTION/VERSION/ARCHITECTURE/RELEASE.btf";
+            console.report_error(&BadInput::new(&*kernel.name, what).help(help))
+        }
+    }
+}
+
+/// Returns an error if no object has the kernel's byte order.
+fn check_byte_order(objects: &JudgedObjects<'_>, kernel: &Kernel) -> Result<(), BadInput> {
+    let order = kernel.target.vmlinux().btf.endian();
+    match objects.objects.first() {
+        Some(first) if objects.objects.iter().all(|object| object.object.endian() != order) => {
+            kernel.check_byte_order(first.object.endian())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn minimise_kernel(
+    args: &BtfMinArgs,
+    (objects, by_order): (&JudgedObjects<'_>, &ObjectsByOrder<'_>),
+    source: &KernelSource,
+    kernel: &Kernel,
+) -> Result<MinimalKernel, BadInput> {
+    let btf = &kernel.target.vmlinux().btf;
+    let order = btf.endian();
+    let bad = |error: MinimiseError| BadInput::new(&*kernel.name, error);
+    let mut needs = Needs::new(&kernel.target);
+    if args.keep_ids {
+        needs.keep_ids();
+    }
+    for plan in by_order.with_order(order).plans(&kernel.target) {
+        needs.add_plan(&plan).map_err(bad)?;
+    }
+    add_declarations(args, objects, &mut needs);
+    let minimal = needs.minimise().map_err(bad)?;
+    if let Some(module) = minimal.modules().iter().find(|module| module.type_count() > 0) {
+        let what = format!("types of module {} are needed, which a minimal BTF cannot have", module.name());
+        return Err(BadInput::new(&*kernel.name, what));
+    }
+    Ok(MinimalKernel {
+        name: kernel.name.clone(),
+        identity: identify(source, kernel)?,
+        bytes: minimal.vmlinux().bytes().to_vec(),
+        type_count: minimal.vmlinux().type_count(),
+        full_bytes: btf.as_bytes().len(),
+        keeps_ids: needs.keeps_ids(),
+    })
+}
+
+/// Adds the declarations that the objects need, and with `--verdicts` all that `check` reads.
+fn add_declarations(args: &BtfMinArgs, objects: &JudgedObjects<'_>, needs: &mut Needs<'_>) {
+    let names = &objects.names;
+    let needed: Vec<_> = match args.verdicts {
+        true => names.all_declarations().collect(),
+        false => names.needed_declarations().collect(),
+    };
+    let mut wanted = Vec::new();
+    for (name, kind) in needed {
+        let detail = match kind {
+            Kind::Struct | Kind::Enum => Detail::Definition,
+            _ => Detail::Declaration,
+        };
+        wanted.push((name, kind, detail));
+        // An enum with large values has another kind.
+        wanted.extend((kind == Kind::Enum).then_some((name, Kind::Enum64, detail)));
+        wanted.extend(name.strip_prefix(STRUCT_OPS).map(|ops| (ops, kind, detail)));
+    }
+    needs.add_all(wanted);
+    if args.verdicts {
+        needs.add_tags(KFUNC_TAG);
+    }
+    needs.mark(if args.verdicts { MinimalBtf::ForVerdicts } else { MinimalBtf::ForLoading });
+}
+
+/// Returns the identity of a kernel: of the running kernel what it shows, of a file what its path and its image contain.
+fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, BadInput> {
+    if matches!(source, KernelSource::Running) {
+        return running_identity().map_err(|e| BadInput::new(&*kernel.name, e));
+    }
+    let mut identity = KernelIdentity::from_file_name(&archive_path(&kernel.name));
+    if let Some(release) = kernel.release() {
+        identity.release = release;
+    }
+    if identity.architecture.is_empty() {
+        let named = KernelRelease::from_name(&kernel.name).architecture;
+        identity.architecture = named.unwrap_or_default().to_owned();
+    }
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['/', '\t', '\n']);
+    if !is_plain(&identity.release) {
+        return Err(BadInput::new(&*kernel.name, "its name contains no release"));
+    }
+    let Distribution { id, version, .. } = &identity.distribution;
+    if !is_plain(id) || !is_plain(version) {
+        identity.distribution = Distribution::default();
+    }
+    Ok(identity)
+}
+
+/// Returns the path that names a kernel. BTFHub puts each kernel into an archive of its own, so that the archive's path has the
+/// distribution and the architecture.
+fn archive_path(name: &str) -> String {
+    let Some((archive, member)) = name.split_once("//") else { return name.to_owned() };
+    let dir = Path::new(archive).parent().map(escape_path).unwrap_or_default();
+    if member.contains('/') { member.to_owned() } else { format!("{dir}/{member}") }
+}

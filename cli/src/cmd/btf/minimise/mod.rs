@@ -1,0 +1,79 @@
+//! `btf min`: the part of kernels' BTF that objects need, as a file or an archive.
+
+mod archive;
+mod kernels;
+mod report;
+
+use crate::{
+    args::{btf::BtfMinArgs, format::Format},
+    cmd::verdicts::objects::{BadObjectReporter, JudgedObjects, read_objects, with_judged_objects},
+    console::{Console, ExitStatus},
+    error::{BadInput, escape_path},
+    output,
+    process::threads::Threads,
+};
+use kernels::{MinimalKernel, minimise_kernels};
+use report::{MinimalKernelJson, write_report};
+use std::{io, path::Path};
+
+pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()> {
+    let threads = Threads::none();
+    let files = read_objects(console, &args.objects, &threads, |console, bad| console.report_error(bad))?;
+    let report_bad: BadObjectReporter = |console, bad| console.report_error(bad);
+    with_judged_objects(console, &files, &[], &threads, report_bad, |console, objects| {
+        minimise(console, args, objects)
+    })
+}
+
+fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObjects<'_>) -> io::Result<()> {
+    for object in &objects.objects {
+        if let Err(error) = &object.needs {
+            console.report_error(&BadInput::new(&*object.file.name, error))?;
+        }
+    }
+    let mut without = objects.objects.iter().filter(|object| object.relocs.records().is_empty());
+    if let Some(first) = without.next() {
+        let (count, name) = (without.count() + 1, &first.file.name);
+        console.note(&format!("objects without CO-RE relocations: {count} ({name}, …)"))?;
+    }
+    // Objects that cannot be read have been reported.
+    if objects.objects.is_empty() || console.exit == ExitStatus::Error {
+        return Ok(());
+    }
+    let kernels = minimise_kernels(console, args, objects)?;
+    if console.exit == ExitStatus::Error {
+        return Ok(());
+    }
+    if let Err(bad) = encode(args, &kernels).and_then(|bytes| {
+        output::write(&args.output, &bytes)?;
+        Ok(bytes.len())
+    }) {
+        return console.report_error(&bad);
+    }
+    match args.format {
+        Format::Json => {
+            kernels.iter().try_for_each(|kernel| console.out.json(&MinimalKernelJson::new(kernel)))
+        }
+        Format::Text => write_report(console, &escape_path(&args.output), &kernels),
+    }
+}
+
+/// Returns the bytes of the output file: an archive, or the BTF of the only kernel.
+fn encode(args: &BtfMinArgs, kernels: &[MinimalKernel]) -> Result<Vec<u8>, BadInput> {
+    if is_archive(&args.output) {
+        return archive::encode(kernels).map_err(|e| BadInput::for_path(&args.output, e));
+    }
+    match kernels {
+        [kernel] => Ok(kernel.bytes.clone()),
+        _ => {
+            let what = format!("a file of raw BTF is for one kernel: found {}, expected 1", kernels.len());
+            Err(BadInput::for_path(&args.output, what).help("for an archive, end the name with .tar.gz"))
+        }
+    }
+}
+
+/// Returns whether the name of an output file is that of an archive.
+fn is_archive(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    name.ends_with(b".tar.gz") || name.ends_with(b".tgz")
+}

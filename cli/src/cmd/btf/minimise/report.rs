@@ -1,0 +1,71 @@
+//! The report of `btf min`: a line for each kernel.
+
+use super::kernels::MinimalKernel;
+use crate::{
+    console::Console,
+    text::table::{AlignedTable, Cell, left_cell, right_cell},
+};
+use serde::Serialize;
+use std::io;
+
+/// The JSON line of a kernel.
+#[derive(Serialize)]
+pub(super) struct MinimalKernelJson<'k> {
+    target: &'k str,
+    file: String,
+    release: &'k str,
+    architecture: &'k str,
+    distribution: &'k str,
+    distribution_version: &'k str,
+    build_id: &'k str,
+    version: &'k str,
+    types: usize,
+    bytes: usize,
+    full_bytes: usize,
+    keeps_ids: bool,
+}
+
+impl<'k> MinimalKernelJson<'k> {
+    pub(super) fn new(kernel: &'k MinimalKernel) -> Self {
+        let identity = &kernel.identity;
+        Self {
+            target: &kernel.name,
+            file: identity.file_name(),
+            release: &identity.release,
+            architecture: &identity.architecture,
+            distribution: &identity.distribution.id,
+            distribution_version: &identity.distribution.version,
+            build_id: &identity.build_id,
+            version: &identity.version,
+            types: kernel.type_count,
+            bytes: kernel.bytes.len(),
+            full_bytes: kernel.full_bytes,
+            keeps_ids: kernel.keeps_ids,
+        }
+    }
+}
+
+/// Prints a table of the kernels.
+pub(super) fn write_report(
+    console: &mut Console<'_>,
+    output: &str,
+    kernels: &[MinimalKernel],
+) -> io::Result<()> {
+    let row = |kernel: &MinimalKernel| -> Vec<Cell> {
+        vec![
+            left_cell(kernel.identity.file_name()),
+            right_cell(kernel.type_count),
+            right_cell(kernel.bytes.len()),
+            right_cell(kernel.full_bytes),
+        ]
+    };
+    let mut table = AlignedTable::new();
+    table.header([left_cell("KERNEL"), right_cell("TYPES"), right_cell("BYTES"), right_cell("FULL BYTES")]);
+    kernels.iter().for_each(|kernel| table.row(row(kernel)));
+    table.lines().into_iter().try_for_each(|line| console.out.line(line))?;
+    console.out.line(format_args!("{} written to {output}", count(kernels.len())))
+}
+
+fn count(kernels: usize) -> String {
+    format!("{kernels} kernel{}", if kernels == 1 { "" } else { "s" })
+}

@@ -1,0 +1,116 @@
+//! `btf which`: the BTF of an archive that belongs to a kernel.
+
+use crate::{
+    args::{btf::BtfWhichArgs, format::Format},
+    console::{Console, ExitStatus},
+    error::BadInput,
+    input::file::InputFile,
+    text::{line::Line, style},
+};
+use core_relo_loader::target::archive::{
+    ArchiveError, BtfArchive, Candidate, Distribution, KernelIdentity, running_identity,
+};
+use serde::Serialize;
+use std::io;
+
+/// The JSON line of a kernel in the archive.
+#[derive(Serialize)]
+struct EntryJson<'a> {
+    file: &'a str,
+    release: &'a str,
+    architecture: &'a str,
+    distribution: &'a str,
+    distribution_version: &'a str,
+    build_id: &'a str,
+    version: &'a str,
+    /// Whether the loader takes this BTF.
+    chosen: bool,
+    /// The evidence that the entry belongs to the kernel.
+    evidence: Option<&'static str>,
+    /// The property in which the entry differs from the kernel.
+    mismatch: Option<&'static str>,
+}
+
+/// The largest archive in bytes: the limit on unpacked bytes.
+const ARCHIVE_BYTES: u64 = core_relo_loader::limits::ARCHIVE_BYTES;
+
+pub(super) fn run(console: &mut Console<'_>, args: &BtfWhichArgs) -> io::Result<()> {
+    let read = || -> Result<_, BadInput> {
+        let bytes = InputFile::open(&args.archive, ARCHIVE_BYTES)?.read_whole(ARCHIVE_BYTES, None)?;
+        Ok((bytes, kernel_identity(args)?))
+    };
+    let (bytes, kernel) = match read() {
+        Ok(read) => read,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let archive = match BtfArchive::parse(&bytes) {
+        Ok(archive) => archive,
+        Err(error) => return console.report_error(&BadInput::for_path(&args.archive, error)),
+    };
+    let choice = archive.choose(&kernel);
+    let is_chosen =
+        |candidate: &Candidate<'_>| choice.as_ref().is_ok_and(|choice| choice.entry == candidate.entry);
+    for candidate in archive.candidates(&kernel) {
+        if args.all || is_chosen(&candidate) {
+            write_candidate(console, args.format, &candidate, is_chosen(&candidate))?;
+        }
+    }
+    match &choice {
+        Ok(_) => Ok(()),
+        Err(error @ (ArchiveError::NoMatch { .. } | ArchiveError::Ambiguous { .. })) => {
+            console.raise_exit(ExitStatus::Incompatible);
+            console.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {error}")))
+        }
+        Err(error) => console.report_error(&BadInput::for_path(&args.archive, error)),
+    }
+}
+
+/// Returns the kernel that the arguments name; without a release, the running kernel.
+fn kernel_identity(args: &BtfWhichArgs) -> Result<KernelIdentity, BadInput> {
+    let Some(release) = &args.release else {
+        return running_identity().map_err(|e| BadInput::new("running kernel", e));
+    };
+    let mut kernel = KernelIdentity::new(release, args.arch.clone().unwrap_or_default());
+    if let Some(text) = &args.distribution {
+        let (id, version) = text.split_once('/').unwrap_or((text, ""));
+        kernel.distribution = Distribution::new(id, version);
+    }
+    kernel.version = args.version_string.clone().unwrap_or_default();
+    kernel.build_id = args.build_id.as_deref().unwrap_or_default().to_ascii_lowercase();
+    Ok(kernel)
+}
+
+fn write_candidate(
+    console: &mut Console<'_>,
+    format: Format,
+    candidate: &Candidate<'_>,
+    chosen: bool,
+) -> io::Result<()> {
+    let entry = candidate.entry;
+    let (evidence, mismatch) = match candidate.verdict {
+        Ok(evidence) => (Some(evidence.words()), None),
+        Err(mismatch) => (None, Some(mismatch.words())),
+    };
+    match format {
+        Format::Json => console.out.json(&EntryJson {
+            file: &entry.file,
+            release: &entry.kernel.release,
+            architecture: &entry.kernel.architecture,
+            distribution: &entry.kernel.distribution.id,
+            distribution_version: &entry.kernel.distribution.version,
+            build_id: &entry.kernel.build_id,
+            version: &entry.kernel.version,
+            chosen,
+            evidence,
+            mismatch,
+        }),
+        Format::Text => {
+            let reason = match (chosen, evidence, mismatch) {
+                (true, Some(evidence), _) => format!("chosen by {evidence}"),
+                (false, Some(evidence), _) => format!("matches by {evidence}"),
+                (_, _, mismatch) => format!("another {}", mismatch.unwrap_or_default()),
+            };
+            console.out.line(Line::new().text(&entry.file).text(": ").text(reason))
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! `btf min` and `btf which`: the same plans and verdicts on minimal BTF, archives, and bad input that leaves nothing behind.
+#![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{demo, run, run_in, schema};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+const KERNELS: [&str; 2] = ["linux-5.10.btf", "linux-7.2.btf"];
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Returns a directory with the demo kernels under BTFHub's names.
+fn kernels(dir: &Path) -> PathBuf {
+    let root = dir.join("kernels");
+    for (kernel, name) in
+        KERNELS.iter().zip(["debian/11/x86_64/5.10.0-1.btf", "debian/13/x86_64/7.2.0-1.btf"])
+    {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(demo().join(kernel), path).unwrap();
+    }
+    root
+}
+
+/// Returns the JSON lines of a command without what names the kernel's file.
+fn lines(args: &[&str]) -> Vec<Value> {
+    let mut lines = run(args.iter().chain(&["--format", "json"])).lines();
+    for line in &mut lines {
+        let object = line.as_object_mut().unwrap();
+        for key in ["target", "target_key", "kernel_warnings", "candidates", "reason", "help", "text"] {
+            object.remove(key);
+        }
+    }
+    lines
+}
+
+/// Removes the numbers in brackets.
+fn without_ids(text: &str) -> String {
+    let parts = text.split('[').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    parts.collect::<Vec<_>>().join("[")
+}
+
+#[test]
+fn plans_on_minimal_btf_patch_the_same_instructions() {
+    let dir = tempfile::tempdir().unwrap();
+    for kernel in KERNELS {
+        let [min, full_object, min_object] = ["min.btf", "full.o", "min.o"].map(|name| dir.path().join(name));
+        let made = run(["btf", "min", "exec.bpf.o", "--btf", kernel, "-o", &text(&min)]);
+        assert_eq!(made.exit, 0, "{}", made.err);
+        assert!(read(&min).len() < read(&demo().join(kernel)).len());
+        let exits = [(kernel.to_owned(), &full_object), (text(&min), &min_object)]
+            .map(|(btf, object)| run(["patch", "exec.bpf.o", "--btf", &btf, "-o", &text(object)]).exit);
+        assert_eq!(exits[0], exits[1]);
+        assert!(full_object.exists() == min_object.exists());
+        if full_object.exists() {
+            assert_eq!(read(&full_object), read(&min_object));
+        }
+    }
+}
+
+#[test]
+fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernels = text(&kernels(dir.path()));
+    let archive = text(&dir.path().join("min.tar.gz"));
+    let made = run(["btf", "min", "exec.bpf.o", "--btf", &kernels, "--verdicts", "-o", &archive]);
+    assert_eq!(made.exit, 0, "{}", made.err);
+    let verdicts = |btf: &str| {
+        let lines = lines(&["check", "exec.bpf.o", "--no-config", "--btf", btf]);
+        let verdict =
+            |line: &Value| (line["object"].clone(), line["verdict"].clone(), line["programs"].clone());
+        let verdicts = lines.iter().filter(|line| line.get("verdict").is_some()).map(verdict);
+        // Types have other ids in the evidence: `vmlinux [12]`.
+        let mut texts: Vec<_> = verdicts.map(|verdict| without_ids(&format!("{verdict:?}"))).collect();
+        texts.sort();
+        texts
+    };
+    let full = verdicts(&kernels);
+    assert_eq!(full.len(), 2);
+    assert_eq!(verdicts(&archive), full);
+
+    let plain = text(&dir.path().join("plain.btf"));
+    assert_eq!(run(["btf", "min", "exec.bpf.o", "--btf", KERNELS[0], "-o", &plain]).exit, 0);
+    let checked = run(["check", "exec.bpf.o", "--no-config", "--btf", &plain]);
+    assert_eq!(checked.exit, 2);
+    let output = checked.out + &checked.err;
+    assert!(output.contains("minimal BTF without the types on which verdicts depend"), "{output}");
+}
+
+#[test]
+fn an_archive_names_its_kernels_and_which_finds_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernels = kernels(dir.path());
+    // The same kernel for another distribution: its BTF is stored once.
+    fs::create_dir_all(kernels.join("ubuntu/20.04/x86_64")).unwrap();
+    fs::copy(demo().join(KERNELS[0]), kernels.join("ubuntu/20.04/x86_64/5.10.0-1.btf")).unwrap();
+    let archive = dir.path().join("min.tar.gz");
+    let min = |out: &Path| {
+        run(["btf", "min", "exec.bpf.o", "--btf", &text(&kernels), "--format", "json", "-o", &text(out)])
+    };
+    let made = min(&archive);
+    assert_eq!(made.exit, 0, "{}", made.err);
+    made.lines().iter().for_each(|line| schema().check("btf min", line));
+    let files: Vec<_> = made.lines().iter().map(|line| line["file"].as_str().unwrap().to_owned()).collect();
+    let names =
+        ["debian/11/x86_64/5.10.0-1.btf", "debian/13/x86_64/7.2.0-1.btf", "ubuntu/20.04/x86_64/5.10.0-1.btf"];
+    assert_eq!(files, names);
+    let again = dir.path().join("again.tgz");
+    min(&again);
+    assert_eq!(read(&archive), read(&again), "the same bytes for the same input");
+
+    let which = |args: &[&str]| {
+        let archive = text(&archive);
+        let mut all = vec!["btf", "which", &archive];
+        all.extend(args);
+        let run = run(all);
+        (run.exit, run.out.trim_end().to_owned(), run.err)
+    };
+    let (exit, out, _) = which(&["--release", "7.2.0-1", "--arch", "amd64"]);
+    assert_eq!((exit, &*out), (0, "debian/13/x86_64/7.2.0-1.btf: chosen by release"));
+    // Both distributions have the same BTF, so that the choice does not matter.
+    assert_eq!(which(&["--release", "5.10.0-1"]).0, 0);
+    let (exit, out, _) = which(&["--release", "5.10.0-1", "--distribution", "ubuntu/20.04", "--all"]);
+    assert_eq!(exit, 0);
+    let expected = [
+        "debian/11/x86_64/5.10.0-1.btf: matches by release",
+        "debian/13/x86_64/7.2.0-1.btf: another release",
+        "ubuntu/20.04/x86_64/5.10.0-1.btf: chosen by release, distribution and its version",
+    ];
+    assert_eq!(out.lines().collect::<Vec<_>>(), expected);
+    let (exit, out, err) = which(&["--release", "6.6.6"]);
+    assert!(exit == 1 && out.is_empty() && err.contains("no BTF for kernel 6.6.6 among 3 kernels"), "{err}");
+    let (_, out, _) = which(&["--release", "7.2.0-1", "--format", "json"]);
+    let line: Value = serde_json::from_str(&out).unwrap();
+    schema().check("btf which", &line);
+    assert_eq!((&line["chosen"], &line["evidence"]), (&Value::Bool(true), &Value::from("release")));
+}
+
+#[test]
+fn bad_input_is_named_and_leaves_the_old_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernels = kernels(dir.path());
+    let out = dir.path().join("out.tar.gz");
+    fs::write(&out, "old").unwrap();
+    let min = |objects: &[&str], btf: &Path, out: &Path| {
+        let (btf, out) = (text(btf), text(out));
+        let mut args = vec!["btf", "min"];
+        args.extend(objects);
+        args.extend(["--btf", &*btf, "-o", &*out]);
+        let run = run(args);
+        assert_eq!(
+            (run.exit, read(&dir.path().join("out.tar.gz")).as_slice()),
+            (2, b"old".as_slice()),
+            "{}",
+            run.err
+        );
+        run.err
+    };
+    let broken = kernels.join("debian/11/x86_64/5.10.0-2.btf");
+    let bytes = read(&demo().join(KERNELS[0]));
+    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(min(&["exec.bpf.o"], &kernels, &out).contains("5.10.0-2.btf"));
+    fs::remove_file(&broken).unwrap();
+    assert!(min(&["exec.bpf.o", "absent.bpf.o"], &kernels, &out).contains("absent.bpf.o"));
+    assert!(min(&[KERNELS[0]], &kernels, &out).contains(KERNELS[0]));
+    let several = min(&["exec.bpf.o"], &kernels, &dir.path().join("raw.btf"));
+    assert!(several.contains("found 2, expected 1") && several.contains(".tar.gz"), "{several}");
+    assert!(!dir.path().join("raw.btf").exists());
+    // Two kernels of one name with different BTF.
+    let twin = dir.path().join("twin/debian/11/x86_64");
+    fs::create_dir_all(&twin).unwrap();
+    fs::copy(demo().join(KERNELS[1]), twin.join("5.10.0-1.btf")).unwrap();
+    let args =
+        ["btf", "min", "exec.bpf.o", "-o", &text(&out), "--btf", &text(&kernels), "--btf", &text(&twin)];
+    let run = run(args);
+    assert!(
+        run.exit == 2 && run.err.contains("has the name debian/11/x86_64/5.10.0-1.btf in the archive"),
+        "{}",
+        run.err
+    );
+    assert_eq!(read(&out), b"old");
+    let leftovers = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(leftovers, 3, "the kernels, the twin and the old output");
+}
+
+#[test]
+fn archives_that_are_cut_short_or_no_archives_are_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = dir.path().join("min.tar.gz");
+    assert_eq!(run(["btf", "min", "exec.bpf.o", "--btf", KERNELS[0], "-o", &text(&archive)]).exit, 0);
+    let bytes = read(&archive);
+    let which = |bytes: &[u8]| {
+        fs::write(dir.path().join("bad.tar.gz"), bytes).unwrap();
+        let run = run_in(dir.path(), ["btf", "which", "bad.tar.gz", "--release", "linux"]);
+        assert_eq!(run.exit, 2, "{}", run.err);
+        run.err
+    };
+    assert!(which(&bytes[..bytes.len() / 2]).contains("not a complete gzip stream"));
+    assert!(which(b"text").contains("not a complete gzip stream"));
+    assert!(which(b"").contains("bad.tar.gz"));
+}
+
+/// An object without CO-RE relocations needs only the pointer size and the attach targets.
+#[test]
+fn objects_without_relocations_are_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    let object = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf-progs/prebuilt/el/sections/none.bpf.o");
+    let out = text(&dir.path().join("min.btf"));
+    let made = run(["btf", "min", &text(&object), "--btf", KERNELS[0], "-o", &out]);
+    assert_eq!(made.exit, 0, "{}", made.err);
+    let relocations = run(["inspect", &text(&object), "--format", "json"]).out;
+    assert!(made.err.contains("without CO-RE relocations") || relocations.contains("core"), "{}", made.err);
+}

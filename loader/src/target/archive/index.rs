@@ -1,0 +1,90 @@
+//! The index of an archive: a line of tab-separated values for each kernel.
+
+use super::{
+    error::ArchiveError,
+    identity::{Distribution, KernelIdentity},
+};
+use core::str;
+use std::collections::HashSet;
+
+/// The name of the index, the first member of an archive.
+pub const INDEX_NAME: &str = "index.tsv";
+
+/// The first line of an index: the columns.
+const COLUMNS: [&str; 8] = [
+    "file",
+    "content",
+    "release",
+    "architecture",
+    "distribution",
+    "distribution_version",
+    "build_id",
+    "version",
+];
+
+/// A kernel in an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArchiveEntry {
+    /// The name of the kernel's BTF.
+    pub file: String,
+    /// The name of the member with the bytes. Kernels with equal BTF share one member.
+    pub content: String,
+    /// The kernel.
+    pub kernel: KernelIdentity,
+}
+
+impl ArchiveEntry {
+    /// Creates an entry of a kernel whose BTF is in the member `content`.
+    pub fn new(kernel: KernelIdentity, content: impl Into<String>) -> Self {
+        Self { file: kernel.file_name(), content: content.into(), kernel }
+    }
+
+    fn values(&self) -> [&str; COLUMNS.len()] {
+        let KernelIdentity { release, version, architecture, distribution, build_id } = &self.kernel;
+        let Distribution { id, version: distribution_version } = distribution;
+        [&self.file, &self.content, release, architecture, id, distribution_version, build_id, version]
+    }
+}
+
+/// Returns the text of an index. Tabs and control characters in values become spaces.
+pub fn index_text(entries: &[ArchiveEntry]) -> String {
+    let mut text = COLUMNS.join("\t");
+    text.push('\n');
+    for entry in entries {
+        let clean = |value: &str| value.replace(char::is_control, " ");
+        text.push_str(&entry.values().map(clean).join("\t"));
+        text.push('\n');
+    }
+    text
+}
+
+/// Parses an index. Further columns, which a later version may add, are ignored.
+pub(super) fn parse_index(bytes: &[u8]) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+    let error = |line, problem| ArchiveError::Index { line, problem };
+    let text = str::from_utf8(bytes).map_err(|_not_utf8| error(1, "not UTF-8"))?;
+    let mut lines = text.lines();
+    let head = lines.next().ok_or_else(|| error(1, "no line with the columns"))?;
+    let mut columns = head.split('\t');
+    if !COLUMNS.iter().all(|column| columns.next() == Some(*column)) {
+        return Err(error(1, "unknown columns"));
+    }
+    let (mut entries, mut files) = (Vec::new(), HashSet::new());
+    for (line, text) in (2..).zip(lines) {
+        if text.contains(|c: char| c.is_control() && c != '\t') {
+            return Err(error(line, "a control character"));
+        }
+        let mut values = text.split('\t');
+        let mut next = || values.next().map(str::to_owned).ok_or_else(|| error(line, "too few columns"));
+        let (file, content) = (next()?, next()?);
+        let (release, architecture) = (next()?, next()?);
+        let distribution = Distribution { id: next()?, version: next()? };
+        let (build_id, version) = (next()?, next()?);
+        if !files.insert(file.clone()) {
+            return Err(error(line, "the file has a line already"));
+        }
+        let kernel = KernelIdentity { release, version, architecture, distribution, build_id };
+        entries.push(ArchiveEntry { file, content, kernel });
+    }
+    Ok(entries)
+}

@@ -1,0 +1,159 @@
+//! The BTF of the running kernel: its own, or that in an archive.
+
+use super::{
+    choose::Evidence,
+    error::ArchiveError,
+    identity::{Distribution, KernelIdentity},
+    read::BtfArchive,
+};
+use crate::target::{kernel, open_file, read_all, release, running_kernel_btf};
+use alloc::sync::Arc;
+use core_relo::{Endian, btf::Btf};
+use core_relo_object::target::{KernelBtf, TargetError};
+use std::{fs::File, io::Read as _, path::Path};
+
+/// The BTF for the running kernel, and where it comes from.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FoundBtf {
+    /// The BTF, for [`TargetKernel::btf`](crate::load_plan::TargetKernel).
+    pub btf: Arc<KernelBtf>,
+    /// The origin of the BTF.
+    pub origin: BtfOrigin,
+}
+
+/// The origin of the BTF for the running kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BtfOrigin {
+    /// The kernel itself, or an image of it.
+    Kernel,
+    /// An archive.
+    Archive {
+        /// The name of the entry: `ubuntu/20.04/x86_64/5.4.0-42-generic.btf`.
+        file: String,
+        /// The evidence that the entry belongs to the kernel.
+        evidence: Evidence,
+    },
+}
+
+/// Returns the running kernel's own BTF, or else the BTF that an archive has for the running kernel.
+///
+/// The order is:
+///
+/// 1. `/sys/kernel/btf/vmlinux`, or else an image of the kernel with BTF, as [`kernel`]
+/// 2. the archive's entry with the kernel's build id
+/// 3. the entry with the kernel's release, architecture and version string
+/// 4. the entry with the kernel's release and architecture, of the same distribution and version, of the same distribution, of any
+///    distribution
+///
+/// The archive is not read if the kernel has BTF. A log message of level `info` names the BTF.
+pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
+    match kernel() {
+        Ok(file) => {
+            log::info!("types of the running kernel: {}", file.path.display());
+            Ok(FoundBtf { btf: running_kernel_btf(), origin: BtfOrigin::Kernel })
+        }
+        Err(TargetError::NoKernelBtf { .. }) => find_in_archive(archive, &running_identity()?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Finds the BTF of a kernel in an archive.
+pub(super) fn find_in_archive(archive: &[u8], kernel: &KernelIdentity) -> Result<FoundBtf, ArchiveError> {
+    let archive = BtfArchive::parse(archive)?;
+    let choice = archive.choose(kernel)?;
+    let bytes = archive.read(choice.entry)?;
+    let damaged = |cause| ArchiveError::Btf { name: choice.entry.file.clone().into(), cause };
+    let btf = Btf::parse(bytes).map_err(damaged)?;
+    log::info!(
+        "types of the running kernel: {} of the archive, by {}",
+        choice.entry.file,
+        choice.evidence.words()
+    );
+    let origin = BtfOrigin::Archive { file: choice.entry.file.clone(), evidence: choice.evidence };
+    Ok(FoundBtf { btf: Arc::new(KernelBtf::from_btf(Arc::new(btf), [])), origin })
+}
+
+/// Returns the identity of the running kernel: release, version string and architecture from the kernel, the distribution from
+/// `/etc/os-release`, the build id from `/sys/kernel/notes`.
+///
+/// What cannot be read is unknown, apart from the release.
+pub fn running_identity() -> Result<KernelIdentity, TargetError> {
+    let mut identity = KernelIdentity::new(release()?, "");
+    // The file exists since Linux 6.1.
+    identity.architecture =
+        read_line("/proc/sys/kernel/arch").unwrap_or_else(|| own_architecture().to_owned());
+    identity.version = read_line("/proc/sys/kernel/version").unwrap_or_default();
+    let os_release = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| read_regular(path));
+    identity.distribution = os_release.map(|bytes| parse_os_release(&bytes)).unwrap_or_default();
+    let notes = read_kernel_file("/sys/kernel/notes");
+    identity.build_id = notes.and_then(|notes| build_id(&notes, Endian::native())).unwrap_or_default();
+    Ok(identity)
+}
+
+/// The bytes of a small file that are read.
+const SMALL_FILE: u64 = 1 << 16;
+
+/// Reads a small regular file. An unreadable file is as good as none.
+fn read_regular(path: &str) -> Option<Vec<u8>> {
+    let (file, _) = open_file(Path::new(path)).ok()?;
+    Some(read_all(file, 0, SMALL_FILE).ok()??.to_vec())
+}
+
+/// Reads a file of proc or sysfs, which may have no length.
+fn read_kernel_file(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(SMALL_FILE).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn read_line(path: &str) -> Option<String> {
+    let text = String::from_utf8(read_kernel_file(path)?).ok()?;
+    Some(text.lines().next()?.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// Returns the architecture for which this program was compiled, as `uname -m` prints it.
+const fn own_architecture() -> &'static str {
+    match (std::env::consts::ARCH.as_bytes(), Endian::native()) {
+        (b"powerpc64", Endian::Little) => "ppc64le",
+        (b"powerpc64", Endian::Big) => "ppc64",
+        (b"x86", _) => "i686",
+        (b"arm", _) => "armv7l",
+        _ => std::env::consts::ARCH,
+    }
+}
+
+/// Parses `ID` and `VERSION_ID` of `/etc/os-release`.
+pub(super) fn parse_os_release(bytes: &[u8]) -> Distribution {
+    let text = String::from_utf8_lossy(bytes);
+    let value = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        value.unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned()
+    };
+    Distribution { id: value("ID"), version: value("VERSION_ID") }
+}
+
+/// Returns the build id in ELF notes, in hexadecimal digits.
+pub(super) fn build_id(notes: &[u8], endian: Endian) -> Option<String> {
+    const GNU_BUILD_ID: u32 = 3;
+    let mut rest = notes;
+    while !rest.is_empty() {
+        let word = |at: usize| usize::try_from(endian.u32(rest, at)?).ok();
+        let (name_len, desc_len, kind) = (word(0)?, word(4)?, endian.u32(rest, 8)?);
+        let name = rest.get(12..)?.get(..name_len)?;
+        let desc_start = 12usize.checked_add(name_len.checked_next_multiple_of(4)?)?;
+        let desc_end = desc_start.checked_add(desc_len)?;
+        let desc = rest.get(desc_start..desc_end)?;
+        if kind == GNU_BUILD_ID && name == b"GNU\0" {
+            return Some(desc.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(hex_digit).collect());
+        }
+        rest = rest.get(desc_end.checked_next_multiple_of(4)?..).unwrap_or_default();
+    }
+    None
+}
+
+/// Returns the character of a hexadecimal digit.
+fn hex_digit(digit: u8) -> Option<char> {
+    char::from_digit(digit.into(), 16)
+}
