@@ -10,7 +10,7 @@
 //! | `parse` | header, scans for records, validation, errors, and [`Btf`] |
 //! | `view` | [`Type`] and its elements, modifiers and sizes |
 //! | `search` | types by name: all types, [`NameIndex`], [`TypeQuery`], sorted BTF, [`ModuleFilter`] |
-//! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, relocation of split BTF |
+//! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, sorting, conversion, distillation and relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
 //!
 //! Each directory uses only the directories above it in the table.
@@ -35,7 +35,8 @@ pub use view::{
     Type, WalkError,
 };
 pub use write::{
-    Builder, BuiltMember, DedupError, DedupResult, Editor, ImportError, Importer, dedup, dedup_into,
+    Builder, BuiltMember, ConvertError, DedupError, DedupResult, DistilError, DistilledBtf, Editor,
+    ImportError, Importer, LayoutChange, SortResult, convert, dedup, dedup_into, distil_base, sort,
 };
 
 pub(crate) use parse::{KindSet, MAGIC, NamePrefix, Strings, endian_of};
