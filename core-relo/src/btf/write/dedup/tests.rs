@@ -245,18 +245,19 @@ fn types_of_the_base_are_left_out_of_a_split_btf() {
         let pointer = b.pointer(int);
         b.structure("s", 8, &[("p", pointer, 0)]);
         b.enumeration("e", 4, false, &[("A", 1)]);
+        b.typedef("t", pointer);
     };
     assert_eq!(split_deduped(common, common), [""; 0]);
     let left = split_deduped(common, |b| {
         common(b);
-        let s = b.structure("own", 8, &[("p", TypeId(6), 0), ("s", TypeId(7), 0)]);
+        let s = b.structure("own", 8, &[("p", TypeId(7), 0), ("s", TypeId(8), 0)]);
         b.var("e", s, 1);
     });
     assert_eq!(
         left,
         [
-            "[5] STRUCT 'own' size=8 vlen=2\n\t'p' type_id=2 bits_offset=0\n\t's' type_id=3 bits_offset=0",
-            "[6] VAR 'e' type_id=5, linkage=global",
+            "[6] STRUCT 'own' size=8 vlen=2\n\t'p' type_id=2 bits_offset=0\n\t's' type_id=3 bits_offset=0",
+            "[7] VAR 'e' type_id=6, linkage=global",
         ]
     );
 }
