@@ -2,6 +2,7 @@
 
 use crate::{
     args::{
+        btf_write::BtfWriteCommand,
         format::{BtfDumpFormat, Format},
         kernel_objects::{ListArgs, ObjectSelector},
     },
@@ -49,6 +50,8 @@ pub(crate) enum BtfCommand {
     /// Show everything that the kernel reports about BTF data
     #[command(after_help = BTF_SHOW_HELP)]
     Show(BtfShowArgs),
+    #[command(flatten)]
+    Write(BtfWriteCommand),
 }
 
 /// The selection of BTF data: one of an id and a name, since BTF cannot be pinned

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod btf;
+pub(crate) mod btf_write;
 mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
@@ -105,7 +106,7 @@ pub(crate) enum Command {
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
     Requires(RequiresArgs),
-    /// Print or compare BTF types, or list the BTF in the running kernel
+    /// Print, compare or write BTF, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
     /// Show the programs in the running kernel
@@ -177,6 +178,7 @@ impl Command {
             Self::Btf(BtfCommand::Diff(c)) => c.format,
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
+            Self::Btf(BtfCommand::Write(c)) => c.output().format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
@@ -197,6 +199,7 @@ impl Command {
         match self {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
+            Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

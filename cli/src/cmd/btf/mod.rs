@@ -1,9 +1,10 @@
-//! `btf`: types as text or JSON, their differences, and the BTF in the running kernel.
+//! `btf`: types as text or JSON, their differences, written BTF, and the BTF in the running kernel.
 
 mod diff;
 mod dump;
 mod facts;
 mod read;
+mod write;
 
 use super::kernel_facts;
 use crate::{args::btf::BtfCommand, console::Console};
@@ -14,6 +15,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
         BtfCommand::Diff(args) => diff::run(console, args),
+        BtfCommand::Write(command) => write::run(console, command),
         BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
         BtfCommand::Show(args) => {
             kernel_facts::show::<BtfFacts>(console, &(&args.selector).into(), args.format)
