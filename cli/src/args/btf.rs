@@ -2,6 +2,7 @@
 
 use crate::{
     args::{
+        btf_ids::{self, BtfIdsArgs},
         btf_write::BtfWriteCommand,
         format::{BtfDumpFormat, Format},
         kernel_objects::{ListArgs, ObjectSelector},
@@ -52,6 +53,9 @@ pub(crate) enum BtfCommand {
     Show(BtfShowArgs),
     #[command(flatten)]
     Write(BtfWriteCommand),
+    /// Show, check or fill in the type ids in .BTF_ids of modules and kernels
+    #[command(after_help = btf_ids::HELP)]
+    Ids(BtfIdsArgs),
 }
 
 /// The selection of BTF data: one of an id and a name, since BTF cannot be pinned

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod btf;
+pub(crate) mod btf_ids;
 pub(crate) mod btf_write;
 mod byte_count;
 pub(crate) mod format;
@@ -179,6 +180,7 @@ impl Command {
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
             Self::Btf(BtfCommand::Write(c)) => c.output().format,
+            Self::Btf(BtfCommand::Ids(c)) => c.format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
@@ -200,6 +202,7 @@ impl Command {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
+            Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

@@ -3,6 +3,7 @@
 mod diff;
 mod dump;
 mod facts;
+mod ids;
 mod read;
 mod write;
 
@@ -16,6 +17,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
         BtfCommand::Dump(args) => dump::run(console, args),
         BtfCommand::Diff(args) => diff::run(console, args),
         BtfCommand::Write(command) => write::run(console, command),
+        BtfCommand::Ids(args) => ids::run(console, args),
         BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
         BtfCommand::Show(args) => {
             kernel_facts::show::<BtfFacts>(console, &(&args.selector).into(), args.format)
