@@ -8,6 +8,7 @@ mod data;
 mod error;
 mod externs;
 mod kernel_enums;
+mod map_annotations;
 pub(crate) mod maps;
 mod parse;
 mod programs;

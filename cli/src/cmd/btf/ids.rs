@@ -27,9 +27,7 @@ use std::{io, path::Path, sync::Arc};
 struct SetJson {
     set: String,
     kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     flags: Option<u32>,
     ids: Vec<SlotJson>,
     problems: Vec<String>,
@@ -39,9 +37,8 @@ struct SetJson {
 #[derive(Serialize)]
 struct SlotJson {
     id: u32,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     ty: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     flags: Option<u32>,
 }
 

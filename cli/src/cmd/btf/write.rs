@@ -36,7 +36,7 @@ struct WriteReport {
     types: usize,
     bytes_read: usize,
     bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The distilled base, which `btf distil` writes.
     distilled_base: Option<DistilledBaseReport>,
 }
 

@@ -11,6 +11,8 @@ mod output;
 mod relocate_split;
 mod rewrite;
 mod sort;
+#[cfg(test)]
+mod tests;
 
 pub use builder::{Builder, BuiltMember};
 pub use convert::{ConvertError, LayoutChange, convert};
