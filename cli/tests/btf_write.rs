@@ -57,8 +57,11 @@ fn split_btf_has_the_types_that_the_base_lacks() {
     let first = types(&split, Some(&base))[0]["id"].as_u64().unwrap();
     assert_eq!(first, types(&base, None).len() as u64 + 1);
     let same = dir.path().join("same.btf");
-    write(&demo(), &["split", "linux-6.1.btf", "--base", text(&base), "-o", text(&same)]);
-    let kept = types(&same, Some(&base));
+    // The kernel's BTF has equal types twice, because most of its types were left out.
+    let once = dir.path().join("once.btf");
+    write(&demo(), &["dedup", "linux-6.1.btf", "-o", text(&once)]);
+    write(&demo(), &["split", text(&once), "--base", text(&once), "-o", text(&same)]);
+    let kept = types(&same, Some(&once));
     let is_never_merged = |ty: &serde_json::Value| ty["kind"] == "VAR" || ty["kind"] == "DATASEC";
     assert!(kept.iter().all(is_never_merged), "{kept:?}");
 

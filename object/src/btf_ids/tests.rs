@@ -45,10 +45,10 @@ const SYMBOLS: [TestSymbol<'_>; 10] = [
     ("set", 12, 0),
     ("__BTF_ID__set__set", 12, 12),
     ("__BTF_ID__func__b__3", 16, 4),
-    ("__BTF_ID__func__a_____4", 20, 4),
+    ("__BTF_ID__func__alpha__4", 20, 4),
     ("__BTF_ID__set8__kfuncs", 24, 24),
     ("__BTF_ID__func__b__5", 32, 4),
-    ("__BTF_ID__func__a_____6", 40, 4),
+    ("__BTF_ID__func__alpha__6", 40, 4),
 ];
 const WORDS: [u32; 12] = [0, 0, 0, 0, 0, 0, 0, 1, 0, 11, 0, 12];
 
@@ -56,7 +56,7 @@ fn btf(endian: Endian) -> Btf<'static> {
     let mut b = Builder::new(endian);
     let int = b.int("int", 4, 0);
     let proto = b.func_proto(int, &[]);
-    b.func("a___", proto, 0);
+    b.func("alpha", proto, 0);
     b.func("b", proto, 0);
     b.structure("task_struct", 8, &[]);
     b.typedef("pid_t", int);
@@ -78,7 +78,7 @@ fn lists_and_sets_are_resolved_sorted_and_counted() {
         let expected: [(&[u8], IdSetKind, usize); 3] =
             [(b"list", IdSetKind::List, 2), (b"set", IdSetKind::Set, 2), (b"kfuncs", IdSetKind::FlagSet, 2)];
         assert_eq!(names, expected);
-        assert_eq!(parsed.sets()[1].names[1].name, b"a___");
+        assert_eq!(parsed.sets()[1].names[1].name, b"alpha");
 
         let resolved = parsed.resolve(&btf(order)).unwrap();
         assert_eq!((resolved.resolved, resolved.missing.len(), resolved.ambiguous.len()), (6, 0, 0));
@@ -112,7 +112,7 @@ fn problems_are_found() {
         vec![
             "the count is 0, expected 2",
             "FUNC `b`: expected [4], which the set does not contain",
-            "FUNC `a___`: expected [3], which the set does not contain",
+            "FUNC `alpha`: expected [3], which the set does not contain",
         ],
     ];
     assert_eq!(text, expected);

@@ -9,8 +9,8 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// The start of the names of annotations.
-const PREFIX: &[u8] = b"____btf_map_";
+/// The start of the names of annotations, after two of four underscores.
+const PREFIX: &[u8] = b"__btf_map_";
 
 /// The annotations of an object, by the name of the map.
 pub(super) struct MapAnnotations<'b>(HashMap<&'b [u8], Type<'b>>);
@@ -27,7 +27,8 @@ impl<'b> MapAnnotations<'b> {
     pub(super) fn find(btf: Option<&'b Btf<'_>>) -> Self {
         let mut annotations = HashMap::new();
         for ty in btf.into_iter().flat_map(Btf::types).filter(|ty| ty.kind() == Kind::Struct) {
-            if let Some(map) = ty.name().as_bytes().strip_prefix(PREFIX) {
+            let rest = ty.name().as_bytes().strip_prefix(b"__");
+            if let Some(map) = rest.and_then(|rest| rest.strip_prefix(PREFIX)) {
                 annotations.entry(map).or_insert(ty);
             }
         }
@@ -56,16 +57,20 @@ mod tests {
     };
     use core_relo::{Endian, btf::Builder};
 
+    fn annotation(map: &str) -> String {
+        format!("__{}{map}", String::from_utf8_lossy(PREFIX))
+    }
+
     #[test]
     fn the_first_members_are_the_types_if_their_sizes_fit() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, 0);
         let long = b.int("long", 8, 0);
-        b.structure("____btf_map_table", 16, &[("key", int, 0), ("value", long, 64), ("more", int, 0)]);
-        b.structure("____btf_map_table", 8, &[("key", int, 0), ("value", int, 32)]);
-        b.structure("____btf_map_short", 4, &[("key", int, 0)]);
-        b.union("____btf_map_union", 8, &[("key", int, 0), ("value", int, 0)]);
-        b.structure("____btf_map_void", 8, &[("key", TypeId::VOID, 0), ("value", int, 32)]);
+        b.structure(&annotation("table"), 16, &[("key", int, 0), ("value", long, 64), ("more", int, 0)]);
+        b.structure(&annotation("table"), 8, &[("key", int, 0), ("value", int, 32)]);
+        b.structure(&annotation("short"), 4, &[("key", int, 0)]);
+        b.union(&annotation("union"), 8, &[("key", int, 0), ("value", int, 0)]);
+        b.structure(&annotation("void"), 8, &[("key", TypeId::VOID, 0), ("value", int, 32)]);
         let btf = Btf::parse(b.finish()).unwrap();
         let annotations = MapAnnotations::find(Some(&btf));
         let types = KeyAndValue { key: int, value: long };
@@ -82,7 +87,7 @@ mod tests {
         let mut object = TestObject::new();
         let int = object.int;
         let long = object.types.int("long", 8, 0);
-        object.types.structure("____btf_map_table", 16, &[("key", int, 0), ("value", long, 64)]);
+        object.types.structure(&annotation("table"), 16, &[("key", int, 0), ("value", long, 64)]);
         object.program("f", "xdp", &returns(0));
         let words: Vec<u8> =
             [1u32, 4, 8, 16, 0, 1, 4, 4, 16, 0].iter().flat_map(|w| w.to_ne_bytes()).collect();

@@ -7,6 +7,7 @@ use crate::{
     ids::TypeId,
 };
 use alloc::{
+    borrow::ToOwned as _,
     string::{String, ToString as _},
     sync::Arc,
     vec,
@@ -62,7 +63,7 @@ fn tags_keep_their_flags_components_and_targets() {
             ("user", false, None, "int"),
         ];
         let expected: Vec<_> =
-            expected.map(|(name, flag, at, target)| (name.to_string(), flag, at, target.to_string())).into();
+            expected.map(|(name, flag, at, target)| (name.to_owned(), flag, at, target.to_owned())).into();
         assert_eq!(tags(&btf), expected);
         let tags_of = |bytes: Vec<u8>| tags(&Btf::parse(bytes).unwrap());
         assert_eq!(tags_of(dedup(&btf).unwrap().finish()), expected);
@@ -99,5 +100,5 @@ fn a_type_tag_of_the_base_moves_to_the_distilled_split_btf() {
     let distilled = distil_base(&Btf::parse_split(split.finish(), base).unwrap()).unwrap();
     let small = Arc::new(Btf::parse(distilled.base).unwrap());
     let split = Btf::parse_split(distilled.split, small).unwrap();
-    assert_eq!(tags(&split), vec![("user".to_string(), true, None, "int".to_string())]);
+    assert_eq!(tags(&split), vec![("user".to_owned(), true, None, "int".to_owned())]);
 }
