@@ -1,7 +1,7 @@
 //! Fuzz targets that parse their input as files.
 
 use crate::{
-    properties::{binaries, kernels, linking, loading, planning, types, verdict},
+    properties::{binaries, btf_ids as ids, kernels, linking, loading, planning, types, verdict},
     scratch::Scratch,
 };
 use core_relo::{btf::Btf, ext::BtfExt};
@@ -100,6 +100,11 @@ pub fn image(data: &[u8]) {
         let file = Scratch::new(name, data);
         kernels::check(file.path(), 64 << 10);
     }
+}
+
+/// Checks an ELF file with `.BTF_ids`.
+pub fn btf_ids(data: &[u8]) {
+    ids::check(data);
 }
 
 /// Checks a user-space binary, a ZIP archive with a member `m`, or the arguments of a USDT probe.

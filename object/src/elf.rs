@@ -108,6 +108,8 @@ pub struct Section<'d> {
     pub flags: u64,
     /// `sh_offset`: the offset in the file.
     pub offset: u64,
+    /// `sh_addr`: the address of a linked file's section.
+    pub address: u64,
     /// `sh_size`: the size in the file, or in memory for `SHT_NOBITS`.
     pub size: u64,
     /// `sh_link`.
@@ -225,6 +227,7 @@ impl<'d> Elf<'d> {
                 sh_type: h.sh_type(e).0,
                 flags: h.sh_flags(e).0,
                 offset,
+                address: h.sh_addr(e).into(),
                 size,
                 link: h.sh_link(e),
                 info: h.sh_info(e),

@@ -7,6 +7,7 @@
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
 //! | [`globals`] | global variables: names, offsets, types, initial values |
 //! | `static_link` | links several objects into one, like `bpftool gen object`; feature `static-link` |
+//! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
 //! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
 //! | [`features`] | kernel features |
 //!
@@ -24,6 +25,7 @@
 extern crate alloc;
 
 mod arch;
+pub mod btf_ids;
 mod elf;
 mod errno;
 pub mod features;

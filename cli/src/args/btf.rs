@@ -3,6 +3,8 @@
 use crate::{
     args::{
         btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
+        btf_ids::{self, BtfIdsArgs},
+        btf_write::BtfWriteCommand,
         format::{BtfDumpFormat, Format},
         kernel_objects::{ListArgs, ObjectSelector},
         relocate::KernelArgs,
@@ -86,6 +88,11 @@ pub(crate) enum BtfCommand {
     /// Show everything that the kernel reports about BTF data
     #[command(after_help = BTF_SHOW_HELP)]
     Show(BtfShowArgs),
+    #[command(flatten)]
+    Write(BtfWriteCommand),
+    /// Show, check or fill in the type ids in .BTF_ids of modules and kernels
+    #[command(after_help = btf_ids::HELP)]
+    Ids(BtfIdsArgs),
 }
 
 /// The selection of BTF data: one of an id and a name, since BTF cannot be pinned

@@ -2,6 +2,8 @@
 
 pub(crate) mod btf;
 pub(crate) mod btf_query;
+pub(crate) mod btf_ids;
+pub(crate) mod btf_write;
 mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
@@ -108,6 +110,7 @@ pub(crate) enum Command {
     #[command(after_help = requires::REQUIRES_HELP)]
     Requires(RequiresArgs),
     /// Print, compare or minimise BTF types, or list the BTF in the running kernel
+    /// Print, compare or write BTF, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
     /// Show the programs in the running kernel
@@ -184,6 +187,8 @@ impl Command {
             Self::Btf(BtfCommand::Which(c)) => c.format,
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
+            Self::Btf(BtfCommand::Write(c)) => c.output().format,
+            Self::Btf(BtfCommand::Ids(c)) => c.format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
@@ -207,6 +212,8 @@ impl Command {
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
             Self::Gen(GenCommand::Rust(c)) => vec![&c.output],
             Self::Btf(BtfCommand::Min(c)) => vec![&c.output],
+            Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
+            Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

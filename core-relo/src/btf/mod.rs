@@ -11,7 +11,7 @@
 //! | `view` | [`Type`] and its elements, modifiers and sizes |
 //! | `search` | types by name: all types, [`NameIndex`], [`TypeQuery`], sorted BTF, [`ModuleFilter`] |
 //! | `layout` | holes and padding of structs, fields by path |
-//! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, relocation of split BTF |
+//! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, sorting, conversion, distillation and relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
 //!
 //! Each directory uses only the directories above it in the table.
@@ -38,7 +38,8 @@ pub use view::{
     Type, WalkError,
 };
 pub use write::{
-    Builder, BuiltMember, DedupError, DedupResult, Editor, ImportError, Importer, dedup, dedup_into,
+    Builder, BuiltMember, ConvertError, DedupError, DedupResult, DistilError, DistilledBtf, Editor,
+    ImportError, Importer, LayoutChange, SortResult, convert, dedup, dedup_into, distil_base, sort,
 };
 
 pub(crate) use parse::{KindSet, MAGIC, NamePrefix, Strings, endian_of};

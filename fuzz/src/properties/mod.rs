@@ -1,6 +1,7 @@
 //! Properties that must hold for every input.
 
 pub mod binaries;
+pub mod btf_ids;
 mod kernel;
 pub mod kernels;
 pub mod linking;

@@ -1,8 +1,8 @@
 //! Properties of BTF: both ways to parse agree, every type is readable, and derived BTF is valid.
 
 use core_relo::{
-    TypeId,
-    btf::{Btf, BtfError, Builder, NameIndex, Type, dedup},
+    Endian, TypeId,
+    btf::{Btf, BtfError, Builder, LayoutChange, NameIndex, Type, convert, dedup, distil_base, sort},
     explain::CType,
 };
 use core_relo_cli::fuzzing;
@@ -32,20 +32,44 @@ pub fn check(bytes: &[u8], base: Option<&Arc<Btf<'static>>>) {
     assert_eq!(texts(&btf), texts(&other));
     walk(&btf);
     print(&btf);
+    let parse = |bytes: Vec<u8>| match base {
+        None => Btf::parse(bytes),
+        Some(base) => Btf::parse_split(bytes, Arc::clone(base)),
+    };
     if let Ok(deduped) = dedup(&btf) {
-        let again = Btf::parse(deduped.finish());
-        // The result lacks the base of a split BTF, so references to the base are invalid.
-        assert!(
-            base.is_some() || again.as_ref().is_ok_and(|again| again.end_id() <= btf.end_id()),
-            "{again:?}"
-        );
+        let deduped = parse(deduped.finish()).expect("a deduplicated BTF is a BTF");
+        assert!(deduped.end_id() <= btf.end_id());
     }
     if let Ok(copy) = Builder::copy_of(&btf) {
-        let copy = match base {
-            None => Btf::parse(copy.finish()),
-            Some(base) => Btf::parse_split(copy.finish(), Arc::clone(base)),
-        };
-        assert_eq!(copy.expect("a copy is a BTF").end_id(), btf.end_id());
+        assert_eq!(parse(copy.finish()).expect("a copy is a BTF").end_id(), btf.end_id());
+    }
+    if let Ok(sorted) = sort(&btf) {
+        let sorted = parse(sorted.into_bytes()).expect("a sorted BTF is a BTF");
+        assert_eq!(sorted.end_id(), btf.end_id());
+        assert!(sorted.types().is_sorted_by(|a, b| a.name() <= b.name()));
+    }
+    check_converted(&btf);
+    if let Ok(distilled) = distil_base(&btf) {
+        let small = Arc::new(Btf::parse(distilled.base).expect("a distilled base is a BTF"));
+        let split = Btf::parse_split(distilled.split, small).expect("a BTF on a distilled base is a BTF");
+        assert!(split.types().count() >= btf.types().count());
+    }
+}
+
+/// Converts a BTF to the other byte order and back.
+fn check_converted(btf: &Btf<'_>) {
+    let other = if btf.endian() == Endian::Little { Endian::Big } else { Endian::Little };
+    if btf.base().is_some() {
+        // The base would have to be converted as well.
+        return;
+    }
+    for layout in [LayoutChange::Keep, LayoutChange::Add, LayoutChange::Remove] {
+        let Ok(converted) = convert(btf, other, layout) else { continue };
+        let converted = Btf::parse(converted).expect("a converted BTF is a BTF");
+        let words = |ty: Type<'_>| (ty.kind(), ty.vlen(), ty.name_offset(), ty.size_or_type());
+        assert!(converted.types().map(words).eq(btf.types().map(words)));
+        let back = convert(&converted, btf.endian(), layout).expect("the way back is as short");
+        assert!(Btf::parse(back).is_ok_and(|back| back.types().map(words).eq(btf.types().map(words))));
     }
 }
 

@@ -4,6 +4,7 @@
 use super::{
     error::ObjectError,
     kernel_enums::MapType,
+    map_annotations::{KeyAndValue, MapAnnotations},
     symbols::{Linkage, Symbol, SymbolKind, SymbolLocation, Symbols},
 };
 use crate::{
@@ -164,6 +165,7 @@ pub(crate) fn collect<'d>(
         return Err(ObjectError::Compressed { section: s.text() });
     }
     let variables = btf.map_or_else(HashMap::new, maps_variables);
+    let annotations = MapAnnotations::find(btf.filter(|_| !legacy.is_empty()));
     let mut definitions = Definitions::default();
     let mut maps = Vec::new();
     for symbol in symbols.iter() {
@@ -181,7 +183,8 @@ pub(crate) fn collect<'d>(
                 (_, None) => Err(MapError::NoBtf),
             },
             Some(_) if is_static(&symbol) => Err(MapError::Static),
-            Some(s) => legacy_definition(elf.endian, s, symbol.value, symbol.size),
+            Some(s) => legacy_definition(elf.endian, s, symbol.value, symbol.size)
+                .map(|def| annotated(def, symbol.name, &annotations)),
             None => continue,
         };
         maps.push(Map {
@@ -249,6 +252,14 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
         map_flags: word(16)?,
         ..MapDef::default()
     })
+}
+
+/// Returns a legacy definition with the types of its annotation, if the BTF has one.
+fn annotated(def: MapDef, name: &[u8], annotations: &MapAnnotations<'_>) -> MapDef {
+    match annotations.types(name, def.key_size, def.value_size) {
+        Some(KeyAndValue { key, value }) => MapDef { key_type: Some(key), value_type: Some(value), ..def },
+        None => def,
+    }
 }
 
 /// A cache of parsed definitions by struct and nesting level, since many maps may share a struct.

@@ -8,6 +8,7 @@ mod data;
 mod error;
 mod externs;
 mod kernel_enums;
+mod map_annotations;
 pub(crate) mod maps;
 mod parse;
 mod programs;
@@ -28,6 +29,7 @@ pub use maps::{Map, MapDef, MapError};
 pub use programs::Program;
 pub(crate) use programs::TEXT;
 pub use relocs::{Reloc, RelocType};
+pub(crate) use rewrite::check_no_overlap;
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use section_target::{SectionTarget, SectionTargetError, split_offset};
 pub use symbols::{Linkage, Symbol, SymbolKind, SymbolLocation};
@@ -205,7 +207,7 @@ impl<'d> Object<'d> {
                 _ => return Err(length),
             }
         }
-        rewrite::check_no_overlap(&self.elf, self.bytes, &changed)?;
+        check_no_overlap(&self.elf, self.bytes, &changed)?;
         Ok(copy)
     }
 }

@@ -16,7 +16,7 @@ const E_SHOFF: usize = 0x28;
 type Part<'e, 'd> = (Range<usize>, Option<&'e Section<'d>>);
 
 /// Returns an error for changed sections that share bytes with another section or with headers.
-pub(super) fn check_no_overlap(
+pub(crate) fn check_no_overlap(
     elf: &Elf<'_>,
     file: &[u8],
     changed: &BTreeSet<SectionIndex>,

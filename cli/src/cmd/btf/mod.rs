@@ -1,15 +1,17 @@
-//! `btf`: types as text or JSON, their differences, minimal BTF and archives of it, and the BTF in the running kernel.
+//! `btf`: types as text or JSON, their differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
 
 mod diff;
 mod dump;
 mod facts;
 mod find;
+mod ids;
 mod layout;
 mod minimise;
 mod offset;
 mod read;
 mod users;
 mod which;
+mod write;
 
 use super::kernel_facts;
 use crate::{args::btf::BtfCommand, console::Console};
@@ -25,6 +27,8 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
         BtfCommand::Offset(args) => offset::run(console, args),
         BtfCommand::Min(args) => minimise::run(console, args),
         BtfCommand::Which(args) => which::run(console, args),
+        BtfCommand::Write(command) => write::run(console, command),
+        BtfCommand::Ids(args) => ids::run(console, args),
         BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
         BtfCommand::Show(args) => {
             kernel_facts::show::<BtfFacts>(console, &(&args.selector).into(), args.format)

@@ -6,4 +6,4 @@ mod layout;
 
 pub(crate) use info::Info;
 pub use kind::Kind;
-pub(crate) use layout::{IdWords, RecordSize, References, WordMeaning};
+pub(crate) use layout::{IdWords, RecordLayout, RecordSize, References, WordMeaning};

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     btf::{
-        format::{Info, Kind},
+        format::{Info, Kind, References},
         parse::{Btf, starts_with_string},
     },
     endian::{Endian, signed32},
@@ -44,6 +44,11 @@ impl Btf<'_> {
     pub fn types(&self) -> impl Iterator<Item = Type<'_>> {
         let types = self.types_section();
         (0..self.table.len()).map_while(move |own_index| Type::from_section(self, types, own_index))
+    }
+
+    /// Returns the types of the bases and the own types in order of id, without `void`.
+    pub fn all_types(&self) -> impl Iterator<Item = Type<'_>> {
+        (1..self.end_id().0).map_while(|id| self.ty(TypeId(id)))
     }
 }
 
@@ -285,6 +290,20 @@ impl<'b> Type<'b> {
             return Err(WalkError::NoName { ty: self.id, offset: at.0 });
         }
         Ok(())
+    }
+
+    /// Calls `visit` with each type id in the record. The references of a type of unknown kind are not known.
+    pub fn for_each_reference(self, mut visit: impl FnMut(TypeId)) {
+        let Some(layout) = self.kind().layout() else { return };
+        let trailer = self.trailer.as_chunks::<4>().0;
+        let record_words = layout.size().trailer_words(self.vlen()).saturating_add(3);
+        for index in References::new(self.kind(), record_words).ids() {
+            match index.checked_sub(3).map(|index| trailer.get(index)) {
+                None => visit(TypeId(self.third_word)),
+                Some(Some(word)) => visit(TypeId(self.btf.endian().word(*word))),
+                Some(None) => {}
+            }
+        }
     }
 
     /// Returns the record's second word.

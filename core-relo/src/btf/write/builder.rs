@@ -86,6 +86,23 @@ impl Builder {
         }
     }
 
+    /// Returns a builder for a BTF split from `base`, in which the strings of the base are not repeated.
+    pub fn split_with_strings(base: &Btf<'_>) -> Self {
+        let mut builder = Self::split(base);
+        let mut from = Some(base);
+        while let Some(btf) = from {
+            let mut at = btf.string_start();
+            for string in btf.strings_section().split(|byte| *byte == 0) {
+                if !string.is_empty() {
+                    builder.known.entry_ref(string).or_insert(StrOffset(at));
+                }
+                at = at.saturating_add(to_u32(string.len())).saturating_add(1);
+            }
+            from = btf.base().map(|base| &**base);
+        }
+        builder
+    }
+
     /// Returns a builder with the same strings, at the same offsets, and no types.
     #[must_use]
     pub fn without_types(&self) -> Self {
@@ -300,6 +317,16 @@ impl Builder {
             sizes.iter().flat_map(|[fixed, element]| [*fixed, *element, 0, 0]).collect::<Vec<u8>>()
         });
         assemble(self.endian, &self.types, layout.as_deref(), &self.strings)
+    }
+
+    /// Returns the id of the first type, which follows those of the base.
+    pub(super) fn first_id(&self) -> TypeId {
+        self.first_id
+    }
+
+    /// Returns the length of the type section in bytes.
+    pub(super) fn types_len(&self) -> usize {
+        self.types.len()
     }
 
     fn record(&mut self, name: &str, kind: Kind, vlen: usize, kflag: bool, third: u32) -> TypeId {

@@ -41,6 +41,17 @@ pub enum ImportError {
         /// The length of the string section in bytes.
         len: usize,
     },
+    /// A split BTF is not split from the builder's base.
+    #[error("the first type is [{found}], expected [{expected}], the first type after the base")]
+    OtherBase {
+        /// The first id of the builder.
+        expected: TypeId,
+        /// The first id of the BTF.
+        found: TypeId,
+    },
+    /// The types of several BTFs are more than a BTF can hold.
+    #[error("the types have more than {} bytes together", limits::BTF_BYTES)]
+    TooLong,
 }
 
 /// An importer of types and names from a BTF, and from its base, into a [`Builder`].
@@ -181,5 +192,61 @@ impl Builder {
             importer.copy_type(&mut builder, ty, |id| id)?;
         }
         Ok(builder)
+    }
+
+    /// Appends the own types of a BTF, with new ids, and returns the first of them (libbpf: `btf__add_btf`).
+    ///
+    /// A split BTF has the base of the builder. A BTF without a base can be appended to any builder.
+    pub fn append(&mut self, btf: &Btf<'_>) -> Result<TypeId, ImportError> {
+        let (from, expected) = (btf.first_id(), self.first_id());
+        if btf.base().is_some() && from != expected {
+            return Err(ImportError::OtherBase { expected, found: from });
+        }
+        if self.types_len().saturating_add(btf.types_section().len()) > limits::BTF_BYTES {
+            return Err(ImportError::TooLong);
+        }
+        let first = self.next_id();
+        let map_id = |old: TypeId| match old.0.checked_sub(from.0) {
+            // The type section has fewer records than 32 bits can count.
+            Some(own) => TypeId(first.0.saturating_add(own)),
+            None => old,
+        };
+        let mut importer = Importer::new(btf);
+        for ty in btf.types() {
+            importer.copy_type(self, ty, map_id)?;
+        }
+        Ok(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endian, btf::Kind};
+    use alloc::{sync::Arc, vec};
+
+    #[test]
+    fn appended_types_refer_to_each_other_and_to_the_base() {
+        let mut b = Builder::new(Endian::Big);
+        let int = b.int("int", 4, 0);
+        b.modifier(Kind::Const, int);
+        let first = Btf::parse(b.finish()).unwrap();
+        let mut merged = Builder::new(Endian::Little);
+        let starts = [merged.append(&first), merged.append(&first)];
+        assert_eq!(starts, [Ok(TypeId(1)), Ok(TypeId(3))]);
+        let merged = Arc::new(Btf::parse(merged.finish()).unwrap());
+        let targets: Vec<_> = merged.types().filter_map(Type::target).collect();
+        assert_eq!(targets, vec![TypeId(1), TypeId(3)], "in another byte order than their own");
+
+        let mut split = Builder::split(&merged);
+        split.pointer(TypeId(2));
+        let split = Btf::parse_split(split.finish(), Arc::clone(&merged)).unwrap();
+        let mut both = Builder::split_with_strings(&merged);
+        both.append(&split).unwrap();
+        both.append(&split).unwrap();
+        let both = Btf::parse_split(both.finish(), merged).unwrap();
+        assert!(both.types().all(|ty| ty.target() == Some(TypeId(2))));
+        let other = ImportError::OtherBase { expected: TypeId(1), found: TypeId(5) };
+        assert_eq!(Builder::new(Endian::Little).append(&split), Err(other));
     }
 }

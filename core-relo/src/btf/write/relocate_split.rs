@@ -16,7 +16,7 @@ use crate::{
     limits,
     name::Name,
 };
-use alloc::{boxed::Box, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
 impl<'d> Btf<'d> {
@@ -72,7 +72,7 @@ fn map_types(split: &Btf<'_>, distilled: &Btf<'_>, base: &Btf<'_>) -> Result<Vec
         wanted.insert(ty.name());
     }
     let mut candidates = BaseTypes::default();
-    for ty in all_types(base).filter(|ty| wanted.contains(&ty.name())) {
+    for ty in base.all_types().filter(|ty| wanted.contains(&ty.name())) {
         candidates.insert(ty);
     }
     let embedded = embedded_types(split);
@@ -206,14 +206,6 @@ fn embedded_types(split: &Btf<'_>) -> HashSet<TypeId> {
         }
     }
     found
-}
-
-/// Returns all types of a BTF, its bases' types first.
-fn all_types<'b>(btf: &'b Btf<'_>) -> Box<dyn Iterator<Item = Type<'b>> + 'b> {
-    match btf.base() {
-        Some(base) => Box::new(all_types(base).chain(btf.types())),
-        None => Box::new(btf.types()),
-    }
 }
 
 /// The mapping from old to new name offsets. The split BTF's own strings follow the base's strings. Names from the distilled base

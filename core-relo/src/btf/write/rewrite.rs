@@ -16,17 +16,30 @@ use alloc::vec::Vec;
 /// In records of unknown kind only the name is mapped.
 pub(super) fn rewrite(
     btf: &Btf<'_>,
+    map_id: impl FnMut(TypeId) -> TypeId,
+    map_name: impl FnMut(StrOffset, &mut Vec<u8>) -> StrOffset,
+) -> Vec<u8> {
+    rewrite_in_order(btf, 0..btf.table.len(), map_id, map_name)
+}
+
+/// As [`rewrite`], with the types in the order of these own indices.
+pub(super) fn rewrite_in_order(
+    btf: &Btf<'_>,
+    order: impl IntoIterator<Item = usize>,
     mut map_id: impl FnMut(TypeId) -> TypeId,
     mut map_name: impl FnMut(StrOffset, &mut Vec<u8>) -> StrOffset,
 ) -> Vec<u8> {
-    let mut types = btf.types_section().to_vec();
-    let mut added = Vec::new();
-    let section_len = types.len();
-    let ends = btf.table.offsets(section_len).skip(1).chain([section_len]);
-    for ((ty, start), end) in btf.types().zip(btf.table.offsets(section_len)).zip(ends) {
-        let Some(record) = types.get_mut(start..end) else { continue };
-        let words = record.as_chunks_mut::<4>().0;
-        for (index, meaning) in References::new(ty.kind(), words.len()) {
+    let section = btf.types_section();
+    let (mut types, mut added) = (Vec::with_capacity(section.len()), Vec::new());
+    for own_index in order {
+        let Some(start) = btf.table.offset(own_index, section.len()) else { continue };
+        let next = own_index.checked_add(1).and_then(|next| btf.table.offset(next, section.len()));
+        let Some(record) = section.get(start..next.unwrap_or(section.len())) else { continue };
+        let copy_start = types.len();
+        types.extend_from_slice(record);
+        let words = types.get_mut(copy_start..).unwrap_or_default().as_chunks_mut::<4>().0;
+        let Some(kind) = btf.kind_of(btf.id_at(own_index)) else { continue };
+        for (index, meaning) in References::new(kind, words.len()) {
             if let Some(word) = words.get_mut(index) {
                 let old = btf.endian().word(*word);
                 let new = match meaning {

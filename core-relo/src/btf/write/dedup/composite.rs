@@ -2,7 +2,6 @@
 
 use super::{DedupError, Deduplicator, UNMAPPED, usize_of};
 use crate::btf::format::Kind;
-use alloc::vec::Vec;
 
 impl Deduplicator {
     /// Deduplicates all structs, unions and typedefs (libbpf: `btf_dedup_struct_types`).
@@ -17,34 +16,27 @@ impl Deduplicator {
     }
 
     fn dedup_composite(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = self.key(id)?;
+        let key = self.records.get(id)?.key();
         let mut to = id;
         let same_key = self.canonical.take(&key);
         for canon in same_key.iter().rev().copied() {
             self.step(1)?;
             if self.is_equivalent(id, canon)? {
                 self.merge_hypot_map()?;
-                to = canon;
-                break;
+                if !self.defines_base_forward {
+                    to = canon;
+                    break;
+                }
             }
         }
         self.canonical.put_back(&key, same_key);
         self.map_to(id, to, key)
     }
 
-    /// Returns the record without its references to types (libbpf: `btf_hash_by_kind`).
-    fn key(&self, id: u32) -> Result<Vec<u32>, DedupError> {
-        let record = self.records.get(id)?;
-        if record.kind() == Kind::Typedef {
-            return Ok(record.name_and_info().to_vec());
-        }
-        let members = record.members().flat_map(|[name, _, offset]| [name, offset]);
-        Ok(record.common().iter().copied().chain(members).collect())
-    }
-
     /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf: `btf_dedup_merge_hypot_map`).
     ///
     /// Forward declarations are mapped to their definitions, and composites of the candidate graph to those of the canonical graph.
+    /// If the graphs are equal only with another definition of a FWD of the base, nothing else is mapped.
     fn merge_hypot_map(&mut self) -> Result<(), DedupError> {
         for at in 0..self.hypot_list.len() {
             let Some(canon) = self.hypot_list.get(at).copied() else { break };
@@ -53,9 +45,11 @@ impl Deduplicator {
             let (cand_kind, canon_kind) = (self.records.get(cand)?.kind(), self.records.get(canon)?.kind());
             let is_unresolved_composite =
                 cand_kind.is_composite() && self.is_mapped(canon)? && !self.is_mapped(cand)?;
+            let only_forwards = self.defines_base_forward;
             match (cand_kind, canon_kind) {
                 (Kind::Fwd, Kind::Fwd) => {}
                 (_, Kind::Fwd) => self.set_mapped(canon, cand)?,
+                _ if only_forwards => {}
                 (Kind::Fwd, _) => self.set_mapped(cand, canon)?,
                 _ if is_unresolved_composite => self.set_mapped(cand, canon)?,
                 _ => {}

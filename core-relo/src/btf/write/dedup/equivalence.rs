@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 /// The result of comparing two records.
 enum Comparison {
     Equal,
+    /// The candidate is a definition of the canonical FWD.
+    EqualIfDefinition,
     Different,
     /// The records are equal if the types of each of these pairs are equal.
     EqualIf(Vec<(u32, u32)>),
@@ -17,6 +19,7 @@ impl Deduplicator {
     /// pairs replaces its recursion). Stores in `hypot_map` the candidate type of each canonical type.
     pub(super) fn is_equivalent(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
         self.clear_hypot_map()?;
+        self.defines_base_forward = false;
         let mut pairs = Vec::from([(cand, canon)]);
         while let Some((cand, canon)) = pairs.pop() {
             self.step(1)?;
@@ -31,8 +34,11 @@ impl Deduplicator {
                 }
                 _ => return Ok(false),
             }
-            match self.compare(cand, canon)? {
-                Comparison::Equal => {}
+            let comparison = self.compare(cand, canon)?;
+            self.defines_base_forward |=
+                canon < self.first_own && matches!(comparison, Comparison::EqualIfDefinition);
+            match comparison {
+                Comparison::Equal | Comparison::EqualIfDefinition => {}
                 Comparison::Different => return Ok(false),
                 Comparison::EqualIf(below) => {
                     self.step(below.len())?;
@@ -52,7 +58,8 @@ impl Deduplicator {
         match (cand.kind(), canon.kind()) {
             (Kind::Fwd, Kind::Fwd) => return Ok(same(cand.common() == canon.common())),
             (Kind::Fwd, real) => return Ok(same(cand.declared_kind() == real)),
-            (real, Kind::Fwd) => return Ok(same(canon.declared_kind() == real)),
+            (real, Kind::Fwd) if canon.declared_kind() == real => return Ok(Comparison::EqualIfDefinition),
+            (_, Kind::Fwd) => return Ok(Comparison::Different),
             (a, b) if a != b => return Ok(Comparison::Different),
             _ => {}
         }

@@ -10,9 +10,14 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DedupError {
-    /// The BTF is a split BTF.
-    #[error("cannot deduplicate a split BTF")]
-    Split,
+    /// The ids of the builder do not continue those of the BTF's base.
+    #[error("the builder starts with type [{found}], expected [{expected}], the first type after the base")]
+    BuilderBase {
+        /// The first id of the BTF.
+        expected: TypeId,
+        /// The first id of the builder.
+        found: TypeId,
+    },
     /// A name or a record cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),

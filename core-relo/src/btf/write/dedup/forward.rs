@@ -9,7 +9,7 @@ impl Deduplicator {
     pub(super) fn resolve_forwards(&mut self) -> Result<(), DedupError> {
         // `None` where several canonical types share the name.
         let mut unique: HashMap<u32, Option<u32>> = HashMap::new();
-        for id in self.own_ids() {
+        for id in 1..self.records.end() {
             let record = self.records.get(id)?;
             if record.kind().is_composite() && self.mapped(id)? == id {
                 unique.entry(record.name()).and_modify(|known| *known = None).or_insert(Some(id));

@@ -8,6 +8,8 @@
 //! 4. forward declarations with one definition (`forward`)
 //! 5. the remaining types, after the types to which they refer (`reference`)
 //!
+//! The types of a base stay as they are: every one of them is canonical. Types of a split BTF are mapped to equal types of its base.
+//!
 //! The result has the same types as libbpf's, in the same order.
 
 mod canonical;
@@ -43,6 +45,8 @@ pub struct DedupResult {
 
 impl DedupResult {
     /// Returns the new id of a type of the original BTF.
+    ///
+    /// Types of the base keep their ids. The id of a forward declaration in the base may be that of a definition in the split BTF.
     pub fn id(&self, old: TypeId) -> Option<TypeId> {
         self.ids.get(old.index()).copied()
     }
@@ -58,10 +62,10 @@ impl DedupResult {
     }
 }
 
-/// Deduplicates a BTF without a base.
+/// Deduplicates a BTF. The result for a split BTF has the same base, and lacks all types that the base has.
 ///
-/// The result contains only strings to which a type refers. Deduplicating the types of two kernels takes seconds. Hostile types end
-/// with an error after [`limits::DEDUP_STEPS`].
+/// The result contains only strings to which a type refers, and no layout section. Hostile types end with an error after
+/// [`limits::DEDUP_STEPS`].
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, dedup}, Endian, TypeId};
@@ -74,18 +78,23 @@ impl DedupResult {
 /// assert_eq!(deduped.id(TypeId(4)), Some(TypeId(2)));
 /// ```
 pub fn dedup(btf: &Btf<'_>) -> Result<DedupResult, DedupError> {
-    dedup_into(btf, Builder::new(btf.endian()), limits::DEDUP_STEPS)
+    let builder = match btf.base() {
+        Some(base) => Builder::split_with_strings(base),
+        None => Builder::new(btf.endian()),
+    };
+    dedup_into(btf, builder, limits::DEDUP_STEPS)
 }
 
-/// As [`dedup`], into a builder of the same byte order that has strings and no types. The strings keep their offsets.
+/// As [`dedup`], into a builder of the same byte order and base that has strings and no types. The strings keep their offsets.
 ///
 /// Ends with an error after `max_steps`. A step, a comparison of a type or a word, takes some nanoseconds.
 pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result<DedupResult, DedupError> {
-    if btf.base().is_some() {
-        return Err(DedupError::Split);
+    if builder.next_id() != btf.first_id() {
+        return Err(DedupError::BuilderBase { expected: btf.first_id(), found: builder.next_id() });
     }
     let records = Records::read(btf, &mut builder)?;
-    let mut deduplicator = Deduplicator::new(records, max_steps)?;
+    let mut deduplicator = Deduplicator::new(records, btf.first_id().0, max_steps)?;
+    deduplicator.add_base_types()?;
     deduplicator.dedup_primitives()?;
     deduplicator.dedup_composites()?;
     deduplicator.resolve_forwards()?;
@@ -103,6 +112,8 @@ const IN_PROGRESS: u32 = u32::MAX - 1;
 
 struct Deduplicator {
     records: Records,
+    /// The id of the first type that is not a type of the base.
+    first_own: u32,
     canonical: CanonicalTypes,
     /// The type to which each type is mapped. A canonical type is mapped to itself. Other mappings may form chains.
     map: Vec<u32>,
@@ -111,13 +122,17 @@ struct Deduplicator {
     hypot_map: Vec<u32>,
     /// The types with a mapping in `hypot_map`, in the order of the comparison (libbpf: `hypot_list`).
     hypot_list: Vec<u32>,
+    /// Whether the graphs are equal only if a FWD of the base is a type of the split BTF (libbpf: `hypot_adjust_canon`).
+    defines_base_forward: bool,
     steps_left: Cell<u64>,
 }
 
 impl Deduplicator {
-    fn new(records: Records, max_steps: u64) -> Result<Self, DedupError> {
-        let self_or_unresolved =
-            |id: u32| Ok(if records.get(id)?.is_never_merged() { id } else { UNRESOLVED });
+    fn new(records: Records, first_own: u32, max_steps: u64) -> Result<Self, DedupError> {
+        let self_or_unresolved = |id: u32| {
+            let is_canonical = id < first_own || records.get(id)?.is_never_merged();
+            Ok(if is_canonical { id } else { UNRESOLVED })
+        };
         let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
         let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
         let map = (0..records.end()).map(self_or_unresolved).collect::<Result<Vec<u32>, DedupError>>()?;
@@ -126,13 +141,26 @@ impl Deduplicator {
             hypot_map: alloc::vec![UNRESOLVED; map.len()],
             map,
             hypot_list: Vec::new(),
+            defines_base_forward: false,
             records,
+            first_own,
             steps_left: Cell::new(steps),
         })
     }
 
     fn own_ids(&self) -> core::ops::Range<u32> {
-        1..self.records.end()
+        self.first_own..self.records.end()
+    }
+
+    /// Adds the types of the base to the canonical types (libbpf: `btf_dedup_prep`).
+    fn add_base_types(&mut self) -> Result<(), DedupError> {
+        for id in 1..self.first_own {
+            if !self.records.get(id)?.is_never_merged() {
+                let key = self.records.get(id)?.key();
+                self.canonical.add(key, id);
+            }
+        }
+        Ok(())
     }
 
     fn mapped(&self, id: u32) -> Result<u32, DedupError> {
@@ -179,21 +207,23 @@ impl Deduplicator {
     /// Adds the canonical types to the builder, in their order, with consecutive ids (libbpf: `btf_dedup_compact_types`,
     /// `btf_dedup_remap_types`).
     fn compact(self, mut builder: Builder) -> Result<DedupResult, DedupError> {
-        let mut ids = alloc::vec![TypeId::VOID; self.map.len()];
-        let is_canonical = |(id, to): &(u32, u32)| id == to;
+        let mut ids: Vec<TypeId> = (0..self.records.end()).map(TypeId).collect();
         let canonical: Vec<u32> = self
             .own_ids()
-            .zip(self.map.iter().skip(1).copied())
-            .filter(is_canonical)
+            .zip(self.map.iter().skip(usize_of(self.first_own)).copied())
+            .filter(|(id, to)| id == to)
             .map(|(id, _)| id)
             .collect();
-        for (old, new) in canonical.iter().zip(1..) {
+        for (old, new) in canonical.iter().zip(self.first_own..) {
             *ids.get_mut(usize_of(*old)).ok_or(UNMAPPED)? = TypeId(new);
         }
-        for old in self.own_ids() {
+        // A FWD of the base may be mapped to a type of the split BTF.
+        for old in 1..self.records.end() {
             let end = self.resolve(old)?;
             let new = ids.get(usize_of(end)).copied().ok_or(UNMAPPED)?;
-            *ids.get_mut(usize_of(old)).ok_or(UNMAPPED)? = new;
+            if end != old {
+                *ids.get_mut(usize_of(old)).ok_or(UNMAPPED)? = new;
+            }
         }
         for old in canonical {
             let record = self.records.get(old)?;

@@ -2,7 +2,6 @@
 
 use super::{DedupError, Deduplicator, bad_kind};
 use crate::btf::format::Kind;
-use alloc::vec::Vec;
 
 impl Deduplicator {
     /// Deduplicates all types without references (libbpf: `btf_dedup_prim_types`).
@@ -20,14 +19,14 @@ impl Deduplicator {
 
     /// Deduplicates a type that equals another only if all words of the records are equal.
     fn dedup_simple(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = self.records.get(id)?.words().to_vec();
+        let key = self.records.get(id)?.key();
         let to = self.canonical.first(&key).unwrap_or(id);
         self.map_to(id, to, key)
     }
 
     /// Deduplicates an enum. A forward-declared enum is mapped to a full enum of any size.
     fn dedup_enum(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = Vec::from([self.records.get(id)?.name()]);
+        let key = self.records.get(id)?.key();
         let mut to = id;
         let same_name = self.canonical.take(&key);
         for canon in same_name.iter().rev().copied() {

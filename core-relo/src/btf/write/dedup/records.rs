@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 /// The error for a type without a record.
 const NO_RECORD: DedupError = DedupError::Internal { invariant: "every type of the BTF has a record" };
 
-/// The records of a BTF, with `void` as the first. Every type to which a record refers has a record.
+/// The records of a BTF and of its bases, with `void` as the first. Every type to which a record refers has a record.
 pub(super) struct Records {
     words: Vec<u32>,
     /// The start of each record in `words`, and the end of the last.
@@ -22,12 +22,12 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Reads a BTF's types, and adds their names to `strings`, in order (libbpf: `btf_dedup_strings`).
+    /// Reads the types of a BTF and of its bases, and adds their names to `strings`, in order (libbpf: `btf_dedup_strings`).
     pub(super) fn read(btf: &Btf<'_>, strings: &mut Builder) -> Result<Self, DedupError> {
         let mut importer = Importer::new(btf);
         let mut words = Vec::from([0, 0, 0]);
         let mut starts = Vec::from([0, 3]);
-        for ty in btf.types() {
+        for ty in btf.all_types() {
             let mut missing = None;
             let copied = importer.copy_words(strings, ty, |id| {
                 missing = missing.or((id >= btf.end_id()).then_some(id));
@@ -83,6 +83,20 @@ impl<'r> Record<'r> {
 
     pub(super) fn kind(self) -> Kind {
         Info(self.word(1)).kind()
+    }
+
+    /// Returns the words in which equal types agree, whatever the types to which they refer (libbpf: `btf_hash_by_kind` and others).
+    pub(super) fn key(self) -> Vec<u32> {
+        match self.kind() {
+            // A forward-declared enum has the key of its definition.
+            Kind::Enum | Kind::Enum64 => Vec::from([self.name()]),
+            Kind::Typedef => self.name_and_info().to_vec(),
+            Kind::Struct | Kind::Union => {
+                let members = self.members().flat_map(|[name, _, offset]| [name, offset]);
+                self.common().iter().copied().chain(members).collect()
+            }
+            _ => self.0.to_vec(),
+        }
     }
 
     /// Returns the number of elements.

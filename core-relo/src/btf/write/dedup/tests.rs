@@ -8,6 +8,7 @@ use crate::{
 };
 use alloc::{
     string::{String, ToString as _},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -217,6 +218,115 @@ fn a_long_chain_of_references_needs_no_stack() {
         }
     });
     assert_eq!(kept.last(), Some(&(count + 2)));
+}
+
+/// Types of a split BTF, deduplicated against a base, in bpftool's notation.
+fn split_deduped(base: impl Fn(&mut Builder), split: impl Fn(&mut Builder)) -> Vec<String> {
+    let in_order = |endian| {
+        let mut b = Builder::new(endian);
+        base(&mut b);
+        let base = Arc::new(Btf::parse(b.finish()).unwrap());
+        let mut s = Builder::split(&base);
+        split(&mut s);
+        let btf = Btf::parse_split(s.finish(), Arc::clone(&base)).unwrap();
+        let deduped = dedup(&btf).unwrap();
+        let left = Btf::parse_split(deduped.finish(), base).unwrap();
+        left.types().map(|ty| Type::raw(ty).to_string()).collect()
+    };
+    let (little, big): (Vec<String>, Vec<String>) = (in_order(Endian::Little), in_order(Endian::Big));
+    assert_eq!(little, big);
+    little
+}
+
+#[test]
+fn types_of_the_base_are_left_out_of_a_split_btf() {
+    let common = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let pointer = b.pointer(int);
+        b.structure("s", 8, &[("p", pointer, 0)]);
+        b.enumeration("e", 4, false, &[("A", 1)]);
+        b.typedef("t", pointer);
+    };
+    assert_eq!(split_deduped(common, common), [""; 0]);
+    let left = split_deduped(common, |b| {
+        common(b);
+        let s = b.structure("own", 8, &[("p", TypeId(7), 0), ("s", TypeId(8), 0)]);
+        b.var("e", s, 1);
+    });
+    assert_eq!(
+        left,
+        [
+            "[6] STRUCT 'own' size=8 vlen=2\n\t'p' type_id=2 bits_offset=0\n\t's' type_id=3 bits_offset=0",
+            "[7] VAR 'e' type_id=6, linkage=global",
+        ]
+    );
+}
+
+/// The base declares `inner`, the split BTF defines it. The base's `outer` therefore is another type than the split BTF's.
+#[test]
+fn a_struct_that_the_base_only_declares_makes_other_types() {
+    let outer = |b: &mut Builder, inner| {
+        let pointer = b.pointer(inner);
+        b.structure("outer", 8, &[("inner", pointer, 0)]);
+    };
+    let left = split_deduped(
+        |b| {
+            let inner = b.forward("inner", false);
+            outer(b, inner);
+        },
+        |b| {
+            let inner = b.structure("inner", 4, &[]);
+            outer(b, inner);
+        },
+    );
+    assert_eq!(
+        left,
+        [
+            "[4] STRUCT 'inner' size=4 vlen=0",
+            "[5] PTR '(anon)' type_id=4",
+            "[6] STRUCT 'outer' size=8 vlen=1\n\t'inner' type_id=5 bits_offset=0",
+        ]
+    );
+}
+
+#[test]
+fn a_declaration_in_a_split_btf_becomes_the_definition_in_the_base() {
+    let left = split_deduped(
+        |b| {
+            b.structure("s", 4, &[]);
+        },
+        |b| {
+            let declared = b.forward("s", false);
+            b.pointer(declared);
+        },
+    );
+    assert_eq!(left, ["[2] PTR '(anon)' type_id=1"]);
+}
+
+#[test]
+fn a_builder_of_another_base_is_an_error() {
+    let mut b = Builder::new(Endian::Little);
+    b.int("int", 4, 0);
+    let base = Btf::parse(b.finish()).unwrap();
+    let error = super::dedup_into(&base, Builder::split(&base), 1).err();
+    assert_eq!(error, Some(DedupError::BuilderBase { expected: TypeId(1), found: TypeId(2) }));
+}
+
+/// Tags with the flag of GCC and newer clang differ from tags without it.
+#[test]
+fn tags_are_kept_apart_by_name_flag_and_component() {
+    let kept = ids(|b| {
+        let int = b.int("int", 4, 0);
+        for _ in 0..2 {
+            b.type_tag("user", int, false);
+            b.type_tag("user", int, true);
+            b.type_tag("rcu", int, false);
+            b.decl_tag("user", int, -1, false);
+            b.decl_tag("user", int, -1, true);
+            b.decl_tag("user", int, 0, false);
+        }
+    });
+    assert_eq!(kept, [1, 2, 3, 4, 5, 6, 7, 2, 3, 4, 5, 6, 7]);
 }
 
 /// A hundred thousand structs of one name that refer to each other as nobody writes them: how many types are left.

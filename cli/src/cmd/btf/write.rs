@@ -1,0 +1,282 @@
+//! The `btf` subcommands that write BTF: `dedup`, `merge`, `sort`, `split`, `distil`, `convert`.
+
+use super::read::read_file;
+use crate::{
+    args::{
+        btf_write::{
+            BtfConvertArgs, BtfDistilArgs, BtfMergeArgs, BtfOutputArgs, BtfSplitArgs, BtfWriteCommand,
+            ByteOrder, Layout,
+        },
+        format::Format,
+    },
+    console::Console,
+    error::{BadInput, escape_path},
+    input::{btf_file, kernel::module, limits::Limits},
+    output,
+    text::{line::Line, style},
+};
+use core_relo::{
+    Endian,
+    btf::{Btf, Builder, ImportError, LayoutChange, convert, dedup, distil_base, sort},
+};
+use serde::Serialize;
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The report on written BTF, and its JSON line.
+#[derive(Serialize)]
+struct WriteReport {
+    output: String,
+    inputs: Vec<String>,
+    /// The types of the inputs, without those of their base.
+    types_read: usize,
+    types: usize,
+    bytes_read: usize,
+    bytes: usize,
+    /// The distilled base, which `btf distil` writes.
+    distilled_base: Option<DistilledBaseReport>,
+}
+
+/// The part of the report on a distilled base.
+#[derive(Serialize)]
+struct DistilledBaseReport {
+    output: String,
+    types: usize,
+    bytes: usize,
+}
+
+/// An input file and its types.
+struct Input {
+    path: PathBuf,
+    btf: Btf<'static>,
+}
+
+pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> io::Result<()> {
+    let report = match command {
+        BtfWriteCommand::Dedup(args) => Input::read(&args.path, args.base.as_deref())
+            .and_then(|input| write_deduped(&[&input], &input.btf, &args.output)),
+        BtfWriteCommand::Merge(args) => merge(args),
+        BtfWriteCommand::Sort(args) => {
+            Input::read(&args.path, args.base.as_deref()).and_then(|input| write_sorted(&input, &args.output))
+        }
+        BtfWriteCommand::Split(args) => split(args),
+        BtfWriteCommand::Distil(args) => distil(args),
+        BtfWriteCommand::Convert(args) => convert_file(args),
+    };
+    match report {
+        Ok(report) => print_report(console, &report),
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+impl Input {
+    /// Reads BTF. The base of split BTF is `base`, or the `vmlinux` in the same directory.
+    fn read(path: &Path, base: Option<&Path>) -> Result<Self, BadInput> {
+        Ok(Self { path: path.to_path_buf(), btf: read_file(path, base)? })
+    }
+
+    /// Reads BTF that is split from `base`, or has no base.
+    fn read_with(path: &Path, base: Option<&Arc<Btf<'static>>>) -> Result<Self, BadInput> {
+        match base {
+            Some(base) => {
+                let file = btf_file::read(path, Limits::default())?;
+                Ok(Self { path: path.to_path_buf(), btf: module::parse_split(path, &file, base)? })
+            }
+            None => {
+                let input = Self::read(path, None)?;
+                match input.btf.base() {
+                    Some(_) => Err(module::missing_base(path, None)),
+                    None => Ok(input),
+                }
+            }
+        }
+    }
+
+    fn bad(&self, what: impl fmt::Display) -> BadInput {
+        BadInput::for_path(&self.path, what)
+    }
+}
+
+/// Merges files that have the same base, or none, and writes the deduplicated types.
+fn merge(args: &BtfMergeArgs) -> Result<WriteReport, BadInput> {
+    let base = args.base.as_deref().map(|path| read_file(path, None).map(Arc::new)).transpose()?;
+    let read = |path: &PathBuf| Input::read_with(path, base.as_ref());
+    let inputs = args.paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = inputs.first() else { return Err(BadInput::new("btf merge", "expected a path")) };
+    let builder = match &base {
+        Some(base) => Builder::split_with_strings(base),
+        None => Builder::new(first.btf.endian()),
+    };
+    append_and_write(&inputs, base.as_ref(), builder, &args.output)
+}
+
+/// Writes the types of files that the base does not have.
+fn split(args: &BtfSplitArgs) -> Result<WriteReport, BadInput> {
+    let base = Arc::new(read_file(&args.base, None)?);
+    let read = |path: &PathBuf| {
+        let input = Input::read_with(path, None)?;
+        if input.btf.endian() != base.endian() {
+            let help = "convert one of them: core-relo btf convert --endian ORDER";
+            return Err(input.bad("has another byte order than the base").help(help));
+        }
+        Ok(input)
+    };
+    let inputs = args.paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    append_and_write(&inputs, Some(&base), Builder::split_with_strings(&base), &args.output)
+}
+
+/// Appends all inputs to the builder, and writes the deduplicated types.
+fn append_and_write(
+    inputs: &[Input],
+    base: Option<&Arc<Btf<'static>>>,
+    mut builder: Builder,
+    output: &BtfOutputArgs,
+) -> Result<WriteReport, BadInput> {
+    for input in inputs {
+        builder.append(&input.btf).map_err(|e| input.bad(e))?;
+    }
+    let all = parse(builder.finish(), base).map_err(|e| bad_output(&output.output, e))?;
+    drop(builder);
+    write_deduped(&inputs.iter().collect::<Vec<_>>(), &all, output)
+}
+
+/// Deduplicates the types of all inputs and writes them.
+fn write_deduped(
+    inputs: &[&Input],
+    all: &Btf<'static>,
+    output: &BtfOutputArgs,
+) -> Result<WriteReport, BadInput> {
+    let place = inputs.first().filter(|_| inputs.len() == 1).map_or(&*output.output, |input| &*input.path);
+    let deduped = dedup(all).map_err(|e| BadInput::for_path(place, e))?;
+    write(inputs, deduped.finish(), all.base(), output)
+}
+
+fn write_sorted(input: &Input, output: &BtfOutputArgs) -> Result<WriteReport, BadInput> {
+    let sorted = sort(&input.btf).map_err(|e: ImportError| input.bad(e))?;
+    write(&[input], sorted.into_bytes(), input.btf.base(), output)
+}
+
+/// Writes split BTF on its distilled base, and the base.
+fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
+    let input = Input::read(&args.path, args.base.as_deref())?;
+    if real_path(&args.base_output) == real_path(&args.output.output) {
+        let help = "give different files to -o and --base-output";
+        return Err(BadInput::for_path(&args.base_output, "is the output of both BTFs").help(help));
+    }
+    refuse_input_as_output(&[&input], &args.base_output)?;
+    let distilled = distil_base(&input.btf).map_err(|e| input.bad(e))?;
+    let bytes = distilled.base.len();
+    let base = Btf::parse(distilled.base.clone()).map_err(|e| bad_output(&args.base_output, e))?;
+    let base = Arc::new(base);
+    // The base is written last: a base without its split BTF is of no use.
+    let mut report = write(&[&input], distilled.split, Some(&base), &args.output)?;
+    output::write(&args.base_output, &distilled.base)?;
+    report.distilled_base = Some(DistilledBaseReport {
+        output: escape_path(&args.base_output),
+        types: base.types().count(),
+        bytes,
+    });
+    Ok(report)
+}
+
+/// Writes BTF in another byte order, or with a changed layout section.
+fn convert_file(args: &BtfConvertArgs) -> Result<WriteReport, BadInput> {
+    let input = Input::read(&args.path, args.base.as_deref())?;
+    let endian = match args.endian {
+        Some(ByteOrder::Little) => Endian::Little,
+        Some(ByteOrder::Big) => Endian::Big,
+        None => input.btf.endian(),
+    };
+    let layout = match args.layout {
+        Some(Layout::Add) => LayoutChange::Add,
+        Some(Layout::Remove) => LayoutChange::Remove,
+        None => LayoutChange::Keep,
+    };
+    let bytes = convert(&input.btf, endian, layout).map_err(|e| input.bad(e))?;
+    // Split BTF has the byte order of its base, which is converted for the check of the result.
+    let base = input.btf.base().map(|base| convert_base(&input, base, endian)).transpose()?;
+    write(&[&input], bytes, base.as_ref(), &args.output)
+}
+
+/// Returns a base in another byte order.
+fn convert_base(
+    input: &Input,
+    base: &Arc<Btf<'static>>,
+    endian: Endian,
+) -> Result<Arc<Btf<'static>>, BadInput> {
+    if base.endian() == endian {
+        return Ok(Arc::clone(base));
+    }
+    let lower = base.base().map(|lower| convert_base(input, lower, endian)).transpose()?;
+    let bytes = convert(base, endian, LayoutChange::Keep).map_err(|e| input.bad(e))?;
+    parse(bytes, lower.as_ref()).map(Arc::new).map_err(|e| input.bad(e))
+}
+
+/// Parses BTF with or without a base.
+fn parse(bytes: Vec<u8>, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, core_relo::btf::BtfError> {
+    match base {
+        Some(base) => Btf::parse_split(bytes, Arc::clone(base)),
+        None => Btf::parse(bytes),
+    }
+}
+
+/// Parses the result, so that nothing invalid is written, and writes it.
+fn write(
+    inputs: &[&Input],
+    bytes: Vec<u8>,
+    base: Option<&Arc<Btf<'static>>>,
+    output: &BtfOutputArgs,
+) -> Result<WriteReport, BadInput> {
+    refuse_input_as_output(inputs, &output.output)?;
+    let written = parse(bytes, base).map_err(|e| bad_output(&output.output, e))?;
+    let report = WriteReport {
+        output: escape_path(&output.output),
+        inputs: inputs.iter().map(|input| escape_path(&input.path)).collect(),
+        types_read: inputs.iter().map(|input| input.btf.types().count()).sum(),
+        types: written.types().count(),
+        bytes_read: inputs.iter().map(|input| input.btf.as_bytes().len()).sum(),
+        bytes: written.as_bytes().len(),
+        distilled_base: None,
+    };
+    output::write(&output.output, written.as_bytes())?;
+    Ok(report)
+}
+
+/// Creates the error for a result that cannot be parsed.
+fn bad_output(path: &Path, e: impl fmt::Display) -> BadInput {
+    BadInput::for_path(path, format_args!("nothing written: the result is invalid: {e}"))
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Refuses to replace an input, which may be an ELF file, by raw BTF.
+fn refuse_input_as_output(inputs: &[&Input], output: &Path) -> Result<(), BadInput> {
+    if inputs.iter().any(|input| real_path(&input.path) == real_path(output)) {
+        let bad = BadInput::for_path(output, "is an input and the output, expected another output");
+        return Err(bad.help("the output is raw BTF: give it a name of its own with -o"));
+    }
+    Ok(())
+}
+
+fn print_report(console: &mut Console<'_>, report: &WriteReport) -> io::Result<()> {
+    if console.format == Format::Json {
+        return console.out.json(report);
+    }
+    let WriteReport { output, inputs: _, types_read, types, bytes_read, bytes, distilled_base } = report;
+    console.out.line(Line::new().styled(style::GOOD, "written").text(format_args!(
+        ": {output}: {types} types from {types_read}, {bytes} bytes from {bytes_read}"
+    )))?;
+    if let Some(DistilledBaseReport { output, types, bytes }) = distilled_base {
+        console.out.line(
+            Line::new()
+                .styled(style::GOOD, "written")
+                .text(format_args!(": {output}: distilled base: {types} types, {bytes} bytes")),
+        )?;
+    }
+    Ok(())
+}
