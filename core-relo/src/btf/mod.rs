@@ -12,11 +12,13 @@
 //! | `search` | types by name: all types, [`NameIndex`], [`TypeQuery`], sorted BTF, [`ModuleFilter`] |
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
+//! | `c_header` | C headers: `vmlinux.h` |
 //!
 //! Each directory uses only the directories above it in the table.
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 
+mod c_header;
 mod format;
 mod parse;
 mod search;
@@ -26,6 +28,7 @@ mod text;
 mod view;
 mod write;
 
+pub use c_header::{CHeader, HeaderRoots, LayoutError};
 pub use format::Kind;
 pub use parse::{Btf, BtfError};
 pub use search::{ModuleFilter, NameIndex, TypeQuery};

@@ -1,9 +1,10 @@
-//! `btf`: types as text or JSON, their differences, and the BTF in the running kernel.
+//! `btf`: types as text, JSON or C, their differences, and the BTF in the running kernel.
 
 mod diff;
 mod dump;
 mod facts;
-mod read;
+pub(super) mod header;
+pub(super) mod read;
 
 use super::kernel_facts;
 use crate::{args::btf::BtfCommand, console::Console};
