@@ -35,8 +35,8 @@ fn definitions_come_before_their_users_and_are_sorted() {
         b.structure("a", 4, &[("z", later, 0)]);
         let text = header(&b);
         let expected = "\nstruct z {\n\tint i;\n};\n\nstruct a {\n\tstruct z z;\n};\n\ntypedef int number;\n\
-            struct b {\n\tstruct z *next;\n\tnumber value;\n\tunsigned char: 8;\n";
-        assert!(text.starts_with(&expected[..expected.len() - 20]), "{text}");
+            struct b {\n\tstruct z *next;\n\tnumber value;\n};\n";
+        assert!(text.starts_with(expected), "{text}");
     }
 }
 
