@@ -53,7 +53,9 @@ const BEGIN: &str = "\
 #ifndef __bpf_fastcall
 #define __bpf_fastcall
 #endif
-
+";
+/// clang warns about an attribute for no declarations.
+const BEGIN_COMPOSITES: &str = "\
 #if defined(__clang__) && defined(__bpf__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)
 #define __CORE_RELO_PRESERVE_ACCESS_INDEX
 #pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
@@ -120,6 +122,9 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
     pub(super) fn header(mut self) -> Result {
         let header = self.header;
         self.out.write_str(BEGIN)?;
+        if header.graph.order.iter().any(|id| header.btf.ty(*id).is_some_and(|ty| ty.kind().is_composite())) {
+            self.out.write_str(BEGIN_COMPOSITES)?;
+        }
         self.notes()?;
         for id in &header.enums {
             self.definition(*id)?;

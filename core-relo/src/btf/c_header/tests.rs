@@ -13,7 +13,8 @@ use alloc::{
 fn header(b: &Builder) -> String {
     let text = CHeader::new(&Btf::parse(b.finish()).unwrap()).to_string();
     // Without the frame.
-    let begin = text.find("apply_to = record)\n#endif\n\n").unwrap() + 27;
+    let frame = "apply_to = record)\n#endif\n\n";
+    let begin = text.find(frame).map_or(0, |at| at + frame.len());
     text[begin..text.rfind("\n#ifdef").unwrap()].to_string()
 }
 
