@@ -28,7 +28,9 @@ const BTF_DUMP_HELP: &str = "Examples:
   core-relo btf dump /sys/kernel/btf/vmlinux --type-name task_struct
   core-relo btf dump /sys/kernel/btf/veth --format json
   core-relo btf dump veth.ko --base vmlinux --type-id 142000
-  core-relo btf dump --kernel-id 12";
+  core-relo btf dump --kernel-id 12
+  core-relo btf dump /sys/kernel/btf/vmlinux --format c > vmlinux.h
+  core-relo btf dump vmlinux --format c --root task_struct --root 'sk_*' --assertions";
 
 const BTF_DIFF_HELP: &str = "Examples:
   core-relo btf diff 5.10/vmlinux 7.2/vmlinux --name 'task_*'
@@ -145,6 +147,13 @@ pub(crate) struct BtfDumpArgs {
     /// Print only types with this name
     #[arg(long, value_name = "NAME", alias = "name")]
     pub(crate) type_name: Option<String>,
+    /// With --format c, declare only the types with this name and what they need; `*` stands for any characters, `?` for one; may
+    /// be repeated
+    #[arg(long, value_name = "NAME", value_parser = parse_glob)]
+    pub(crate) root: Vec<Glob>,
+    /// With --format c, add assertions on the sizes, alignments and offsets of all types
+    #[arg(long)]
+    pub(crate) assertions: bool,
     /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
@@ -253,6 +262,6 @@ impl ValueEnum for DiffKind {
 }
 
 /// Parses a pattern for names.
-fn parse_glob(pattern: &str) -> Result<Glob, String> {
+pub(crate) fn parse_glob(pattern: &str) -> Result<Glob, String> {
     Glob::new(pattern).map_err(|error| error.to_string())
 }

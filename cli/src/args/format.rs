@@ -64,4 +64,6 @@ pub(crate) enum BtfDumpFormat {
     Raw,
     /// JSON lines: one type a line, with bpftool's names
     Json,
+    /// A C header for clang -target bpf: vmlinux.h
+    C,
 }

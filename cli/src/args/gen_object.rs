@@ -3,6 +3,7 @@
 use crate::args::{
     format::Format,
     gen_rust::{self, GenRustArgs},
+    gen_vmlinux::{self, GenVmlinuxArgs},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -23,6 +24,9 @@ pub(crate) enum GenCommand {
     /// Generate a Rust skeleton: programs, maps and variables as fields, C types as Rust types
     #[command(after_help = gen_rust::GEN_RUST_HELP)]
     Rust(GenRustArgs),
+    /// Generate a C header with the kernel types that objects use
+    #[command(after_help = gen_vmlinux::GEN_VMLINUX_HELP)]
+    Vmlinux(GenVmlinuxArgs),
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
+pub(crate) mod gen_vmlinux;
 pub(crate) mod guest;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
@@ -122,7 +123,7 @@ pub(crate) enum Command {
     /// Show the links in the running kernel, and what they attach to
     #[command(subcommand)]
     Link(LinkCommand),
-    /// Generate files from objects: one linked object, a Rust skeleton
+    /// Generate files from objects: one linked object, a Rust skeleton, a small vmlinux.h
     #[command(subcommand)]
     Gen(GenCommand),
     /// Run `check` and `explain` on an example object and kernels that are built in
@@ -176,7 +177,7 @@ impl Command {
             Self::Inspect(c) => c.format,
             Self::Requires(c) => c.format,
             Self::Btf(BtfCommand::Dump(c)) => match c.format {
-                BtfDumpFormat::Raw => Format::Text,
+                BtfDumpFormat::Raw | BtfDumpFormat::C => Format::Text,
                 BtfDumpFormat::Json => Format::Json,
             },
             Self::Btf(BtfCommand::Diff(c)) => c.format,
@@ -196,7 +197,7 @@ impl Command {
             Self::Link(LinkCommand::List(c)) => c.format,
             Self::Link(LinkCommand::Show(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
-            Self::Gen(GenCommand::Rust(_)) => Format::Text,
+            Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]
             Self::Completions { .. } => Format::Text,
@@ -214,6 +215,7 @@ impl Command {
             Self::Btf(BtfCommand::Min(c)) => vec![&c.output],
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
+            Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
             Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

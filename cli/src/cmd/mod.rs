@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
+pub(crate) mod gen_vmlinux;
 pub(crate) mod inspect;
 mod kernel_facts;
 pub(crate) mod link;

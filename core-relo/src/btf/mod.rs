@@ -13,11 +13,13 @@
 //! | `layout` | holes and padding of structs, fields by path |
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, sorting, conversion, distillation and relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
+//! | `c_header` | C headers: `vmlinux.h` |
 //!
 //! Each directory uses only the directories above it in the table.
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 
+mod c_header;
 mod format;
 mod layout;
 mod parse;
@@ -28,6 +30,7 @@ mod text;
 mod view;
 mod write;
 
+pub use c_header::{CHeader, HeaderRoots, LayoutError};
 pub use format::Kind;
 pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path};
 pub use parse::{Btf, BtfError};

@@ -1,6 +1,6 @@
 //! `btf dump`: types in the notation of `bpftool btf dump`, or as JSON.
 
-use super::read::read_file;
+use super::{header, read::read_file};
 use crate::{
     args::{btf::BtfDumpArgs, format::BtfDumpFormat, kernel_objects::ObjectSelector},
     console::Console,
@@ -28,6 +28,9 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
         Ok(btf) => btf,
         Err(bad) => return console.report_error(&bad),
     };
+    if args.format == BtfDumpFormat::C {
+        return header::run(console, args, &btf, &name);
+    }
     let mut is_empty = true;
     for ty in selected_types(&btf, args) {
         is_empty = false;
@@ -37,6 +40,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
                 text.lines().try_for_each(|line| console.out.line(Line::new().formatted(line)))?;
             }
             BtfDumpFormat::Json => console.out.json(&TypeJson::new(ty)?)?,
+            BtfDumpFormat::C => {}
         }
     }
     match (args.type_id, &args.type_name) {

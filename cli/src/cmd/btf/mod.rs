@@ -1,14 +1,15 @@
-//! `btf`: types as text or JSON, their differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
+//! `btf`: types as text, JSON or C, their differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
 
 mod diff;
 mod dump;
 mod facts;
 mod find;
+pub(super) mod header;
 mod ids;
 mod layout;
 mod minimise;
 mod offset;
-mod read;
+pub(super) mod read;
 mod users;
 mod which;
 mod write;

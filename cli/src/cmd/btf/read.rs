@@ -14,7 +14,7 @@ use core_relo::btf::{Btf, Kind, Type};
 use std::{path::Path, sync::Arc};
 
 /// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same directory.
-pub(super) fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
+pub(crate) fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
     let file = btf_file::read(path, Limits::default())?;
     let base = match base {
         Some(base) => base.to_path_buf(),

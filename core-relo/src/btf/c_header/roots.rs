@@ -1,0 +1,150 @@
+//! The types of a kernel that BPF objects use.
+
+use crate::{
+    btf::{format::Kind, parse::Btf, view::Type},
+    ids::TypeId,
+    name::Name,
+};
+use alloc::{collections::BTreeMap, vec::Vec};
+
+/// The integer types that the declarations of BPF helpers use.
+const HELPER_TYPES: &[&str] = &[
+    "__be16", "__be32", "__be64", "__le16", "__le32", "__le64", "__s16", "__s32", "__s64", "__s8", "__sum16",
+    "__u16", "__u32", "__u64", "__u8", "__wsum", "bool", "s16", "s32", "s64", "s8", "size_t", "u16", "u32",
+    "u64", "u8",
+];
+/// The beginnings of enumerators that programs use as constants. The object has no trace of them.
+const CONSTANTS: [&[u8]; 3] = [b"BPF_", b"XDP_", b"TCX_"];
+
+/// The kinds of declarations that share names: a name and its kind identify a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RootKind {
+    Struct,
+    Union,
+    Enum,
+    Typedef,
+    Func,
+    /// A variable, whose type is the root.
+    Var,
+}
+
+/// A collection of the types that BPF objects use: the roots of a small `vmlinux.h`.
+///
+/// The types are those of CO-RE records, of the parameters of functions, of typedefs, and of kfuncs and variables of the kernel. The
+/// flavour of a name is ignored. Enumerators leave no trace in an object where a program uses them as plain constants. Enums whose
+/// enumerators begin with `BPF_`, `XDP_` or `TCX_` are therefore always roots, as are the integer types of helpers.
+#[derive(Debug, Default)]
+pub struct HeaderRoots {
+    /// The wanted names, and whether the kernel has them.
+    wanted: BTreeMap<(RootKind, Vec<u8>), bool>,
+}
+
+impl HeaderRoots {
+    /// Returns the roots that all programs need.
+    pub fn new() -> Self {
+        let mut roots = Self::default();
+        for name in HELPER_TYPES {
+            roots.wanted.insert((RootKind::Typedef, name.as_bytes().to_vec()), true);
+        }
+        roots
+    }
+
+    /// Adds the types that an object uses. `accesses` are the root types of its CO-RE records.
+    pub fn add_object(&mut self, object: &Btf<'_>, accesses: impl IntoIterator<Item = TypeId>) {
+        for id in accesses {
+            self.add_type(object, id);
+        }
+        for ty in object.types() {
+            match ty.kind() {
+                Kind::Typedef => self.want(RootKind::Typedef, ty.name()),
+                Kind::FuncProto => ty.params().for_each(|param| self.add_pointee(object, param.ty)),
+                // An extern: a kfunc, or a function of another file.
+                Kind::Func if ty.linkage() == Some(2) => self.want(RootKind::Func, ty.name()),
+                Kind::Var if ty.linkage() == Some(2) => {
+                    self.want(RootKind::Var, ty.name());
+                    self.add_pointee(object, TypeId(ty.size_or_type()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the types of the kernel, in the order of their ids. Names that the kernel does not have become [missing](Self::missing).
+    pub fn resolve(&mut self, kernel: &Btf<'_>) -> Vec<TypeId> {
+        let mut roots = match kernel.base() {
+            Some(base) => self.resolve(base),
+            None => Vec::new(),
+        };
+        for ty in kernel.types() {
+            let Some(kind) = root_kind(ty) else { continue };
+            let is_constants = kind == RootKind::Enum
+                && ty
+                    .enumerators()
+                    .any(|e| CONSTANTS.iter().any(|prefix| e.name.as_bytes().starts_with(prefix)));
+            if is_constants {
+                roots.push(ty.id());
+            }
+            // A search by a borrowed name needs a key of its own, but most types have other first letters.
+            if let Some(is_found) = self.wanted.get_mut(&(kind, ty.name().as_bytes().to_vec())) {
+                *is_found = true;
+                roots.push(if kind == RootKind::Var {
+                    pointee(kernel, TypeId(ty.size_or_type()))
+                } else {
+                    ty.id()
+                });
+            }
+        }
+        roots
+    }
+
+    /// Returns the names that no kernel has had so far, without typedefs: those are often the object's own.
+    pub fn missing(&self) -> impl Iterator<Item = Name<'_>> {
+        let is_missing = |kind: RootKind, is_found: bool| !is_found && kind != RootKind::Typedef;
+        self.wanted
+            .iter()
+            .filter(move |((kind, _), found)| is_missing(*kind, **found))
+            .map(|((_, name), _)| Name::new(name))
+    }
+
+    fn add_type(&mut self, object: &Btf<'_>, id: TypeId) {
+        let Ok(ty) = object.strip(id) else { return };
+        if let (Some(kind), false) = (root_kind(ty), ty.name().is_empty()) {
+            self.want(kind, ty.name());
+        }
+    }
+
+    fn add_pointee(&mut self, object: &Btf<'_>, id: TypeId) {
+        let target = pointee(object, id);
+        let is_wanted = |ty: &Type<'_>| ty.kind().is_composite();
+        if object.ty(target).is_some_and(|ty| is_wanted(&ty)) {
+            self.add_type(object, target);
+        }
+    }
+
+    fn want(&mut self, kind: RootKind, name: Name<'_>) {
+        let name = if kind == RootKind::Typedef { name } else { name.essential() };
+        self.wanted.entry((kind, name.as_bytes().to_vec())).or_insert(false);
+    }
+}
+
+fn root_kind(ty: Type<'_>) -> Option<RootKind> {
+    match ty.kind() {
+        Kind::Struct => Some(RootKind::Struct),
+        Kind::Union => Some(RootKind::Union),
+        Kind::Enum | Kind::Enum64 => Some(RootKind::Enum),
+        Kind::Typedef => Some(RootKind::Typedef),
+        Kind::Func => Some(RootKind::Func),
+        Kind::Var => Some(RootKind::Var),
+        _ => None,
+    }
+}
+
+/// Returns the type behind modifiers and at most one pointer.
+fn pointee(btf: &Btf<'_>, id: TypeId) -> TypeId {
+    let stripped = |id| btf.strip(id).ok();
+    match stripped(id) {
+        Some(ty) if ty.kind() == Kind::Ptr => stripped(TypeId(ty.size_or_type())).map_or(id, Type::id),
+        Some(ty) => ty.id(),
+        None => id,
+    }
+}

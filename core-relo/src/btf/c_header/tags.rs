@@ -1,0 +1,113 @@
+//! Declaration tags of the BTF, and the attributes that stand for tags.
+
+use crate::{
+    btf::{format::Kind, parse::Btf},
+    ids::TypeId,
+    limits,
+};
+use alloc::{format, string::String, vec::Vec};
+use hashbrown::HashMap;
+
+/// The tags of one declaration or member that are printed.
+const TAGS: usize = 8;
+
+/// The name of a tag, and whether it is another attribute.
+type Tag<'b> = (&'b [u8], bool);
+
+/// The declaration tags of a BTF.
+#[derive(Debug, Default)]
+pub(super) struct Tags<'b> {
+    tags: HashMap<(TypeId, i32), Vec<Tag<'b>>>,
+}
+
+impl<'b> Tags<'b> {
+    pub(super) fn new(btf: &'b Btf<'_>) -> Self {
+        let mut tags: HashMap<_, Vec<Tag<'b>>> = HashMap::new();
+        let mut level: Option<&'b Btf<'b>> = Some(btf);
+        while let Some(btf) = level {
+            for ty in btf.types().filter(|ty| ty.kind() == Kind::DeclTag) {
+                if let Some(component) = ty.component_index() {
+                    let of_declaration = tags.entry((TypeId(ty.size_or_type()), component)).or_default();
+                    if of_declaration.len() < TAGS {
+                        of_declaration.push((ty.name().as_bytes(), ty.kflag()));
+                    }
+                }
+            }
+            level = btf.base().map(|base| &**base);
+        }
+        Self { tags }
+    }
+
+    /// Returns whether the function is marked as a kfunc (pahole: `bpf_kfunc`).
+    pub(super) fn is_kfunc(&self, func: TypeId) -> bool {
+        self.has(func, b"bpf_kfunc")
+    }
+
+    pub(super) fn has(&self, id: TypeId, name: &[u8]) -> bool {
+        self.tags.get(&(id, -1)).is_some_and(|tags| tags.iter().any(|(tag, _)| *tag == name))
+    }
+
+    /// Returns the attributes of a declaration, or of its member. Each begins with a space.
+    pub(super) fn attributes(&self, id: TypeId, component: i32) -> String {
+        let mut text = String::new();
+        for (name, is_attribute) in self.tags.get(&(id, component)).into_iter().flatten() {
+            text.push(' ');
+            text.push_str(&attribute(name, *is_attribute, "__core_relo_decl_tag"));
+        }
+        text
+    }
+}
+
+/// Returns the attribute for a tag. `macro_name` is the macro for tags that are no other attribute.
+pub(super) fn attribute(name: &[u8], is_attribute: bool, macro_name: &str) -> String {
+    if is_attribute {
+        return match core::str::from_utf8(name) {
+            Ok(text) if is_plain_attribute(name) => format!("__attribute__(({text}))"),
+            _ => format!("/* attribute {} */", comment(name)),
+        };
+    }
+    let mut text = String::new();
+    for c in name.iter().take(limits::NAME_BYTES) {
+        match c {
+            b'"' | b'\\' => {
+                text.push('\\');
+                text.push(char::from(*c));
+            }
+            // No trigraphs.
+            b' '..=b'~' if *c != b'?' => text.push(char::from(*c)),
+            _ => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
+        }
+    }
+    format!("{macro_name}(\"{text}\")")
+}
+
+/// Returns whether a tag is an attribute's name, with at most one number or word as its argument.
+fn is_plain_attribute(name: &[u8]) -> bool {
+    let (word, argument) = match name.iter().position(|c| *c == b'(') {
+        None => (name, None),
+        Some(at) => (name.get(..at).unwrap_or_default(), name.get(at..)),
+    };
+    let is_word = |text: &[u8]| {
+        !text.is_empty() && text.len() <= 64 && text.iter().all(|c| c.is_ascii_alphanumeric() || *c == b'_')
+    };
+    let inner = argument.map(|text| text.strip_prefix(b"(").and_then(|text| text.strip_suffix(b")")));
+    is_word(word) && inner.is_none_or(|inner| inner.is_some_and(is_word))
+}
+
+/// Returns the octal digit for the low three bits of a byte.
+fn octal(byte: u8) -> char {
+    char::from(b'0'.wrapping_add(byte & 7))
+}
+
+/// Returns a name for a comment: nothing in it ends the comment or continues a line.
+pub(super) fn comment(name: &[u8]) -> String {
+    let mut text = String::new();
+    for c in name.iter().take(limits::NAME_BYTES) {
+        match c {
+            b'*' | b'/' | b'\\' | b'?' => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
+            b' '..=b'~' => text.push(char::from(*c)),
+            _ => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
+        }
+    }
+    text
+}

@@ -1,0 +1,223 @@
+//! Headers of small BTFs, and of hostile ones.
+
+use super::*;
+use crate::{
+    Endian, Name,
+    btf::{Builder, BuiltMember},
+};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+};
+
+fn header(b: &Builder) -> String {
+    let text = CHeader::new(&Btf::parse(b.finish()).unwrap()).to_string();
+    // Without the frame.
+    let frame = "apply_to = record)\n#endif\n\n";
+    let begin = text.find(frame).map_or(0, |at| at + frame.len());
+    text[begin..text.rfind("\n#ifdef").unwrap()].to_string()
+}
+
+fn bits(name: &'static str, ty: TypeId, bit_offset: u32, bitfield_bits: u8) -> BuiltMember<'static> {
+    BuiltMember { name, ty, bit_offset, bitfield_bits }
+}
+
+#[test]
+fn definitions_come_before_their_users_and_are_sorted() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut b = Builder::new(endian);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let later = TypeId(int.0 + 4);
+        let ptr = b.pointer(later);
+        b.structure("b", 16, &[("next", ptr, 0), ("value", TypeId(int.0 + 3), 64)]);
+        let number = b.typedef("number", int);
+        assert_eq!(number, TypeId(int.0 + 3));
+        b.structure("z", 4, &[("i", int, 0)]);
+        b.structure("a", 4, &[("z", later, 0)]);
+        let text = header(&b);
+        let expected = "\nstruct z {\n\tint i;\n};\n\nstruct a {\n\tstruct z z;\n};\n\ntypedef int number;\n\
+            struct b {\n\tstruct z *next;\n\tnumber value;\n};\n";
+        assert!(text.starts_with(expected), "{text}");
+    }
+}
+
+#[test]
+fn bitfields_padding_and_packing_follow_the_offsets() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("unsigned int", 4, 0);
+    let long = b.int("long unsigned int", 8, 0);
+    b.composite(
+        Kind::Struct,
+        "fields",
+        8,
+        &[bits("a", int, 0, 3), bits("b", int, 5, 2), bits("c", int, 40, 8)],
+    );
+    b.structure("packed", 12, &[("a", int, 0), ("b", long, 32)]);
+    b.structure("spaced", 32, &[("a", int, 0), ("b", long, 128)]);
+    let text = header(&b);
+    for expected in [
+        "struct fields {\n\tunsigned int a: 3;\n\tunsigned char: 2;\n\tunsigned int b: 2;\n\tunsigned char: 1;\n",
+        "struct packed {\n\tunsigned int a;\n\tlong unsigned int b;\n} __attribute__((packed));\n",
+        "struct spaced {\n\tunsigned int a;\n\tunsigned int: 32;\n\tunsigned long long: 64;\n\tlong unsigned int b;\n\
+         \tunsigned long long: 64;\n};\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn enums_have_the_size_of_the_btf() {
+    let mut b = Builder::new(Endian::Big);
+    b.enumeration("byte", 1, false, &[("A", 0), ("B", 200)]);
+    b.enumeration("plain", 4, true, &[("C", -1)]);
+    b.enumeration("plain", 4, false, &[("A", 1)]);
+    b.enumeration64("wide", 8, false, &[("D", u64::MAX)]);
+    b.enumeration64("small_wide", 8, true, &[("E", 1)]);
+    let text = header(&b);
+    for expected in [
+        "enum byte {\n\tA = 0,\n\tB = 200,\n} __attribute__((mode(QI)));",
+        "enum plain {\n\tC = -1,\n};",
+        "enum plain___2 {\n\tA___2 = 1,\n};",
+        "enum wide {\n\tD = 18446744073709551615ULL,\n};",
+        "enum small_wide {\n\tE = 1,\n} __attribute__((mode(DI)));",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn declarators_attributes_and_kfuncs() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let task = b.forward("task", false);
+    let tagged = b.type_tag("rcu", task, false);
+    let ptr = b.pointer(tagged);
+    let proto = b.func_proto(int, &[("task", ptr), ("", TypeId::VOID)]);
+    let callback = b.pointer(proto);
+    let table = b.array(callback, int, 3);
+    b.structure("ops", 24, &[("call", table, 0)]);
+    let func = b.func("bpf_task", proto, 0);
+    b.decl_tag("bpf_kfunc", func, -1, false);
+    b.func("unmarked", proto, 0);
+    let text = header(&b);
+    for expected in [
+        "struct task;\n",
+        "\tint (*call[3])(__core_relo_type_tag(\"rcu\") struct task *task, ...);\n",
+        "extern int bpf_task(__core_relo_type_tag(\"rcu\") struct task *task, ...) __weak __ksym;\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(!text.contains("unmarked"));
+}
+
+#[test]
+fn names_that_c_does_not_have_are_replaced() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("u32", 4, 0);
+    b.structure("core::Option<*/ int evil;>", 4, &[("while", int, 0)]);
+    b.structure("int", 4, &[("x", int, 0)]);
+    let text = header(&b);
+    assert!(
+        text.contains("struct core__Option____int_evil__ {\n\tunsigned int while___2; /* 'while' */\n"),
+        "{text}"
+    );
+    assert!(text.contains("struct int___2 {"), "{text}");
+    assert!(!text.contains("*/ int evil"), "{text}");
+}
+
+#[test]
+fn roots_bring_what_they_need_and_no_more() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let inner = b.structure("inner", 4, &[("i", int, 0)]);
+    let far = b.structure("far", 4, &[("i", int, 0)]);
+    let ptr = b.pointer(far);
+    let root = b.structure("root", 16, &[("in", inner, 0), ("far", ptr, 64)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let text = CHeader::with_roots(&btf, [root]).assertions(true).to_string();
+    assert!(text.contains("struct inner {") && !text.contains("struct far {"), "{text}");
+    assert!(text.contains("_Static_assert(__builtin_offsetof(struct root, far) == 8, "), "{text}");
+    assert!(CHeader::with_roots(&btf, [int]).is_empty());
+}
+
+#[test]
+fn impossible_layouts_have_only_a_size() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let huge = b.array(int, int, 0x8000_0000);
+    let huge_twice = b.array(huge, int, 0x8000_0000);
+    let odd = b.enumeration("odd", 3, false, &[("ODD", 0)]);
+    let own = b.next_id();
+    b.structure("recursive", 8, &[("a", int, 0), ("self", own, 32)]);
+    let overlap = b.structure("overlap", 8, &[("a", int, 0), ("b", int, 16)]);
+    let outside = b.structure("outside", 4, &[("a", int, 0), ("b", int, 32)]);
+    let void = b.structure("nothing", 4, &[("a", TypeId::VOID, 0)]);
+    let large = b.structure("large", 4, &[("a", huge_twice, 0)]);
+    b.structure("holder", 3, &[("odd", odd, 0)]);
+    b.typedef("endless", TypeId(b.next_id().0));
+    let btf = Btf::parse(b.finish()).unwrap();
+    let header = CHeader::new(&btf);
+    let mut errors: Vec<_> = header.opaque_types().collect();
+    errors.sort_by_key(|(id, _)| *id);
+    assert_eq!(
+        errors,
+        [
+            (own, LayoutError::Recursive(1)),
+            (overlap, LayoutError::Overlap(1)),
+            (outside, LayoutError::Outside(1)),
+            (void, LayoutError::NoSize(0)),
+            (large, LayoutError::NoSize(0)),
+        ]
+    );
+    let text = header.to_string();
+    assert!(
+        text.contains(&format!("/* [{own}] STRUCT 'recursive' has no members here: member 1 contains")),
+        "{text}"
+    );
+    assert!(text.contains("bytes[3]; } odd;"), "{text}");
+    assert!(text.contains("endless"), "{text}");
+}
+
+#[test]
+fn text_is_bounded_where_types_multiply() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let mut inner = b.structure("", 0, &[]);
+    let mut proto = b.func_proto(int, &[]);
+    for _ in 0..200 {
+        inner = b.structure("", 0, &[("a", inner, 0), ("b", inner, 0), ("c", inner, 0)]);
+        let ptr = b.pointer(proto);
+        proto = b.func_proto(ptr, &[("a", ptr), ("b", ptr), ("c", ptr), ("d", ptr)]);
+    }
+    b.typedef("nested", inner);
+    let ptr = b.pointer(proto);
+    b.typedef("function", ptr);
+    let text = header(&b);
+    assert!(text.len() < 40_000_000, "{}", text.len());
+}
+
+#[test]
+fn objects_name_their_roots() {
+    let mut o = Builder::new(Endian::Little);
+    let int = o.int("int", 4, Builder::SIGNED);
+    let access = o.structure("task_struct___old", 4, &[("pid", int, 0)]);
+    let context = o.structure("pt_regs", 4, &[("ip", int, 0)]);
+    let ptr = o.pointer(context);
+    o.func_proto(int, &[("ctx", ptr)]);
+    o.typedef("pid_t", int);
+    let gone = o.structure("gone", 4, &[("i", int, 0)]);
+    let object = Btf::parse(o.finish()).unwrap();
+
+    let mut k = Builder::new(Endian::Little);
+    let int = k.int("int", 4, Builder::SIGNED);
+    let task = k.structure("task_struct", 4, &[("pid", int, 0)]);
+    let regs = k.structure("pt_regs", 4, &[("ip", int, 0)]);
+    let pid = k.typedef("pid_t", int);
+    k.structure("unused", 4, &[("i", int, 0)]);
+    let action = k.enumeration("xdp_action", 4, false, &[("XDP_DROP", 1)]);
+    let kernel = Btf::parse(k.finish()).unwrap();
+    let mut roots = HeaderRoots::new();
+    roots.add_object(&object, [access, gone]);
+    assert_eq!(roots.resolve(&kernel), [task, regs, pid, action]);
+    assert_eq!(roots.missing().collect::<Vec<_>>(), [Name::new(b"gone")]);
+}
