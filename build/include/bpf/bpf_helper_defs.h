@@ -93,7 +93,7 @@ static long (*const bpf_get_numa_node_id)(void) = (void *)42;
 static long (*const bpf_skb_change_head)(struct __sk_buff *skb, __u32 len, __u64 flags) = (void *)43;
 static long (*const bpf_xdp_adjust_head)(struct xdp_md *xdp_md, int delta) = (void *)44;
 static long (*const bpf_probe_read_str)(void *dst, __u32 size, const void *unsafe_ptr) = (void *)45;
-static __u64 (*const bpf_get_socket_cookie)(struct __sk_buff *skb) = (void *)46;
+static __u64 (*const bpf_get_socket_cookie)(void *ctx) = (void *)46;
 static __u32 (*const bpf_get_socket_uid)(struct __sk_buff *skb) = (void *)47;
 static long (*const bpf_set_hash)(struct __sk_buff *skb, __u32 hash) = (void *)48;
 static long (*const bpf_setsockopt)(void *bpf_socket, int level, int optname, void *optval, int optlen) = (void *)49;
@@ -171,7 +171,7 @@ static long (*const bpf_get_ns_current_pid_tgid)(__u64 dev, __u64 ino, struct bp
 static long (*const bpf_xdp_output)(void *ctx, void *map, __u64 flags, void *data, __u64 size) = (void *)121;
 static __u64 (*const bpf_get_netns_cookie)(void *ctx) = (void *)122;
 static __u64 (*const bpf_get_current_ancestor_cgroup_id)(int ancestor_level) = (void *)123;
-static long (*const bpf_sk_assign)(struct __sk_buff *skb, void *sk, __u64 flags) = (void *)124;
+static long (*const bpf_sk_assign)(void *ctx, void *sk, __u64 flags) = (void *)124;
 static __u64 (*const bpf_ktime_get_boot_ns)(void) = (void *)125;
 static long (*const bpf_seq_printf)(struct seq_file *m, const char *fmt, __u32 fmt_size, const void *data, __u32 data_len) = (void *)126;
 static long (*const bpf_seq_write)(struct seq_file *m, const void *data, __u32 len) = (void *)127;

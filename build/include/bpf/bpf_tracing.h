@@ -2,7 +2,7 @@
 /*
  * Arguments of traced functions. BPF_PROG, BPF_KPROBE and so on declare a program with the arguments of the function that it traces; the
  * names are those of libbpf's header of the same name. BPF_KPROBE and the PT_REGS macros read registers: compile with
- * -D__TARGET_ARCH_x86 (arm64, arm, riscv, s390, powerpc, loongarch, mips), as core-relo-build does.
+ * -D__TARGET_ARCH_x86 (arm64, arm, riscv, s390, powerpc, loongarch), as core-relo-build does.
  */
 #ifndef CORE_RELO_BPF_TRACING_H
 #define CORE_RELO_BPF_TRACING_H
@@ -112,6 +112,23 @@
 #define PT_REG_SP_ gpr[1]
 #define PT_REG_IP_ nip
 #define PT_REG_SYSCALL_4_ gpr[6]
+#elif defined(__TARGET_ARCH_loongarch)
+/* struct pt_regs begins with the members of user_pt_regs. */
+#define PT_REGS_TYPE_ struct user_pt_regs
+#define PT_REG_1_ regs[4]
+#define PT_REG_2_ regs[5]
+#define PT_REG_3_ regs[6]
+#define PT_REG_4_ regs[7]
+#define PT_REG_5_ regs[8]
+#define PT_REG_6_ regs[9]
+#define PT_REG_7_ regs[10]
+#define PT_REG_8_ regs[11]
+#define PT_REG_RC_ regs[4]
+#define PT_REG_FP_ regs[22]
+#define PT_REG_SP_ regs[3]
+#define PT_REG_IP_ csr_era
+#define PT_REG_RET_ regs[1]
+#define PT_REG_SYSCALL_4_ regs[7]
 #endif
 
 #ifdef PT_REGS_TYPE_
