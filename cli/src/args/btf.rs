@@ -2,8 +2,8 @@
 
 use crate::{
     args::{
-        btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         btf_ids::{self, BtfIdsArgs},
+        btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         btf_write::BtfWriteCommand,
         format::{BtfDumpFormat, Format},
         kernel_objects::{ListArgs, ObjectSelector},

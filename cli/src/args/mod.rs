@@ -1,8 +1,8 @@
 //! The command line.
 
 pub(crate) mod btf;
-pub(crate) mod btf_query;
 pub(crate) mod btf_ids;
+pub(crate) mod btf_query;
 pub(crate) mod btf_write;
 mod byte_count;
 pub(crate) mod format;
