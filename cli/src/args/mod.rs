@@ -175,6 +175,7 @@ impl Command {
                 BtfDumpFormat::Raw => Format::Text,
                 BtfDumpFormat::Json => Format::Json,
             },
+            Self::Btf(BtfCommand::Print(c)) => c.format,
             Self::Btf(BtfCommand::Diff(c)) => c.format,
             Self::Btf(BtfCommand::List(c)) => c.format,
             Self::Btf(BtfCommand::Show(c)) => c.format,
