@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::run_in;
+use common::{run_in, schema};
 use core_relo::{
     Endian,
     btf::{Builder, BuiltMember, Kind},
@@ -104,6 +104,7 @@ fn arrays_of_values_and_flexible_arrays() {
     let value = json!({"pid": 7, "comm": "sh", "state": "BUSY"});
     let line = |offset| json!({"type_id": 5, "type": "struct event", "offset": offset, "value": value, "missing_bytes": 0});
     assert_eq!((two.lines(), two.exit), (vec![line(0), line(12)], 0));
+    two.lines().iter().for_each(|line| schema().check("btf print", line));
     let cut = print(&dir, &EVENT.repeat(2)[..16], &["--type", "event", "--array", "--format", "json"]);
     assert_eq!((&cut.lines()[1]["missing_bytes"], cut.exit), (&json!(8), 1));
     assert_eq!(cut.lines()[1]["value"], json!({"pid": 7, "comm": "", "state": null}));
