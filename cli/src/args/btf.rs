@@ -32,6 +32,14 @@ const BTF_DUMP_HELP: &str = "Examples:
   core-relo btf dump /sys/kernel/btf/vmlinux --format c > vmlinux.h
   core-relo btf dump vmlinux --format c --root task_struct --root 'sk_*' --assertions";
 
+const BTF_PRINT_HELP: &str = "Examples:
+  core-relo btf print prog.bpf.o --type 'struct event' --data event.bin
+  core-relo btf print /sys/kernel/btf/vmlinux --type iphdr --compact < header.bin
+  core-relo btf print prog.bpf.o --type event --array --format json < events.bin | jq .value
+
+The bytes are those of a machine with the byte order of the BTF. Bytes after a struct belong to its flexible array.
+Exit status 0, 1 if the data is too short for its type (the text then says what is cut off), 2 for bad input.";
+
 const BTF_DIFF_HELP: &str = "Examples:
   core-relo btf diff 5.10/vmlinux 7.2/vmlinux --name 'task_*'
   core-relo btf diff old.btf new.btf --kind function,kfunc --format json
@@ -66,6 +74,9 @@ pub(crate) enum BtfCommand {
     /// Print types, from a file or from the running kernel
     #[command(after_help = BTF_DUMP_HELP)]
     Dump(BtfDumpArgs),
+    /// Print bytes as a value of a type
+    #[command(after_help = BTF_PRINT_HELP)]
+    Print(BtfPrintArgs),
     /// Compare the BTF of two kernels: types, functions, tracepoints, variables
     #[command(after_help = BTF_DIFF_HELP)]
     Diff(BtfDiffArgs),
@@ -160,6 +171,43 @@ pub(crate) struct BtfDumpArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: BtfDumpFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtfPrintArgs {
+    /// File with the type: raw BTF, an ELF with .BTF (a BPF object), or a vmlinuz
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) path: PathBuf,
+    /// The type: `struct event`, `union u`, `enum e`, a name of any kind, or a type id
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) ty: String,
+    /// File with the bytes; `-` is stdin
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "-")]
+    pub(crate) data: PathBuf,
+    /// The data is an array: print a value for each multiple of the type's size
+    #[arg(long)]
+    pub(crate) array: bool,
+    /// Print each value on one line
+    #[arg(long, conflicts_with = "indent")]
+    pub(crate) compact: bool,
+    /// Print the type of each member
+    #[arg(long)]
+    pub(crate) types: bool,
+    /// Leave out the names of members
+    #[arg(long)]
+    pub(crate) skip_names: bool,
+    /// Leave out members that are zero
+    #[arg(long)]
+    pub(crate) skip_zeroes: bool,
+    /// Indent with N spaces instead of a tab
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=16))]
+    pub(crate) indent: Option<u8>,
+    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

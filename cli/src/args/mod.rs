@@ -180,6 +180,7 @@ impl Command {
                 BtfDumpFormat::Raw | BtfDumpFormat::C => Format::Text,
                 BtfDumpFormat::Json => Format::Json,
             },
+            Self::Btf(BtfCommand::Print(c)) => c.format,
             Self::Btf(BtfCommand::Diff(c)) => c.format,
             Self::Btf(BtfCommand::Find(c)) => c.format,
             Self::Btf(BtfCommand::Layout(c)) => c.format,

@@ -20,6 +20,9 @@ pub(crate) const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 /// The maximum size of a budget file, in bytes. A line has about 200 bytes, and large fleets have 100,000 lines.
 pub(crate) const MAX_BUDGET_BYTES: u64 = 256 << 20;
 
+/// The maximum size of the data of `btf print`, in bytes. A value's text is several times as large.
+pub(crate) const MAX_VALUE_BYTES: u64 = 16 << 20;
+
 /// The limit for reading and unpacking one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {

@@ -1,4 +1,4 @@
-//! `btf`: types as text, JSON or C, their differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
+//! `btf`: types as text, JSON or C, values, differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
 
 mod diff;
 mod dump;
@@ -9,6 +9,7 @@ mod ids;
 mod layout;
 mod minimise;
 mod offset;
+mod print;
 pub(super) mod read;
 mod users;
 mod which;
@@ -22,6 +23,7 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result<()> {
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
+        BtfCommand::Print(args) => print::run(console, args),
         BtfCommand::Diff(args) => diff::run(console, args),
         BtfCommand::Find(args) => find::run(console, args),
         BtfCommand::Layout(args) => layout::run(console, args),

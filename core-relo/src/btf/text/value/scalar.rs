@@ -33,7 +33,7 @@ pub enum Scalar<'v> {
     Text {
         /// The bytes, including those after the NUL: see [`Scalar::c_str`]. If the data ends early, fewer than `len` bytes.
         bytes: &'v [u8],
-        /// The number of elements in the type.
+        /// The number of elements in the type. For a flexible array, the number of bytes.
         len: u32,
     },
     /// Bytes of a type whose values cannot be read.
@@ -95,12 +95,13 @@ impl<'v> EnumValue<'v> {
     /// Returns the names of the flags that are set in the value, and the remaining bits. Returns `None` if no flag is set, or if the
     /// enum is not an enum of flags.
     ///
-    /// An enum of flags has enumerators for at least three single bits. All other enumerators are combinations of these bits.
+    /// An enum of flags has enumerators for at least three single bits. All other enumerators are combinations of these bits. An enum
+    /// that counts from 0 or 1 without gaps has no flags.
     pub fn flags(self) -> Option<(impl Iterator<Item = Name<'v>>, u64)> {
         let single = self.ty.enumerators().filter(|v| v.c_value().is_power_of_two());
         let all = single.clone().fold(0, |all, v| all | v.c_value());
         let is_flags = all.count_ones() >= 3 && self.ty.enumerators().all(|v| v.c_value() & !all == 0);
-        if !is_flags || self.bits & all == 0 {
+        if !is_flags || self.bits & all == 0 || self.counts_without_gaps() {
             return None;
         }
         let mut left = self.bits;
@@ -110,6 +111,20 @@ impl<'v> EnumValue<'v> {
             is_set
         });
         Some((set.map(|v| v.name), self.bits & !all))
+    }
+
+    /// Returns whether the enumerators are all numbers from 0 or 1 to the largest.
+    fn counts_without_gaps(self) -> bool {
+        let values = self.ty.enumerators().map(|v| v.c_value()).filter(|v| *v != 0);
+        let largest = values.clone().max().unwrap_or(0);
+        match u32::try_from(largest).ok().and_then(|bits| 1u128.checked_shl(bits)) {
+            // One bit for each number.
+            Some(top) => {
+                let present = values.fold(1, |set, v| set | (1u128 << (v % 128)));
+                present == top | top.wrapping_sub(1)
+            }
+            None => u64::try_from(values.count()).is_ok_and(|count| count >= largest),
+        }
     }
 }
 

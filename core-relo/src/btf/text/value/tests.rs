@@ -92,6 +92,12 @@ fn enumerations_by_name_by_flags_and_by_number() {
     in_both_orders(&[5], 4, "A | C", flags);
     in_both_orders(&[0x8000_0010], 4, "HIGH | 0x10", flags);
     in_both_orders(&[0x10], 4, "16", flags);
+    let count = |b: &mut Builder| {
+        b.enumeration("count", 4, false, &[("A", 1), ("B", 2), ("C", 3), ("D", 4), ("E", 4)])
+    };
+    in_both_orders(&[6], 4, "6", count);
+    let many: Vec<_> = (0..150).map(|v| ("V", v)).collect();
+    in_both_orders(&[200], 4, "200", |b| b.enumeration("many", 4, false, &many));
     let wide = |b: &mut Builder| b.enumeration64("wide", 8, false, &[("TOP", 1 << 63), ("LOW", 1)]);
     in_both_orders(&[1 << 63], 8, "TOP", wide);
     in_both_orders(&[u64::MAX], 8, "18446744073709551615", wide);
@@ -176,7 +182,7 @@ fn structs_unions_arrays_and_strings() {
     assert_eq!(format!("{:#}", value.text().indent(1)), lines);
     let zeroes = [0; 32];
     let short = btf.value(ty, &zeroes).text().types(false).zeroes(false).to_string();
-    assert_eq!(short, "{{.v4 = [0, 0, 0, 0]}, .pair = [{}, {}]}");
+    assert_eq!(short, "{}");
 }
 
 #[test]
@@ -213,6 +219,94 @@ fn text_cannot_leave_its_quotes() {
     };
     assert_eq!(text(Endian::Little, b"\"\\\x1b\xff\n\t", string), r#""\"\\\x1b\xff\n\t""#);
     assert_eq!(text(Endian::Little, b"'", |b| b.int("char", 1, 0)), r"'\''");
+}
+
+#[test]
+fn the_bytes_after_a_struct_belong_to_its_flexible_array() {
+    let build = |b: &mut Builder| {
+        let short = b.int("unsigned short", 2, 0);
+        let data = b.array(short, short, 0);
+        b.structure("packet", 2, &[("len", short, 0), ("data", data, 16)])
+    };
+    in_both_orders(&[2, 7, 9], 2, "{.len = 2, .data = [7, 9]}", build);
+    in_both_orders(&[2], 2, "{.len = 2, .data = []}", build);
+    let odd = text(Endian::Little, &[2, 0, 7, 0, 9], build);
+    assert_eq!(odd, "{.len = 2, .data = [7]}");
+    in_both_orders(&[5, 104, 105], 1, r#"{.len = 5, .text = "hi"}"#, |b| {
+        let byte = b.int("unsigned char", 1, 0);
+        let char = b.int("char", 1, Builder::SIGNED);
+        let text = b.array(char, byte, 0);
+        b.structure("line", 1, &[("len", byte, 0), ("text", text, 8)])
+    });
+    in_both_orders(&[1, 2], 1, "{.none = [], .own = 1}", |b| {
+        let byte = b.int("unsigned char", 1, 0);
+        let none = b.array(byte, byte, 0);
+        b.structure("s", 1, &[("none", none, 0), ("own", byte, 0)])
+    });
+}
+
+#[test]
+fn members_whose_parts_are_all_zero_are_left_out() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let pair = b.structure("pair", 8, &[("a", int, 0), ("b", int, 32)]);
+    let pairs = b.array(pair, int, 2);
+    let ints = b.array(int, int, 2);
+    let s = b.structure("s", 40, &[("x", int, 0), ("p", pair, 32), ("i", ints, 96), ("ps", pairs, 160)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let print = |words: &[(usize, u8)]| {
+        let mut bytes = [0; 40];
+        for (word, value) in words {
+            bytes[word * 4] = *value;
+        }
+        btf.value(s, &bytes).text().types(false).zeroes(false).to_string()
+    };
+    assert_eq!(print(&[]), "{}");
+    assert_eq!(print(&[(0, 1)]), "{.x = 1}");
+    assert_eq!(print(&[(2, 1)]), "{.p = {.b = 1}}");
+    assert_eq!(print(&[(0, 1), (4, 1)]), "{.x = 1, .i = [0, 1]}");
+    assert_eq!(print(&[(8, 1)]), "{.ps = [{}, {.b = 1}]}", "words 5 to 8 are two pairs");
+    let short = btf.value(s, &[0; 6]).text().types(false).zeroes(false).to_string();
+    assert!(short.starts_with("{.p = {.a = <cut off>, .b = <cut off>}"), "{short}");
+}
+
+#[test]
+fn names_and_indentation_are_options() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let s = b.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let value = btf.value(s, &[1, 0, 0, 0, 2, 0, 0, 0]);
+    assert_eq!(value.text().types(false).names(false).to_string(), "{1, 2}");
+    let text = value.text().types(false).indent(1).indent_unit("  ");
+    assert_eq!(format!("{text:#}"), "{\n    .a = 1,\n    .b = 2,\n  }");
+}
+
+/// The example of the kernel's documentation of BTF, section "bpftool map pretty print".
+#[test]
+fn the_kernel_documentation_s_example() {
+    let build = |b: &mut Builder| {
+        let char = b.int("char", 1, Builder::SIGNED);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let unsigned = b.int("unsigned int", 4, 0);
+        let u32 = b.typedef("__u32", unsigned);
+        let a = b.enumeration("A", 4, false, &[("A1", 0), ("A2", 1), ("A3", 2), ("A4", 3), ("A5", 4)]);
+        let alias = b.typedef("___A", a);
+        let field = |name, ty, bit_offset| BuiltMember { name, ty, bit_offset, bitfield_bits: 4 };
+        let whole = BuiltMember { name: "b", ty: int, bit_offset: 32, bitfield_bits: 0 };
+        let members = [
+            field("a1", char, 0),
+            field("a2", int, 4),
+            field("a3", u32, 12),
+            whole,
+            field("b1", alias, 64),
+            field("b2", a, 68),
+        ];
+        b.composite(Kind::Struct, "tmp_t", 12, &members)
+    };
+    let bytes = [0x42, 0x60, 0, 0, 7, 0, 0, 0, 0xa8, 0, 0, 0];
+    let expected = "{.a1 = 2, .a2 = 4, .a3 = 6, .b = 7, .b1 = 8, .b2 = 10}";
+    assert_eq!(text(Endian::Little, &bytes, build), expected);
 }
 
 /// A visitor that counts the parts of a value.

@@ -9,6 +9,7 @@ use crate::{
     ids::to_usize,
     name::Name,
 };
+use alloc::{string::String, vec::Vec};
 use core::fmt::{self, Display, Formatter, Write as _};
 
 /// The C text of a value: on one line, or, with `{:#}`, one line for each member.
@@ -24,14 +25,16 @@ use core::fmt::{self, Display, Formatter, Write as _};
 pub struct ValueText<'v> {
     value: Value<'v>,
     types: bool,
+    names: bool,
     zeroes: bool,
     indent: usize,
+    indent_unit: &'v str,
 }
 
 impl<'v> Value<'v> {
     /// Returns the value as C text, with options.
     pub fn text(self) -> ValueText<'v> {
-        ValueText { value: self, types: true, zeroes: true, indent: 0 }
+        ValueText { value: self, types: true, names: true, zeroes: true, indent: 0, indent_unit: "\t" }
     }
 }
 
@@ -42,39 +45,92 @@ impl Display for Value<'_> {
     }
 }
 
-impl ValueText<'_> {
+impl<'v> ValueText<'v> {
     /// Sets whether the text contains the type of each part. The default is yes.
     #[must_use]
     pub fn types(self, types: bool) -> Self {
         Self { types, ..self }
     }
 
-    /// Sets whether the text contains members that are zero. The default is yes. It always contains the value itself and elements.
+    /// Sets whether the text contains the names of members. The default is yes.
+    #[must_use]
+    pub fn names(self, names: bool) -> Self {
+        Self { names, ..self }
+    }
+
+    /// Sets whether the text contains members that are zero, and those whose parts are all zero. The default is yes. The text always
+    /// contains the value itself. An array with an element that is not zero contains all elements.
     #[must_use]
     pub fn zeroes(self, zeroes: bool) -> Self {
         Self { zeroes, ..self }
     }
 
-    /// Sets the number of tabs before each line except the first, with `{:#}`.
+    /// Sets the number of indentations before each line except the first, with `{:#}`.
     #[must_use]
-    pub fn indent(self, tabs: usize) -> Self {
-        Self { indent: tabs, ..self }
+    pub fn indent(self, level: usize) -> Self {
+        Self { indent: level, ..self }
+    }
+
+    /// Sets the text of one indentation, with `{:#}`. The default is a tab.
+    #[must_use]
+    pub fn indent_unit(self, unit: &'v str) -> Self {
+        Self { indent_unit: unit, ..self }
     }
 }
 
 impl Display for ValueText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let lines = f.alternate();
-        let mut writer =
-            Writer { f, text: *self, level: self.indent, depth: 0, lines, any: false, inline: 0 };
-        self.value.visit(&mut writer)
+        let (lines, zeroes) = (f.alternate(), self.zeroes);
+        let stream = Output::Stream(f);
+        let mut writer = Writer {
+            out: if zeroes { stream } else { Output::Buffer(String::new()) },
+            text: *self,
+            level: self.indent,
+            depth: 0,
+            lines,
+            any: false,
+            inline: 0,
+            open: Vec::new(),
+        };
+        self.value.visit(&mut writer)?;
+        match writer.out {
+            Output::Stream(_) => Ok(()),
+            Output::Buffer(text) => f.write_str(&text),
+        }
     }
 }
 
+/// The destination of the text. A buffer allows to remove the text of an aggregate, which is known to be zero only at its end.
+enum Output<'f, 'g> {
+    Stream(&'f mut Formatter<'g>),
+    Buffer(String),
+}
+
+impl fmt::Write for Output<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        match self {
+            Self::Stream(f) => f.write_str(text),
+            Self::Buffer(buffer) => buffer.write_str(text),
+        }
+    }
+}
+
+/// An open aggregate in a text without zeroes.
+struct OpenAggregate {
+    /// The length of the buffer before the aggregate.
+    start: usize,
+    /// Whether the aggregate around this one had a part before it.
+    any_before: bool,
+    /// Whether the aggregate may be left out: it is a member.
+    is_member: bool,
+    /// Whether a part is not zero.
+    is_nonzero: bool,
+}
+
 struct Writer<'v, 'f, 'g> {
-    f: &'f mut Formatter<'g>,
+    out: Output<'f, 'g>,
     text: ValueText<'v>,
-    /// The tabs before a line.
+    /// The indentations before a line.
     level: usize,
     /// The number of open aggregates.
     depth: usize,
@@ -83,6 +139,8 @@ struct Writer<'v, 'f, 'g> {
     any: bool,
     /// The number of open aggregates with all parts on one line.
     inline: usize,
+    /// The open aggregates, if the text has no zeroes.
+    open: Vec<OpenAggregate>,
 }
 
 impl Writer<'_, '_, '_> {
@@ -90,21 +148,21 @@ impl Writer<'_, '_, '_> {
     fn begin(&mut self, location: &ValueLocation<'_>) -> fmt::Result {
         if self.depth > 0 {
             match (self.any, self.breaks()) {
-                (true, true) => self.f.write_char(',')?,
-                (true, false) => self.f.write_str(", ")?,
+                (true, true) => self.out.write_char(',')?,
+                (true, false) => self.out.write_str(", ")?,
                 (false, _) => {}
             }
             self.line()?;
         }
         self.any = true;
-        if !location.name.is_empty() && location.index.is_none() {
-            write!(self.f, ".{} = ", location.name)?;
+        if self.text.names && !location.name.is_empty() && location.index.is_none() {
+            write!(self.out, ".{} = ", location.name)?;
         }
         // The type of a variable is its target. The type of an element is part of the array's.
         if self.text.types && location.index.is_none() {
             match location.btf.ty(location.ty).filter(|ty| ty.kind() == Kind::Var).and_then(Type::target) {
-                Some(target) => write!(self.f, "({})", CType::new(location.btf, target))?,
-                None => write!(self.f, "({})", CType::new(location.btf, location.ty))?,
+                Some(target) => write!(self.out, "({})", CType::new(location.btf, target))?,
+                None => write!(self.out, "({})", CType::new(location.btf, location.ty))?,
             }
         }
         Ok(())
@@ -118,8 +176,22 @@ impl Writer<'_, '_, '_> {
         if !self.breaks() {
             return Ok(());
         }
-        self.f.write_char('\n')?;
-        (0..self.level).try_for_each(|_| self.f.write_char('\t'))
+        self.out.write_char('\n')?;
+        (0..self.level).try_for_each(|_| self.out.write_str(self.text.indent_unit))
+    }
+
+    /// Removes the text of the aggregate that ends, if it is a member and all its parts are zero. Returns whether it did.
+    fn remove_zero_aggregate(&mut self) -> bool {
+        let (Output::Buffer(buffer), Some(ended)) = (&mut self.out, self.open.pop()) else { return false };
+        if ended.is_member && !ended.is_nonzero {
+            buffer.truncate(ended.start);
+            self.any = ended.any_before;
+            return true;
+        }
+        if let Some(outer) = self.open.last_mut() {
+            outer.is_nonzero |= ended.is_nonzero;
+        }
+        false
     }
 }
 
@@ -127,8 +199,16 @@ impl ValueVisitor for Writer<'_, '_, '_> {
     type Error = fmt::Error;
 
     fn open(&mut self, location: &ValueLocation<'_>, aggregate: Aggregate) -> fmt::Result {
+        if let Output::Buffer(buffer) = &self.out {
+            self.open.push(OpenAggregate {
+                start: buffer.len(),
+                any_before: self.any,
+                is_member: self.depth > 0 && location.index.is_none(),
+                is_nonzero: false,
+            });
+        }
         self.begin(location)?;
-        self.f.write_char(if matches!(aggregate, Aggregate::Array { .. }) { '[' } else { '{' })?;
+        self.out.write_char(if matches!(aggregate, Aggregate::Array { .. }) { '[' } else { '{' })?;
         self.depth = self.depth.saturating_add(1);
         self.level = self.level.saturating_add(1);
         self.any = false;
@@ -143,20 +223,29 @@ impl ValueVisitor for Writer<'_, '_, '_> {
         self.inline = self.inline.saturating_sub(1);
         self.depth = self.depth.saturating_sub(1);
         self.level = self.level.saturating_sub(1);
+        if self.remove_zero_aggregate() {
+            return Ok(());
+        }
         if breaks {
-            self.f.write_char(',')?;
+            self.out.write_char(',')?;
             self.line()?;
         }
         self.any = true;
-        self.f.write_char(if matches!(aggregate, Aggregate::Array { .. }) { ']' } else { '}' })
+        self.out.write_char(if matches!(aggregate, Aggregate::Array { .. }) { ']' } else { '}' })
     }
 
     fn scalar(&mut self, location: &ValueLocation<'_>, scalar: Scalar<'_>) -> fmt::Result {
-        if !self.text.zeroes && self.depth > 0 && location.index.is_none() && scalar.is_zero() {
-            return Ok(());
+        if !self.text.zeroes {
+            let is_zero = scalar.is_zero();
+            if let Some(aggregate) = self.open.last_mut() {
+                aggregate.is_nonzero |= !is_zero;
+            }
+            if is_zero && self.depth > 0 && location.index.is_none() {
+                return Ok(());
+            }
         }
         self.begin(location)?;
-        write!(self.f, "{scalar}")
+        write!(self.out, "{scalar}")
     }
 }
 

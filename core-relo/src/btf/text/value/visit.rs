@@ -50,7 +50,7 @@ pub enum Aggregate {
     Section,
     /// The elements of an array.
     Array {
-        /// The number of elements in the type.
+        /// The number of elements in the type. For a flexible array, the number of elements in the bytes.
         len: u32,
         /// Whether the elements are structs, unions or arrays.
         of_aggregates: bool,
@@ -214,10 +214,16 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
     ) -> Visited<V::Error> {
         let btf = self.btf;
         let aggregate = if ty.kind() == Kind::Union { Aggregate::Union } else { Aggregate::Struct };
-        let members = ty.members().map(move |member| {
+        let has_more = ty.size().is_some_and(|size| data.len() > to_usize(size.0));
+        let last = ty.vlen().checked_sub(1).filter(|_| has_more && aggregate == Aggregate::Struct);
+        let members = (0u32..).zip(ty.members()).map(move |(index, member)| {
             let extent = btf.member_extent(&member).ok().filter(|extent| extent.is_bitfield);
             let data = match extent {
                 Some(_) => data,
+                // The bytes of a flexible array follow the struct.
+                None if Some(index) == last && is_flexible_array(btf, member.ty) => {
+                    data.get(to_usize(member.bit_offset.0 / 8)..).unwrap_or_default()
+                }
                 None => part(btf, member.ty, data, to_usize(member.bit_offset.0 / 8)),
             };
             let location = ValueLocation { name: member.name, index: None, ty: member.ty, btf };
@@ -236,15 +242,20 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         let btf = self.btf;
         let Some(array) = ty.array() else { return self.scalar(location, Scalar::Raw(data)) };
         let element = btf.strip(array.element).ok();
+        let size = btf.size_of(array.element).map_or(0, |size| to_usize(size.0));
+        // An array without elements is flexible: it has as many elements as there are bytes for.
+        let len = match array.nelems {
+            0 => to_u32(data.len().checked_div(size).unwrap_or(0)),
+            len => len,
+        };
         if element.is_some_and(is_char) {
-            let chars = data.get(..to_usize(array.nelems)).unwrap_or(data);
+            let chars = data.get(..to_usize(len)).unwrap_or(data);
             // The steps for a string grow with its length.
             self.steps = self.steps.saturating_sub(to_u32(chars.len() / 32));
-            return self.scalar(location, Scalar::Text { bytes: chars, len: array.nelems });
+            return self.scalar(location, Scalar::Text { bytes: chars, len });
         }
         let of_aggregates = element.is_some_and(|ty| ty.kind().is_composite() || ty.kind() == Kind::Array);
-        let size = btf.size_of(array.element).map_or(0, |size| to_usize(size.0));
-        let elements = (0..array.nelems).map(move |index| {
+        let elements = (0..len).map(move |index| {
             let start = to_usize(index).checked_mul(size);
             let rest = start.and_then(|start| data.get(start..)).unwrap_or_default();
             let is_cut_off = rest.is_empty() && size > 0;
@@ -253,7 +264,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
                 ValueLocation { name: Name::default(), index: Some(index), ty: array.element, btf };
             (location, (!is_cut_off).then_some(bytes))
         });
-        self.aggregate(location, Aggregate::Array { len: array.nelems, of_aggregates }, elements, depth)
+        self.aggregate(location, Aggregate::Array { len, of_aggregates }, elements, depth)
     }
 
     fn section(
@@ -281,6 +292,11 @@ fn part<'v>(btf: &Btf<'_>, ty: TypeId, data: &'v [u8], start: usize) -> &'v [u8]
         Ok(size) => rest.get(..to_usize(size.0)).unwrap_or(rest),
         Err(_) => rest,
     }
+}
+
+/// Returns whether a type is an array without elements.
+fn is_flexible_array(btf: &Btf<'_>, ty: TypeId) -> bool {
+    btf.strip(ty).ok().and_then(Type::array).is_some_and(|array| array.nelems == 0)
 }
 
 /// Returns whether an array of this type is a string. `char` is a character; `unsigned char` is a byte, unless its encoding is CHAR.

@@ -1,0 +1,153 @@
+//! `btf print`: bytes as values of a type.
+
+use super::read::read_file;
+use crate::{
+    args::{btf::BtfPrintArgs, format::Format},
+    console::{Console, ExitStatus},
+    error::{BadInput, escape_path},
+    input::{file, limits::MAX_VALUE_BYTES},
+    json::value::value_to_json,
+    text::line::Line,
+};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Kind, Type},
+    explain::CType,
+};
+use serde::Serialize;
+use std::io;
+
+/// The kinds of types that have values, with the keyword of each in C. A name without a keyword is searched for in this order.
+const VALUE_KINDS: [(Kind, Option<&str>); 10] = [
+    (Kind::Struct, Some("struct")),
+    (Kind::Union, Some("union")),
+    (Kind::Typedef, None),
+    (Kind::Enum, Some("enum")),
+    (Kind::Enum64, Some("enum")),
+    (Kind::Int, None),
+    (Kind::Float, None),
+    (Kind::Datasec, None),
+    (Kind::Var, None),
+    (Kind::TypeTag, None),
+];
+
+/// The JSON line of a value.
+#[derive(Serialize)]
+struct ValueLine {
+    type_id: u32,
+    #[serde(rename = "type")]
+    type_name: String,
+    /// The position of the value in the data, in bytes.
+    offset: usize,
+    value: serde_json::Value,
+    /// The number of bytes that the data lacks.
+    missing_bytes: usize,
+}
+
+pub(super) fn run(console: &mut Console<'_>, args: &BtfPrintArgs) -> io::Result<()> {
+    let input = read_file(&args.path, args.base.as_deref());
+    let input = input.and_then(|btf| Ok((btf, file::read(&args.data, MAX_VALUE_BYTES)?)));
+    let (btf, data) = match input {
+        Ok(input) => input,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let ty = match find_type(&btf, &args.ty) {
+        Ok(ty) => ty,
+        Err(what) => return console.report_error(&BadInput::for_path(&args.path, what)),
+    };
+    let Some(size) = value_size(&btf, ty) else {
+        let what = format!("a type of the kind {:?} has no values: `{}`", ty.kind(), args.ty);
+        return console.report_error(&BadInput::for_path(&args.path, what));
+    };
+    if args.array && size == 0 {
+        let what = format!("a type of 0 bytes cannot be the element of --array: `{}`", args.ty);
+        return console.report_error(&BadInput::for_path(&args.path, what));
+    }
+    let values: Box<dyn Iterator<Item = &[u8]>> = match args.array {
+        true => Box::new(data.chunks(size.max(1))),
+        false => Box::new(std::iter::once(&*data)),
+    };
+    let mut offset = 0usize;
+    for bytes in values {
+        write_value(console, args, ty, bytes, offset, size)?;
+        offset = offset.saturating_add(bytes.len());
+    }
+    if !args.array && !has_flexible_array(&btf, ty) && data.len() > size {
+        let help =
+            if size > 0 && data.len().is_multiple_of(size) { "; --array prints them as values" } else { "" };
+        let rest = data.len().saturating_sub(size);
+        console.note(&format!("{}: {rest} bytes follow the value{help}", escape_path(&args.data)))?;
+    }
+    Ok(())
+}
+
+/// Prints one value.
+fn write_value(
+    console: &mut Console<'_>,
+    args: &BtfPrintArgs,
+    ty: Type<'_>,
+    bytes: &[u8],
+    offset: usize,
+    size: usize,
+) -> io::Result<()> {
+    let (btf, missing_bytes) = (ty.btf(), size.saturating_sub(bytes.len()));
+    let value = btf.value(ty.id(), bytes);
+    match args.format {
+        Format::Json => console.out.json(&ValueLine {
+            type_id: ty.id().0,
+            type_name: CType::new(btf, ty.id()).to_string(),
+            offset,
+            value: value_to_json(&value).map_err(io::Error::other)?,
+            missing_bytes,
+        })?,
+        Format::Text => {
+            let indent = args.indent.map_or_else(|| "\t".to_owned(), |spaces| " ".repeat(spaces.into()));
+            let text = value.text().types(args.types).names(!args.skip_names).zeroes(!args.skip_zeroes);
+            let text = text.indent_unit(&indent);
+            let text = if args.compact { text.to_string() } else { format!("{text:#}") };
+            text.lines().try_for_each(|line| console.out.line(Line::new().formatted(line)))?;
+        }
+    }
+    if missing_bytes > 0 {
+        console.raise_exit(ExitStatus::Incompatible);
+        let (data, len) = (escape_path(&args.data), bytes.len());
+        console
+            .warn(&format!("{data}: offset {offset}: the value is cut off: {len} bytes, expected {size}"))?;
+    }
+    Ok(())
+}
+
+/// Returns the type that the user named: by id, or by name with or without a keyword.
+fn find_type<'b>(btf: &'b Btf<'_>, text: &str) -> Result<Type<'b>, String> {
+    if let Ok(id) = text.parse::<u32>() {
+        let last = btf.end_id().0.saturating_sub(1);
+        return btf.ty(TypeId(id)).ok_or_else(|| format!("no type [{id}], expected [1] to [{last}]"));
+    }
+    let mut words = text.split_whitespace();
+    let (keyword, name) = match (words.next(), words.next(), words.next()) {
+        (Some(keyword @ ("struct" | "union" | "enum")), Some(name), None) => (Some(keyword), name),
+        _ => (None, text.trim()),
+    };
+    let kinds = VALUE_KINDS.iter().filter(|(_, of_kind)| keyword.is_none() || keyword == *of_kind);
+    let found = kinds.filter(|_| !name.is_empty()).find_map(|(kind, _)| btf.find(name.as_bytes(), *kind));
+    found.ok_or_else(|| format!("no type `{text}`"))
+}
+
+/// Returns the size of a type's values in bytes; `None` if the type has no values.
+fn value_size(btf: &Btf<'_>, ty: Type<'_>) -> Option<usize> {
+    let (id, size) = match ty.kind() {
+        Kind::Datasec => (ty.id(), ty.size()),
+        Kind::Var => (ty.target()?, None),
+        _ => (ty.id(), None),
+    };
+    let size = size.or_else(|| btf.size_of(id).ok())?;
+    usize::try_from(size.0).ok()
+}
+
+/// Returns whether the last member of a struct is an array without elements, or the type is such an array.
+fn has_flexible_array(btf: &Btf<'_>, ty: Type<'_>) -> bool {
+    let is_flexible = |id| btf.strip(id).ok().and_then(Type::array).is_some_and(|array| array.nelems == 0);
+    let last =
+        btf.strip(ty.id()).ok().filter(|ty| ty.kind() == Kind::Struct).and_then(|ty| ty.members().last());
+    is_flexible(ty.id()) || last.is_some_and(|member| is_flexible(member.ty))
+}

@@ -1,0 +1,113 @@
+//! `btf print`: bytes as values of types.
+
+mod common;
+
+use common::{run_in, schema};
+use core_relo::{
+    Endian,
+    btf::{Builder, BuiltMember, Kind},
+};
+use serde_json::json;
+use std::{fs, path::Path};
+use tempfile::TempDir;
+
+/// Writes the types of `endian` to `types.btf`.
+fn write_types(dir: &Path, endian: Endian) {
+    let mut b = Builder::new(endian);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let char = b.int("char", 1, Builder::SIGNED);
+    let state = b.enumeration("state", 4, false, &[("IDLE", 0), ("BUSY", 1)]);
+    let comm = b.array(char, int, 4);
+    let event = b.structure("event", 12, &[("pid", int, 0), ("comm", comm, 32), ("state", state, 64)]);
+    b.typedef("event_t", event);
+    let rest = b.array(int, int, 0);
+    b.structure("packet", 4, &[("len", int, 0), ("rest", rest, 32)]);
+    let field = |name, bit_offset, bitfield_bits| BuiltMember { name, ty: int, bit_offset, bitfield_bits };
+    b.composite(Kind::Union, "bits", 4, &[field("all", 0, 0), field("low", 0, 3)]);
+    fs::write(dir.join("types.btf"), b.finish()).unwrap();
+}
+
+fn directory() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    write_types(dir.path(), Endian::Little);
+    dir
+}
+
+/// Runs `btf print types.btf` on bytes.
+fn print(dir: &TempDir, bytes: &[u8], args: &[&str]) -> common::Run {
+    fs::write(dir.path().join("data"), bytes).unwrap();
+    run_in(dir.path(), ["btf", "print", "types.btf", "--data", "data"].iter().chain(args))
+}
+
+const EVENT: [u8; 12] = [7, 0, 0, 0, b's', b'h', 0, 0, 1, 0, 0, 0];
+
+#[test]
+fn a_value_is_printed_by_name_keyword_typedef_and_id() {
+    let dir = directory();
+    for ty in ["event", "struct event", " struct  event ", "event_t", "5"] {
+        let run = print(&dir, &EVENT, &["--type", ty]);
+        let expected = "{\n\t.pid = 7,\n\t.comm = \"sh\",\n\t.state = BUSY,\n}\n";
+        assert_eq!((&*run.out, &*run.err, run.exit), (expected, "", 0), "{ty}");
+    }
+    for (ty, what) in [
+        ("union event", "types.btf: no type `union event`"),
+        ("nosuch", "no type `nosuch`"),
+        ("", "no type ``"),
+        ("99", "no type [99], expected [1] to [10]"),
+        ("0", "has no values"),
+    ] {
+        let run = print(&dir, &EVENT, &["--type", ty]);
+        assert!(run.exit == 2 && run.err.contains(what), "{ty}: {run:?}");
+    }
+}
+
+#[test]
+fn the_options_of_the_text() {
+    let dir = directory();
+    let run = |args: &[&str]| print(&dir, &EVENT, &[&["--type", "event"], args].concat()).out;
+    assert_eq!(run(&["--compact"]), "{.pid = 7, .comm = \"sh\", .state = BUSY}\n");
+    assert_eq!(run(&["--compact", "--skip-names"]), "{7, \"sh\", BUSY}\n");
+    let types = "(struct event){.pid = (int)7, .comm = (char[4])\"sh\", .state = (enum state)BUSY}\n";
+    assert_eq!(run(&["--compact", "--types"]), types);
+    assert_eq!(run(&["--indent", "2"]), "{\n  .pid = 7,\n  .comm = \"sh\",\n  .state = BUSY,\n}\n");
+    let idle = print(&dir, &[0; 12], &["--type", "event", "--compact", "--skip-zeroes"]);
+    assert_eq!(idle.out, "{}\n");
+}
+
+#[test]
+fn both_byte_orders_and_bitfields() {
+    let dir = directory();
+    let args = ["--type", "union bits", "--compact"];
+    assert_eq!(print(&dir, &[6, 1, 0, 0], &args).out, "{.all = 262, .low = -2}\n");
+    write_types(dir.path(), Endian::Big);
+    assert_eq!(print(&dir, &[0xc0, 0, 0, 1], &args).out, "{.all = -1073741823, .low = -2}\n");
+}
+
+#[test]
+fn data_that_is_too_short_or_too_long() {
+    let dir = directory();
+    let short = print(&dir, &EVENT[..6], &["--type", "event", "--compact"]);
+    assert_eq!(short.out, "{.pid = 7, .comm = \"sh\"<cut off>, .state = <cut off>}\n");
+    assert_eq!(short.exit, 1);
+    assert!(short.err.contains("data: offset 0: the value is cut off: 6 bytes, expected 12"), "{short:?}");
+    let long = print(&dir, &[0; 24], &["--type", "event", "--compact"]);
+    assert_eq!(long.exit, 0);
+    assert!(long.err.contains("12 bytes follow the value; --array prints them as values"), "{long:?}");
+    let empty = print(&dir, &[], &["--type", "int"]);
+    assert_eq!((&*empty.out, empty.exit), ("<cut off>\n", 1));
+}
+
+#[test]
+fn arrays_of_values_and_flexible_arrays() {
+    let dir = directory();
+    let two = print(&dir, &EVENT.repeat(2), &["--type", "event", "--array", "--format", "json"]);
+    let value = json!({"pid": 7, "comm": "sh", "state": "BUSY"});
+    let line = |offset| json!({"type_id": 5, "type": "struct event", "offset": offset, "value": value, "missing_bytes": 0});
+    assert_eq!((two.lines(), two.exit), (vec![line(0), line(12)], 0));
+    two.lines().iter().for_each(|line| schema().check("btf print", line));
+    let cut = print(&dir, &EVENT.repeat(2)[..16], &["--type", "event", "--array", "--format", "json"]);
+    assert_eq!((&cut.lines()[1]["missing_bytes"], cut.exit), (&json!(8), 1));
+    assert_eq!(cut.lines()[1]["value"], json!({"pid": 7, "comm": "", "state": null}));
+    let packet = print(&dir, &[2, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0], &["--type", "packet", "--compact"]);
+    assert_eq!((&*packet.out, &*packet.err), ("{.len = 2, .rest = [8, 9]}\n", ""));
+}
