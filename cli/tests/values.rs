@@ -1,5 +1,7 @@
 //! `btf print`: bytes as values of types.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
 mod common;
 
 use common::{run_in, schema};

@@ -2,6 +2,14 @@
 //!
 //! The variable CORE_RELO_HEADER_BTF adds files with the BTF of other kernels, separated by colons.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::format_collect,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use core_relo::btf::{Btf, CHeader, Kind};

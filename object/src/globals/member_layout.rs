@@ -139,6 +139,7 @@ impl Comparison<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_in_result, reason = "tests")]
 mod tests {
     use super::*;
     use core_relo::{Endian, btf::Builder};
@@ -146,6 +147,8 @@ mod tests {
     const U32: Shape = Shape::scalar(Element::Unsigned, 4);
     const U64: Shape = Shape::scalar(Element::Unsigned, 8);
     const F64: Shape = Shape::scalar(Element::Float, 8);
+    /// A struct whose first member is a float.
+    const WRONG: Shape = Shape::with_members(16, &[MemberShape::new("c", 0, 8, F64)]);
 
     /// `struct outer { int a; char pad[4]; struct { long b; double c; } inner; }`, and the check of a Rust struct of 24 bytes.
     fn check(members: Vec<MemberShape>) -> Result<(), String> {
@@ -184,8 +187,7 @@ mod tests {
         assert!(
             check(vec![MemberShape::new("c", 16, 8, U64)]).unwrap_err().contains("`c`, 8 bytes at offset 16")
         );
-        const INNER: Shape = Shape::with_members(16, &[MemberShape::new("c", 0, 8, F64)]);
-        assert!(check(vec![MemberShape::new("inner", 8, 16, INNER)]).unwrap_err().contains("`inner`"));
+        assert!(check(vec![MemberShape::new("inner", 8, 16, WRONG)]).unwrap_err().contains("`inner`"));
     }
 
     #[test]

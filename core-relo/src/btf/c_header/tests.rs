@@ -6,6 +6,7 @@ use crate::{
     btf::{Builder, BuiltMember},
 };
 use alloc::{
+    borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
 };
@@ -14,8 +15,8 @@ fn header(b: &Builder) -> String {
     let text = CHeader::new(&Btf::parse(b.finish()).unwrap()).to_string();
     // Without the frame.
     let frame = "apply_to = record)\n#endif\n\n";
-    let begin = text.find(frame).map_or(0, |at| at + frame.len());
-    text[begin..text.rfind("\n#ifdef").unwrap()].to_string()
+    let body = text.split_once(frame).map_or(&*text, |(_, body)| body);
+    body.rsplit_once("\n#ifdef").unwrap().0.to_owned()
 }
 
 fn bits(name: &'static str, ty: TypeId, bit_offset: u32, bitfield_bits: u8) -> BuiltMember<'static> {

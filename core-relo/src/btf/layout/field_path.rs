@@ -200,12 +200,11 @@ impl<'b> Place<'b> {
     fn step<'p>(&self, path: &'p str) -> Result<FieldStep<'p>, WalkError> {
         let too_large = WalkError::TooLarge(self.root);
         let bit_offset = BitOffset(u32::try_from(self.bit).map_err(|_too_far| too_large)?);
-        let extent = match self.extent {
-            Some(extent) => Extent { bit_offset, ..extent },
-            None => {
-                let bits = u64::from(self.btf.size_of(self.ty)?.0).saturating_mul(8);
-                Extent { bit_offset, bits, is_bitfield: false }
-            }
+        let extent = if let Some(extent) = self.extent {
+            Extent { bit_offset, ..extent }
+        } else {
+            let bits = u64::from(self.btf.size_of(self.ty)?.0).saturating_mul(8);
+            Extent { bit_offset, bits, is_bitfield: false }
         };
         Ok(FieldStep { path, root: self.root, ty: self.ty, extent })
     }

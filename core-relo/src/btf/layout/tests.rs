@@ -14,8 +14,9 @@ fn outer() -> Btf<'static> {
     let int = b.int("int", 4, Builder::SIGNED);
     let long = b.int("long", 8, Builder::SIGNED);
     let array = b.array(int, int, 4);
-    let later = b.next_id();
-    let next = b.pointer(crate::TypeId(later.0 + 2));
+    // Types are numbered in the order in which they are added: the pointer, the anonymous struct, the struct around it.
+    let outer = crate::TypeId(b.next_id().0.checked_add(2).unwrap());
+    let next = b.pointer(outer);
     let anonymous = b.structure("", 16, &[("y", long, 0), ("next", next, 64)]);
     let member = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
     let members = [
@@ -26,7 +27,7 @@ fn outer() -> Btf<'static> {
         member("array", array, 224, 0),
     ];
     b.composite(Kind::Struct, "outer", 56, &members);
-    b.typedef("outer_t", crate::TypeId(later.0 + 2));
+    b.typedef("outer_t", outer);
     Btf::parse(b.finish()).unwrap()
 }
 
