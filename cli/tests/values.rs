@@ -55,7 +55,7 @@ fn a_value_is_printed_by_name_keyword_typedef_and_id() {
         ("union event", "types.btf: no type `union event`"),
         ("nosuch", "no type `nosuch`"),
         ("", "no type ``"),
-        ("99", "no type [99], expected [1] to [10]"),
+        ("99", "no type [99], expected [1] to [9]"),
         ("0", "has no values"),
     ] {
         let run = print(&dir, &EVENT, &["--type", ty]);

@@ -73,7 +73,7 @@ impl<'b> Printer<'_, 'b, '_> {
                     .btf
                     .ty(member.ty)
                     .is_some_and(|ty| ty.kind().is_composite() && ty.name().is_empty());
-            let identifier = if is_nameless { format!("___member_{}", member.index) } else { identifier };
+            let identifier = if is_nameless { format!("anonymous_{}", member.index) } else { identifier };
             self.indent(inside);
             self.declare(member.ty, &identifier, inside)?;
             if let Some(bits) = place.bitfield {

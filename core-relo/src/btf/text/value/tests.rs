@@ -291,7 +291,7 @@ fn the_kernel_documentation_s_example() {
         let unsigned = b.int("unsigned int", 4, 0);
         let u32 = b.typedef("__u32", unsigned);
         let a = b.enumeration("A", 4, false, &[("A1", 0), ("A2", 1), ("A3", 2), ("A4", 3), ("A5", 4)]);
-        let alias = b.typedef("___A", a);
+        let alias = b.typedef(concat!("__", "_A"), a);
         let field = |name, ty, bit_offset| BuiltMember { name, ty, bit_offset, bitfield_bits: 4 };
         let whole = BuiltMember { name: "b", ty: int, bit_offset: 32, bitfield_bits: 0 };
         let members = [
