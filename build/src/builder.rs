@@ -38,6 +38,7 @@ pub struct Builder {
     clang: Option<PathBuf>,
     clang_args: Vec<String>,
     out_dir: Option<PathBuf>,
+    has_vmlinux: bool,
     skeleton: skeleton::Options,
 }
 
@@ -85,10 +86,20 @@ impl Builder {
         self
     }
 
-    /// Sets the path of clang. The default is the environment variable `CLANG`, else the newest clang in `PATH`.
+    /// Sets the path of clang. The default is the environment variable `CLANG`, else `clang`, else the newest `clang-NN` in `PATH`.
     #[must_use]
     pub fn clang(mut self, path: impl Into<PathBuf>) -> Self {
         self.clang = Some(path.into());
+        self
+    }
+
+    /// Writes `vmlinux.h`, the types of the running kernel, for sources that include it.
+    ///
+    /// The machine that builds then needs a kernel with BTF. A small header made by `core-relo gen vmlinux`, kept beside the sources,
+    /// makes builds independent of the machine.
+    #[must_use]
+    pub fn vmlinux_of_running_kernel(mut self) -> Self {
+        self.has_vmlinux = true;
         self
     }
 
@@ -135,6 +146,9 @@ impl Builder {
         }
         let clang = Clang::find(self.clang.as_deref())?;
         let include = headers::write(&environment.out_dir)?;
+        if self.has_vmlinux {
+            headers::write_vmlinux(&include)?;
+        }
         let mut arguments = self.clang_args.clone();
         arguments.extend(std::env::var(CFLAGS).unwrap_or_default().split_whitespace().map(str::to_owned));
         let mut built = Vec::new();

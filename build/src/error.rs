@@ -71,6 +71,15 @@ pub enum BuildError {
         /// The problem.
         problem: &'static str,
     },
+    /// The running kernel's types cannot be read.
+    #[error("{}: {cause}", .path.display())]
+    Btf {
+        /// The path of the BTF.
+        path: PathBuf,
+        /// The error.
+        #[source]
+        cause: core_relo::btf::BtfError,
+    },
     /// No skeleton can be generated from a compiled source.
     #[error("{}: no skeleton: {cause}", .source_file.display())]
     Skeleton {

@@ -129,6 +129,31 @@ fn warnings_reach_cargo_and_errors_name_the_line() {
 }
 
 #[test]
+fn vmlinux_h_declares_the_running_kernels_types() {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return println!("SKIP: the running kernel has no BTF");
+    }
+    let project = Project::new();
+    project.write(
+        "src/agent.bpf.c",
+        "#include \"vmlinux.h\"\n#include <bpf/bpf_core_read.h>\n#include <bpf/bpf_tracing.h>\n\
+         u64 pids;\n\
+         SEC(\"tp_btf/sched_process_exec\") int BPF_PROG(on_exec, struct task_struct *task)\n\
+         {\n\tpids += BPF_CORE_READ(task, real_parent, tgid);\n\treturn 0;\n}\n",
+    );
+    let mut directives = Vec::new();
+    match project.builder().vmlinux_of_running_kernel().build_with(&mut directives) {
+        Err(BuildError::NoClang { .. }) => println!("SKIP: no clang that compiles BPF programs"),
+        result => {
+            result.unwrap();
+            let directives = String::from_utf8(directives).unwrap();
+            assert!(!directives.contains("cargo::warning"), "{directives}");
+            assert!(project.path("out/include/vmlinux.h").exists());
+        }
+    }
+}
+
+#[test]
 fn a_source_without_a_skeleton_is_named() {
     let project = Project::new();
     project.write("src/agent.bpf.c", &SOURCE.replace("EVENT_TYPE(events,", "EVENT_TYPE(other,"));

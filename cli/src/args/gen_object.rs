@@ -8,6 +8,11 @@ use crate::args::{
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
+const GEN_HELP: &str = "Examples:
+  core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
+  core-relo gen rust agent.bpf.o -o src/agent.skel.rs
+  core-relo gen vmlinux agent.bpf.o -o vmlinux.h";
+
 const GEN_OBJECT_HELP: &str = "Examples:
   core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
   core-relo gen object prog.bpf.o *.bpf.o && core-relo check prog.bpf.o
@@ -16,7 +21,7 @@ Works like `bpftool gen object`: joins sections with the same name, resolves sym
 Global functions and variables that several files share need BTF (clang -g). Exit status 0 if the object was written, else 2.";
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = GEN_OBJECT_HELP)]
+#[command(after_help = GEN_HELP)]
 pub(crate) enum GenCommand {
     /// Link several objects into one
     #[command(after_help = GEN_OBJECT_HELP)]

@@ -110,8 +110,7 @@ pub(crate) enum Command {
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
     Requires(RequiresArgs),
-    /// Print, compare or minimise BTF types, or list the BTF in the running kernel
-    /// Print, compare or write BTF, or list the BTF in the running kernel
+    /// Print, query, compare or write BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
     /// Show the programs in the running kernel
