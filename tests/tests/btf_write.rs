@@ -10,7 +10,7 @@ fn written_btf_is_libbpfs() {
 mod with_libbpf {
     use core_relo::{
         Endian, TypeId,
-        btf::{Btf, Builder, LayoutChange, convert, dedup, distil_base, sort},
+        btf::{Btf, Builder, Kind, LayoutChange, convert, dedup, distil_base, sort},
     };
     use core_relo_tests::{artifacts, libbpf, skip::skip};
     use object::{Object as _, ObjectSection as _};
@@ -67,6 +67,8 @@ mod with_libbpf {
 
     /// The types of half of the objects, split from those of the others, or from a kernel. libbpf deduplicates both together: in
     /// split BTF it does not find the typedefs of the base.
+    ///
+    /// The base has no forward declarations: types beside them would complete them, but split BTF cannot change its base.
     #[test]
     fn split_btf_lacks_the_types_that_libbpf_finds_twice() {
         let parsed: Vec<_> =
@@ -74,7 +76,8 @@ mod with_libbpf {
         let mut bases = Vec::new();
         for endian in [Endian::Little, Endian::Big] {
             let mut builder = Builder::new(endian);
-            for btf in parsed.iter().step_by(2) {
+            let is_complete = |btf: &&Btf<'_>| btf.types().all(|ty| ty.kind() != Kind::Fwd);
+            for btf in parsed.iter().step_by(2).filter(is_complete) {
                 builder.append(btf).unwrap();
             }
             bases.push(dedup(&Btf::parse(builder.finish()).unwrap()).unwrap().finish());
@@ -92,7 +95,10 @@ mod with_libbpf {
             let split = Btf::parse_split(dedup(&own).unwrap().finish(), Arc::clone(&base)).unwrap();
             let (together, _) = deduped("together", &together.finish());
             let (all, first_own) = (text(&base).into_iter().chain(text(&split)), base.types().count());
-            assert_eq!(all.collect::<Vec<_>>(), together);
+            for (number, (ours, libbpfs)) in all.clone().zip(&together).enumerate() {
+                assert_eq!(&ours, libbpfs, "type {}", number + 1);
+            }
+            assert_eq!(all.count(), together.len());
             let (before, after) = (own.types().count(), split.types().count());
             println!("base of {first_own} types: {before} types, {after} after deduplication");
             assert!(after < before);
