@@ -73,11 +73,12 @@ pub fn convert(btf: &Btf<'_>, endian: Endian, layout: LayoutChange) -> Result<Ve
         LayoutChange::Keep | LayoutChange::Add if old_layout.is_empty() => None,
         LayoutChange::Keep | LayoutChange::Add => Some(convert_layout(old_layout, old_endian, endian)),
         LayoutChange::Remove => {
-            let unknown = btf.types().find_map(|ty| match ty.kind() {
-                Kind::Unknown(kind) => Some(ConvertError::UnknownKind { id: ty.id(), kind }),
-                _ => None,
-            });
-            unknown.map_or(Ok(None), Err)?
+            // Kind 0 is void, which has no record of a known layout either.
+            let unknown = btf.types().find(|ty| ty.kind().layout().is_none());
+            if let Some(ty) = unknown {
+                return Err(ConvertError::UnknownKind { id: ty.id(), kind: ty.kind().raw() });
+            }
+            None
         }
     };
     Ok(assemble(endian, &types, layout.as_deref(), btf.strings_section()))
@@ -149,6 +150,18 @@ mod tests {
     fn flags_of_the_layout_change_their_byte_order() {
         assert_eq!(convert_layout(&[1, 2, 3, 4], Endian::Little, Endian::Big), [1, 2, 4, 3]);
         assert_eq!(convert_layout(&[1, 2, 3, 4], Endian::Big, Endian::Big), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_record_of_kind_0_needs_the_layout() {
+        let mut b = Builder::new(Endian::Little);
+        b.layout(&[[0, 0]]);
+        b.raw("void", Kind::Void, 0, false, 0, &[]);
+        let btf = Btf::parse(b.finish()).unwrap();
+        assert_eq!(
+            convert(&btf, Endian::Little, LayoutChange::Remove),
+            Err(ConvertError::UnknownKind { id: TypeId(1), kind: 0 })
+        );
     }
 
     #[test]
