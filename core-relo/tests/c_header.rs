@@ -54,21 +54,34 @@ fn check(path: &Path) {
         COMPARED.iter().filter(|name| btf.find(name.as_bytes(), Kind::Struct).is_some()).collect();
     let variables: String = compared.iter().map(|name| format!("struct {name} use_{name};\n")).collect();
     fs::write(dir.join("use.c"), format!("#include \"vmlinux.h\"\n{variables}")).unwrap();
-    let target = if btf.endian() == core_relo::Endian::Little { "bpfel" } else { "bpfeb" };
-    let clang = Command::new("clang")
-        .args(["-target", target, "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "use.c", "-o", "use.o"])
-        .current_dir(&dir)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&clang.stderr);
-    assert!(
-        clang.status.success(),
-        "{}: {}",
-        path.display(),
-        errors.lines().take(40).collect::<Vec<_>>().join("\n")
-    );
+    let is_little = btf.endian() == core_relo::Endian::Little;
+    let is_32_bit = btf.pointer_size().0 == 4;
+    let bpf = if is_little { "bpfel" } else { "bpfeb" };
+    // Only targets with pointers of four bytes have the layout of a 32-bit kernel. Their alignments differ.
+    let others: &[&str] = match (is_32_bit, is_little) {
+        (false, _) => &[],
+        (true, true) => &["armv7-linux-gnueabihf", "i686-linux-gnu", "mipsel-linux-gnu"],
+        (true, false) => &["mips-linux-gnu"],
+    };
+    for target in others.iter().copied().chain([bpf]) {
+        let clang = Command::new("clang")
+            .args(["-target", target, "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "use.c"])
+            // Host targets have built-in functions with the names of kfuncs and types of the kernel.
+            .args(["-ffreestanding", "-o", "use.o"])
+            .current_dir(&dir)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&clang.stderr);
+        assert!(
+            clang.status.success(),
+            "{} for {target}: {}",
+            path.display(),
+            errors.lines().take(40).collect::<Vec<_>>().join("\n")
+        );
+    }
+    let compared = if is_32_bit { Vec::new() } else { compared };
     let object = fs::read(dir.join("use.o")).unwrap();
-    let own = Btf::parse(btf_section(&object, btf.endian() == core_relo::Endian::Little).to_vec()).unwrap();
+    let own = Btf::parse(btf_section(&object, is_little).to_vec()).unwrap();
     let mut members = 0;
     for name in compared {
         members += compare(&btf, &own, name, path);

@@ -10,9 +10,23 @@ use core::fmt::{Result, Write as _};
 
 impl Printer<'_, '_, '_> {
     /// Writes an assertion for the size and alignment of each type, and for the offset of each member that is no bitfield.
+    ///
+    /// Pointers of BPF programs have eight bytes. Types of 32-bit kernels have their layout only where pointers have four.
     pub(super) fn assertions(&mut self) -> Result {
-        let header = self.header;
+        let is_32_bit = self.header.btf.pointer_size().0 < 8;
         self.text.push('\n');
+        if is_32_bit {
+            self.text.push_str("#if __SIZEOF_POINTER__ == 4\n");
+        }
+        self.all_assertions(is_32_bit)?;
+        if is_32_bit {
+            self.text.push_str("#endif /* __SIZEOF_POINTER__ */\n");
+        }
+        self.flush()
+    }
+
+    fn all_assertions(&mut self, is_32_bit: bool) -> Result {
+        let header = self.header;
         for ty in header.enums.iter().chain(&header.graph.order).filter_map(|id| header.btf.ty(*id)) {
             let name = self.name(ty);
             let (name, align) = match ty.kind() {
@@ -29,7 +43,10 @@ impl Printer<'_, '_, '_> {
             };
             let size = ty.size_or_type();
             writeln!(self.text, "_Static_assert(sizeof({name}) == {size}, \"size of {name}\");")?;
-            writeln!(self.text, "_Static_assert(_Alignof({name}) == {align}, \"alignment of {name}\");")?;
+            // The alignment of eight bytes is four or eight on 32-bit architectures.
+            if !(is_32_bit && align == 8) {
+                writeln!(self.text, "_Static_assert(_Alignof({name}) == {align}, \"alignment of {name}\");")?;
+            }
             if header.graph.layouts.get(ty.id()).is_some_and(|layout| layout.error.is_none()) {
                 self.offsets(ty, &name)?;
             }

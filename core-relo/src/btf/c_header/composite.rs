@@ -34,7 +34,8 @@ impl<'b> Printer<'_, 'b, '_> {
             }
             _ => {
                 self.indent(depth);
-                writeln!(self.text, "\tunsigned char ___bytes[{size}]; /* [{}] */", ty.id())?;
+                let name = self.filler("___bytes");
+                writeln!(self.text, "\tunsigned char {name}[{size}]; /* [{}] */", ty.id())?;
             }
         }
         self.indent(depth);
@@ -46,12 +47,15 @@ impl<'b> Printer<'_, 'b, '_> {
     fn members(&mut self, ty: Type<'b>, is_packed: bool, align: u64, depth: u32) -> Result {
         let mut names = NameSpace::default();
         let mut end = 0u64;
+        // On ARM a bitfield without a name aligns the composite as its type.
+        let unit =
+            if is_packed || self.header.btf.pointer_size().0 == 8 { 64 } else { align.saturating_mul(8) };
         let is_struct = ty.kind() == Kind::Struct;
         let inside = depth.saturating_add(1);
         for member in ty.members() {
             let Ok(place) = self.header.graph.layouts.place(ty.btf(), &member) else { continue };
             if is_struct && place.natural_start(end, is_packed) != Some(place.start) {
-                self.padding(end, place.start, inside)?;
+                self.padding(end, place.start, unit, inside)?;
             }
             let name = member.name.as_bytes();
             let mut is_renamed = false;
@@ -73,7 +77,7 @@ impl<'b> Printer<'_, 'b, '_> {
                     .btf
                     .ty(member.ty)
                     .is_some_and(|ty| ty.kind().is_composite() && ty.name().is_empty());
-            let identifier = if is_nameless { format!("anonymous_{}", member.index) } else { identifier };
+            let identifier = if is_nameless { self.filler("___anonymous") } else { identifier };
             self.indent(inside);
             self.declare(member.ty, &identifier, inside)?;
             if let Some(bits) = place.bitfield {
@@ -92,42 +96,52 @@ impl<'b> Printer<'_, 'b, '_> {
         let natural = end.div_ceil(8).checked_next_multiple_of(align);
         if natural.and_then(|bytes| bytes.checked_mul(8)) != Some(size) {
             if is_struct {
-                self.padding(end, size, inside)?;
+                self.padding(end, size, unit, inside)?;
             } else {
                 self.indent(inside);
-                writeln!(self.text, "unsigned char ___size[{}];", size.div_ceil(8))?;
+                let name = self.filler("___size");
+                writeln!(self.text, "unsigned char {name}[{}];", size.div_ceil(8))?;
             }
         }
         Ok(())
     }
 
-    /// Declares bitfields without a name from one bit to another. They change no alignment.
-    fn padding(&mut self, from: u64, to: u64, depth: u32) -> Result {
+    /// Declares bitfields without a name from one bit to another, of types of at most `unit` bits. They change no alignment.
+    fn padding(&mut self, from: u64, to: u64, unit: u64, depth: u32) -> Result {
         let mut at = from;
         while let Some(left) = to.checked_sub(at).filter(|left| *left > 0) {
             self.indent(depth);
             let in_byte = at.wrapping_rem(8);
             let bytes = left.wrapping_div(8);
             if in_byte == 0 && bytes > UNNAMED_PADDING {
-                writeln!(self.text, "unsigned char ___padding_{}[{bytes}];", at.wrapping_div(8))?;
+                let name = self.filler("___padding");
+                writeln!(self.text, "unsigned char {name}[{bytes}];")?;
                 at = at.saturating_add(bytes.saturating_mul(8));
                 continue;
             }
-            let (unit, bits) = if in_byte != 0 {
+            let (ty, bits) = if in_byte != 0 {
                 ("unsigned char", left.min(8u64.wrapping_sub(in_byte)))
-            } else if left >= 64 && at.is_multiple_of(64) {
+            } else if left >= 64 && unit >= 64 && at.is_multiple_of(64) {
                 ("unsigned long long", 64)
-            } else if left >= 32 && at.is_multiple_of(32) {
+            } else if left >= 32 && unit >= 32 && at.is_multiple_of(32) {
                 ("unsigned int", 32)
-            } else if left >= 16 && at.is_multiple_of(16) {
+            } else if left >= 16 && unit >= 16 && at.is_multiple_of(16) {
                 ("unsigned short", 16)
             } else {
                 ("unsigned char", left.min(8))
             };
-            writeln!(self.text, "{unit}: {bits};")?;
+            writeln!(self.text, "{ty}: {bits};")?;
             at = at.saturating_add(bits);
         }
         Ok(())
+    }
+
+    /// Returns a name for a member that the BTF does not name. Members of types without a name are those of the type around them, so that
+    /// names are counted for each definition.
+    fn filler(&mut self, name: &str) -> String {
+        let number = self.fillers;
+        self.fillers = number.saturating_add(1);
+        if number == 0 { String::from(name) } else { format!("{name}_{number}") }
     }
 
     fn indent(&mut self, depth: u32) {

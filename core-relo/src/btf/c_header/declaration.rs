@@ -54,6 +54,9 @@ const BEGIN: &str = "\
 #define __bpf_fastcall
 #endif
 ";
+const NOTE_32_BIT: &str = "\
+/* A 32-bit kernel. Pointers of BPF programs have eight bytes, so that members are found by CO-RE only. */
+";
 /// clang warns about an attribute for no declarations.
 const BEGIN_COMPOSITES: &str = "\
 #if defined(__clang__) && defined(__bpf__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)
@@ -101,6 +104,8 @@ pub(super) struct Printer<'h, 'b, 'g> {
     declared: HashSet<TypeId>,
     /// Parameters and members that may still be printed.
     steps: usize,
+    /// The members of the current definition that the BTF does not name.
+    pub(super) fillers: u32,
 }
 
 impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
@@ -115,6 +120,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             text: String::new(),
             declared: HashSet::new(),
             steps: bytes.div_ceil(4).saturating_add(STEPS),
+            fillers: 0,
         }
     }
 
@@ -161,6 +167,9 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
     /// Lists the types whose identifier is not their name, and types without members.
     fn notes(&mut self) -> Result {
         let header = self.header;
+        if header.btf.pointer_size().0 == 4 {
+            self.text.push_str(NOTE_32_BIT);
+        }
         for (identifier, id) in &header.renamed.listed {
             let Some(ty) = header.btf.ty(*id) else { continue };
             let (kind, name) = (ty.kind(), comment(ty.name().as_bytes()));
@@ -197,6 +206,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
 
     fn definition(&mut self, id: TypeId) -> Result {
         let Some(ty) = self.header.btf.ty(id) else { return Ok(()) };
+        self.fillers = 0;
         let is_c23_keyword = match ty.kind() {
             Kind::Typedef => ty.name().as_bytes() == b"bool",
             Kind::Enum => ty.enumerators().any(|e| matches!(e.name.as_bytes(), b"true" | b"false")),

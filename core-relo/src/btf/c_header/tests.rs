@@ -222,3 +222,38 @@ fn objects_name_their_roots() {
     assert_eq!(roots.resolve(&kernel), [task, regs, pid, action]);
     assert_eq!(roots.missing().collect::<Vec<_>>(), [Name::new(b"gone")]);
 }
+
+#[test]
+fn members_without_names_have_different_names_in_one_definition() {
+    let mut b = Builder::new(Endian::Little);
+    let byte = b.int("unsigned char", 1, 0);
+    let small = b.union("", 8, &[("a", byte, 0)]);
+    let other = b.union("", 8, &[("b", byte, 0)]);
+    b.structure("outer", 16, &[("", small, 0), ("", other, 64)]);
+    b.union("next", 8, &[("a", byte, 0)]);
+    let text = header(&b);
+    for expected in ["\tunsigned char ___size[8];\n\t};", "\tunsigned char ___size_1[8];\n\t};"] {
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(text.contains("union next {\n\tunsigned char a;\n\tunsigned char ___size[8];\n}"), "{text}");
+}
+
+#[test]
+fn headers_of_32_bit_kernels_have_their_alignments_and_say_so() {
+    let mut b = Builder::new(Endian::Little);
+    let long = b.int("long int", 4, Builder::SIGNED);
+    let wide = b.int("long long int", 8, Builder::SIGNED);
+    b.structure("wide", 12, &[("a", long, 0), ("b", wide, 32)]);
+    // On ARM a bitfield of eight bytes would align the whole.
+    b.structure("spaced", 20, &[("a", long, 0), ("b", long, 128)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let text = CHeader::new(&btf).assertions(true).to_string();
+    for expected in [
+        "/* A 32-bit kernel. ",
+        "struct wide {\n\tlong int a;\n\tlong long int b;\n} __attribute__((packed, aligned(4)));",
+        "\tlong int a;\n\tunsigned int: 32;\n\tunsigned int: 32;\n\tunsigned int: 32;\n\tlong int b;\n",
+        "#if __SIZEOF_POINTER__ == 4\n_Static_assert(sizeof(struct spaced) == 20",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
