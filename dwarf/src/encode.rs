@@ -21,8 +21,12 @@ use core_relo::{
     Endian,
     btf::{Btf, Builder, dedup},
 };
-use object::ReadRef;
-use std::{sync::Mutex, thread};
+use object::{ReadCache, ReadRef};
+use std::{
+    io::{Read, Seek},
+    sync::Mutex,
+    thread,
+};
 
 /// The settings of a conversion.
 #[derive(Clone, Debug)]
@@ -52,14 +56,17 @@ pub struct Encoded {
     pub skipped_units: usize,
     /// The types of all units before the last deduplication. Repeated types of a unit are not counted.
     pub types_before_dedup: usize,
+    /// The number of functions.
+    pub functions: usize,
+    /// The number of per-CPU variables.
+    pub variables: usize,
     /// The names of functions that are left out because their definitions differ.
     pub inconsistent_functions: Vec<String>,
 }
 
 /// Converts the debug information of an ELF file.
 ///
-/// Only the sections of the debug information and the symbols are read from `data`: the bytes of a file, or an
-/// [`object::ReadCache`] of an open file.
+/// Only the sections of the debug information and the symbols are read from `data`.
 pub fn encode<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
     let sections = DebugSections::read(data)?;
     if let Some(base) = &settings.base
@@ -95,8 +102,15 @@ pub fn encode<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<
         units: units_read,
         skipped_units,
         types_before_dedup,
+        functions: finished.functions,
+        variables: finished.variables,
         inconsistent_functions: finished.inconsistent_functions,
     })
+}
+
+/// Converts the debug information of an open ELF file. Reads only the sections of the debug information and the symbols.
+pub fn encode_file(file: impl Read + Seek, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
+    encode(&ReadCache::new(file), settings)
 }
 
 fn parse(bytes: Vec<u8>, settings: &EncodeSettings) -> Result<Btf<'static>, EncodeError> {

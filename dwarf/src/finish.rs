@@ -13,6 +13,8 @@ const PER_CPU_SECTION: &str = ".data..percpu";
 /// The finished BTF.
 pub(crate) struct Finished {
     pub(crate) bytes: Vec<u8>,
+    pub(crate) functions: usize,
+    pub(crate) variables: usize,
     pub(crate) inconsistent_functions: Vec<String>,
 }
 
@@ -56,7 +58,13 @@ pub(crate) fn finish(
         let infos: Vec<_> = variables.iter().map(|v| (map_id(v.id), v.offset, v.size)).collect();
         builder.datasec(PER_CPU_SECTION, size, &infos);
     }
-    Ok(Finished { bytes: builder.finish(), inconsistent_functions })
+    let count = |kind| merged.types().filter(|ty| ty.kind() == kind && !dropped.contains(&ty.id())).count();
+    Ok(Finished {
+        bytes: builder.finish(),
+        functions: count(Kind::Func),
+        variables: count(Kind::Var),
+        inconsistent_functions,
+    })
 }
 
 /// Drops functions that are defined several times.

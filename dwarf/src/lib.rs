@@ -1,15 +1,14 @@
 //! BTF from DWARF debug information.
 //!
-//! [`encode`] reads the debug information of a kernel, a module or an object file and returns its BTF: types, functions and per-CPU
+//! [`encode_file`] reads the debug information of a kernel, a module or an object file and returns its BTF: types, functions and per-CPU
 //! variables, each type once. With a base, the result is split BTF. So kernels and modules that were built without BTF can be checked
 //! like others.
 //!
 //! ```no_run
-//! use core_relo_dwarf::{EncodeSettings, encode};
+//! use core_relo_dwarf::{EncodeSettings, encode_file};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let file = object::ReadCache::new(std::fs::File::open("vmlinux")?);
-//! let encoded = encode(&file, &EncodeSettings::default())?;
+//! let encoded = encode_file(std::fs::File::open("vmlinux")?, &EncodeSettings::default())?;
 //! std::fs::write("vmlinux.btf", encoded.bytes)?;
 //! # Ok(())
 //! # }
@@ -47,5 +46,5 @@ pub mod limits;
 mod lower;
 mod units;
 
-pub use encode::{EncodeSettings, Encoded, encode};
+pub use encode::{EncodeSettings, Encoded, encode, encode_file};
 pub use error::{EncodeError, EntryProblem, Place, SectionProblem};

@@ -1,5 +1,8 @@
 //! The limits of conversion, with the reason of each.
 
+/// The maximum size of a file that is read from a stream, in bytes. A kernel with all its debug information has a tenth of it.
+pub const FILE_BYTES: u64 = 8 << 30;
+
 /// The maximum size of all debug sections of a file, decompressed, in bytes. A kernel with all its debug information has half of it.
 pub const SECTIONS_BYTES: u64 = 4 << 30;
 
