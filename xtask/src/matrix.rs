@@ -9,10 +9,11 @@ use crate::install;
 use crate::system::{Failure, Outcome, cargo, check, files_below, is_installed, output, read, root};
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
+    "core-relo-dwarf",
     "core-relo-loader",
     "core-relo-vm",
     "core-relo-build",
@@ -20,7 +21,7 @@ const PACKAGES: [&str; 7] = [
 ];
 
 /// The directories of the libraries.
-const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];
+const LIBRARIES: [&str; 4] = ["core-relo", "object", "dwarf", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`]. The loader is only
 /// compiled for these targets, because the emulators lack bpf(2).

@@ -27,6 +27,13 @@ const DISTIL_HELP: &str = "Example:
 
 Works like libbpf's btf__distill_base. The distilled base is what .BTF.base of a module contains: names, kinds and sizes of the
 kernel's types to which the module refers. With it, the BTF can be relocated to other builds of the kernel.";
+const ENCODE_HELP: &str = "Examples:
+  core-relo btf encode /usr/lib/debug/boot/vmlinux-5.10 -o vmlinux-5.10.btf
+  core-relo btf encode nf_conntrack.ko --base vmlinux-5.10.btf -o nf_conntrack.btf
+  core-relo btf encode vmlinux -o - | core-relo check prog.bpf.o --btf -
+
+Works like `pahole -J`: reads DWARF, and writes types, functions in the symbol table and per-CPU variables, each type once.
+Functions whose definitions differ are left out, as are units in other languages than C.";
 const CONVERT_HELP: &str = "Examples:
   core-relo btf convert s390x.btf --endian little -o s390x-little.btf
   core-relo btf convert vmlinux --layout remove -o vmlinux.btf
@@ -53,6 +60,9 @@ pub(crate) enum BtfWriteCommand {
     /// Write BTF in another byte order, or with or without a layout section
     #[command(after_help = CONVERT_HELP)]
     Convert(BtfConvertArgs),
+    /// Write the BTF of a kernel, module or object from its debug information (DWARF)
+    #[command(after_help = ENCODE_HELP)]
+    Encode(BtfEncodeArgs),
 }
 
 /// The output of a command that writes BTF.
@@ -147,6 +157,21 @@ pub(crate) struct BtfConvertArgs {
     pub(crate) output: BtfOutputArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct BtfEncodeArgs {
+    /// ELF file with debug information: vmlinux, module or object
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) path: PathBuf,
+    /// BTF of the kernel to which the module in PATH belongs; the output is split BTF
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+    /// Number of threads; 0 means one for each CPU
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+    #[command(flatten)]
+    pub(crate) output: BtfOutputArgs,
+}
+
 /// The byte orders of `btf convert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ByteOrder {
@@ -175,6 +200,7 @@ impl BtfWriteCommand {
             Self::Split(c) => &c.output,
             Self::Distil(c) => &c.output,
             Self::Convert(c) => &c.output,
+            Self::Encode(c) => &c.output,
         }
     }
 

@@ -161,6 +161,11 @@ impl<'p> InputFile<'p> {
         target::read_part(&self.file, offset, len).ok()
     }
 
+    /// Returns the open file, for reads at any offset.
+    pub(crate) fn into_file(self) -> File {
+        self.file
+    }
+
     /// Returns the content as a stream. It ends at the length that the file had when it was opened.
     pub(crate) fn into_stream(self) -> impl io::BufRead {
         let content = io::Cursor::new(self.head).chain(self.file);

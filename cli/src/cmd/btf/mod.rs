@@ -2,6 +2,7 @@
 
 mod diff;
 mod dump;
+mod encode;
 mod facts;
 mod find;
 pub(super) mod header;

@@ -1,6 +1,6 @@
 //! The `btf` subcommands that write BTF: `dedup`, `merge`, `sort`, `split`, `distil`, `convert`.
 
-use super::read::read_file;
+use super::{encode, read::read_file};
 use crate::{
     args::{
         btf_write::{
@@ -65,6 +65,7 @@ pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> io::R
         BtfWriteCommand::Split(args) => split(args),
         BtfWriteCommand::Distil(args) => distil(args),
         BtfWriteCommand::Convert(args) => convert_file(args),
+        BtfWriteCommand::Encode(args) => return encode::run(console, args),
     };
     match report {
         Ok(report) => print_report(console, &report),
@@ -250,7 +251,7 @@ fn bad_output(path: &Path, e: impl fmt::Display) -> BadInput {
     BadInput::for_path(path, format_args!("nothing written: the result is invalid: {e}"))
 }
 
-fn real_path(path: &Path) -> PathBuf {
+pub(super) fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 

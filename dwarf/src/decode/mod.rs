@@ -1,0 +1,10 @@
+//! Entries of a unit, decoded: the types, functions and variables, with their parts. References are places.
+
+mod attributes;
+mod context;
+mod entry;
+mod unit;
+
+pub(crate) use context::{Contexts, UnitContext};
+pub(crate) use entry::{DeclTag, DeclTagValue, Entries, Entry, Enumerator, Member, Param, Shape};
+pub(crate) use unit::{UnitDecoder, Wanted};

@@ -1,0 +1,9 @@
+//! The parts of an ELF file that conversion needs: debug sections, decompressed and relocated, and symbols.
+
+mod compressed;
+mod relocate;
+mod sections;
+mod symbols;
+
+pub(crate) use sections::{DebugSections, Slice};
+pub(crate) use symbols::PerCpuSymbols;

@@ -1,0 +1,307 @@
+//! The conversion of a file: shards of units on threads, then one BTF.
+
+use crate::{
+    decode::{Contexts, Entries, UnitContext, UnitDecoder, Wanted},
+    elf::DebugSections,
+    error::{EncodeError, EntryProblem, Place},
+    finish::finish,
+    graph::{RecordHead, Records, TypeWords, name_words},
+    intern::{NameId, Names, ShardTypes},
+    limits,
+    lower::{Lowered, foreign_references, lower},
+    units::{Unit, Units},
+};
+use alloc::sync::Arc;
+use core::{
+    num::NonZeroUsize,
+    ops::Range,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+use core_relo::{
+    Endian,
+    btf::{Btf, Builder, dedup},
+};
+use object::{ReadCache, ReadRef};
+use std::{
+    io::{Read, Seek},
+    sync::Mutex,
+    thread,
+};
+
+/// The settings of a conversion.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EncodeSettings {
+    /// The number of threads. The result does not depend on it.
+    pub threads: NonZeroUsize,
+    /// The BTF of the kernel, for the split BTF of a module.
+    pub base: Option<Arc<Btf<'static>>>,
+}
+
+impl Default for EncodeSettings {
+    fn default() -> Self {
+        Self { threads: NonZeroUsize::MIN, base: None }
+    }
+}
+
+/// The BTF of a file, and what was left out of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Encoded {
+    /// The BTF: split if the settings have a base.
+    pub bytes: Vec<u8>,
+    /// The number of units that were converted.
+    pub units: usize,
+    /// The number of units in other languages than C, which are left out.
+    pub skipped_units: usize,
+    /// The types of all units before the last deduplication. Repeated types of a unit are not counted.
+    pub types_before_dedup: usize,
+    /// The number of functions.
+    pub functions: usize,
+    /// The number of per-CPU variables.
+    pub variables: usize,
+    /// The names of functions that are left out because their definitions differ.
+    pub inconsistent_functions: Vec<String>,
+}
+
+/// Converts the debug information of an ELF file.
+///
+/// Only the sections of the debug information and the symbols are read from `data`.
+pub fn encode<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
+    let sections = DebugSections::read(data)?;
+    if let Some(base) = &settings.base
+        && base.endian() != sections.endian
+    {
+        let word = |endian| if endian == Endian::Little { "little-endian" } else { "big-endian" };
+        return Err(EncodeError::BaseEndian { file: word(sections.endian), base: word(base.endian()) });
+    }
+    let units = Units::read(&sections)?;
+    let shards = convert_shards(&units, settings.threads)?;
+    let skipped_units = shards.iter().map(|shard| shard.skipped_units).sum();
+    let units_read = units.list.len().saturating_sub(skipped_units);
+    if units_read == 0 {
+        return Err(EncodeError::NoUnits { skipped: skipped_units });
+    }
+    let addresses: Vec<u64> = shards.iter().flat_map(|shard| &shard.addresses).copied().collect();
+    let mut builder = match &settings.base {
+        Some(base) => Builder::split_with_strings(base),
+        None => Builder::new(sections.endian),
+    };
+    for shard in shards {
+        append(&mut builder, &shard)?;
+    }
+    let all = parse(builder.finish(), settings)?;
+    drop(builder);
+    let types_before_dedup = all.types().count();
+    let merged = dedup(&all)?.finish();
+    drop(all);
+    let merged = parse(merged, settings)?;
+    let finished = finish(&merged, &addresses, sections.symbols.per_cpu.as_ref())?;
+    Ok(Encoded {
+        bytes: finished.bytes,
+        units: units_read,
+        skipped_units,
+        types_before_dedup,
+        functions: finished.functions,
+        variables: finished.variables,
+        inconsistent_functions: finished.inconsistent_functions,
+    })
+}
+
+/// Converts the debug information of an open ELF file. Reads only the sections of the debug information and the symbols.
+pub fn encode_file(file: impl Read + Seek, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
+    encode(&ReadCache::new(file), settings)
+}
+
+fn parse(bytes: Vec<u8>, settings: &EncodeSettings) -> Result<Btf<'static>, EncodeError> {
+    Ok(match &settings.base {
+        Some(base) => Btf::parse_split(bytes, Arc::clone(base))?,
+        None => Btf::parse(bytes)?,
+    })
+}
+
+/// The types of a shard of units.
+struct Shard<'s> {
+    names: Names<'s>,
+    records: Records,
+    addresses: Vec<u64>,
+    skipped_units: usize,
+}
+
+/// Converts all units, in shards that do not depend on the number of threads.
+fn convert_shards<'s>(units: &Units<'s>, threads: NonZeroUsize) -> Result<Vec<Shard<'s>>, EncodeError> {
+    let ranges = shard_ranges(&units.list);
+    let bytes: u64 = units.list.iter().map(Unit::bytes).fold(0, u64::saturating_add);
+    let foreign_left = AtomicU64::new(bytes.saturating_mul(limits::FOREIGN_ENTRIES_PER_BYTE));
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<Shard<'s>, EncodeError>>>> =
+        Mutex::new(core::iter::repeat_with(|| None).take(ranges.len()).collect());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(range) = ranges.get(index).cloned() else { return };
+            let list = units.list.get(range).unwrap_or_default();
+            let result = ShardConverter::new(units, list, &foreign_left).convert(list);
+            if result.is_err() {
+                // Later shards are not begun. Earlier shards end, so that the first error is reported.
+                next.store(ranges.len(), Ordering::Relaxed);
+            }
+            if let Ok(mut results) = results.lock()
+                && let Some(slot) = results.get_mut(index)
+            {
+                *slot = Some(result);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.get().min(ranges.len()) {
+            // Without further threads, this one does all the work.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    let broken = EncodeError::Internal { invariant: "every shard has a result" };
+    let results = results.into_inner().ok().ok_or_else(|| broken.clone())?;
+    results.into_iter().map(|result| result.unwrap_or_else(|| Err(broken.clone()))).collect()
+}
+
+/// Divides the units into shards of about [`limits::SHARD_BYTES`].
+fn shard_ranges(units: &[Unit<'_>]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut bytes) = (0, 0u64);
+    for (index, unit) in units.iter().enumerate() {
+        bytes = bytes.saturating_add(unit.bytes());
+        if bytes >= limits::SHARD_BYTES {
+            let end = index.saturating_add(1);
+            ranges.push(start..end);
+            (start, bytes) = (end, 0);
+        }
+    }
+    if start < units.len() {
+        ranges.push(start..units.len());
+    }
+    ranges
+}
+
+/// Converts the units of a shard.
+struct ShardConverter<'a, 's> {
+    units: &'a Units<'s>,
+    names: Names<'s>,
+    types: ShardTypes,
+    contexts: Contexts<'s>,
+    /// The entries of other units that all shards may still decode.
+    foreign_left: &'a AtomicU64,
+}
+
+impl<'a, 's> ShardConverter<'a, 's> {
+    fn new(units: &'a Units<'s>, list: &[Unit<'s>], foreign_left: &'a AtomicU64) -> Self {
+        let bytes = list.iter().map(Unit::bytes).fold(0, u64::saturating_add);
+        Self {
+            units,
+            names: Names::new(bytes),
+            types: ShardTypes::default(),
+            contexts: Contexts::default(),
+            foreign_left,
+        }
+    }
+
+    fn convert(mut self, list: &[Unit<'s>]) -> Result<Shard<'s>, EncodeError> {
+        let mut skipped_units: usize = 0;
+        let mut lowered = Lowered::default();
+        for unit in list {
+            let context = UnitContext::read(self.units, unit)?;
+            if !context.is_c() {
+                skipped_units = skipped_units.saturating_add(1);
+                continue;
+            }
+            let mut entries = Entries::default();
+            self.decoder(&context, &mut entries, Wanted::All).decode_unit()?;
+            self.decode_foreign(unit, &mut entries)?;
+            lower(&entries, &mut self.names, self.units.sections.endian, &mut lowered)?;
+            self.types.add_unit(&lowered)?;
+        }
+        let ShardTypes { records, addresses, .. } = self.types;
+        Ok(Shard { names: self.names, records, addresses, skipped_units })
+    }
+
+    fn decoder<'e>(
+        &'e mut self,
+        context: &'e UnitContext<'s>,
+        entries: &'e mut Entries,
+        wanted: Wanted,
+    ) -> UnitDecoder<'e, 's> {
+        UnitDecoder { units: self.units, context, names: &mut self.names, entries, wanted }
+    }
+
+    /// Decodes the entries of other units to which the entries refer, and those to which these refer.
+    fn decode_foreign(&mut self, unit: &Unit<'s>, entries: &mut Entries) -> Result<(), EncodeError> {
+        let is_foreign = |place: Place| {
+            let distance = place.offset().checked_sub(unit.start.offset());
+            place.section() != unit.start.section()
+                || distance.is_none_or(|distance| distance >= unit.bytes())
+        };
+        let mut at = 0;
+        let mut found = Vec::new();
+        while let Some(entry) = entries.list.get(at) {
+            foreign_references(entry, is_foreign, &mut found);
+            let (from_unit, from) = (entry.unit, entry.place);
+            for target in found.drain(..) {
+                if entries.by_place.contains_key(&target) {
+                    continue;
+                }
+                let fail = |problem| EncodeError::Entry { unit: from_unit, entry: from, problem };
+                let other =
+                    *self.units.containing(target).ok_or_else(|| fail(EntryProblem::NoEntry { target }))?;
+                let distance = target.offset().checked_sub(other.start.offset());
+                let offset = distance.and_then(|distance| usize::try_from(distance).ok());
+                let offset = offset.ok_or_else(|| fail(EntryProblem::NoEntry { target }))?;
+                let context = self.contexts.get(self.units, &other)?;
+                let before = entries.list.len();
+                self.decoder(&context, entries, Wanted::Types).decode_entry(gimli::UnitOffset(offset))?;
+                let added = entries.list.len().saturating_sub(before);
+                self.spend_foreign(added).map_err(fail)?;
+            }
+            at = at.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn spend_foreign(&self, count: usize) -> Result<(), EntryProblem> {
+        let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
+        let spend = |left: u64| left.checked_sub(count);
+        let spent = self.foreign_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
+        spent.map(|_| ()).ok().ok_or(EntryProblem::ForeignEntries)
+    }
+}
+
+/// Appends the records of a shard, with the ids and string offsets of the builder.
+fn append(builder: &mut Builder, shard: &Shard<'_>) -> Result<(), EncodeError> {
+    let too_many = || EncodeError::TooManyTypes;
+    let shift = builder.next_id().0.checked_sub(1).ok_or_else(too_many)?;
+    let count = u32::try_from(shard.records.len()).ok().ok_or_else(too_many)?;
+    shift.checked_add(count).ok_or_else(too_many)?;
+    let mut offsets: Vec<Option<u32>> = vec![None; shard.names.all().len()];
+    let name_of = |name: u32| shard.names.get(NameId(name)).unwrap_or_default();
+    for record in shard.records.iter() {
+        let RecordHead { name, kind } = RecordHead::new(record);
+        let mut words = record.to_vec();
+        for at in TypeWords::new(kind, words.len()) {
+            if let Some(word) = words.get_mut(at).filter(|word| **word != 0) {
+                *word = word.checked_add(shift).ok_or_else(too_many)?;
+            }
+        }
+        for at in name_words(kind, words.len()).skip(1) {
+            let Some(word) = words.get_mut(at) else { continue };
+            let slot = usize::try_from(*word).ok().and_then(|index| offsets.get_mut(index));
+            let slot = slot.ok_or(EncodeError::Internal { invariant: "every name has a number" })?;
+            let offset = *slot.get_or_insert_with(|| builder.string_bytes(name_of(*word)).0);
+            *word = offset;
+        }
+        let [_, info, third, trailer @ ..] = &*words else { continue };
+        let (vlen, kflag) = (info & 0xffff, info >> 31 == 1);
+        builder.raw(name_of(name.0), kind, vlen, kflag, *third, trailer);
+    }
+    Ok(())
+}

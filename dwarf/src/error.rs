@@ -1,0 +1,224 @@
+//! The reasons why debug information cannot be converted.
+
+use core::fmt;
+use core_relo::btf::{BtfError, DedupError, ImportError};
+use gimli::{DwAt, DwTag};
+use thiserror::Error;
+
+/// The offset of an entry or unit in its section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place(u64);
+
+/// The bit that marks places in `.debug_types`. Sections are smaller than 2^63 bytes.
+const IN_TYPES: u64 = 1 << 63;
+
+impl Place {
+    /// Returns a place in `.debug_info`.
+    pub const fn info(offset: u64) -> Self {
+        Self(offset & !IN_TYPES)
+    }
+
+    /// Returns a place in `.debug_types`, the section of type units in DWARF 4.
+    pub const fn types(offset: u64) -> Self {
+        Self(offset | IN_TYPES)
+    }
+
+    /// Returns the offset in the section.
+    pub const fn offset(self) -> u64 {
+        self.0 & !IN_TYPES
+    }
+
+    /// Returns the name of the section.
+    pub const fn section(self) -> &'static str {
+        if self.0 & IN_TYPES == 0 { ".debug_info" } else { ".debug_types" }
+    }
+
+    /// Returns the place at a distance in the same section; `None` past its end.
+    pub(crate) fn plus(self, distance: u64) -> Option<Self> {
+        let offset = self.offset().checked_add(distance).filter(|offset| offset & IN_TYPES == 0)?;
+        Some(Self(offset | (self.0 & IN_TYPES)))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{:#x}", self.section(), self.offset())
+    }
+}
+
+/// The reason why debug information cannot be converted to BTF.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The ELF file cannot be read.
+    #[error("ELF: {0}")]
+    Elf(#[from] object::Error),
+    /// The file has no section `.debug_info`.
+    #[error("no debug information: the file has no section .debug_info")]
+    NoDebugInfo,
+    /// No unit of the file is written in C.
+    #[error("no debug information of C: the file has {skipped} units in other languages")]
+    NoUnits {
+        /// The number of units in other languages.
+        skipped: usize,
+    },
+    /// A section cannot be read.
+    #[error("{section}: {problem}")]
+    Section {
+        /// The section.
+        section: &'static str,
+        /// The reason.
+        problem: SectionProblem,
+    },
+    /// The header or the abbreviations of a unit cannot be read.
+    #[error("unit {unit}: {error}")]
+    Unit {
+        /// The start of the unit.
+        unit: Place,
+        /// The reason.
+        error: gimli::Error,
+    },
+    /// An entry cannot be converted.
+    #[error("unit {unit}, entry {entry}: {problem}")]
+    Entry {
+        /// The start of the unit.
+        unit: Place,
+        /// The entry.
+        entry: Place,
+        /// The reason.
+        problem: EntryProblem,
+    },
+    /// The file has another byte order than the base.
+    #[error("the file is {file}, the base is {base}, expected the same byte order")]
+    BaseEndian {
+        /// The byte order of the file.
+        file: &'static str,
+        /// The byte order of the base.
+        base: &'static str,
+    },
+    /// The types need more than 32-bit ids and offsets, or exceed another limit of the format.
+    #[error("too many types for one BTF")]
+    TooManyTypes,
+    /// The types of all units cannot be deduplicated.
+    #[error(transparent)]
+    Dedup(#[from] DedupError),
+    /// A type cannot be copied to the result.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The types are no valid BTF.
+    #[error("the types are no valid BTF: {0}")]
+    Btf(#[from] BtfError),
+    /// A thread ended without a result: a defect of this library.
+    #[error("internal error: {invariant}")]
+    Internal {
+        /// The invariant.
+        invariant: &'static str,
+    },
+}
+
+/// The reason why a section cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SectionProblem {
+    /// The compressed data is damaged.
+    #[error("compressed data is damaged")]
+    Compressed,
+    /// The compression is neither zlib nor Zstandard.
+    #[error("unknown compression, expected zlib or Zstandard")]
+    UnknownCompression,
+    /// The decompressed section, or all sections, are larger than the limit.
+    #[error("{bytes} bytes, expected at most {limit}")]
+    TooLarge {
+        /// The size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A relocation lies outside of the section.
+    #[error("relocation at {offset:#x} is outside of the section")]
+    Relocation {
+        /// The offset of the relocation.
+        offset: u64,
+    },
+}
+
+/// The reason why an entry cannot be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EntryProblem {
+    /// The entry cannot be parsed.
+    #[error("{0}")]
+    Dwarf(#[from] gimli::Error),
+    /// An attribute has a form or value that the attribute cannot have.
+    #[error("{attribute} has an unexpected form or value")]
+    Form {
+        /// The attribute.
+        attribute: DwAt,
+    },
+    /// An attribute is missing.
+    #[error("{tag} has no {attribute}")]
+    Missing {
+        /// The tag of the entry.
+        tag: DwTag,
+        /// The attribute.
+        attribute: DwAt,
+    },
+    /// The entry refers to an entry that does not exist.
+    #[error("refers to entry {target}, which does not exist")]
+    NoEntry {
+        /// The missing entry.
+        target: Place,
+    },
+    /// The entry refers to a type unit that does not exist.
+    #[error("refers to the type unit with signature {signature:#018x}, which does not exist")]
+    NoTypeUnit {
+        /// The signature.
+        signature: u64,
+    },
+    /// The entry refers to an entry that is no type.
+    #[error("refers to entry {target}, which is no type")]
+    NoType {
+        /// The other entry.
+        target: Place,
+    },
+    /// The entry refers to the supplementary file of `dwz -m`.
+    #[error("refers to a supplementary file, which is not read")]
+    Supplementary,
+    /// A type refers to itself, with no struct, union in the cycle.
+    #[error("refers to itself, with no struct or union in the cycle")]
+    Cycle,
+    /// A struct or union contains itself.
+    #[error("contains itself")]
+    ContainsItself,
+    /// Entries are nested too deeply.
+    #[error("nested more than {} levels deep", crate::limits::ENTRY_DEPTH)]
+    TooDeep,
+    /// A name is too long or has no end.
+    #[error("{attribute} is longer than {} bytes, or has no end", crate::limits::NAME_BYTES)]
+    Name {
+        /// The attribute.
+        attribute: DwAt,
+    },
+    /// All names together are too long for the size of the units.
+    #[error("the names that units read overlap: they are too long for the size of the units")]
+    OverlappingNames,
+    /// A size, offset or number of elements does not fit BTF.
+    #[error("{what} is {value}, expected at most {limit}")]
+    TooLarge {
+        /// The number.
+        what: &'static str,
+        /// The value.
+        value: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A bitfield lies outside of its storage, or its storage has no size.
+    #[error("bitfield outside of its storage")]
+    Bitfield,
+    /// Too many annotations.
+    #[error("more than {} annotations", crate::limits::ANNOTATIONS)]
+    Annotations,
+    /// The units refer to too many entries of other units.
+    #[error("the units refer to too many entries of other units")]
+    ForeignEntries,
+}

@@ -1,0 +1,14 @@
+//! Names and types of a shard, each stored once.
+//!
+//! A unit of a kernel repeats the types of all headers that it includes. Each type is assigned to a class, whose key stops at named
+//! structs and unions. Two types of one class are equal if the named structs and unions that they reach are equal, too. A shard
+//! therefore keeps one definition for each name. The types of a unit that reach another definition of a name are kept apart, and
+//! [`dedup`](core_relo::btf::dedup) compares them at the end.
+
+mod classes;
+mod names;
+mod shard;
+mod unit_classes;
+
+pub(crate) use names::{NameId, Names, StringSection};
+pub(crate) use shard::ShardTypes;

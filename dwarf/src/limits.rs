@@ -1,0 +1,48 @@
+//! The limits of conversion, with the reason of each.
+
+/// The maximum size of a file that is read from a stream, in bytes. A kernel with all its debug information has a tenth of it.
+pub const FILE_BYTES: u64 = 8 << 30;
+
+/// The maximum size of all debug sections of a file, decompressed, in bytes. A kernel with all its debug information has half of it.
+pub const SECTIONS_BYTES: u64 = 4 << 30;
+
+/// The maximum size of a decompressed section as a multiple of the compressed size, in addition to [`SECTION_SLACK_BYTES`].
+///
+/// DEFLATE cannot expand data more than this. Debug information compresses to a third.
+pub const SECTION_EXPANSION: u64 = 1032;
+
+/// The size of a decompressed section that is always allowed, in bytes.
+pub const SECTION_SLACK_BYTES: u64 = 1 << 20;
+
+/// The levels of nested entries. Functions with inlined functions in blocks have some dozens.
+pub const ENTRY_DEPTH: usize = 1024;
+
+/// The length of a name, in bytes. The kernel accepts 511.
+pub const NAME_BYTES: usize = 64 << 10;
+
+/// The total length of the names that a shard of units reads from the string sections, in addition to [`NAME_BYTES_PER_BYTE`].
+///
+/// Names may overlap: each offset into a long string is a name. Compilers write no such names.
+pub const SHARD_NAME_BYTES: u64 = 16 << 20;
+
+/// The length of the names that a shard of units reads for each byte of its entries.
+pub const NAME_BYTES_PER_BYTE: u64 = 8;
+
+/// The chain of types whose size is followed for a bitfield. Typedefs and modifiers seldom have ten levels.
+pub const SIZE_HOPS: u32 = 256;
+
+/// The annotations of one entry (`btf_decl_tag`, `btf_type_tag`). Sources have up to five.
+pub const ANNOTATIONS: usize = 256;
+
+/// The entries that units read from other units, for each byte of the debug sections.
+///
+/// Files that `dwz` wrote have references to other units. Each unit reads all types that it reaches.
+pub const FOREIGN_ENTRIES_PER_BYTE: u64 = 16;
+
+/// The size of a shard, in bytes of debug information. Types are merged first in a shard, then across shards.
+///
+/// Threads work on shards. A kernel has about ten. The result depends on the shards, not on the number of threads.
+pub const SHARD_BYTES: u64 = 16 << 20;
+
+/// The elements of an array dimension and the bytes of a type (`struct btf_array` and `struct btf_type` have 32 bits).
+pub const MAX_SIZE: u64 = 0xffff_ffff;
