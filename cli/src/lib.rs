@@ -10,6 +10,7 @@ mod console;
 mod describe;
 mod dispatch;
 mod error;
+mod events;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
@@ -23,6 +24,8 @@ mod process;
 mod report;
 mod stable_hash;
 mod text;
+mod type_name;
+mod value_parser;
 
 use console::ExitStatus;
 use error::BadInput;

@@ -5,6 +5,7 @@
 //! | [`object`] | reads ELF objects from clang and GCC: programs, maps, externs, relocations |
 //! | [`link`] | links each program with the subprograms that it calls |
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
+//! | [`events`] | types of the records of ring buffers and perf event arrays |
 //! | [`globals`] | global variables: names, offsets, types, initial values |
 //! | `static_link` | links several objects into one, like `bpftool gen object`; feature `static-link` |
 //! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
@@ -28,6 +29,7 @@ mod arch;
 pub mod btf_ids;
 mod elf;
 mod errno;
+pub mod events;
 pub mod features;
 pub mod globals;
 mod index;

@@ -4,23 +4,13 @@ use super::{code::Code, error::SkeletonError, identifier, options::Options, type
 use alloc::collections::BTreeMap;
 use core_relo::{
     TypeId,
-    btf::{Btf, Kind, Member, Type},
+    btf::{Btf, Kind, Type},
 };
-
-/// The section of the declarations.
-const SECTION: &[u8] = b".core_relo.events";
+use core_relo_object::events::{DeclaredEvent, EventKind, declared_events};
 
 /// The declared events of the maps, by map name.
-#[derive(Debug, Default)]
-pub(super) struct Events(BTreeMap<Vec<u8>, Vec<Declared>>);
-
-/// An event type of a map.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Declared {
-    ty: TypeId,
-    /// The member that says the kind of the event, and its value for this type.
-    kind: Option<(Vec<u8>, u32)>,
-}
+#[derive(Debug)]
+pub(super) struct Events(BTreeMap<Vec<u8>, Vec<DeclaredEvent>>);
 
 /// The Rust type of a map's events, and the enum to write if there are several types.
 pub(super) struct EventType {
@@ -45,20 +35,11 @@ struct Variant {
 
 impl Events {
     pub(super) fn collect(btf: &Btf<'_>, options: &Options) -> Result<Self, SkeletonError> {
-        let mut events = Self::default();
-        for section in btf.types().filter(|t| t.kind() == Kind::Datasec && t.name().as_bytes() == SECTION) {
-            for info in section.secinfos() {
-                // A variable that is not as the macros declare it is somebody else's.
-                let declared = btf.ty(info.ty).and_then(Type::target).and_then(|ty| declared(btf, ty));
-                if let Some((map, declared)) = declared {
-                    events.0.entry(map).or_default().push(declared);
-                }
-            }
-        }
+        let mut events = Self(declared_events(btf));
         for (map, name) in &options.events {
             let ty = find_type(btf, name)
                 .ok_or_else(|| SkeletonError::NoSuchType { name: name.as_str().into() })?;
-            events.0.insert(map.clone().into_bytes(), vec![Declared { ty, kind: None }]);
+            events.0.insert(map.clone().into_bytes(), vec![DeclaredEvent::of_type(ty)]);
         }
         Ok(events)
     }
@@ -78,7 +59,7 @@ impl Events {
         let plain = |text: String| EventType { text, enumeration: None };
         match self.0.get(map).map(Vec::as_slice) {
             None | Some([]) => Ok(plain("Vec<u8>".into())),
-            Some([Declared { ty, kind: None }]) => Ok(plain(types.of(*ty, map)?.text)),
+            Some([DeclaredEvent { ty, kind: None, .. }]) => Ok(plain(types.of(*ty, map)?.text)),
             Some(several) => {
                 let variants: Result<Vec<_>, _> =
                     several.iter().map(|declared| variant(map, declared, types)).collect();
@@ -93,29 +74,12 @@ impl Events {
     }
 }
 
-/// Reads the declaration of an event: the map's name and the event.
-fn declared(btf: &Btf<'_>, ty: TypeId) -> Option<(Vec<u8>, Declared)> {
-    let declaration = btf.strip(ty).ok()?;
-    let member = |name: &str| declaration.members().find(|m| m.name.as_bytes() == name.as_bytes());
-    let pointee = |member: Member<'_>| btf.strip(btf.strip(member.ty).ok()?.target()?).ok();
-    // The name of the only member of a struct.
-    let name = |member: Member<'_>| Some(pointee(member)?.members().next()?.name.as_bytes().to_vec());
-    let event = btf.strip(member("event")?.ty).ok()?.array()?.element;
-    let map = name(member("map")?)?;
-    let kind = match (member("kind"), member("value")) {
-        (None, None) => None,
-        (Some(kind), Some(value)) => Some((name(kind)?, pointee(value)?.array()?.nelems)),
-        _ => return None,
-    };
-    Some((map, Declared { ty: event, kind }))
-}
-
-fn variant(map: &[u8], declared: &Declared, types: &mut Types<'_>) -> Result<Variant, SkeletonError> {
+fn variant(map: &[u8], declared: &DeclaredEvent, types: &mut Types<'_>) -> Result<Variant, SkeletonError> {
     let error = |problem: String| SkeletonError::EventKind {
         map: String::from_utf8_lossy(map).into_owned().into(),
         problem: problem.into(),
     };
-    let Some((member, value)) = &declared.kind else {
+    let Some(EventKind { member, value }) = &declared.kind else {
         return Err(error("it has several types: declare each with EVENT_KIND".into()));
     };
     let ty = types.of(declared.ty, map)?.text;

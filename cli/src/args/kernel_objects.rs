@@ -1,6 +1,6 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
-use crate::args::format::Format;
+use crate::{args::format::Format, error::BadInput};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -27,6 +27,7 @@ const MAP_HELP: &str = "Examples:
   core-relo map list
   core-relo map show --name events
   core-relo map dump --pinned /sys/fs/bpf/counts
+  core-relo map lookup --name counts 7
 
 Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 0 if everything was read, 2 if not.";
 const MAP_LIST_HELP: &str = "Example:
@@ -41,7 +42,18 @@ const MAP_DUMP_HELP: &str = "Examples:
   core-relo map dump --pinned /sys/fs/bpf/counts --format json | jq .value
 
 Without BTF, or with --hex, keys and values are printed as bytes. A data section is a map of one element, whose name consists of
-those of the object and the section. --name .rodata selects the map of each object. The name of its pin has no dot: _rodata.";
+those of the object and the section. --name .rodata selects the map of each object. The name of its pin has no dot: _rodata.
+A queue or stack shows only its next element, which stays in it. Ring buffers are read by `core-relo load --attach --print`.";
+const MAP_LOOKUP_HELP: &str = "Examples:
+  core-relo map lookup 7 42
+  core-relo map lookup --name flows '{\"saddr\": [10,0,0,1], \"port\": 80}'
+  core-relo map lookup --name modes ON --format json
+  core-relo map lookup --pinned /sys/fs/bpf/counts hex 2a 00 00 00
+
+The key is a value of the map's key type, as `map dump` prints it: a number, an enumerator, text for an array of char, numbers with
+commas for another array, or JSON (quoted for the shell) for a struct. Members that the JSON does not have are zero. `hex` and
+the bytes are a key of any type. A queue or stack has no key: its next element is shown.
+Exit status: 0 if the element was found, 1 if not, 2 if it could not be read.";
 const LINK_HELP: &str = "Examples:
   core-relo link list
   core-relo link show 3
@@ -79,6 +91,12 @@ pub(crate) enum MapCommand {
     /// Print the elements, formatted by the BTF types of keys and values
     #[command(after_help = MAP_DUMP_HELP)]
     Dump(MapDumpArgs),
+    /// Print the element with a key
+    #[command(after_help = MAP_LOOKUP_HELP)]
+    #[command(
+        override_usage = "core-relo map lookup [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]..."
+    )]
+    Lookup(MapLookupArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -148,6 +166,13 @@ pub(crate) struct ProgDumpArgs {
 pub(crate) struct MapDumpArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,
+    #[command(flatten)]
+    pub(crate) elements: ElementArgs,
+}
+
+/// The options for printing elements
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ElementArgs {
     /// Print keys and values as bytes
     #[arg(long)]
     pub(crate) hex: bool,
@@ -157,4 +182,39 @@ pub(crate) struct MapDumpArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MapLookupArgs {
+    /// The map's id, unless an option selects the map, and the key
+    #[arg(value_name = "ID_AND_KEY", allow_negative_numbers = true)]
+    words: Vec<String>,
+    /// The map with this id
+    #[arg(long, value_name = "N", group = "map")]
+    id: Option<u32>,
+    /// All maps with this name. The map of a data section also has the section's name, such as `.rodata`
+    #[arg(long, value_name = "NAME", group = "map")]
+    name: Option<String>,
+    /// The map pinned at this path
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "map")]
+    pinned: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) elements: ElementArgs,
+}
+
+impl MapLookupArgs {
+    /// Returns the selection of the map, and the words of the key. Without an option, the first word is the map's id.
+    pub(crate) fn selector_and_key(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
+        let Self { id, name, pinned, words, .. } = self;
+        if id.is_some() || name.is_some() || pinned.is_some() {
+            let selector =
+                ObjectSelector { positional_id: None, id: *id, name: name.clone(), pinned: pinned.clone() };
+            return Ok((selector, words));
+        }
+        let (first, key) = words
+            .split_first()
+            .ok_or_else(|| BadInput::new("map", "nothing is selected, expected an id, --name or --pinned"))?;
+        let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
+        Ok((ObjectSelector { positional_id: Some(id), ..ObjectSelector::default() }, key))
+    }
 }

@@ -1,7 +1,7 @@
 //! The arguments of `load` and `run`.
 
-use crate::args::{format::Format, stats::StatsArgs};
-use clap::{Args, ValueHint};
+use crate::args::{events::EventArgs, format::Format, stats::StatsArgs};
+use clap::{ArgGroup, Args, ValueHint};
 use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
 pub(crate) const LOAD_HELP: &str = "Examples:
@@ -12,22 +12,26 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load *.bpf.o --each --budget budget.jsonl the same, and whether the verifier needs more work than before
   core-relo load prog.bpf.o --attach --set target_pid=42
   core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
+  core-relo load prog.bpf.o --attach --print events='struct event' --count 10
+  core-relo load prog.bpf.o --attach --print events --format json | jq .value.pid
 
 Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
-until Ctrl-C. With --pin, programs are pinned in DIR, maps in DIR/maps and links in DIR/links, and stay after the command.
+until Ctrl-C. With --print, the records of a map are printed as they arrive, one line or block each, until Ctrl-C, --count or
+--timeout. With --pin, programs are pinned in DIR, maps in DIR/maps and links in DIR/links, and stay after the command.
 If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, the command also pins
 new maps of this kind by name, as its last step; it never removes these pins. If a signal arrives before everything is loaded (SIGINT,
 SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXCPU), the command unloads everything that it loaded,
 and the signal ends the process. A complete load stays.
-Exit status: 0 if everything was loaded, 1 if the kernel refused something or a budget is exceeded, 2 for bad input or wrong usage. With
+Exit status: 0 if everything was loaded, 1 if the kernel refused something, a budget is exceeded or fewer than --count events arrived, 2 for bad input or wrong usage. With
 --dry-run as for `check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown.";
 pub(crate) const RUN_HELP: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
+  core-relo run prog.bpf.o --program handle --print events='struct event'
 
 Loads one program and runs it with BPF_PROG_TEST_RUN, which some program types do not support. Without --data-in, programs
-that take packets get 64 zero bytes. Nothing stays loaded, even after SIGINT, SIGTERM or SIGHUP.
-Exit status: 0 if the program ran (whatever it returned), 1 if the kernel refused it, 2 for bad input or wrong usage.";
+that take packets get 64 zero bytes. --print prints the records that the run sent; with --timeout, also those that arrive later. Nothing stays loaded, even after SIGINT, SIGTERM or SIGHUP.
+Exit status: 0 if the program ran (whatever it returned), 1 if the kernel refused it or fewer than --count events arrived, 2 for bad input or wrong usage.";
 
 /// Settings that apply before an object is loaded
 #[derive(Clone, Debug, Default, Args)]
@@ -56,6 +60,7 @@ pub(crate) struct SetupArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("events").arg("print").multiple(true).requires("attach").conflicts_with("pin"))]
 pub(crate) struct LoadArgs {
     /// The objects
     #[arg(required = true, value_hint = ValueHint::FilePath)]
@@ -83,6 +88,8 @@ pub(crate) struct LoadArgs {
     /// Pin everything below this directory of a bpffs; the directory is created if its parent exists
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
     pub(crate) pin: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) events: EventArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Output format
@@ -113,6 +120,8 @@ pub(crate) struct RunArgs {
     /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) events: EventArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Output format

@@ -5,6 +5,7 @@ pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
 pub(crate) mod btf_write;
 mod byte_count;
+pub(crate) mod events;
 pub(crate) mod format;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
@@ -193,7 +194,8 @@ impl Command {
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
-            Self::Map(MapCommand::Dump(c)) => c.format,
+            Self::Map(MapCommand::Dump(c)) => c.elements.format,
+            Self::Map(MapCommand::Lookup(c)) => c.elements.format,
             Self::Link(LinkCommand::List(c)) => c.format,
             Self::Link(LinkCommand::Show(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,

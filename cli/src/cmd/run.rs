@@ -8,6 +8,7 @@ use crate::{
     args::{format::Format, load::RunArgs},
     console::{Console, ExitStatus},
     error::BadInput,
+    events::{EventLimits, EventReaders, find_sources, print_events},
     input::{file, limits::MAX_OBJECT_BYTES, object::ObjectFile},
     json::load as json,
     output,
@@ -26,6 +27,7 @@ use core_relo_loader::{
 use std::{
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// The size of the buffers for output data and context, in bytes.
@@ -77,6 +79,7 @@ pub(super) fn test_run(
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
     set_up(&mut loader, &file, &args.setup)?;
+    let events = find_sources(&file.name, &object, &args.events.print)?;
     let input =
         |path: &Option<_>| path.as_ref().map(|path: &PathBuf| file::read(path, MAX_OBJECT_BYTES)).transpose();
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
@@ -91,6 +94,10 @@ pub(super) fn test_run(
                 None => Ok(report_refusal(console, args, &file.name, &e).map(|()| None)),
             };
         }
+    };
+    let mut events = match &*events {
+        [] => None,
+        sources => Some(EventReaders::open(&loaded, sources)?),
     };
     let Some(program) = loaded.program(&args.program) else {
         return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
@@ -109,6 +116,13 @@ pub(super) fn test_run(
     };
     match sys::prog_test_run(program, &mut request) {
         Ok(result) => {
+            if let Some(readers) = &mut events {
+                let limits = EventLimits::new(&args.events, Some(Duration::ZERO));
+                let printed = print_events(console, readers, limits, &mut || kernel.check_interrupted());
+                if let Err(e) = printed {
+                    return Ok(Err(e));
+                }
+            }
             let object = file.name.clone();
             Ok(Ok(Some(TestRunOutcome { object, result, data: data_out, context: ctx_out })))
         }

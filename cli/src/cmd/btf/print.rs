@@ -8,28 +8,14 @@ use crate::{
     input::{file, limits::MAX_VALUE_BYTES},
     json::value::value_to_json,
     text::line::Line,
+    type_name::find_type,
 };
 use core_relo::{
-    TypeId,
     btf::{Btf, Kind, Type},
     explain::CType,
 };
 use serde::Serialize;
 use std::io;
-
-/// The kinds of types that have values, with the keyword of each in C. A name without a keyword is searched for in this order.
-const VALUE_KINDS: [(Kind, Option<&str>); 10] = [
-    (Kind::Struct, Some("struct")),
-    (Kind::Union, Some("union")),
-    (Kind::Typedef, None),
-    (Kind::Enum, Some("enum")),
-    (Kind::Enum64, Some("enum")),
-    (Kind::Int, None),
-    (Kind::Float, None),
-    (Kind::Datasec, None),
-    (Kind::Var, None),
-    (Kind::TypeTag, None),
-];
 
 /// The JSON line of a value.
 #[derive(Serialize)]
@@ -115,22 +101,6 @@ fn write_value(
             .warn(&format!("{data}: offset {offset}: the value is cut off: {len} bytes, expected {size}"))?;
     }
     Ok(())
-}
-
-/// Returns the type that the user named: by id, or by name with or without a keyword.
-fn find_type<'b>(btf: &'b Btf<'_>, text: &str) -> Result<Type<'b>, String> {
-    if let Ok(id) = text.parse::<u32>() {
-        let last = btf.end_id().0.saturating_sub(1);
-        return btf.ty(TypeId(id)).ok_or_else(|| format!("no type [{id}], expected [1] to [{last}]"));
-    }
-    let mut words = text.split_whitespace();
-    let (keyword, name) = match (words.next(), words.next(), words.next()) {
-        (Some(keyword @ ("struct" | "union" | "enum")), Some(name), None) => (Some(keyword), name),
-        _ => (None, text.trim()),
-    };
-    let kinds = VALUE_KINDS.iter().filter(|(_, of_kind)| keyword.is_none() || keyword == *of_kind);
-    let found = kinds.filter(|_| !name.is_empty()).find_map(|(kind, _)| btf.find(name.as_bytes(), *kind));
-    found.ok_or_else(|| format!("no type `{text}`"))
 }
 
 /// Returns the size of a type's values in bytes; `None` if the type has no values.

@@ -1,6 +1,10 @@
 //! A loaded object with its links and pins, which are undone together.
 
-use crate::{error::escape_path, process::interrupt::InterruptibleKernel};
+use crate::{
+    error::{BadInput, escape_path},
+    events::{EventReaders, EventSource},
+    process::interrupt::InterruptibleKernel,
+};
 use core_relo_loader::{
     attach::{AttachError, Link},
     load::{LoadError, Loaded, Pins},
@@ -16,6 +20,8 @@ use std::{
 pub(crate) struct LoadedObject {
     pub(crate) links: Vec<Link>,
     pub(crate) loaded: Loaded,
+    /// The readers of the maps whose records are printed.
+    pub(crate) events: Option<EventReaders>,
     pins: Option<Pins>,
     /// The pins that this load made at the paths that the object names.
     named_pins: Vec<PathBuf>,
@@ -28,6 +34,8 @@ pub(crate) enum LoadFailure {
     Load(LoadError),
     /// Attaching or pinning failed.
     Attach { stage: &'static str, cause: AttachError },
+    /// The buffer of a map whose records will be printed cannot be opened.
+    Events(BadInput),
     /// A signal arrived between two steps.
     Interrupted,
 }
@@ -40,7 +48,15 @@ impl From<LoadError> for LoadFailure {
 
 impl LoadedObject {
     pub(crate) const fn new(loaded: Loaded) -> Self {
-        Self { links: Vec::new(), loaded, pins: None, named_pins: Vec::new() }
+        Self { links: Vec::new(), loaded, events: None, pins: None, named_pins: Vec::new() }
+    }
+
+    /// Opens the buffers of maps whose records are printed.
+    pub(crate) fn open_events(&mut self, sources: &[EventSource]) -> Result<(), LoadFailure> {
+        if !sources.is_empty() {
+            self.events = Some(EventReaders::open(&self.loaded, sources).map_err(LoadFailure::Events)?);
+        }
+        Ok(())
     }
 
     /// Attaches the programs whose sections name the target.

@@ -14,6 +14,7 @@ use crate::{
     budget::BudgetGate,
     console::{Console, ExitStatus},
     error::BadInput,
+    events::{EventLimits, find_sources, print_events},
     input::{kernel::parsed::Kernel, object::ObjectFile},
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
@@ -64,7 +65,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
 fn keep_loaded(
     console: &mut Console<'_>,
     args: &LoadArgs,
-    loaded: Vec<LoadedObject>,
+    mut loaded: Vec<LoadedObject>,
     termination: &mut TerminationSignals,
 ) -> io::Result<()> {
     if args.pin.is_some() {
@@ -76,7 +77,13 @@ fn keep_loaded(
         console.out.flush()?;
         if loaded.iter().any(|object| !object.links.is_empty()) {
             console.note("attached; Ctrl-C detaches")?;
-            termination.wait();
+            match loaded.iter_mut().find_map(|object| object.events.as_mut()) {
+                Some(readers) => {
+                    let limits = EventLimits::new(&args.events, None);
+                    print_events(console, readers, limits, &mut || termination.has_arrived())?;
+                }
+                None => termination.wait(),
+            }
         } else {
             console.note("nothing was attached")?;
         }
@@ -93,6 +100,10 @@ fn load_all(
     args: &LoadArgs,
     kernel: &InterruptibleKernel<'_>,
 ) -> io::Result<Option<Vec<LoadedObject>>> {
+    if !args.events.print.is_empty() && args.objects.len() > 1 {
+        let bad = BadInput::new("--print", format_args!("{} objects, expected one", args.objects.len()));
+        return console.report_error(&bad).map(|()| Some(Vec::new()));
+    }
     let (target, judged_kernel) = match target_kernel(args) {
         Ok(kernels) => kernels,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
@@ -165,8 +176,20 @@ impl LoadRequest<'_, '_> {
             Err(bad) => return Ok(Err(bad)),
         };
         let verdict = verdict.as_ref();
-        let object_loader =
-            ObjectLoader { console, args, file: &file, object: &object, kernel, verdict, budget };
+        let events = match find_sources(&file.name, &object, &args.events.print) {
+            Ok(events) => events,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        let object_loader = ObjectLoader {
+            console,
+            args,
+            file: &file,
+            object: &object,
+            kernel,
+            verdict,
+            budget,
+            events: &events,
+        };
         object_loader.run(&loader).map(Ok)
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     console::{Console, ExitStatus},
     describe::{self, short_type_name},
     error::{BadInput, escape_path},
+    events::EventSource,
     input::{kernel::source::running_release, object::ObjectFile},
     json::load as json,
     process::interrupt::InterruptibleKernel,
@@ -43,6 +44,8 @@ pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
     /// The verdict of a dry run.
     pub(super) verdict: Option<&'a ObjectVerdict>,
     pub(super) budget: &'a mut BudgetGate,
+    /// The maps whose records are printed.
+    pub(super) events: &'a [EventSource],
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
@@ -66,6 +69,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Err(LoadFailure::Attach { stage, cause }) => {
                 self.report_attach_failure(plan.name(), stage, &cause).map(|()| None)
             }
+            Err(LoadFailure::Events(bad)) => self.console.report_error(&bad).map(|()| None),
             Err(LoadFailure::Interrupted) => Ok(None),
         }
     }
@@ -89,6 +93,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         let mut loaded = loader.execute_unpinned(plan, self.kernel)?;
         loaded.adopt_pins(remaining, self.kernel);
         let mut object = LoadedObject::new(loaded);
+        // A perf event array loses the samples of programs that are attached before it is opened.
+        object.open_events(self.events)?;
         if self.args.attach {
             object.attach(self.kernel)?;
         }

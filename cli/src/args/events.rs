@@ -1,0 +1,45 @@
+//! The arguments for printing the records of ring buffers and perf event arrays.
+
+use clap::Args;
+use std::{num::NonZeroU64, str::FromStr, time::Duration};
+
+/// Options for printing events
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct EventArgs {
+    /// Print the records of a ring buffer or perf event array; may be given several times. TYPE is the C type of the records
+    /// [default: as the object declares with EVENT_TYPE of core_relo.h, or bytes]
+    #[arg(long, value_name = "MAP[=TYPE]")]
+    pub(crate) print: Vec<PrintedMap>,
+    /// End after this number of events
+    #[arg(long, value_name = "N", requires = "print")]
+    pub(crate) count: Option<NonZeroU64>,
+    /// End after this time
+    #[arg(long, value_name = "SECONDS", requires = "print", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A map whose records are printed, and the name of their type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PrintedMap {
+    pub(crate) map: String,
+    pub(crate) type_name: Option<String>,
+}
+
+impl FromStr for PrintedMap {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (map, type_name) =
+            text.split_once('=').map_or((text, None), |(map, name)| (map, Some(name.trim())));
+        if map.is_empty() || type_name == Some("") {
+            return Err("expected MAP or MAP=TYPE");
+        }
+        Ok(Self { map: map.into(), type_name: type_name.map(str::to_owned) })
+    }
+}
+
+/// Parses a number of seconds, which may have a fraction.
+fn parse_seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds: f64 = text.parse().map_err(|_no_number| "expected a number of seconds")?;
+    Duration::try_from_secs_f64(seconds).map_err(|_out_of_range| "expected a number of seconds, at least 0")
+}

@@ -1,0 +1,321 @@
+//! The elements of a map as text and as JSON. BTF gives the types of keys and values.
+
+use super::facts::{MapElementType, key_type, type_name, value_type};
+use crate::{
+    args::{format::Format, kernel_objects::ElementArgs},
+    console::Console,
+    describe::short_type_name,
+    error::BadInput,
+    json::value::{UnbalancedGroups, value_to_json},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        error::{object_name, unreadable},
+        kind::Kind,
+        select::full_program_name,
+    },
+    text::{hex, kernel_object as text, line::Line, printer::Printer},
+};
+use core_relo::Endian;
+use core_relo_loader::{
+    object::MapType,
+    sys::{self, Errno, MapInfo, MapShape},
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::{io, os::fd::OwnedFd};
+
+/// The maximum length of a line, in bytes. A longer value is printed on several lines.
+pub(crate) const LINE_BYTES: usize = 100;
+
+/// The reason why elements are not printed.
+pub(super) enum ElementError {
+    Write(io::Error),
+    Kernel(Errno),
+    BadInput(BadInput),
+}
+
+impl From<Errno> for ElementError {
+    fn from(e: Errno) -> Self {
+        Self::Kernel(e)
+    }
+}
+
+impl From<io::Error> for ElementError {
+    fn from(e: io::Error) -> Self {
+        Self::Write(e)
+    }
+}
+
+impl ElementError {
+    /// Reports the error. An output that cannot be written ends the command.
+    pub(super) fn report(self, console: &mut Console<'_>, map_id: u32) -> io::Result<()> {
+        match self {
+            Self::Write(e) => Err(e),
+            Self::Kernel(e) => console.report_error(&unreadable(Kind::Map, map_id, "its elements", e)),
+            Self::BadInput(bad) => console.report_error(&bad),
+        }
+    }
+}
+
+/// A map whose elements are printed.
+pub(super) struct MapElements<'m> {
+    pub(super) info: MapInfo,
+    pub(super) shape: MapShape<'m>,
+    pub(super) key_type: Option<MapElementType>,
+    value_type: Option<MapElementType>,
+    is_hex: bool,
+    with_types: bool,
+    format: Format,
+    /// The numbers of the possible CPUs, in the order of the values of a per-CPU map. The numbers may have gaps.
+    cpus: &'static [u32],
+}
+
+/// The JSON line of an element. `value`, `value_bytes` and `cpus` are `null` if `map lookup` does not find the key.
+#[derive(Serialize)]
+struct Element<'a> {
+    map_id: u32,
+    key: Option<Value>,
+    value: Option<Value>,
+    key_bytes: String,
+    value_bytes: Option<String>,
+    cpus: Option<&'a [CpuValue]>,
+}
+
+/// An element's value for one CPU.
+#[derive(Serialize)]
+struct CpuValue {
+    cpu: usize,
+    value: Option<Value>,
+    value_bytes: String,
+}
+
+impl<'m> MapElements<'m> {
+    pub(super) fn new(fd: &'m OwnedFd, args: &ElementArgs, btfs: &mut BtfCache) -> Result<Self, Errno> {
+        let info = sys::map_info(fd)?;
+        Ok(Self {
+            shape: MapShape::query(fd)?,
+            key_type: key_type(&info, btfs),
+            value_type: value_type(&info, btfs),
+            is_hex: args.hex,
+            with_types: args.types,
+            format: args.format,
+            cpus: sys::possible_cpu_numbers().unwrap_or_default(),
+            info,
+        })
+    }
+
+    /// Prints a note if the map's types cannot be read.
+    pub(super) fn note_unreadable_types(&self, console: &mut Console<'_>) -> io::Result<()> {
+        let has_types = self.info.btf_value_type_id != 0 || self.info.btf_vmlinux_value_type_id != 0;
+        if has_types && self.value_type.is_none() && !self.is_hex {
+            console
+                .note("the types of its elements cannot be read (-v says why): they are shown as bytes")?;
+        }
+        Ok(())
+    }
+
+    /// Prints the map's id, type and name.
+    pub(super) fn title(&self, console: &mut Console<'_>) -> io::Result<()> {
+        if self.format == Format::Text {
+            let map_type = short_type_name(&type_name(self.info.map_type));
+            text::title(&mut console.out, self.info.id, &map_type, &self.info.name())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the kind of map, if this library knows it.
+    pub(super) fn map_type(&self) -> Option<MapType> {
+        MapType::from_number(self.info.map_type)
+    }
+
+    /// Returns the map's id and name, for messages.
+    pub(super) fn name(&self) -> String {
+        object_name(Kind::Map, self.info.id, &self.info.name())
+    }
+
+    pub(super) fn bad_input(&self, what: &str, help: &str) -> ElementError {
+        ElementError::BadInput(BadInput::new(self.name(), what).help(help))
+    }
+
+    /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.
+    pub(super) fn refusal(&self, e: Errno) -> ElementError {
+        match e.name() {
+            Some("EOPNOTSUPP" | "ENOTSUPP" | "ENOSPC") => {
+                let reason = format!("the kernel does not show elements of this type of map: {e}");
+                self.bad_input(&reason, "of a map of sockets it shows cookies if values have 8 bytes")
+            }
+            _ => ElementError::Kernel(e),
+        }
+    }
+
+    /// Prints an element, or a key without an element as JSON.
+    pub(super) fn write(&self, out: &mut Printer<'_>, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+        match (self.format, value) {
+            (Format::Json, _) => self.write_json(out, key, value),
+            (Format::Text, Some(value)) => self.write_text(out, key, value),
+            (Format::Text, None) => Ok(()),
+        }
+    }
+
+    /// Returns the text of a key.
+    pub(super) fn key_text(&self, key: &[u8]) -> String {
+        match (key, self.typed(&self.key_type)) {
+            ([], _) => "next".to_owned(),
+            (key, Some(ty)) => self.typed_text(ty, key, 0, usize::MAX),
+            (key, None) => hex::lines(key),
+        }
+    }
+
+    fn typed<'t>(&self, ty: &'t Option<MapElementType>) -> Option<&'t MapElementType> {
+        ty.as_ref().filter(|_| !self.is_hex)
+    }
+
+    /// Returns the values of an element for each CPU, with the CPU; `None` if the map is not a per-CPU map.
+    fn per_cpu<'v>(&self, value: &'v [u8]) -> Option<impl Iterator<Item = (usize, &'v [u8])>> {
+        let value_bytes = usize::try_from(self.info.value_size).ok()?;
+        let is_per_cpu = matches!(
+            self.map_type(),
+            Some(
+                MapType::PercpuHash
+                    | MapType::PercpuArray
+                    | MapType::LruPercpuHash
+                    | MapType::PercpuCgroupStorage
+            )
+        );
+        // The kernel pads each value to 8 bytes.
+        let stride = value_bytes.next_multiple_of(8).max(8);
+        let number = |index: usize| self.cpus.get(index).and_then(|number| usize::try_from(*number).ok());
+        is_per_cpu.then(|| {
+            value.chunks(stride).enumerate().map(move |(index, cpu)| {
+                (number(index).unwrap_or(index), cpu.get(..value_bytes).unwrap_or(cpu))
+            })
+        })
+    }
+
+    fn write_json(&self, out: &mut Printer<'_>, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+        let cpus = value.and_then(|value| self.per_cpu(value));
+        let cpus = cpus.map(|values| self.cpu_values(values)).transpose()?;
+        let whole = value.filter(|_| cpus.is_none());
+        let value = whole.map(|value| to_json(self.typed(&self.value_type), value)).transpose()?;
+        let element = Element {
+            map_id: self.info.id,
+            key: to_json(self.typed(&self.key_type), key)?,
+            value: value.flatten(),
+            key_bytes: hex::digits(key),
+            value_bytes: whole.map(hex::digits),
+            cpus: cpus.as_deref(),
+        };
+        out.json(&element)
+    }
+
+    fn cpu_values<'v>(&self, values: impl Iterator<Item = (usize, &'v [u8])>) -> io::Result<Vec<CpuValue>> {
+        let cpu_value = |(cpu, bytes)| {
+            let value = to_json(self.typed(&self.value_type), bytes)?;
+            Ok(CpuValue { cpu, value, value_bytes: hex::digits(bytes) })
+        };
+        values.map(cpu_value).collect()
+    }
+
+    fn write_text(&self, out: &mut Printer<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
+        let key = self.key_text(key);
+        match self.per_cpu(value) {
+            None if self.is_single_value() => {
+                print(out, self.value_text(value, 0, LINE_BYTES).trim_start_matches('\n'))
+            }
+            None => {
+                let max_len = LINE_BYTES.saturating_sub(key.len());
+                print(out, &format!("[{key}] = {}", self.value_text(value, 0, max_len)))
+            }
+            Some(values) => {
+                print(out, &format!("[{key}] ="))?;
+                values.into_iter().try_for_each(|(cpu, value)| {
+                    let text = self.value_text(value, 1, LINE_BYTES);
+                    print(out, &format!("\tcpu {cpu}: {text}"))
+                })
+            }
+        }
+    }
+
+    /// Returns whether the map has only one value and a key without meaning: an array of one element without a type for the key.
+    /// The map of a data section is such an array.
+    fn is_single_value(&self) -> bool {
+        self.map_type() == Some(MapType::Array)
+            && self.info.max_entries == 1
+            && self.info.btf_key_type_id == 0
+    }
+
+    /// Returns the text of a value. Without a type, returns the id and name of an object, or the bytes.
+    fn value_text(&self, value: &[u8], indent: usize, max_len: usize) -> String {
+        if let (Some(kind), Ok(id)) = (self.value_kind(), <[u8; 4]>::try_from(value))
+            && !self.is_hex
+        {
+            return object_text(kind, Endian::native().word(id));
+        }
+        match self.typed(&self.value_type) {
+            Some(ty) => self.typed_text(ty, value, indent, max_len),
+            None => hex::lines(value),
+        }
+    }
+
+    /// Returns the text of bytes with a type, on one line if it is at most `max_len` long.
+    fn typed_text(&self, ty: &MapElementType, bytes: &[u8], indent: usize, max_len: usize) -> String {
+        let text = ty.btf.value(ty.id, bytes).text().types(self.with_types).indent(indent);
+        let line = text.to_string();
+        if line.len() <= max_len { line } else { format!("{text:#}") }
+    }
+
+    /// Returns the kind of object whose id is a value of the map.
+    fn value_kind(&self) -> Option<Kind> {
+        match self.map_type()? {
+            MapType::ProgArray => Some(Kind::Prog),
+            MapType::ArrayOfMaps | MapType::HashOfMaps => Some(Kind::Map),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the text of a program or map in another map: its kind, id and name.
+fn object_text(kind: Kind, id: u32) -> String {
+    let name = kind.open(id).ok().and_then(|fd| match kind {
+        Kind::Prog => sys::prog_info(&fd).ok().map(|info| full_program_name(&fd, &info)),
+        _ => sys::map_info(&fd).ok().map(|info| info.name()),
+    });
+    object_name(kind, id, &name.unwrap_or_default())
+}
+
+/// Converts a value; `None` if its type is not known.
+fn to_json(ty: Option<&MapElementType>, bytes: &[u8]) -> io::Result<Option<Value>> {
+    let json = ty.map(|ty| value_to_json(&ty.btf.value(ty.id, bytes))).transpose();
+    json.map_err(|e: UnbalancedGroups| io::Error::other(e))
+}
+
+/// Returns why the elements of a map type cannot be read, and what to do instead.
+pub(super) fn unreadable_type(map_type: Option<MapType>) -> Option<(&'static str, &'static str)> {
+    Some(match map_type? {
+        MapType::Ringbuf | MapType::UserRingbuf => (
+            "a ring buffer has no elements to list",
+            "only its consumer can read its records: `core-relo load --attach --print MAP`",
+        ),
+        MapType::PerfEventArray => (
+            "a perf event array contains descriptors, which cannot be read",
+            "only the process that opened the events reads them: `core-relo load --attach --print MAP`",
+        ),
+        MapType::BloomFilter => {
+            ("a Bloom filter does not store its elements", "only a program or bpf(2) can ask it for a value")
+        }
+        MapType::SkStorage | MapType::TaskStorage | MapType::InodeStorage | MapType::CgrpStorage => (
+            "local storage is stored with its sockets, tasks, inodes or cgroups, and cannot be listed",
+            "use an iterator program (iter/bpf_sk_storage_map)",
+        ),
+        MapType::CgroupArray => {
+            ("a cgroup array cannot be read", "only the process that filled it knows its elements")
+        }
+        MapType::Arena => ("an arena is memory and has no elements", "a process that maps it can read it"),
+        _ => return None,
+    })
+}
+
+/// Prints text of several lines. Names and strings in it are escaped already.
+pub(crate) fn print(out: &mut Printer<'_>, text: &str) -> io::Result<()> {
+    text.lines().try_for_each(|line| out.line(Line::new().formatted(line)))
+}

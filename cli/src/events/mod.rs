@@ -1,0 +1,9 @@
+//! The records of ring buffers and perf event arrays, printed as values of their types.
+
+mod printer;
+mod reader;
+mod source;
+
+pub(crate) use printer::{EventLimits, print_events};
+pub(crate) use reader::EventReaders;
+pub(crate) use source::{EventSource, find_sources};

@@ -1,0 +1,206 @@
+//! The text and the JSON lines of events.
+
+use super::{
+    reader::{EventReaders, Record},
+    source::{BufferKind, EventSource, EventType},
+};
+use crate::{
+    args::{events::EventArgs, format::Format},
+    cmd::map::{LINE_BYTES, print},
+    console::{Console, ExitStatus},
+    error::BadInput,
+    json::value::value_to_json,
+    text::hex,
+};
+use core_relo::Escaped;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+/// The kernel pads the samples of a perf event array with up to 7 bytes.
+const PERF_PADDING: usize = 7;
+
+/// The time between two messages about lost samples.
+const LOST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The conditions that end the printing of events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventLimits {
+    /// The number of events that are still printed; `None` for all.
+    count: Option<u64>,
+    /// The time when the printing ends; `None` for never.
+    deadline: Option<Instant>,
+}
+
+impl EventLimits {
+    /// Returns the limits from the arguments. `default_timeout` applies if the user gave no timeout.
+    pub(crate) fn new(args: &EventArgs, default_timeout: Option<Duration>) -> Self {
+        // A time that the clock does not reach is no limit.
+        let deadline =
+            args.timeout.or(default_timeout).and_then(|timeout| Instant::now().checked_add(timeout));
+        Self { count: args.count.map(Into::into), deadline }
+    }
+}
+
+/// The JSON line of an event.
+#[derive(Serialize)]
+struct EventLine<'a> {
+    map: &'a str,
+    cpu: Option<u32>,
+    #[serde(rename = "type")]
+    type_name: Option<&'a str>,
+    value: Option<serde_json::Value>,
+    bytes: String,
+    /// The number of bytes that the record lacks.
+    missing_bytes: usize,
+}
+
+/// Prints events until `is_stopped`, a limit, or the end of the output's reader. An output that is closed ends it without an error.
+pub(crate) fn print_events(
+    console: &mut Console<'_>,
+    readers: &mut EventReaders,
+    limits: EventLimits,
+    is_stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
+    note_untyped(console, readers)?;
+    let result = print_until(console, readers, limits, is_stopped);
+    for (map, lost) in readers.lost().filter(|(_, lost)| *lost > 0) {
+        console.warn(&lost_text(map, lost))?;
+    }
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+fn print_until(
+    console: &mut Console<'_>,
+    readers: &mut EventReaders,
+    EventLimits { count: mut left, deadline }: EventLimits,
+    is_stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
+    let mut last_lost = (0, Instant::now());
+    loop {
+        // The records that arrived before a signal or the deadline are printed.
+        let is_last = is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let records = match readers.wait(if is_last { Some(Instant::now()) } else { deadline }) {
+            Ok(records) => records,
+            Err(e) => return console.report_error(&BadInput::new("events", e)),
+        };
+        let is_idle = records.is_empty();
+        for record in &records {
+            if left == Some(0) {
+                break;
+            }
+            write_event(console, &readers.sources, record)?;
+            left = left.map(|left| left.saturating_sub(1));
+        }
+        console.out.flush()?;
+        if left == Some(0) {
+            return Ok(());
+        }
+        if is_last {
+            return report_shortfall(console, left);
+        }
+        warn_of_losses(console, readers, &mut last_lost)?;
+        if is_idle && is_stdout_closed() {
+            return Ok(());
+        }
+    }
+}
+
+/// Reports that fewer events arrived than the user asked for.
+fn report_shortfall(console: &mut Console<'_>, left: Option<u64>) -> io::Result<()> {
+    let Some(left) = left else { return Ok(()) };
+    console.raise_exit(ExitStatus::Incompatible);
+    console.note(&format!("{left} events of --count did not arrive"))
+}
+
+/// Notes the maps whose records are printed as bytes.
+fn note_untyped(console: &mut Console<'_>, readers: &EventReaders) -> io::Result<()> {
+    for source in readers.sources.iter().filter(|source| source.is_untyped()) {
+        let (map, ty) = (&source.map, source.likely_type().unwrap_or_else(|| "TYPE".into()));
+        console.note(&format!(
+            "map {}: the object declares no type of its records: they are printed as bytes; --print {}={} prints values",
+            Escaped(map), Escaped(map), Escaped(&ty)
+        ))?;
+    }
+    Ok(())
+}
+
+fn lost_text(map: &str, lost: u64) -> String {
+    format!("map {}: {lost} events lost so far: the buffer was full", Escaped(map))
+}
+
+/// Warns of new losses, once in a while.
+fn warn_of_losses(
+    console: &mut Console<'_>,
+    readers: &EventReaders,
+    (last, time): &mut (u64, Instant),
+) -> io::Result<()> {
+    let lost = readers.lost().fold(0u64, |sum, (_, lost)| sum.saturating_add(lost));
+    if lost == *last || (*last > 0 && time.elapsed() < LOST_INTERVAL) {
+        return Ok(());
+    }
+    (*last, *time) = (lost, Instant::now());
+    readers
+        .lost()
+        .filter(|(_, lost)| *lost > 0)
+        .try_for_each(|(map, lost)| console.warn(&lost_text(map, lost)))
+}
+
+/// Returns whether nobody reads stdout any more: the other end of a pipe is closed.
+fn is_stdout_closed() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok()
+        && fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::NVAL))
+}
+
+fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Record) -> io::Result<()> {
+    let Some(source) = sources.get(record.source) else { return Ok(()) };
+    let ty = source.type_of(&record.bytes);
+    if console.format == Format::Json {
+        let value = ty.map(|ty| value_to_json(&ty.btf.value(ty.id, value_bytes(ty, &record.bytes))));
+        return console.out.json(&EventLine {
+            map: &source.map,
+            cpu: record.cpu,
+            type_name: ty.map(|ty| &*ty.c_type),
+            value: value.transpose().map_err(io::Error::other)?,
+            bytes: hex::digits(&record.bytes),
+            missing_bytes: ty.map_or(0, |ty| ty.size.saturating_sub(record.bytes.len())),
+        });
+    }
+    let cpu = record.cpu.map(|cpu| format!(" (CPU {cpu})")).unwrap_or_default();
+    let place = format!("{}{cpu}:", Escaped(&source.map));
+    let text = match ty {
+        Some(ty) => event_text(source, ty, &record.bytes, place.len()),
+        None if source.is_untyped() => hex::lines(&record.bytes),
+        None => format!("unknown kind: {}", hex::lines(&record.bytes)),
+    };
+    print(&mut console.out, &format!("{place} {text}"))
+}
+
+/// Returns the text of an event: its value, with the name of its type if the map has several types.
+fn event_text(source: &EventSource, ty: &EventType, record: &[u8], place_len: usize) -> String {
+    let bytes = value_bytes(ty, record);
+    let name = if source.types.len() > 1 { format!("{} ", ty.c_type) } else { String::new() };
+    let text = ty.btf.value(ty.id, bytes).text().types(false);
+    let line = text.to_string();
+    let fits = line.len().saturating_add(name.len()).saturating_add(place_len) <= LINE_BYTES;
+    let value = if fits { line } else { format!("{text:#}") };
+    match record.len().saturating_sub(bytes.len()) {
+        0 => format!("{name}{value}"),
+        rest if source.buffer == BufferKind::Perf && rest <= PERF_PADDING => format!("{name}{value}"),
+        rest => format!("{name}{value} and {rest} more bytes"),
+    }
+}
+
+/// Returns the bytes of a record that belong to the value. The elements of a flexible array follow the struct.
+fn value_bytes<'r>(ty: &EventType, record: &'r [u8]) -> &'r [u8] {
+    if ty.has_flexible_array { record } else { record.get(..ty.size).unwrap_or(record) }
+}

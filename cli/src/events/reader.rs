@@ -1,0 +1,151 @@
+//! Readers of the buffers. They copy records to a queue of limited size.
+
+use super::source::{BufferKind, EventSource};
+use crate::error::BadInput;
+use core_relo_loader::{
+    load::Loaded,
+    ring::{Consumed, PerfBuffer, RingBuffer, RingError},
+};
+use std::{
+    collections::VecDeque,
+    mem,
+    ops::ControlFlow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// The bytes of records that the queue takes before the readers stop.
+const QUEUE_BYTES: usize = 1 << 20;
+
+/// The longest wait for one of several buffers.
+const WAIT_FOR_ONE: Duration = Duration::from_millis(20);
+
+/// The longest wait for the only buffer. A signal that arrives just before the wait is noticed after it.
+const WAIT_FOR_ONLY: Duration = Duration::from_millis(200);
+
+/// A record, and where it comes from.
+pub(super) struct Record {
+    /// The index of the source.
+    pub(super) source: usize,
+    pub(super) cpu: Option<u32>,
+    pub(super) bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Queue {
+    records: VecDeque<Record>,
+    bytes: usize,
+}
+
+/// The open buffers of a loaded object.
+#[derive(Debug)]
+pub(crate) struct EventReaders {
+    readers: Vec<Reader>,
+    pub(super) sources: Vec<EventSource>,
+}
+
+struct Reader {
+    buffer: Buffer,
+    queue: Arc<Mutex<Queue>>,
+    /// Whether the queue was full before the buffer was empty.
+    is_behind: bool,
+}
+
+enum Buffer {
+    Ring(RingBuffer<'static>),
+    Perf(PerfBuffer<'static>),
+}
+
+impl EventReaders {
+    /// Opens the buffers. A perf event array takes samples only from then on.
+    pub(crate) fn open(loaded: &Loaded, sources: &[EventSource]) -> Result<Self, BadInput> {
+        let readers: Result<_, _> =
+            sources.iter().enumerate().map(|(index, source)| Reader::open(loaded, index, source)).collect();
+        Ok(Self { readers: readers?, sources: sources.to_vec() })
+    }
+
+    /// Waits for records at most until `deadline`, and returns the records that there are. Without a deadline, the wait is short.
+    pub(super) fn wait(&mut self, deadline: Option<Instant>) -> Result<VecDeque<Record>, RingError> {
+        let longest = if self.readers.len() > 1 { WAIT_FOR_ONE } else { WAIT_FOR_ONLY };
+        let mut records = VecDeque::new();
+        for reader in &mut self.readers {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            // A record of one buffer must not wait for another buffer.
+            let timeout =
+                if records.is_empty() { left.unwrap_or(longest).min(longest) } else { Duration::ZERO };
+            records.append(&mut reader.read(timeout)?);
+        }
+        Ok(records)
+    }
+
+    /// Returns the number of samples that a perf event array had no room for, by source.
+    pub(super) fn lost(&self) -> impl Iterator<Item = (&str, u64)> {
+        let lost = |reader: &Reader| match &reader.buffer {
+            Buffer::Ring(_) => 0,
+            Buffer::Perf(buffer) => buffer.lost(),
+        };
+        self.sources.iter().map(|source| &*source.map).zip(self.readers.iter().map(lost))
+    }
+}
+
+impl Reader {
+    fn open(loaded: &Loaded, source: usize, event_source: &EventSource) -> Result<Self, BadInput> {
+        let queue = Arc::new(Mutex::new(Queue::default()));
+        let map = loaded.map_handle(&event_source.map).map_err(|e| BadInput::new(loaded.name(), e))?;
+        let to = Arc::clone(&queue);
+        let buffer = match event_source.buffer {
+            BufferKind::Ring => {
+                let on_record =
+                    move |bytes: &[u8]| push(&to, Record { source, cpu: None, bytes: bytes.to_vec() });
+                Buffer::Ring(RingBuffer::new(map, on_record).map_err(|e| refused(loaded, &e))?)
+            }
+            BufferKind::Perf => {
+                let on_sample = move |cpu, bytes: &[u8]| {
+                    push(&to, Record { source, cpu: Some(cpu), bytes: bytes.to_vec() })
+                };
+                Buffer::Perf(PerfBuffer::new(map, on_sample).map_err(|e| refused(loaded, &e))?)
+            }
+        };
+        Ok(Self { buffer, queue, is_behind: false })
+    }
+
+    fn read(&mut self, timeout: Duration) -> Result<VecDeque<Record>, RingError> {
+        let consumed = match (&mut self.buffer, self.is_behind || timeout.is_zero()) {
+            (Buffer::Ring(buffer), true) => buffer.consume(),
+            (Buffer::Ring(buffer), false) => buffer.poll(Some(timeout)),
+            (Buffer::Perf(buffer), true) => buffer.consume(),
+            (Buffer::Perf(buffer), false) => buffer.poll(Some(timeout)),
+        };
+        let Consumed { stopped, .. } = consumed?;
+        self.is_behind = stopped;
+        let mut queue = lock(&self.queue);
+        queue.bytes = 0;
+        Ok(mem::take(&mut queue.records))
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.buffer {
+            Buffer::Ring(buffer) => buffer.fmt(f),
+            Buffer::Perf(buffer) => buffer.fmt(f),
+        }
+    }
+}
+
+fn refused(loaded: &Loaded, e: &RingError) -> BadInput {
+    BadInput::new(loaded.name(), format!("--print: {e}"))
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a record to the queue. Stops the reader when the queue is full.
+fn push(queue: &Mutex<Queue>, record: Record) -> ControlFlow<()> {
+    let mut queue = lock(queue);
+    // Records without bytes take memory, too.
+    queue.bytes = queue.bytes.saturating_add(record.bytes.len()).saturating_add(size_of::<Record>());
+    queue.records.push_back(record);
+    if queue.bytes < QUEUE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}

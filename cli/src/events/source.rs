@@ -1,0 +1,203 @@
+//! The maps whose records are printed, and the types of the records.
+
+use crate::{args::events::PrintedMap, describe::short_type_name, error::BadInput, type_name::find_type};
+use core_relo::{
+    Endian, TypeId,
+    btf::{Btf, Kind, Type},
+    explain::CType,
+};
+use core_relo_loader::{
+    events::{DeclaredEvent, EventKind, declared_events},
+    object::{MapType, Object},
+};
+use std::sync::Arc;
+
+/// A map whose records are printed.
+#[derive(Clone, Debug)]
+pub(crate) struct EventSource {
+    pub(super) map: String,
+    pub(super) buffer: BufferKind,
+    /// The types of the records. Without a type, records are printed as bytes.
+    pub(super) types: Vec<EventType>,
+    btf: Option<Arc<Btf<'static>>>,
+}
+
+/// The kinds of maps that have records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BufferKind {
+    Ring,
+    Perf,
+}
+
+/// A type of records.
+#[derive(Clone, Debug)]
+pub(super) struct EventType {
+    pub(super) btf: Arc<Btf<'static>>,
+    pub(super) id: TypeId,
+    /// The type in C notation.
+    pub(super) c_type: String,
+    /// The size in bytes, without the elements of a flexible array.
+    pub(super) size: usize,
+    pub(super) has_flexible_array: bool,
+    kind: Option<KindField>,
+}
+
+/// The bytes of a record that contain its kind.
+#[derive(Clone, Copy, Debug)]
+struct KindField {
+    offset: usize,
+    size: usize,
+    value: u64,
+}
+
+/// Finds the maps of `--print` and the types of their records in the object.
+pub(crate) fn find_sources(
+    file: &str,
+    object: &Object<'_>,
+    printed: &[PrintedMap],
+) -> Result<Vec<EventSource>, BadInput> {
+    if printed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let btf = object.btf().map(|btf| Btf::parse(btf.as_bytes().to_vec()).map(Arc::new)).transpose();
+    let btf = btf.map_err(|e| BadInput::new(file, e))?;
+    let mut sources: Vec<EventSource> = Vec::new();
+    for printed in printed {
+        let source = EventSource::new(object, btf.as_ref(), printed)
+            .map_err(|(what, help)| BadInput::new(file, format!("--print: {what}")).help(help))?;
+        if sources.iter().any(|other| other.map == source.map) {
+            let what = format!("--print: map `{}` is given twice", source.map);
+            return Err(BadInput::new(file, what));
+        }
+        sources.push(source);
+    }
+    Ok(sources)
+}
+
+impl EventSource {
+    fn new(
+        object: &Object<'_>,
+        btf: Option<&Arc<Btf<'static>>>,
+        printed: &PrintedMap,
+    ) -> Result<Self, (String, String)> {
+        let map = &printed.map;
+        let buffer = find_buffer(object, map)?;
+        // clang leaves out types that only the bodies of functions use.
+        let help = "its BTF has only types of maps, variables and functions: declare the type with EVENT_TYPE of core_relo.h";
+        let types = match (&printed.type_name, btf) {
+            (Some(name), None) => {
+                return Err((format!("no type `{name}`: the object has no BTF"), "compile with -g".into()));
+            }
+            (Some(name), Some(btf)) => {
+                let ty = find_type(btf, name).map_err(|what| (what, help.to_owned()))?;
+                vec![EventType::new(btf, &DeclaredEvent::of_type(ty.id())).map_err(|e| (e, help.into()))?]
+            }
+            (None, None) => Vec::new(),
+            (None, Some(btf)) => {
+                let declared = declared_events(btf).remove(map.as_bytes()).unwrap_or_default();
+                let types: Result<_, _> = declared.iter().map(|event| EventType::new(btf, event)).collect();
+                types.map_err(|what| (format!("map `{map}`: {what}"), "is EVENT_TYPE right?".into()))?
+            }
+        };
+        Ok(Self { map: map.clone(), buffer, types, btf: btf.cloned() })
+    }
+
+    /// Returns whether records are printed as bytes because the object does not declare their type.
+    pub(super) fn is_untyped(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// Returns a type for the help of [`Self::is_untyped`]: the first struct whose name contains `event`.
+    pub(super) fn likely_type(&self) -> Option<String> {
+        let btf = self.btf.as_ref()?;
+        let structs = btf.types().filter(|ty| ty.kind() == Kind::Struct);
+        structs.map(|ty| ty.name().to_string()).find(|name| name.contains("event"))
+    }
+
+    /// Returns the type of a record; `None` if the record's kind is unknown.
+    pub(super) fn type_of(&self, record: &[u8]) -> Option<&EventType> {
+        self.types.iter().find(|ty| match ty.kind {
+            None => true,
+            Some(KindField { offset, size, value }) => {
+                let bytes = offset.checked_add(size).and_then(|end| record.get(offset..end));
+                bytes.is_some_and(|bytes| number(ty.btf.endian(), bytes) == value)
+            }
+        })
+    }
+}
+
+/// Returns the number in at most 8 bytes.
+fn number(endian: Endian, bytes: &[u8]) -> u64 {
+    let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+    match endian {
+        Endian::Little => bytes.iter().rev().fold(0, add),
+        Endian::Big => bytes.iter().fold(0, add),
+    }
+}
+
+/// Returns the kind of a map's buffer.
+fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, String)> {
+    let map_type = |map: &core_relo_loader::object::Map<'_>| map.def.as_ref().ok()?.known_type();
+    let buffer = |map_type: Option<MapType>| match map_type {
+        Some(MapType::Ringbuf) => Some(BufferKind::Ring),
+        Some(MapType::PerfEventArray) => Some(BufferKind::Perf),
+        _ => None,
+    };
+    let maps = object.maps();
+    let buffers = || {
+        let names = maps.iter().filter(|map| buffer(map_type(map)).is_some());
+        let names: Vec<_> = names.map(|map| crate::describe::name(map.name)).collect();
+        match names.as_slice() {
+            [] => "the object has no ring buffer and no perf event array".to_owned(),
+            names => format!("it has {}", names.join(", ")),
+        }
+    };
+    let map = maps.iter().find(|map| map.name == name.as_bytes());
+    let map = map.ok_or_else(|| (format!("no map `{name}`"), buffers()))?;
+    buffer(map_type(map)).ok_or_else(|| {
+        let found = map_type(map).map_or("unknown".into(), |found| short_type_name(found.name()));
+        let what = format!("map `{name}` is of type {found}, expected ringbuf or perf_event_array");
+        (what, buffers())
+    })
+}
+
+impl EventType {
+    fn new(btf: &Arc<Btf<'static>>, event: &DeclaredEvent) -> Result<Self, String> {
+        let id = event.ty;
+        let c_type = CType::new(btf, id).to_string();
+        let size = btf.size_of(id).map_err(|e| format!("`{c_type}` has no values: {e}"))?;
+        let kind = event.kind.as_ref().map(|kind| kind_field(btf, id, kind)).transpose()?;
+        Ok(Self {
+            btf: Arc::clone(btf),
+            id,
+            c_type,
+            size: usize::try_from(size.0).map_err(|e| e.to_string())?,
+            has_flexible_array: has_flexible_array(btf, id),
+            kind,
+        })
+    }
+}
+
+fn kind_field(btf: &Btf<'_>, ty: TypeId, kind: &EventKind) -> Result<KindField, String> {
+    let name = String::from_utf8_lossy(&kind.member);
+    let record = btf.strip(ty).map_err(|e| e.to_string())?;
+    let member = record.members().find(|m| m.name.as_bytes() == kind.member.as_slice());
+    let member = member.ok_or_else(|| format!("`{}` has no member `{name}`", record.name()))?;
+    let extent = btf.member_extent(&member).map_err(|e| e.to_string())?;
+    let is_number = !extent.is_bitfield && extent.bit_offset.0.is_multiple_of(8);
+    match (is_number, extent.bits) {
+        (true, 8 | 16 | 32 | 64) => Ok(KindField {
+            offset: usize::try_from(extent.bit_offset.0 / 8).map_err(|e| e.to_string())?,
+            size: usize::try_from(extent.bits / 8).map_err(|e| e.to_string())?,
+            value: kind.value.into(),
+        }),
+        _ => Err(format!("the member `{name}` of `{}` is no integer or enum", record.name())),
+    }
+}
+
+/// Returns whether the last member of a struct is an array without elements.
+fn has_flexible_array(btf: &Btf<'_>, ty: TypeId) -> bool {
+    let last = btf.strip(ty).ok().and_then(|ty| ty.members().last());
+    let array = last.and_then(|member| btf.strip(member.ty).ok()).and_then(Type::array);
+    array.is_some_and(|array| array.nelems == 0)
+}

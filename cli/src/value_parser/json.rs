@@ -1,0 +1,331 @@
+//! Values as JSON, in the form in which `map dump --format json` prints them. docs/json.md describes the form.
+
+use core_relo::{
+    Endian, TypeId,
+    btf::{Btf, Extent, IntInfo, Kind, Type},
+    explain::CType,
+};
+use serde_json::Value;
+
+/// The levels of anonymous structs and unions that are searched for a member.
+const ANONYMOUS_DEPTH: u32 = 32;
+
+/// Converts a JSON value to the bytes of a type. Members that the JSON does not have are zero.
+pub(crate) fn json_to_bytes(btf: &Btf<'_>, ty: TypeId, value: &Value) -> Result<Vec<u8>, String> {
+    let size = byte_size(btf, ty)?;
+    let mut writer = ValueWriter { btf, bytes: vec![0; size], written: vec![0; size] };
+    writer.value(ty, Place { start: 0, bits: None }, value).map_err(|e| e.to_string())?;
+    Ok(writer.bytes)
+}
+
+/// The bits of a value: its first bit, and its width if it is a bitfield.
+#[derive(Clone, Copy)]
+struct Place {
+    start: usize,
+    bits: Option<usize>,
+}
+
+/// A value that does not fit its type, and the path to it: `.a[3].b`.
+struct Misfit {
+    path: String,
+    what: String,
+}
+
+impl Misfit {
+    fn new(what: impl Into<String>) -> Self {
+        Self { path: String::new(), what: what.into() }
+    }
+
+    /// Adds the outer part of the path.
+    fn below(self, part: &str) -> Self {
+        Self { path: format!("{part}{}", self.path), ..self }
+    }
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.path.trim_start_matches('.') {
+            "" => f.write_str(&self.what),
+            path => write!(f, "{path}: {}", self.what),
+        }
+    }
+}
+
+/// The bytes of the outermost value.
+struct ValueWriter<'b> {
+    btf: &'b Btf<'b>,
+    bytes: Vec<u8>,
+    /// The bits that are written already. Members of a union may only write the same value again.
+    written: Vec<u8>,
+}
+
+impl<'b> ValueWriter<'b> {
+    fn value(&mut self, ty: TypeId, at: Place, value: &Value) -> Result<(), Misfit> {
+        let btf = self.btf;
+        let stripped = btf.strip(ty).map_err(|e| Misfit::new(e.to_string()))?;
+        match (stripped.kind(), value) {
+            (Kind::Struct | Kind::Union, Value::Object(members)) => {
+                members.iter().try_for_each(|(name, value)| {
+                    let (ty, place) = find_member(btf, stripped, at.start, name, ANONYMOUS_DEPTH)
+                        .ok_or_else(|| unknown_member(btf, stripped, name))?;
+                    self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))
+                })
+            }
+            (Kind::Struct | Kind::Union, _) => Err(expected(btf, stripped, "a JSON object", value)),
+            (Kind::Array, _) => self.array(stripped, at, value),
+            _ => self.scalar(stripped, at, value),
+        }
+    }
+
+    fn array(&mut self, ty: Type<'b>, at: Place, value: &Value) -> Result<(), Misfit> {
+        let btf = self.btf;
+        let array = ty.array().ok_or_else(|| Misfit::new("its type is an array without an element type"))?;
+        let size = byte_size(btf, array.element).map_err(Misfit::new)?;
+        let len = usize::try_from(array.nelems).unwrap_or(usize::MAX);
+        let too_many = |found: usize| Misfit::new(format!("{found} elements, expected at most {len}"));
+        match value {
+            Value::Array(elements) if elements.len() > len => Err(too_many(elements.len())),
+            Value::Array(elements) => elements.iter().enumerate().try_for_each(|(index, element)| {
+                let start = at.start.saturating_add(index.saturating_mul(size).saturating_mul(8));
+                let place = Place { start, bits: None };
+                self.value(array.element, place, element).map_err(|e| e.below(&format!("[{index}]")))
+            }),
+            Value::String(text) if size == 1 => match text.len() {
+                found if found > len => Err(too_many(found)),
+                // The bytes after the text are zero.
+                found => {
+                    let zeroes = std::iter::repeat_n(0, len.saturating_sub(found));
+                    let bytes = text.bytes().chain(zeroes);
+                    bytes.enumerate().try_for_each(|(index, byte)| {
+                        self.bits(at.start.saturating_add(index.saturating_mul(8)), 8, byte.into())
+                    })
+                }
+            },
+            _ => Err(expected(btf, ty, "a JSON array", value)),
+        }
+    }
+
+    fn scalar(&mut self, ty: Type<'b>, at: Place, value: &Value) -> Result<(), Misfit> {
+        let size = byte_size(self.btf, ty.id()).map_err(Misfit::new)?;
+        let width = at.bits.unwrap_or(size.saturating_mul(8));
+        let number = match (ty.kind(), ty.int(), value) {
+            (Kind::Float, _, Value::Number(number)) => {
+                let number = number.as_f64().unwrap_or(f64::NAN);
+                #[expect(clippy::cast_possible_truncation, reason = "a float is what the value is")]
+                match size {
+                    4 => (number as f32).to_bits().into(),
+                    8 => number.to_bits().into(),
+                    _ => return Err(Misfit::new(format!("a float of {size} bytes: give the key as hex"))),
+                }
+            }
+            (Kind::Int, Some(int), Value::Bool(bool)) if int.encoding & IntInfo::BOOL != 0 => (*bool).into(),
+            (Kind::Int | Kind::Ptr, _, _) => {
+                let signed = ty.int().is_some_and(IntInfo::is_signed);
+                let number = number(value).ok_or_else(|| expected(self.btf, ty, "a number", value))?;
+                in_range(number, width, Some(signed))?
+            }
+            (Kind::Enum | Kind::Enum64, ..) => match (number(value), value) {
+                (Some(number), _) => in_range(number, width, None)?,
+                (None, Value::String(names)) => enum_value(ty, names)? & mask(width),
+                _ => return Err(expected(self.btf, ty, "the name of an enumerator or a number", value)),
+            },
+            _ => return Err(expected(self.btf, ty, "bytes in hex for the whole key", value)),
+        };
+        self.bits(at.start, width, number)
+    }
+
+    /// Writes the lowest `width` bits of a number.
+    fn bits(&mut self, start: usize, width: usize, number: u128) -> Result<(), Misfit> {
+        for index in 0..width {
+            let at = start.saturating_add(index);
+            // In big-endian data the first bit is the most significant one.
+            let (bit, shift) = match self.btf.endian() {
+                Endian::Little => (at % 8, index),
+                Endian::Big => (7 - at % 8, width - 1 - index),
+            };
+            let is_set = u32::try_from(shift).ok().and_then(|n| number.checked_shr(n)).unwrap_or(0) & 1 == 1;
+            let (Some(byte), Some(written)) = (self.bytes.get_mut(at / 8), self.written.get_mut(at / 8))
+            else {
+                return Err(Misfit::new("lies after the end of the value"));
+            };
+            let was_set = *byte >> bit & 1 == 1;
+            if *written >> bit & 1 == 1 && was_set != is_set {
+                return Err(Misfit::new("contradicts another member of the union: give one of them"));
+            }
+            *written |= 1 << bit;
+            *byte |= u8::from(is_set) << bit;
+        }
+        Ok(())
+    }
+}
+
+fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
+    let size = btf.size_of(ty).map_err(|e| e.to_string())?;
+    usize::try_from(size.0).map_err(|e| e.to_string())
+}
+
+/// Finds a member by name, also in anonymous structs and unions. `start` is the first bit of the composite.
+fn find_member(btf: &Btf<'_>, ty: Type<'_>, start: usize, name: &str, depth: u32) -> Option<(TypeId, Place)> {
+    let deeper = depth.checked_sub(1)?;
+    ty.members().find_map(|member| {
+        let Extent { bit_offset, bits, is_bitfield, .. } = btf.member_extent(&member).ok()?;
+        let start = start.checked_add(usize::try_from(bit_offset.0).ok()?)?;
+        if member.name.is_empty() {
+            let inner = btf.strip(member.ty).ok().filter(|ty| ty.kind().is_composite())?;
+            return find_member(btf, inner, start, name, deeper);
+        }
+        let bits = if is_bitfield { Some(usize::try_from(bits).ok()?) } else { None };
+        (member.name.to_string() == name).then_some((member.ty, Place { start, bits }))
+    })
+}
+
+fn unknown_member(btf: &Btf<'_>, ty: Type<'_>, name: &str) -> Misfit {
+    Misfit::new(format!("`{}` has no member `{name}`", CType::new(btf, ty.id())))
+}
+
+fn expected(btf: &Btf<'_>, ty: Type<'_>, expected: &str, found: &Value) -> Misfit {
+    let c_type = CType::new(btf, ty.id());
+    Misfit::new(format!("{found} is no value of `{c_type}`, expected {expected}"))
+}
+
+/// Returns an integer: a JSON number, or text with a decimal or hexadecimal number.
+fn number(value: &Value) -> Option<i128> {
+    match value {
+        Value::Number(number) => number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)),
+        Value::String(text) => {
+            let (is_negative, digits) =
+                text.strip_prefix('-').map_or((false, text.as_str()), |rest| (true, rest));
+            let magnitude = match digits.strip_prefix("0x") {
+                Some(hex) => u128::from_str_radix(hex, 16),
+                None => digits.parse(),
+            };
+            // A number above the largest i128 keeps its bits.
+            let magnitude = magnitude.ok()?.cast_signed();
+            if is_negative { magnitude.checked_neg() } else { Some(magnitude) }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the bits of a number of `width` bits. If `signed` is `None`, both signed and unsigned numbers are accepted.
+fn in_range(number: i128, width: usize, signed: Option<bool>) -> Result<u128, Misfit> {
+    if width >= 128 {
+        return Ok(number.cast_unsigned());
+    }
+    let all = mask(width).cast_signed();
+    let (low, high) = match signed {
+        Some(true) => (-(all >> 1) - 1, all >> 1),
+        Some(false) => (0, all),
+        None => (-(all >> 1) - 1, all),
+    };
+    if number < low || number > high {
+        return Err(Misfit::new(format!("{number} does not fit, expected {low} to {high}")));
+    }
+    Ok(number.cast_unsigned() & mask(width))
+}
+
+fn mask(width: usize) -> u128 {
+    let bit = u32::try_from(width).ok().and_then(|width| 1u128.checked_shl(width));
+    bit.map_or(u128::MAX, |bit| bit.wrapping_sub(1))
+}
+
+/// Returns the bits of an enumerator, or of flags: `READ | WRITE | 0x40`.
+fn enum_value(ty: Type<'_>, names: &str) -> Result<u128, Misfit> {
+    names.split('|').map(str::trim).try_fold(0, |bits, name| {
+        let found = ty.enumerators().find(|v| v.name.to_string() == name);
+        let value = match (found, number(&Value::String(name.to_owned()))) {
+            (Some(v), _) => u128::from(v.value),
+            (None, Some(number)) => number.cast_unsigned(),
+            (None, None) => return Err(Misfit::new(format!("`{}` has no enumerator `{name}`", ty.name()))),
+        };
+        Ok(bits | value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::json::value::value_to_json;
+    use core_relo::btf::{Builder, BuiltMember};
+    use serde_json::json;
+
+    /// Types of every kind that a key can have, in both byte orders. Returns the id of the struct.
+    fn types(endian: Endian) -> (Btf<'static>, TypeId) {
+        let mut b = Builder::new(endian);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let char = b.int("char", 1, Builder::SIGNED);
+        let byte = b.int("unsigned char", 1, 0);
+        let wide = b.int("unsigned __int128", 16, 0);
+        let bool = b.int("_Bool", 1, 4);
+        let comm = b.array(char, int, 4);
+        let address = b.array(byte, int, 4);
+        let mode = b.enumeration("mode", 4, false, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
+        let long = b.enumeration("level", 4, true, &[("LOW", -1), ("HIGH", 1)]);
+        let pointer = b.pointer(TypeId::VOID);
+        let double = b.float("double", 8);
+        let either = b.union("", 4, &[("word", int, 0), ("bytes", address, 0)]);
+        let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
+        let members = [
+            field("comm", comm, 0, 0),
+            field("", either, 32, 0),
+            field("mode", mode, 64, 0),
+            field("level", long, 96, 0),
+            field("low", int, 128, 3),
+            field("high", byte, 131, 5),
+            field("flag", bool, 136, 0),
+            field("p", pointer, 192, 0),
+            field("wide", wide, 256, 0),
+            field("d", double, 384, 0),
+        ];
+        let ty = b.composite(Kind::Struct, "key", 56, &members);
+        (Btf::parse(b.finish()).unwrap(), ty)
+    }
+
+    #[test]
+    fn the_json_of_a_dump_gives_the_same_bytes() {
+        for endian in [Endian::Little, Endian::Big] {
+            let (btf, ty) = types(endian);
+            let mut state = 7u64;
+            for _ in 0..200 {
+                let mut bytes: Vec<u8> = (0..56)
+                    .map(|_| {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        state.to_le_bytes()[7]
+                    })
+                    .collect();
+                // Padding is zero, a bool is 0 or 1, a float is finite, and text has no bytes after its end.
+                bytes[17] &= 1;
+                bytes[18..24].fill(0);
+                bytes[48..56].copy_from_slice(&1.5f64.to_bits().to_ne_bytes());
+                let json = value_to_json(&btf.value(ty, &bytes)).unwrap();
+                if let Some(text) = json["comm"].as_str() {
+                    bytes[text.len()..4].fill(0);
+                }
+                let parsed: Value = serde_json::from_str(&json.to_string()).unwrap();
+                assert_eq!(json_to_bytes(&btf, ty, &parsed).as_ref(), Ok(&bytes), "{endian:?} {json}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_named_by_their_path() {
+        let (btf, ty) = types(Endian::native());
+        let error = |json| json_to_bytes(&btf, ty, &json).unwrap_err();
+        assert_eq!(error(json!({"nosuch": 1})), "nosuch: `struct key` has no member `nosuch`".to_owned());
+        assert_eq!(error(json!({"low": 4})), "low: 4 does not fit, expected -4 to 3");
+        assert_eq!(error(json!({"high": -1})), "high: -1 does not fit, expected 0 to 31");
+        assert_eq!(error(json!({"bytes": [1, 2, 3, 4, 5]})), "bytes: 5 elements, expected at most 4");
+        assert_eq!(error(json!({"bytes": [1, 300]})), "bytes[1]: 300 does not fit, expected 0 to 255");
+        assert_eq!(error(json!({"comm": "abcde"})), "comm: 5 elements, expected at most 4");
+        assert_eq!(error(json!({"mode": "E"})), "mode: `mode` has no enumerator `E`");
+        assert_eq!(error(json!({"p": null})), "p: null is no value of `void *`, expected a number");
+        assert_eq!(error(json!(7)), "7 is no value of `struct key`, expected a JSON object");
+        assert_eq!(
+            error(json!({"word": 1, "bytes": [9, 9, 9, 9]})),
+            "bytes[0]: contradicts another member of the union: give one of them"
+        );
+        assert_eq!(json_to_bytes(&btf, ty, &json!({})), Ok(vec![0; 56]));
+    }
+}

@@ -1,0 +1,116 @@
+//! Keys of maps as the user types them.
+
+use super::{
+    json::json_to_bytes,
+    text::{parse_number, parse_typed},
+};
+use core_relo::{TypeId, btf::Btf, explain::CType};
+use serde_json::Value;
+
+/// Parses the words of a key to the bytes of a key of `size` bytes.
+///
+/// Two or more words are bytes: `hex 01 00 00 00`. One word is JSON, or a value as in C, by the type of the key. Without a type, the
+/// word is a number.
+pub(crate) fn parse_key(
+    words: &[String],
+    size: usize,
+    ty: Option<(&Btf<'_>, TypeId)>,
+) -> Result<Vec<u8>, String> {
+    let bytes = match (words, ty) {
+        ([], _) if size == 0 => Vec::new(),
+        ([], _) => return Err(format!("no key, expected {}", wanted(size, ty))),
+        ([first, digits @ ..], _) if first == "hex" => hex_bytes(digits)?,
+        ([_, _, ..], _) => {
+            return Err(format!("several words without `hex`, expected {}", wanted(size, ty)));
+        }
+        ([word], Some((btf, id))) => typed_key(word, btf, id)?,
+        ([word], None) => parse_number(word, size, None)
+            .map_err(|what| format!("{word}: {what}; expected {}", wanted(size, ty)))?,
+    };
+    if bytes.len() == size {
+        return Ok(bytes);
+    }
+    Err(format!("the key has {} bytes, expected {size}", bytes.len()))
+}
+
+fn typed_key(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String> {
+    if !word.starts_with(['{', '[', '"']) {
+        let ty = btf.strip(id).map_err(|e| e.to_string())?;
+        if ty.kind().is_composite() {
+            return Err(format!(
+                "{word}: expected a value of `{}` as a JSON object, or `hex` and the bytes",
+                CType::new(btf, id)
+            ));
+        }
+        return parse_typed(btf, ty, word)
+            .map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
+    }
+    let json: Value = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
+    json_to_bytes(btf, id, &json)
+}
+
+/// Returns the bytes of pairs of hexadecimal digits. One word may have several bytes. A word of one digit is one byte.
+fn hex_bytes(words: &[String]) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    for word in words {
+        let digits = word.strip_prefix("0x").unwrap_or(word);
+        let padded = if digits.len() == 1 { format!("0{digits}") } else { digits.to_owned() };
+        let parsed = super::text::parse_hex(&padded).filter(|bytes| !bytes.is_empty());
+        bytes.extend(parsed.ok_or_else(|| format!("{word}: expected pairs of hexadecimal digits"))?);
+    }
+    Ok(bytes)
+}
+
+/// Returns the text for the keys that a map takes.
+fn wanted(size: usize, ty: Option<(&Btf<'_>, TypeId)>) -> String {
+    match ty {
+        Some((btf, id)) => format!("a value of `{}`, or `hex` and {size} bytes", CType::new(btf, id)),
+        None if matches!(size, 1 | 2 | 4 | 8) => format!("a number, or `hex` and {size} bytes"),
+        None => format!("`hex` and {size} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use core_relo::{Endian, btf::Builder};
+
+    #[test]
+    fn keys_with_and_without_types() {
+        let mut b = Builder::new(Endian::native());
+        let int = b.int("int", 4, Builder::SIGNED);
+        let pair = b.structure("pair", 8, &[("a", int, 0), ("b", int, 32)]);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let parse = |words: &str, size, ty: Option<TypeId>| {
+            let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
+            parse_key(&words, size, ty.map(|ty| (&btf, ty)))
+        };
+        let seven = 7u32.to_ne_bytes();
+        assert_eq!(parse("7", 4, Some(int)), Ok(seven.to_vec()));
+        assert_eq!(parse("0x7", 4, None), Ok(seven.to_vec()));
+        assert_eq!(parse("hex 01 0x02 3 0405", 5, None), Ok(vec![1, 2, 3, 4, 5]));
+        assert_eq!(parse(r#"{"b":7}"#, 8, Some(pair)), Ok([[0; 4], seven].concat()));
+        assert_eq!(parse("", 0, None), Ok(Vec::new()));
+        for (words, size, ty, expected) in [
+            ("hex 01", 4, Some(int), "the key has 1 bytes, expected 4"),
+            ("hex 0g", 1, None, "0g: expected pairs of hexadecimal digits"),
+            (
+                "1 2",
+                4,
+                Some(int),
+                "several words without `hex`, expected a value of `int`, or `hex` and 4 bytes",
+            ),
+            ("", 4, Some(int), "no key, expected a value of `int`, or `hex` and 4 bytes"),
+            ("7", 8, Some(pair), "7: expected a value of `struct pair` as a JSON object"),
+            ("{", 8, Some(pair), "{: no JSON: EOF"),
+            ("x", 4, Some(int), "x: no `int`: expected a number"),
+            ("4294967296", 4, None, "expected a number, or `hex` and 4 bytes"),
+            ("1", 16, None, "expected `hex` and 16 bytes"),
+        ] {
+            let error = parse(words, size, ty).unwrap_err();
+            assert!(error.contains(expected), "{words}: {error}");
+        }
+    }
+}

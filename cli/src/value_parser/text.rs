@@ -1,0 +1,158 @@
+//! Values as the user types them on the command line, such as `7`, `ON`, `bash`, `10,0,0,1`.
+
+use core_relo::{
+    Endian,
+    btf::{Btf, IntInfo, Kind, Type},
+    explain::CType,
+};
+
+/// Parses the value of a type, as in C or as text. The bytes are in this machine's byte order.
+pub(crate) fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> {
+    let size = btf.size_of(ty.id()).map_err(|e| e.to_string())?.0;
+    let size = usize::try_from(size).map_err(|e| e.to_string())?;
+    match (ty.kind(), ty.int()) {
+        (Kind::Int, Some(int)) if int.encoding & IntInfo::BOOL != 0 => match value {
+            "true" | "1" => Ok(vec![1]),
+            "false" | "0" => Ok(vec![0]),
+            _ => Err("expected true or false".into()),
+        },
+        (Kind::Int, Some(int)) => parse_number(value, size, Some(int.is_signed())),
+        (Kind::Enum | Kind::Enum64, _) => {
+            match ty.enumerators().find(|v| v.name.as_bytes() == value.as_bytes()) {
+                Some(v) => parse_number(&v.value.cast_signed().to_string(), size, None),
+                None => {
+                    parse_number(value, size, None).map_err(|e| format!("{e}, or the name of an enumerator"))
+                }
+            }
+        }
+        (Kind::Float, _) => parse_float(value, size),
+        (Kind::Array, _) => parse_array(btf, ty, value, size),
+        (Kind::Ptr, _) => parse_number(value, size, Some(false)),
+        (Kind::Struct | Kind::Union, _) => Err(format!(
+            "it is `{}`: set a member (NAME.MEMBER=VALUE), or give its bytes as hex:…",
+            CType::new(btf, ty.id())
+        )),
+        _ => Err(format!("it is {}: give its bytes as hex:…", ty.kind())),
+    }
+}
+
+/// Returns whether a value for an array is text: always for `char`, never for `bool`. For other types of one byte, a value is text
+/// unless it is a list of numbers.
+fn takes_text(element: Type<'_>, value: &str) -> bool {
+    let is_byte = element.kind() == Kind::Int && element.size_or_type() == 1;
+    let is_bool = element.int().is_some_and(|int| int.encoding & IntInfo::BOOL != 0);
+    let are_numbers = || value.split(',').all(|part| parse_number(part.trim(), 1, None).is_ok());
+    is_byte && !is_bool && (element.name().as_bytes() == b"char" || !are_numbers())
+}
+
+/// Parses text, or a list of values for the elements. Missing elements become 0.
+fn parse_array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<Vec<u8>, String> {
+    let array = ty.array().ok_or("its type is an array without an element type")?;
+    let element = btf.strip(array.element).map_err(|e| e.to_string())?;
+    let mut out = Vec::new();
+    if takes_text(element, value) {
+        out.extend_from_slice(value.as_bytes());
+        if out.len() >= size {
+            return Err(format!("expected at most {} bytes of text", size.saturating_sub(1)));
+        }
+    } else {
+        for part in value.split(',') {
+            out.extend(parse_typed(btf, element, part.trim())?);
+        }
+        if out.len() > size {
+            return Err("the list has more values than the array has elements".into());
+        }
+    }
+    out.resize(size, 0);
+    Ok(out)
+}
+
+fn parse_float(value: &str, size: usize) -> Result<Vec<u8>, String> {
+    let number: f64 = value.parse().map_err(|_no_number| "expected a number".to_owned())?;
+    #[expect(clippy::cast_possible_truncation, reason = "a float is what the variable is")]
+    match size {
+        4 => Ok((number as f32).to_ne_bytes().to_vec()),
+        8 => Ok(number.to_ne_bytes().to_vec()),
+        _ => Err("give its bytes as hex:…".into()),
+    }
+}
+
+/// Parses a number of `size` bytes. If `signed` is `None`, both signed and unsigned numbers are accepted.
+pub(crate) fn parse_number(value: &str, size: usize, signed: Option<bool>) -> Result<Vec<u8>, String> {
+    let expected = || "expected a number, decimal or 0x…".to_owned();
+    let (is_negative, digits) = value.strip_prefix('-').map_or((false, value), |rest| (true, rest));
+    let magnitude = match digits.strip_prefix("0x") {
+        Some(hex) => u128::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    let magnitude = magnitude.map_err(|_no_number| expected())?;
+    let n = i128::try_from(magnitude).map_err(|_large| expected())?;
+    let n = if is_negative { -n } else { n };
+    let bits = match size {
+        1 => 8,
+        2 => 16,
+        4 => 32,
+        8 => 64,
+        _ => return Err(format!("it has {size} bytes: give them as hex:…")),
+    };
+    let (low, high) = match signed {
+        Some(true) => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        Some(false) => (0, (1i128 << bits) - 1),
+        None => (-(1i128 << (bits - 1)), (1i128 << bits) - 1),
+    };
+    if n < low || n > high {
+        return Err(format!("expected {low} to {high} for {size} bytes"));
+    }
+    let mut out: Vec<u8> = n.to_le_bytes().into_iter().take(size).collect();
+    if Endian::native() == Endian::Big {
+        out.reverse();
+    }
+    Ok(out)
+}
+
+/// Parses pairs of hexadecimal digits.
+pub(crate) fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo::{TypeId, btf::Builder};
+
+    #[test]
+    fn arrays_of_bytes_take_text_or_numbers_by_their_type() {
+        let mut b = Builder::new(Endian::native());
+        let char = b.int("char", 1, IntInfo::SIGNED);
+        let byte = b.int("unsigned char", 1, 0);
+        let bool = b.int("_Bool", 1, IntInfo::BOOL);
+        let one = b.enumeration("e", 1, false, &[("HIGH", 200)]);
+        let arrays = [char, byte, bool].map(|ty| b.array(ty, byte, 4));
+        let btf = Btf::parse(b.finish()).unwrap();
+        let set = |ty: TypeId, value: &str| parse_typed(&btf, btf.ty(ty).unwrap(), value);
+        let [chars, bytes, bools] = arrays;
+        assert_eq!(set(chars, "1,2"), Ok(b"1,2\0".to_vec()));
+        assert_eq!(set(bytes, "1, 255,0x10"), Ok(vec![1, 255, 16, 0]));
+        assert_eq!(set(bytes, "ab"), Ok(b"ab\0\0".to_vec()));
+        assert_eq!(set(bools, "true,0,1"), Ok(vec![1, 0, 1, 0]));
+        assert!(set(bools, "yes").is_err() && set(bytes, "1,2,3,4,5").is_err());
+        assert_eq!(set(one, "HIGH"), Ok(vec![200]));
+    }
+
+    #[test]
+    fn numbers_are_checked_against_their_size() {
+        assert_eq!(parse_number("-1", 2, Some(true)), Ok(vec![0xff, 0xff]));
+        assert_eq!(parse_number("0x10", 4, Some(false)).map(|b| b.len()), Ok(4));
+        assert!(parse_number("-1", 4, Some(false)).is_err());
+        assert!(parse_number("256", 1, None).is_err());
+        assert!(parse_number("x", 4, None).is_err());
+        assert!(parse_number("1", 3, None).is_err());
+        assert_eq!(parse_hex("00ff"), Some(vec![0, 255]));
+        assert_eq!(parse_hex("0"), None);
+        assert_eq!(parse_hex("zz"), None);
+    }
+}
