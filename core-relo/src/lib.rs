@@ -72,6 +72,7 @@ mod name;
 pub mod plan;
 mod relocs;
 pub mod resolve;
+mod source_lines;
 pub mod spec;
 mod target;
 
@@ -81,5 +82,6 @@ pub use escape::{Escaped, EscapedLines, Text};
 pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
 pub use name::{Name, ShortName};
 pub use plan::Plan;
-pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError, SourceLine};
+pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError};
+pub use source_lines::{SourceLine, SourceLines};
 pub use target::{Target, TargetBtf};

@@ -4,9 +4,10 @@ use crate::{
     btf::Btf,
     endian::Endian,
     ext::{BtfExt, CoreRelo, LineInfo},
-    ids::{ByteOffset, InsnIndex, StrOffset, to_u32, to_usize},
+    ids::{InsnIndex, StrOffset, to_u32, to_usize},
     insn::{INSN_BYTES, Slot},
     name::Name,
+    source_lines::{SourceLine, SourceLines, line_at},
     spec::{self, Spec, SpecError},
 };
 use alloc::vec::Vec;
@@ -71,21 +72,12 @@ pub struct Record<'o> {
     source: Option<LineInfo>,
 }
 
-/// A source line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SourceLine<'o> {
-    /// The file, as the compiler's command line names it.
-    pub file: Name<'o>,
-    /// The line number, from 1.
-    pub line: u32,
-    /// The column, from 1; 0 if unknown.
-    pub column: u32,
-    /// The line's text.
-    pub text: Name<'o>,
-}
-
 impl Record<'_> {
+    /// Returns the index of the record's section in [`Relocs::code`]; `None` if there is no section of that name.
+    pub fn section_position(&self) -> Option<usize> {
+        self.section_index
+    }
+
     /// Returns the index of the record's section in [`Relocs::code`] and of its function in that section.
     pub fn function_position(&self) -> Option<(usize, usize)> {
         Some((self.section_index?, self.function_index?))
@@ -116,13 +108,13 @@ impl<'o> Relocs<'o> {
         for (index, section) in code.iter().enumerate() {
             section_indices.entry(section.name).or_insert(index);
         }
-        let lines = lines_by_section(btf, ext);
+        let lines = SourceLines::collect(btf, ext);
         let mut records = Vec::new();
         for group in ext.core_relos() {
             let name = btf.name(group.name()).filter(|name| !name.is_empty());
             let section = name.ok_or(RelocsError::SectionName(group.name()))?;
             let section_index = section_indices.get(section.as_bytes()).copied();
-            let lines = lines.get(&section).map_or(&[][..], Vec::as_slice);
+            let lines = lines.section(section.as_bytes());
             for (relo, index_in_section) in group.records().zip(0u32..) {
                 let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
                 let section_code = section_index.and_then(|index| code.get(index));
@@ -177,13 +169,7 @@ impl<'o> Relocs<'o> {
 
     /// Returns the source line of a record's instruction.
     pub fn source_line(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
-        let info = record.source?;
-        Some(SourceLine {
-            file: self.btf.name(info.file)?,
-            line: info.line,
-            column: info.column,
-            text: self.btf.name(info.text).map(trim_name)?,
-        })
+        SourceLine::read(self.btf, record.source?)
     }
 }
 
@@ -200,28 +186,6 @@ impl CodeSection<'_> {
         let offset = insn.0.checked_sub(function.start.0)?;
         (offset < function.len).then_some(index)
     }
-}
-
-/// Returns the lines of each section, in order of their instruction.
-fn lines_by_section<'o>(btf: &'o Btf<'_>, ext: &BtfExt<'_>) -> HashMap<Name<'o>, Vec<LineInfo>> {
-    let mut lines = HashMap::<_, Vec<_>>::new();
-    for group in ext.line_infos() {
-        if let Some(section) = btf.name(group.name()) {
-            lines.entry(section).or_default().extend(group.records());
-        }
-    }
-    lines.values_mut().for_each(|section_lines| section_lines.sort_by_key(|line| line.insn_offset));
-    lines
-}
-
-/// Returns the last line that begins at or before an instruction.
-fn line_at(lines: &[LineInfo], insn: ByteOffset) -> Option<LineInfo> {
-    let after = lines.partition_point(|line| line.insn_offset <= insn);
-    lines.get(after.checked_sub(1)?).copied()
-}
-
-fn trim_name(text: Name<'_>) -> Name<'_> {
-    Name::new(text.as_bytes().trim_ascii())
 }
 
 impl fmt::Debug for CodeSection<'_> {

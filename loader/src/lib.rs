@@ -119,8 +119,8 @@ pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 #[cfg(feature = "static-link")]
 pub use core_relo_object::static_link;
 pub use core_relo_object::{
-    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, events, link,
-    load_plan, object,
+    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
+    events, link, load_plan, object,
 };
 pub use globals::GlobalValue;
 pub use hint::Hint;

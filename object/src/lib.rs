@@ -6,6 +6,7 @@
 //! | [`link`] | links each program with the subprograms that it calls |
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
 //! | [`events`] | types of the records of ring buffers and perf event arrays |
+//! | [`disassembly`] | instructions with their functions, source lines, relocations and names |
 //! | [`globals`] | global variables: names, offsets, types, initial values |
 //! | `static_link` | links several objects into one, like `bpftool gen object`; feature `static-link` |
 //! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
@@ -27,6 +28,7 @@ extern crate alloc;
 
 mod arch;
 pub mod btf_ids;
+pub mod disassembly;
 mod elf;
 mod errno;
 pub mod events;

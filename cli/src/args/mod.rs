@@ -43,6 +43,15 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 const GLOBAL: &str = "Global options";
 
+const INSPECT_HELP: &str = "Examples:
+  core-relo inspect prog.bpf.o
+  core-relo inspect prog.bpf.o --disasm
+  core-relo inspect prog.bpf.o --disasm --program handle_exec --opcodes
+  core-relo inspect prog.bpf.o --disasm --graph | dot -Tsvg > prog.svg
+
+--disasm prints instructions as llvm-objdump does, and adds source lines, CO-RE relocations, labels, and the names of maps, variables
+and called functions. Bytes that are no instruction are printed as `<unknown>`, with the reason.";
+
 const EXIT_STATUS_HELP: &str = "Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
 bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fails, `patch` only if it writes nothing, `demo` with 0.";
 
@@ -106,7 +115,7 @@ pub(crate) enum Command {
     #[command(after_help = vm::VM_HELP)]
     Vm(VmArgs),
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
-    #[command(after_help = "Example:\n  core-relo inspect prog.bpf.o")]
+    #[command(after_help = INSPECT_HELP)]
     Inspect(InspectArgs),
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
@@ -151,6 +160,18 @@ pub(crate) struct InspectArgs {
     /// BPF object; `-` is stdin
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) object: PathBuf,
+    /// Print the instructions
+    #[arg(long)]
+    pub(crate) disasm: bool,
+    /// Print only the instructions of this program or subprogram
+    #[arg(long, value_name = "NAME", requires = "disasm")]
+    pub(crate) program: Option<String>,
+    /// Print the bytes of each instruction
+    #[arg(long, requires = "disasm")]
+    pub(crate) opcodes: bool,
+    /// Print the control-flow graph of each function for Graphviz (DOT)
+    #[arg(long, requires = "disasm")]
+    pub(crate) graph: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -19,7 +19,7 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> {
     for_each_kernel(console, &args.objects, &args.kernels, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program
-            && let Err(bad) = check_program(file, plan, name)
+            && let Err(bad) = check_program(file, plan.relocs().code(), name)
         {
             return console.report_error(&bad);
         }

@@ -11,7 +11,7 @@ use crate::{
         object::{ObjectBudget, ObjectFile},
     },
 };
-use core_relo::{Endian, Plan, Relocs, plan::Summary};
+use core_relo::{CodeSection, Endian, Plan, Relocs, plan::Summary};
 use std::{io, iter, ops::ControlFlow, path::PathBuf};
 
 /// A function that prints a plan.
@@ -110,8 +110,8 @@ pub(crate) fn exit_status(summary: Summary) -> ExitStatus {
 }
 
 /// Returns an error if the object has no program or subprogram of this name.
-pub(crate) fn check_program(file: &ObjectFile, plan: &Plan<'_>, name: &str) -> Result<(), BadInput> {
-    let functions = || plan.relocs().code().iter().flat_map(|section| &section.functions);
+pub(crate) fn check_program(file: &ObjectFile, code: &[CodeSection<'_>], name: &str) -> Result<(), BadInput> {
+    let functions = || code.iter().flat_map(|section| &section.functions);
     if functions().any(|f| f.name == name.as_bytes()) {
         return Ok(());
     }

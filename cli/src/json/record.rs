@@ -33,14 +33,19 @@ pub(crate) struct SourceLine {
     pub(crate) file: String,
     pub(crate) line: u32,
     pub(crate) column: u32,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl SourceLine {
     pub(crate) fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
-        let s = planned.source_line()?;
-        let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
-        Some(Self { file, line: s.line, column: s.column, text })
+        planned.source_line().map(Self::from)
+    }
+}
+
+impl From<core_relo::SourceLine<'_>> for SourceLine {
+    fn from(line: core_relo::SourceLine<'_>) -> Self {
+        let (file, text) = (line.file.shortened().to_string(), line.text.shortened().to_string());
+        Self { file, line: line.line, column: line.column, text }
     }
 }
 

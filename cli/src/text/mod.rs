@@ -1,6 +1,7 @@
 //! Text output: lines, tables, reports.
 
 pub(crate) mod explanation;
+pub(crate) mod graph;
 pub(crate) mod hex;
 pub(crate) mod kernel_object;
 pub(crate) mod line;

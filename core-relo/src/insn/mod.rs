@@ -1,10 +1,17 @@
 //! BPF instructions: eight bytes, in the object's byte order.
 
+mod blocks;
+mod defect;
 mod disasm;
+mod flow;
 mod helpers;
 mod instruction;
 mod slot;
 
+pub use blocks::{BasicBlock, BlockEdge};
+pub use defect::InsnDefect;
+pub use disasm::{InsnText, Notation};
+pub use flow::Flow;
 pub use helpers::helper_name;
 pub use instruction::{Class, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
 pub use slot::Slot;

@@ -11,8 +11,9 @@ use crate::{
     ext::RelocKind,
     insn::Slot,
     limits,
-    relocs::{Function, Record, SourceLine},
+    relocs::{Function, Record},
     resolve::{Candidate, MatchError, MatchOutcome, Mismatch, StepBudget, match_candidate},
+    source_lines::SourceLine,
     spec::Spec,
     target::{Target, TargetBtf},
 };

@@ -23,7 +23,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
         &args.kernels,
         &mut |console, file, kernel, plan| {
             if let Some(name) = &args.program
-                && let Err(bad) = check_program(file, plan, name)
+                && let Err(bad) = check_program(file, plan.relocs().code(), name)
             {
                 return console.report_error(&bad);
             }

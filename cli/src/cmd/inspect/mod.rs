@@ -1,5 +1,6 @@
 //! `inspect`: the contents of an object.
 
+mod disasm;
 mod globals;
 
 use crate::{
@@ -23,6 +24,9 @@ use serde::Serialize;
 use std::{collections::BTreeMap, io};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<()> {
+    if args.disasm {
+        return disasm::run(console, args);
+    }
     let facts = ObjectFile::read(&args.object).and_then(|file| {
         let object = file.parse()?;
         ObjectFacts::new(&file, &object)

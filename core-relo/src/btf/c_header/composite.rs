@@ -34,7 +34,7 @@ impl<'b> Printer<'_, 'b, '_> {
             }
             _ => {
                 self.indent(depth);
-                let name = self.filler("___bytes");
+                let name = self.filler("__core_relo_bytes");
                 writeln!(self.text, "\tunsigned char {name}[{size}]; /* [{}] */", ty.id())?;
             }
         }
@@ -77,7 +77,7 @@ impl<'b> Printer<'_, 'b, '_> {
                     .btf
                     .ty(member.ty)
                     .is_some_and(|ty| ty.kind().is_composite() && ty.name().is_empty());
-            let identifier = if is_nameless { self.filler("___anonymous") } else { identifier };
+            let identifier = if is_nameless { self.filler("__core_relo_anonymous") } else { identifier };
             self.indent(inside);
             self.declare(member.ty, &identifier, inside)?;
             if let Some(bits) = place.bitfield {
@@ -99,7 +99,7 @@ impl<'b> Printer<'_, 'b, '_> {
                 self.padding(end, size, unit, inside)?;
             } else {
                 self.indent(inside);
-                let name = self.filler("___size");
+                let name = self.filler("__core_relo_size");
                 writeln!(self.text, "unsigned char {name}[{}];", size.div_ceil(8))?;
             }
         }
@@ -114,7 +114,7 @@ impl<'b> Printer<'_, 'b, '_> {
             let in_byte = at.wrapping_rem(8);
             let bytes = left.wrapping_div(8);
             if in_byte == 0 && bytes > UNNAMED_PADDING {
-                let name = self.filler("___padding");
+                let name = self.filler("__core_relo_padding");
                 writeln!(self.text, "unsigned char {name}[{bytes}];")?;
                 at = at.saturating_add(bytes.saturating_mul(8));
                 continue;

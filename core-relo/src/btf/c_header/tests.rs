@@ -232,10 +232,15 @@ fn members_without_names_have_different_names_in_one_definition() {
     b.structure("outer", 16, &[("", small, 0), ("", other, 64)]);
     b.union("next", 8, &[("a", byte, 0)]);
     let text = header(&b);
-    for expected in ["\tunsigned char ___size[8];\n\t};", "\tunsigned char ___size_1[8];\n\t};"] {
+    for expected in
+        ["\tunsigned char __core_relo_size[8];\n\t};", "\tunsigned char __core_relo_size_1[8];\n\t};"]
+    {
         assert!(text.contains(expected), "{text}");
     }
-    assert!(text.contains("union next {\n\tunsigned char a;\n\tunsigned char ___size[8];\n}"), "{text}");
+    assert!(
+        text.contains("union next {\n\tunsigned char a;\n\tunsigned char __core_relo_size[8];\n}"),
+        "{text}"
+    );
 }
 
 #[test]

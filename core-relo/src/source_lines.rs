@@ -1,0 +1,82 @@
+//! The source lines of instructions, from the line records of `.BTF.ext`.
+
+use crate::{
+    btf::Btf,
+    ext::{BtfExt, LineInfo},
+    ids::{ByteOffset, InsnIndex},
+    insn::INSN_BYTES,
+    name::Name,
+};
+use alloc::vec::Vec;
+use core::fmt;
+use hashbrown::HashMap;
+
+/// A source line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceLine<'o> {
+    /// The file, as the compiler's command line names it.
+    pub file: Name<'o>,
+    /// The line number, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if unknown.
+    pub column: u32,
+    /// The line's text.
+    pub text: Name<'o>,
+}
+
+/// The line records of an object by ELF section, in order of their instruction.
+pub struct SourceLines<'o> {
+    btf: &'o Btf<'o>,
+    by_section: HashMap<&'o [u8], Vec<LineInfo>>,
+}
+
+impl<'o> SourceLine<'o> {
+    pub(crate) fn read(btf: &'o Btf<'_>, info: LineInfo) -> Option<Self> {
+        let text = btf.name(info.text)?;
+        Some(Self {
+            file: btf.name(info.file)?,
+            line: info.line,
+            column: info.column,
+            text: Name::new(text.as_bytes().trim_ascii()),
+        })
+    }
+}
+
+impl<'o> SourceLines<'o> {
+    /// Collects the records of `ext`, whose strings are in `btf`.
+    pub fn collect(btf: &'o Btf<'o>, ext: &BtfExt<'_>) -> Self {
+        let mut by_section = HashMap::<_, Vec<_>>::new();
+        for group in ext.line_infos() {
+            if let Some(section) = btf.name(group.name()) {
+                by_section.entry(section.as_bytes()).or_default().extend(group.records());
+            }
+        }
+        by_section.values_mut().for_each(|lines| lines.sort_by_key(|line| line.insn_offset));
+        Self { btf, by_section }
+    }
+
+    /// Returns the line that begins at an instruction of an ELF section.
+    pub fn beginning_at(&self, section: &[u8], insn: InsnIndex) -> Option<SourceLine<'o>> {
+        let offset = ByteOffset(insn.0.checked_mul(u32::try_from(INSN_BYTES).ok()?)?);
+        let info = line_at(self.section(section), offset)?;
+        SourceLine::read(self.btf, info).filter(|_| info.insn_offset == offset)
+    }
+
+    /// Returns the records of an ELF section, in order of their instruction.
+    pub(crate) fn section(&self, name: &[u8]) -> &[LineInfo] {
+        self.by_section.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Returns the last line that begins at or before an instruction.
+pub(crate) fn line_at(lines: &[LineInfo], insn: ByteOffset) -> Option<LineInfo> {
+    let after = lines.partition_point(|line| line.insn_offset <= insn);
+    lines.get(after.checked_sub(1)?).copied()
+}
+
+impl fmt::Debug for SourceLines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceLines").field("section_count", &self.by_section.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,1 @@
+//! Disassembled objects: names, lines, relocations, and hostile instructions.
