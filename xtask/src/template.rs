@@ -91,3 +91,16 @@ fn write(path: &PathBuf, text: &str) -> Outcome {
     fs::create_dir_all(parent).map_err(|error| format!("{}: {error}", parent.display()))?;
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_generate_fills_in_the_manifest() {
+        let settings = fs::read_to_string(root().join(TEMPLATE).join(FOR_GENERATE)).unwrap();
+        // It compares names after it removed `.liquid`.
+        let name = MANIFEST.trim_end_matches(".liquid");
+        assert!(settings.contains(&format!("include = [\"{name}\"")), "{settings}");
+    }
+}
