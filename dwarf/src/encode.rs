@@ -19,7 +19,7 @@ use core::{
 };
 use core_relo::{
     Endian,
-    btf::{Btf, Builder, dedup},
+    btf::{Btf, Builder, Kind, Type, dedup},
 };
 use object::{ReadCache, ReadRef};
 use std::{
@@ -76,7 +76,8 @@ pub fn encode<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<
         return Err(EncodeError::BaseEndian { file: word(sections.endian), base: word(base.endian()) });
     }
     let units = Units::read(&sections)?;
-    let shards = convert_shards(&units, settings.threads)?;
+    let has_flat_arrays = settings.base.as_deref().is_some_and(has_flat_arrays);
+    let shards = convert_shards(&units, settings.threads, has_flat_arrays)?;
     let skipped_units = shards.iter().map(|shard| shard.skipped_units).sum();
     let units_read = units.list.len().saturating_sub(skipped_units);
     if units_read == 0 {
@@ -120,6 +121,16 @@ fn parse(bytes: Vec<u8>, settings: &EncodeSettings) -> Result<Btf<'static>, Enco
     })
 }
 
+/// Returns whether a base has arrays, but none whose elements are arrays.
+///
+/// Older versions of pahole write `int a[2][3]` as `int a[6]`. Types of a module equal those of the base only if they are written alike.
+fn has_flat_arrays(base: &Btf<'_>) -> bool {
+    let element_kind = |element| base.ty(element).map(Type::kind);
+    let mut kinds =
+        base.all_types().filter_map(Type::array).map(|array| element_kind(array.element)).peekable();
+    kinds.peek().is_some() && kinds.all(|kind| kind != Some(Kind::Array))
+}
+
 /// The types of a shard of units.
 struct Shard<'s> {
     names: Names<'s>,
@@ -129,7 +140,11 @@ struct Shard<'s> {
 }
 
 /// Converts all units, in shards that do not depend on the number of threads.
-fn convert_shards<'s>(units: &Units<'s>, threads: NonZeroUsize) -> Result<Vec<Shard<'s>>, EncodeError> {
+fn convert_shards<'s>(
+    units: &Units<'s>,
+    threads: NonZeroUsize,
+    has_flat_arrays: bool,
+) -> Result<Vec<Shard<'s>>, EncodeError> {
     let ranges = shard_ranges(&units.list);
     let bytes: u64 = units.list.iter().map(Unit::bytes).fold(0, u64::saturating_add);
     let foreign_left = AtomicU64::new(bytes.saturating_mul(limits::FOREIGN_ENTRIES_PER_BYTE));
@@ -141,7 +156,7 @@ fn convert_shards<'s>(units: &Units<'s>, threads: NonZeroUsize) -> Result<Vec<Sh
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = ranges.get(index).cloned() else { return };
             let list = units.list.get(range).unwrap_or_default();
-            let result = ShardConverter::new(units, list, &foreign_left).convert(list);
+            let result = ShardConverter::new(units, list, &foreign_left, has_flat_arrays).convert(list);
             if result.is_err() {
                 // Later shards are not begun. Earlier shards end, so that the first error is reported.
                 next.store(ranges.len(), Ordering::Relaxed);
@@ -193,10 +208,17 @@ struct ShardConverter<'a, 's> {
     contexts: Contexts<'s>,
     /// The entries of other units that all shards may still decode.
     foreign_left: &'a AtomicU64,
+    /// Whether arrays of arrays become arrays of one dimension.
+    has_flat_arrays: bool,
 }
 
 impl<'a, 's> ShardConverter<'a, 's> {
-    fn new(units: &'a Units<'s>, list: &[Unit<'s>], foreign_left: &'a AtomicU64) -> Self {
+    fn new(
+        units: &'a Units<'s>,
+        list: &[Unit<'s>],
+        foreign_left: &'a AtomicU64,
+        has_flat_arrays: bool,
+    ) -> Self {
         let bytes = list.iter().map(Unit::bytes).fold(0, u64::saturating_add);
         Self {
             units,
@@ -204,6 +226,7 @@ impl<'a, 's> ShardConverter<'a, 's> {
             types: ShardTypes::default(),
             contexts: Contexts::default(),
             foreign_left,
+            has_flat_arrays,
         }
     }
 
@@ -219,6 +242,9 @@ impl<'a, 's> ShardConverter<'a, 's> {
             let mut entries = Entries::default();
             self.decoder(&context, &mut entries, Wanted::All).decode_unit()?;
             self.decode_foreign(unit, &mut entries)?;
+            if self.has_flat_arrays {
+                entries.flatten_arrays();
+            }
             lower(&entries, &mut self.names, self.units.sections.endian, &mut lowered)?;
             self.types.add_unit(&lowered)?;
         }

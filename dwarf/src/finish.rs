@@ -118,14 +118,13 @@ fn place_variables(
     let mut variables = Vec::new();
     let mut end = per_cpu.address;
     for (address, size, id) in placed {
-        let place = || {
+        let mut place = || {
             let offset = address.checked_sub(per_cpu.address)?;
             let after = address.checked_add(size)?;
             let is_inside = address >= end && after <= per_cpu.address.checked_add(per_cpu.size)?;
             end = after;
             is_inside.then_some(Variable { id, offset: offset.try_into().ok()?, size: size.try_into().ok()? })
         };
-        let mut place = place;
         match place() {
             Some(variable) => variables.push(variable),
             None => {

@@ -18,7 +18,7 @@ pub const SECTION_SLACK_BYTES: u64 = 1 << 20;
 pub const ENTRY_DEPTH: usize = 1024;
 
 /// The length of a name, in bytes. The kernel accepts 511.
-pub const NAME_BYTES: usize = 64 << 10;
+pub const NAME_BYTES: usize = 4096;
 
 /// The total length of the names that a shard of units reads from the string sections, in addition to [`NAME_BYTES_PER_BYTE`].
 ///

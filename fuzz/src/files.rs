@@ -1,7 +1,7 @@
 //! Fuzz targets that parse their input as files.
 
 use crate::{
-    properties::{binaries, btf_ids as ids, kernels, linking, loading, planning, types, verdict},
+    properties::{binaries, btf_ids as ids, debug_info, kernels, linking, loading, planning, types, verdict},
     scratch::Scratch,
 };
 use core_relo::{btf::Btf, ext::BtfExt};
@@ -105,6 +105,11 @@ pub fn image(data: &[u8]) {
 /// Checks an ELF file with `.BTF_ids`.
 pub fn btf_ids(data: &[u8]) {
     ids::check(data);
+}
+
+/// Converts the debug information of an ELF file.
+pub fn dwarf(data: &[u8]) {
+    debug_info::check(data);
 }
 
 /// Checks a user-space binary, a ZIP archive with a member `m`, or the arguments of a USDT probe.

@@ -151,7 +151,9 @@ fn seeds(target: &str) -> Vec<PathBuf> {
         let name = object.strip_prefix(&prebuilt).unwrap_or(object).to_string_lossy().replace('/', "-");
         let _ = std::fs::write(made.join(name), seed);
     }
-    [committed_seeds(target), made].into_iter().filter(|path| path.is_dir()).collect()
+    // The objects of the tests of `core-relo-dwarf` have debug information, unlike the prebuilt ones.
+    let with_debug_info = (target == "dwarf").then(|| root().join("dwarf/tests/objects"));
+    [committed_seeds(target), made].into_iter().chain(with_debug_info).filter(|path| path.is_dir()).collect()
 }
 
 /// Builds a seed from an object, in the input format of the target: a section, the whole object, the length and the bytes of the program

@@ -30,7 +30,6 @@ kernel's types to which the module refers. With it, the BTF can be relocated to 
 const ENCODE_HELP: &str = "Examples:
   core-relo btf encode /usr/lib/debug/boot/vmlinux-5.10 -o vmlinux-5.10.btf
   core-relo btf encode nf_conntrack.ko --base vmlinux-5.10.btf -o nf_conntrack.btf
-  core-relo btf encode vmlinux -o - | core-relo check prog.bpf.o --btf -
 
 Works like `pahole -J`: reads DWARF, and writes types, functions in the symbol table and per-CPU variables, each type once.
 Functions whose definitions differ are left out, as are units in other languages than C.";

@@ -15,6 +15,21 @@ pub(crate) struct Entries {
     pub(crate) decl_tags: Vec<DeclTag>,
 }
 
+impl Entries {
+    /// Makes each array of arrays an array of one dimension with as many elements.
+    pub(crate) fn flatten_arrays(&mut self) {
+        for entry in &mut self.list {
+            if let Shape::Array { dimensions } = &mut entry.shape
+                && dimensions.len() > 1
+            {
+                // A product that is too large is an error when the array is lowered.
+                let len = dimensions.iter().fold(1, |len: u64, dimension| len.saturating_mul(dimension.0));
+                *dimensions = Vec::from([Dimension(len)]);
+            }
+        }
+    }
+}
+
 /// A type, function, variable or annotation.
 #[derive(Debug)]
 pub(crate) struct Entry {

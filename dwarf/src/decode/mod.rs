@@ -3,7 +3,10 @@
 mod attributes;
 mod context;
 mod entry;
+mod parts;
+mod symbols;
 mod unit;
+mod values;
 
 pub(crate) use context::{Contexts, UnitContext};
 pub(crate) use entry::{DeclTag, DeclTagValue, Entries, Entry, Enumerator, Member, Param, Shape};

@@ -103,7 +103,8 @@ impl<'d, H: FileHeader, R: ReadRef<'d>> SectionReader<'_, 'd, H, R> {
             if section_name != name.as_bytes() && section_name != old_name.as_bytes() {
                 continue;
             }
-            let stored = section.size();
+            // A section without data in the file has no range: `strip` leaves such sections.
+            let stored = section.compressed_file_range()?.compressed_size;
             let limit = self.stored_left;
             self.stored_left = limit
                 .checked_sub(stored)

@@ -17,6 +17,8 @@ const IN_PROGRESS: u32 = u32::MAX - 1;
 struct Pending {
     record: usize,
     words: TypeWords,
+    /// The position on the stack of the last struct or union, this record included.
+    last_composite: Option<usize>,
 }
 
 /// Computes the classes of the records of a unit.
@@ -25,6 +27,8 @@ pub(super) struct UnitClasses<'a> {
     classes: &'a mut Classes,
     /// The class of each record.
     found: Vec<u32>,
+    /// The position on the stack of each record that is being computed.
+    positions: Vec<usize>,
     key: Vec<u32>,
 }
 
@@ -32,7 +36,8 @@ impl<'a> UnitClasses<'a> {
     /// Returns the class of each record.
     pub(super) fn compute(unit: &'a Lowered, classes: &'a mut Classes) -> Result<Vec<ClassId>, EncodeError> {
         let found = vec![UNKNOWN; unit.records.len()];
-        let mut this = Self { unit, classes, found, key: Vec::new() };
+        let positions = vec![0; unit.records.len()];
+        let mut this = Self { unit, classes, found, positions, key: Vec::new() };
         let mut pending = Vec::new();
         for record in 0..unit.records.len() {
             if this.found.get(record) == Some(&UNKNOWN) {
@@ -45,8 +50,8 @@ impl<'a> UnitClasses<'a> {
     /// Computes the class of a record after those of the records to which it refers.
     fn visit(&mut self, record: usize, pending: &mut Vec<Pending>) -> Result<(), EncodeError> {
         self.begin(record, pending);
-        while let Some(Pending { record, words }) = pending.last_mut() {
-            let record = *record;
+        while let Some(Pending { record, words, last_composite }) = pending.last_mut() {
+            let (record, last_composite) = (*record, *last_composite);
             let Some(at) = words.next() else {
                 self.finish(record)?;
                 pending.pop();
@@ -58,7 +63,8 @@ impl<'a> UnitClasses<'a> {
             };
             match self.found.get(target) {
                 Some(&UNKNOWN) => self.begin(target, pending),
-                Some(&IN_PROGRESS) if !self.has_composite(target, pending) => {
+                // The cycle has no struct or union if the last one on the stack is before it.
+                Some(&IN_PROGRESS) if last_composite < self.positions.get(target).copied() => {
                     return Err(self.unit.error(record, EntryProblem::Cycle));
                 }
                 _ => {}
@@ -72,13 +78,14 @@ impl<'a> UnitClasses<'a> {
             *slot = IN_PROGRESS;
         }
         let words = self.unit.records.get(record);
-        pending.push(Pending { record, words: TypeWords::new(self.head(record).kind, words.len()) });
-    }
-
-    /// Returns whether a cycle from a record to itself has a struct or union.
-    fn has_composite(&self, target: usize, pending: &[Pending]) -> bool {
-        let cycle = pending.iter().skip_while(|pending| pending.record != target);
-        cycle.into_iter().any(|pending| self.head(pending.record).kind.is_composite())
+        let kind = self.head(record).kind;
+        let position = pending.len();
+        if let Some(slot) = self.positions.get_mut(record) {
+            *slot = position;
+        }
+        let before = pending.last().and_then(|pending| pending.last_composite);
+        let last_composite = if kind.is_composite() { Some(position) } else { before };
+        pending.push(Pending { record, words: TypeWords::new(kind, words.len()), last_composite });
     }
 
     /// Stores the class of a record.

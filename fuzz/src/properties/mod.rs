@@ -2,6 +2,7 @@
 
 pub mod binaries;
 pub mod btf_ids;
+pub mod debug_info;
 mod kernel;
 pub mod kernels;
 pub mod linking;

@@ -1,0 +1,105 @@
+//! The values of attributes: names, references and numbers.
+
+use super::{
+    attributes::{Attributes, constant},
+    unit::UnitDecoder,
+};
+use crate::{
+    elf::Slice,
+    error::{EntryProblem, Place},
+    intern::{NameId, StringSection},
+    limits,
+};
+use gimli::{AttributeValue, DebugStrOffsets, DwAt, DwTag, constants};
+
+impl<'s> UnitDecoder<'_, 's> {
+    /// Returns the place to which an attribute refers.
+    pub(super) fn reference(
+        &self,
+        value: Option<AttributeValue<Slice<'s>>>,
+        attribute: DwAt,
+    ) -> Result<Option<Place>, EntryProblem> {
+        let Some(value) = value else { return Ok(None) };
+        let place = match value {
+            AttributeValue::UnitRef(offset) => {
+                self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset)?
+            }
+            AttributeValue::DebugInfoRef(offset) => {
+                Place::info(u64::try_from(offset.0).ok().ok_or(gimli::Error::UnsupportedOffset)?)
+            }
+            AttributeValue::DebugTypesRef(signature) => self.units.signature(signature.0)?,
+            AttributeValue::DebugInfoRefSup(_) => return Err(EntryProblem::Supplementary),
+            _ => return Err(form(attribute)),
+        };
+        Ok(Some(place))
+    }
+
+    /// Returns the number of a name. No attribute is the empty name.
+    pub(super) fn name(
+        &mut self,
+        value: Option<AttributeValue<Slice<'s>>>,
+        attribute: DwAt,
+    ) -> Result<NameId, EntryProblem> {
+        let Some(value) = value else { return Ok(NameId::EMPTY) };
+        let sections = self.units.sections;
+        let id = match value {
+            AttributeValue::String(text) => {
+                let text = text.slice();
+                if text.len() >= limits::NAME_BYTES {
+                    return Err(EntryProblem::Name { attribute });
+                }
+                return self.names.intern(text);
+            }
+            AttributeValue::DebugStrRef(offset) => {
+                self.names.intern_at(StringSection::Str, &sections.str, offset.0)?
+            }
+            AttributeValue::DebugLineStrRef(offset) => {
+                self.names.intern_at(StringSection::LineStr, &sections.line_str, offset.0)?
+            }
+            AttributeValue::DebugStrOffsetsIndex(index) => {
+                let offsets = DebugStrOffsets::from(sections.slice(&sections.str_offsets));
+                let format = self.context.unit.header.format();
+                let offset = offsets.get_str_offset(format, self.context.str_offsets_base, index)?;
+                self.names.intern_at(StringSection::Str, &sections.str, offset.0)?
+            }
+            AttributeValue::DebugStrRefSup(_) => return Err(EntryProblem::Supplementary),
+            // Enumerators of Fortran and others have numbers here.
+            _ => return Err(form(attribute)),
+        };
+        id.ok_or(EntryProblem::Name { attribute })
+    }
+
+    /// Returns the text of a name.
+    pub(super) fn text(
+        &mut self,
+        value: AttributeValue<Slice<'s>>,
+    ) -> Result<Option<&'s [u8]>, EntryProblem> {
+        let id = self.name(Some(value), constants::DW_AT_name)?;
+        Ok(self.names.get(id))
+    }
+}
+
+pub(super) fn form(attribute: DwAt) -> EntryProblem {
+    EntryProblem::Form { attribute }
+}
+
+pub(super) fn missing(tag: DwTag, attribute: DwAt) -> EntryProblem {
+    EntryProblem::Missing { tag, attribute }
+}
+
+pub(super) fn too_large(what: &'static str, value: usize) -> EntryProblem {
+    EntryProblem::TooLarge { what, value: u64::try_from(value).unwrap_or(u64::MAX), limit: u32::MAX.into() }
+}
+
+/// Returns the number of an attribute.
+pub(super) fn number(
+    value: Option<AttributeValue<Slice<'_>>>,
+    attribute: DwAt,
+) -> Result<Option<u64>, EntryProblem> {
+    value.map(|value| constant(value).ok_or(form(attribute))).transpose()
+}
+
+/// Returns the size in bytes.
+pub(super) fn size(attributes: &Attributes<'_>) -> Result<Option<u64>, EntryProblem> {
+    number(attributes.byte_size, constants::DW_AT_byte_size)
+}

@@ -1,0 +1,264 @@
+//! Damaged and hostile debug information: errors that name the unit and the entry, within bounded time.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::little_endian_bytes,
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "tests fail by panicking; the files are little-endian"
+)]
+
+mod common;
+
+use common::{Unit, Value};
+use core_relo::btf::{Btf, Kind, Type};
+use core_relo_dwarf::{EncodeError, EncodeSettings, EntryProblem, Place, SectionProblem, encode, limits};
+use gimli::{DwAt, DwTag, constants::*};
+use object::{CompressionFormat, Object as _, ObjectSection as _};
+use std::{fs, path::Path, time::Instant};
+
+fn convert(file: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    encode(file, &EncodeSettings::default()).map(|encoded| encoded.bytes)
+}
+
+/// Returns the error of an entry at an offset of the first unit.
+fn at(offset: u32, problem: EntryProblem) -> EncodeError {
+    EncodeError::Entry { unit: Place::info(0), entry: Place::info(offset.into()), problem }
+}
+
+#[test]
+fn cycles_without_a_struct() {
+    for tag in [DW_TAG_typedef, DW_TAG_pointer_type, DW_TAG_const_type, DW_TAG_array_type] {
+        let mut unit = Unit::new();
+        let own = unit.next();
+        unit.die(tag, false, &[(DW_AT_name, Value::Text("t")), (DW_AT_type, Value::Ref(own))]);
+        assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Cycle)), "{tag}");
+    }
+    // An entry that BTF does not have, and one behind it.
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_atomic_type, false, &[(DW_AT_type, Value::Ref(own))]);
+    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Cycle)));
+}
+
+#[test]
+fn a_struct_that_contains_itself() {
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(
+        DW_TAG_structure_type,
+        true,
+        &[(DW_AT_name, Value::Text("s")), (DW_AT_byte_size, Value::Number(8))],
+    );
+    unit.die(DW_TAG_member, false, &[(DW_AT_name, Value::Text("m")), (DW_AT_type, Value::Ref(own))]);
+    unit.end();
+    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::ContainsItself)));
+}
+
+#[test]
+fn a_struct_without_a_name_that_points_to_itself_is_converted() {
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_structure_type, true, &[(DW_AT_byte_size, Value::Number(8))]);
+    let pointer = unit.after_member();
+    unit.die(DW_TAG_member, false, &[(DW_AT_name, Value::Text("m")), (DW_AT_type, Value::Ref(pointer))]);
+    unit.end();
+    assert_eq!(unit.next(), pointer);
+    unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(own))]);
+    let bytes = convert(&unit.elf()).unwrap();
+    let btf = Btf::parse(bytes).unwrap();
+    assert_eq!(btf.types().map(Type::kind).collect::<Vec<_>>(), [Kind::Struct, Kind::Ptr]);
+}
+
+#[test]
+fn references_to_nothing() {
+    // Past the unit, and to an entry that is no type.
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_typedef, false, &[(DW_AT_name, Value::Text("t")), (DW_AT_type, Value::Ref(0x7000_0000))]);
+    let target = Place::info(0x7000_0000);
+    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::NoEntry { target })));
+    let mut unit = Unit::new();
+    let variable = unit.next();
+    unit.die(DW_TAG_variable, false, &[(DW_AT_name, Value::Text("v"))]);
+    let own = unit.next();
+    unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(variable))]);
+    let target = Place::info(variable.into());
+    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::NoType { target })));
+    // A type unit that does not exist.
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Signature(7))]);
+    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::NoTypeUnit { signature: 7 })));
+}
+
+#[test]
+fn attributes_of_wrong_forms() {
+    let cases: [(DwTag, DwAt, Value); 5] = [
+        (DW_TAG_pointer_type, DW_AT_type, Value::Text("text")),
+        (DW_TAG_typedef, DW_AT_name, Value::Number(3)),
+        (DW_TAG_structure_type, DW_AT_byte_size, Value::Text("8")),
+        (DW_TAG_enumeration_type, DW_AT_byte_size, Value::Flag),
+        (DW_TAG_base_type, DW_AT_encoding, Value::Text("float")),
+    ];
+    for (tag, attribute, value) in cases {
+        let mut unit = Unit::new();
+        let own = unit.next();
+        unit.die(tag, false, &[(attribute, value)]);
+        assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Form { attribute })), "{tag}");
+    }
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_base_type, false, &[]);
+    let missing = EntryProblem::Missing { tag: DW_TAG_base_type, attribute: DW_AT_encoding };
+    assert_eq!(convert(&unit.elf()), Err(at(own, missing)));
+}
+
+#[test]
+fn numbers_that_btf_does_not_have() {
+    let mut unit = Unit::new();
+    let own = unit.next();
+    let size = Value::Number(1 << 40);
+    unit.die(DW_TAG_structure_type, false, &[(DW_AT_name, Value::Text("s")), (DW_AT_byte_size, size)]);
+    let limit = limits::MAX_SIZE;
+    let problem = EntryProblem::TooLarge { what: "size of a struct", value: 1 << 40, limit };
+    assert_eq!(convert(&unit.elf()), Err(at(own, problem)));
+    // 65,536 members.
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_structure_type, true, &[(DW_AT_name, Value::Text("s"))]);
+    let code = unit.abbreviation(DW_TAG_member, false, &[(DW_AT_name, Value::Text(""))]);
+    for _ in 0..0x1_0000 {
+        unit.bytes(&[code, b'm', 0]);
+    }
+    unit.end();
+    let problem = EntryProblem::TooLarge { what: "number of members", value: 0x1_0000, limit: 0xffff };
+    assert_eq!(convert(&unit.elf()), Err(at(own, problem)));
+}
+
+#[test]
+fn deep_nesting() {
+    let mut unit = Unit::new();
+    let code = unit.abbreviation(DW_TAG_lexical_block, true, &[]);
+    for _ in 0..100_000 {
+        unit.bytes(&[code]);
+    }
+    let error = convert(&unit.elf()).unwrap_err();
+    assert!(matches!(error, EncodeError::Entry { problem: EntryProblem::TooDeep, .. }), "{error}");
+    // A long chain of pointers is no deep nesting.
+    let mut unit = Unit::new();
+    let code = unit.abbreviation(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(0))]);
+    for _ in 0..100_000 {
+        let next = unit.next() + 5;
+        unit.bytes(&[code]);
+        unit.bytes(&next.to_le_bytes());
+    }
+    unit.die(DW_TAG_unspecified_type, false, &[]);
+    assert!(convert(&unit.elf()).is_ok());
+}
+
+#[test]
+fn missing_abbreviations() {
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.bytes(&[0x7f]);
+    let problem = EntryProblem::Dwarf(gimli::Error::InvalidAbbreviationCode(0x7f));
+    assert_eq!(convert(&unit.elf()), Err(at(own, problem)));
+}
+
+#[test]
+fn names_without_an_end_and_overlapping_names() {
+    let mut unit = Unit::new();
+    let own = unit.next();
+    unit.die(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
+    unit.str = vec![b'x'; limits::NAME_BYTES * 2];
+    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Name { attribute: DW_AT_name })));
+    // Each offset into a long string is a name.
+    let mut unit = Unit::new();
+    let code = unit.abbreviation(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
+    for offset in 0..60_000u32 {
+        unit.bytes(&[code]);
+        unit.bytes(&offset.to_le_bytes());
+    }
+    unit.str = vec![b'x'; 60_000];
+    unit.str.push(0);
+    let error = convert(&unit.elf()).unwrap_err();
+    assert!(matches!(error, EncodeError::Entry { problem: EntryProblem::OverlappingNames, .. }), "{error}");
+}
+
+#[test]
+fn files_without_debug_information() {
+    assert!(matches!(convert(b"\x7fELF"), Err(EncodeError::Elf(_))));
+    assert!(matches!(convert(b""), Err(EncodeError::Elf(_))));
+    let mut unit = Unit::new();
+    unit.without_info = true;
+    assert_eq!(convert(&unit.elf()), Err(EncodeError::NoDebugInfo));
+    let mut unit = Unit::new();
+    unit.language = DW_LANG_Rust;
+    assert_eq!(convert(&unit.elf()), Err(EncodeError::NoUnits { skipped: 1 }));
+}
+
+#[test]
+fn a_compressed_section_that_claims_a_large_size() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects/gcc-zlib.o");
+    let mut file = fs::read(path).unwrap();
+    let elf = object::File::parse(&*file).unwrap();
+    let section = elf.section_by_name(".debug_info").unwrap();
+    let compressed = section.compressed_file_range().unwrap();
+    assert_ne!(compressed.format, CompressionFormat::None);
+    // The data follows `struct Elf64_Chdr`: type, reserved, size, alignment.
+    let size = usize::try_from(compressed.offset).unwrap() - 16;
+    file[size..size + 8].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    let error = convert(&file).unwrap_err();
+    assert!(
+        matches!(error, EncodeError::Section { problem: SectionProblem::TooLarge { .. }, .. }),
+        "{error}"
+    );
+}
+
+/// Changes bytes of all test objects: no panic, and no long run.
+#[test]
+fn damaged_objects() {
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % u64::try_from(below).unwrap()).unwrap()
+    };
+    let objects = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects");
+    let (mut converted, mut failed) = (0, 0);
+    let start = Instant::now();
+    for entry in fs::read_dir(objects).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.extension().is_some_and(|ext| ext == "o" || ext == "so") {
+            continue;
+        }
+        let file = fs::read(&path).unwrap();
+        for round in 0..150 {
+            let mut file = file.clone();
+            for _ in 0..=round % 4 {
+                let at = random(file.len());
+                file[at] = [0, 1, 0x7f, 0x80, 0xff, u8::try_from(random(256)).unwrap()][random(6)];
+            }
+            if round % 10 == 9 {
+                file.truncate(random(file.len()));
+            }
+            match convert(&file) {
+                Ok(bytes) => {
+                    Btf::parse(bytes).unwrap();
+                    converted += 1;
+                }
+                Err(e) => {
+                    assert!(!e.to_string().is_empty());
+                    failed += 1;
+                }
+            }
+        }
+    }
+    assert!(converted > 100 && failed > 100, "{converted} converted, {failed} failed");
+    assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
+}
