@@ -120,9 +120,10 @@ impl<'b> ValueWriter<'b> {
             }
             (Kind::Int, Some(int), Value::Bool(bool)) if int.encoding & IntInfo::BOOL != 0 => (*bool).into(),
             (Kind::Int | Kind::Ptr, _, _) => {
-                let signed = ty.int().is_some_and(IntInfo::is_signed);
                 let number = number(value).ok_or_else(|| expected(self.btf, ty, "a number", value))?;
-                in_range(number, width, Some(signed))?
+                // A `char` is printed as an unsigned number, even if it is signed.
+                let signed = ty.int().is_some_and(IntInfo::is_signed);
+                in_range(number, width, (!is_char(ty)).then_some(signed))?
             }
             (Kind::Enum | Kind::Enum64, ..) => match (number(value), value) {
                 (Some(number), _) => in_range(number, width, None)?,
@@ -157,6 +158,10 @@ impl<'b> ValueWriter<'b> {
         }
         Ok(())
     }
+}
+
+fn is_char(ty: Type<'_>) -> bool {
+    ty.int().is_some_and(|int| int.encoding & IntInfo::CHAR != 0 || ty.name().as_bytes() == b"char")
 }
 
 fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
@@ -313,7 +318,7 @@ mod tests {
     fn values_that_do_not_fit_are_named_by_their_path() {
         let (btf, ty) = types(Endian::native());
         let error = |json| json_to_bytes(&btf, ty, &json).unwrap_err();
-        assert_eq!(error(json!({"nosuch": 1})), "nosuch: `struct key` has no member `nosuch`".to_owned());
+        assert_eq!(error(json!({"nosuch": 1})), "`struct key` has no member `nosuch`");
         assert_eq!(error(json!({"low": 4})), "low: 4 does not fit, expected -4 to 3");
         assert_eq!(error(json!({"high": -1})), "high: -1 does not fit, expected 0 to 31");
         assert_eq!(error(json!({"bytes": [1, 2, 3, 4, 5]})), "bytes: 5 elements, expected at most 4");
