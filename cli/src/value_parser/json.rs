@@ -7,6 +7,9 @@ use core_relo::{
 };
 use serde_json::Value;
 
+/// The members of anonymous structs and unions that are searched for a name. Nested unions have many members in a few bytes.
+const SEARCHED_MEMBERS: u32 = 1 << 16;
+
 /// The levels of anonymous structs and unions that are searched for a member.
 const ANONYMOUS_DEPTH: u32 = 32;
 
@@ -66,7 +69,8 @@ impl<'b> ValueWriter<'b> {
         match (stripped.kind(), value) {
             (Kind::Struct | Kind::Union, Value::Object(members)) => {
                 members.iter().try_for_each(|(name, value)| {
-                    let (ty, place) = find_member(btf, stripped, at.start, name, ANONYMOUS_DEPTH)
+                    let mut left = SEARCHED_MEMBERS;
+                    let (ty, place) = find_member(btf, stripped, at.start, name, ANONYMOUS_DEPTH, &mut left)
                         .ok_or_else(|| unknown_member(btf, stripped, name))?;
                     self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))
                 })
@@ -173,11 +177,12 @@ fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
 fn find_member(btf: &Btf<'_>, ty: Type<'_>, start: usize, name: &str, depth: u32) -> Option<(TypeId, Place)> {
     let deeper = depth.checked_sub(1)?;
     ty.members().find_map(|member| {
+        *left = left.checked_sub(1)?;
         let Extent { bit_offset, bits, is_bitfield, .. } = btf.member_extent(&member).ok()?;
         let start = start.checked_add(usize::try_from(bit_offset.0).ok()?)?;
         if member.name.is_empty() {
             let inner = btf.strip(member.ty).ok().filter(|ty| ty.kind().is_composite())?;
-            return find_member(btf, inner, start, name, deeper);
+            return find_member(btf, inner, start, name, deeper, left);
         }
         let bits = if is_bitfield { Some(usize::try_from(bits).ok()?) } else { None };
         (member.name.to_string() == name).then_some((member.ty, Place { start, bits }))
@@ -312,6 +317,17 @@ mod tests {
                 assert_eq!(json_to_bytes(&btf, ty, &parsed).as_ref(), Ok(&bytes), "{endian:?} {json}");
             }
         }
+    }
+
+    #[test]
+    fn nested_unions_do_not_make_the_search_long() {
+        let mut b = Builder::new(Endian::native());
+        let mut ty = b.int("int", 4, Builder::SIGNED);
+        for _ in 0..40 {
+            ty = b.union("", 4, &[("", ty, 0), ("", ty, 0), ("", ty, 0)]);
+        }
+        let btf = Btf::parse(b.finish()).unwrap();
+        assert!(json_to_bytes(&btf, ty, &json!({"nosuch": 1})).is_err());
     }
 
     #[test]
