@@ -5,7 +5,7 @@
 mod common;
 
 use common::{prebuilt, run, run_in, schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -177,6 +177,29 @@ fn inspect_lists_variables_with_their_types() {
     ] {
         assert!(found.iter().any(|f| f == expected), "{expected}: {found:#?}");
     }
+}
+
+#[test]
+fn inspect_shows_the_types_of_maps() {
+    let inspect =
+        |object: &str, args: &[&str]| run_in(&prebuilt("live"), [&["inspect", object], args].concat());
+    let lines = inspect("skeleton.bpf.o", &["--format", "json"]).lines();
+    let maps = lines[0]["maps"].as_array().unwrap();
+    let map = |name: &str| maps.iter().find(|map| map["name"] == name).unwrap();
+    assert_eq!(
+        (&map("flows")["key_type"], &map("flows")["value_type"]),
+        (&json!("struct flow"), &json!("flow"))
+    );
+    assert_eq!(map("events")["event_types"], json!(["struct started", "struct ended"]));
+    assert_eq!((&map("untyped")["key_type"], &map("untyped")["event_types"]), (&json!(null), &json!([])));
+    let text = inspect("skeleton.bpf.o", &[]).out;
+    for expected in ["key: struct flow, value: flow\n", "events: struct started or struct ended\n"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let nested = inspect("map_in_map.bpf.o", &["--format", "json"]).lines();
+    schema().check("inspect", &nested[0]);
+    let outer = nested[0]["maps"].as_array().unwrap().iter().find(|map| !map["inner"].is_null()).unwrap();
+    assert_eq!(outer["inner"]["map_type"], "BPF_MAP_TYPE_ARRAY", "{outer}");
 }
 
 #[test]

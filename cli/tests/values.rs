@@ -113,3 +113,39 @@ fn arrays_of_values_and_flexible_arrays() {
     let packet = print(&dir, &[2, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0], &["--type", "packet", "--compact"]);
     assert_eq!((&*packet.out, &*packet.err), ("{.len = 2, .rest = [8, 9]}\n", ""));
 }
+
+#[test]
+fn a_name_of_several_types_is_an_error_that_lists_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.int("int", 4, Builder::SIGNED);
+    let same = b.structure("same", 4, &[("a", int, 0)]);
+    b.typedef("same", same);
+    b.structure("other", 4, &[("a", int, 0)]);
+    let long = b.array(int, int, 2);
+    b.typedef("other", long);
+    b.structure("twice", 4, &[("a", int, 0)]);
+    b.structure("twice", 4, &[("b", int, 0)]);
+    fs::write(dir.path().join("types.btf"), b.finish()).unwrap();
+    let bytes = [7, 0, 0, 0];
+    // A typedef of the struct with the same name, and two equal integers, leave no doubt.
+    for (ty, expected) in
+        [("same", "{.a = 7}\n"), ("int", "7\n"), ("struct other", "{.a = 7}\n"), ("9", "{.b = 7}\n")]
+    {
+        let run = print(&dir, &bytes, &["--type", ty, "--compact"]);
+        assert_eq!((&*run.out, &*run.err, run.exit), (expected, "", 0), "{ty}");
+    }
+    for (ty, what) in [
+        (
+            "other",
+            "`other` is the name of several types: [5] struct other of 4 bytes, [7] typedef other of 8 bytes: \
+                   choose one by `struct other`, or its id",
+        ),
+        ("twice", "[8] struct twice of 4 bytes, [9] struct twice of 4 bytes: choose one by its id"),
+        ("struct twice", "`struct twice` is the name of several types"),
+    ] {
+        let run = print(&dir, &bytes, &["--type", ty]);
+        assert!(run.exit == 2 && run.err.contains(what) && run.out.is_empty(), "{ty}: {run:?}");
+    }
+}

@@ -7,6 +7,9 @@ use core_relo::{
 };
 use serde_json::Value;
 
+/// The members of anonymous structs and unions that are searched for a name. Nested unions have many members in a few bytes.
+const SEARCHED_MEMBERS: u32 = 1 << 16;
+
 /// The levels of anonymous structs and unions that are searched for a member.
 const ANONYMOUS_DEPTH: u32 = 32;
 
@@ -66,7 +69,8 @@ impl<'b> ValueWriter<'b> {
         match (stripped.kind(), value) {
             (Kind::Struct | Kind::Union, Value::Object(members)) => {
                 members.iter().try_for_each(|(name, value)| {
-                    let (ty, place) = find_member(btf, stripped, at.start, name, ANONYMOUS_DEPTH)
+                    let mut left = SEARCHED_MEMBERS;
+                    let (ty, place) = find_member(btf, stripped, at.start, name, ANONYMOUS_DEPTH, &mut left)
                         .ok_or_else(|| unknown_member(btf, stripped, name))?;
                     self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))
                 })
@@ -120,9 +124,10 @@ impl<'b> ValueWriter<'b> {
             }
             (Kind::Int, Some(int), Value::Bool(bool)) if int.encoding & IntInfo::BOOL != 0 => (*bool).into(),
             (Kind::Int | Kind::Ptr, _, _) => {
-                let signed = ty.int().is_some_and(IntInfo::is_signed);
                 let number = number(value).ok_or_else(|| expected(self.btf, ty, "a number", value))?;
-                in_range(number, width, Some(signed))?
+                // A `char` is printed as an unsigned number, even if it is signed.
+                let signed = ty.int().is_some_and(IntInfo::is_signed);
+                in_range(number, width, (!is_char(ty)).then_some(signed))?
             }
             (Kind::Enum | Kind::Enum64, ..) => match (number(value), value) {
                 (Some(number), _) => in_range(number, width, None)?,
@@ -159,6 +164,10 @@ impl<'b> ValueWriter<'b> {
     }
 }
 
+fn is_char(ty: Type<'_>) -> bool {
+    ty.int().is_some_and(|int| int.encoding & IntInfo::CHAR != 0 || ty.name().as_bytes() == b"char")
+}
+
 fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
     let size = btf.size_of(ty).map_err(|e| e.to_string())?;
     usize::try_from(size.0).map_err(|e| e.to_string())
@@ -168,11 +177,12 @@ fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
 fn find_member(btf: &Btf<'_>, ty: Type<'_>, start: usize, name: &str, depth: u32) -> Option<(TypeId, Place)> {
     let deeper = depth.checked_sub(1)?;
     ty.members().find_map(|member| {
+        *left = left.checked_sub(1)?;
         let Extent { bit_offset, bits, is_bitfield, .. } = btf.member_extent(&member).ok()?;
         let start = start.checked_add(usize::try_from(bit_offset.0).ok()?)?;
         if member.name.is_empty() {
             let inner = btf.strip(member.ty).ok().filter(|ty| ty.kind().is_composite())?;
-            return find_member(btf, inner, start, name, deeper);
+            return find_member(btf, inner, start, name, deeper, left);
         }
         let bits = if is_bitfield { Some(usize::try_from(bits).ok()?) } else { None };
         (member.name.to_string() == name).then_some((member.ty, Place { start, bits }))
@@ -310,10 +320,21 @@ mod tests {
     }
 
     #[test]
+    fn nested_unions_do_not_make_the_search_long() {
+        let mut b = Builder::new(Endian::native());
+        let mut ty = b.int("int", 4, Builder::SIGNED);
+        for _ in 0..40 {
+            ty = b.union("", 4, &[("", ty, 0), ("", ty, 0), ("", ty, 0)]);
+        }
+        let btf = Btf::parse(b.finish()).unwrap();
+        assert!(json_to_bytes(&btf, ty, &json!({"nosuch": 1})).is_err());
+    }
+
+    #[test]
     fn values_that_do_not_fit_are_named_by_their_path() {
         let (btf, ty) = types(Endian::native());
         let error = |json| json_to_bytes(&btf, ty, &json).unwrap_err();
-        assert_eq!(error(json!({"nosuch": 1})), "nosuch: `struct key` has no member `nosuch`".to_owned());
+        assert_eq!(error(json!({"nosuch": 1})), "`struct key` has no member `nosuch`");
         assert_eq!(error(json!({"low": 4})), "low: 4 does not fit, expected -4 to 3");
         assert_eq!(error(json!({"high": -1})), "high: -1 does not fit, expected 0 to 31");
         assert_eq!(error(json!({"bytes": [1, 2, 3, 4, 5]})), "bytes: 5 elements, expected at most 4");

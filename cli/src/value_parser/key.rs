@@ -23,7 +23,14 @@ pub(crate) fn parse_key(
         ([_, _, ..], _) => {
             return Err(format!("several words without `hex`, expected {}", wanted(size, ty)));
         }
-        ([word], Some((btf, id))) => typed_key(word, btf, id)?,
+        ([word], Some((btf, id))) => {
+            // A damaged type must not need more memory than a key.
+            let found = btf.size_of(id).map_err(|e| e.to_string())?.0;
+            if usize::try_from(found) != Ok(size) {
+                return Err(format!("its type has {found} bytes, expected `hex` and {size} bytes"));
+            }
+            typed_key(word, btf, id)?
+        }
         ([word], None) => parse_number(word, size, None)
             .map_err(|what| format!("{word}: {what}; expected {}", wanted(size, ty)))?,
     };

@@ -366,13 +366,24 @@ pub struct ValuePrinter<'b> {
 }
 
 impl ValuePrinter<'_> {
-    /// Prints a value without names but with zeroes. Returns `None` if libbpf fails.
+    /// Prints a value without names but with zeroes, with spaces between its parts. Returns `None` if libbpf fails.
     pub fn print(&self, id: u32, value: &[u8]) -> Option<String> {
+        let style = ValueStyle { compact: true, skip_names: true, emit_zeroes: true };
+        self.print_parts(id, value, style).map(|parts| parts.replace(PART_END, " ")).ok()
+    }
+
+    /// Prints a value. If libbpf fails, the error is the text that it has printed before.
+    pub fn print_with(&self, id: u32, value: &[u8], style: ValueStyle) -> Result<String, String> {
+        let without_ends = |parts: String| parts.replace(PART_END, "");
+        self.print_parts(id, value, style).map(without_ends).map_err(without_ends)
+    }
+
+    fn print_parts(&self, id: u32, value: &[u8], style: ValueStyle) -> Result<String, String> {
         let mut opts = sys::btf_dump_type_data_opts {
             sz: size_of::<sys::btf_dump_type_data_opts>() as _,
-            compact: true,
-            skip_names: true,
-            emit_zeroes: true,
+            compact: style.compact,
+            skip_names: style.skip_names,
+            emit_zeroes: style.emit_zeroes,
             ..Default::default()
         };
         opts.indent_str = ptr::null();
@@ -381,9 +392,24 @@ impl ValuePrinter<'_> {
         let error = unsafe {
             sys::btf_dump__dump_type_data(self.raw, id, value.as_ptr().cast(), value.len() as _, &opts)
         };
-        (error >= 0).then(|| self.text.take())
+        let text = self.text.take();
+        if error >= 0 { Ok(text) } else { Err(text) }
     }
 }
+
+/// The options of `btf_dump__dump_type_data`.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueStyle {
+    /// Print on one line.
+    pub compact: bool,
+    /// Leave out names and types.
+    pub skip_names: bool,
+    /// Print zeroes.
+    pub emit_zeroes: bool,
+}
+
+/// The mark after each part that libbpf prints. libbpf prints no comma after a signed enum value without a name.
+const PART_END: char = '\u{1}';
 
 impl Drop for ValuePrinter<'_> {
     fn drop(&mut self) {
@@ -412,7 +438,6 @@ unsafe extern "C" fn append(context: *mut c_void, format: *const c_char, args: V
         let text = CStr::from_ptr(text.as_ptr().cast()).to_string_lossy();
         let mut all = (*context.cast::<RefCell<String>>()).borrow_mut();
         all.push_str(&text);
-        // libbpf prints no comma after a signed enum value without a name.
-        all.push(' ');
+        all.push(PART_END);
     }
 }

@@ -15,7 +15,7 @@ mod object;
 pub mod relo_core;
 mod relocate;
 
-pub use ffi::{Btf, LoadedByLibbpf, Prepared, ValuePrinter, load, prepare, with_log};
+pub use ffi::{Btf, LoadedByLibbpf, Prepared, ValuePrinter, ValueStyle, load, prepare, with_log};
 pub use linker::{link, open};
 pub use object::LibbpfObject;
 pub use relocate::{LibbpfTarget, records};

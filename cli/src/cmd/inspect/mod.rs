@@ -2,6 +2,7 @@
 
 mod disasm;
 mod globals;
+mod maps;
 
 use crate::{
     args::{InspectArgs, format::Format},
@@ -18,8 +19,9 @@ use crate::{
     },
 };
 use core_relo::btf::Btf;
-use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Map, Object, Program};
+use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Object, Program};
 use globals::GlobalFacts;
+use maps::MapFacts;
 use serde::Serialize;
 use std::{collections::BTreeMap, io};
 
@@ -79,17 +81,6 @@ struct ProgramFacts {
 }
 
 #[derive(Serialize)]
-struct MapFacts {
-    name: String,
-    map_type: Option<String>,
-    key_size: u32,
-    value_size: u32,
-    max_entries: u32,
-    flags: u32,
-    error: Option<String>,
-}
-
-#[derive(Serialize)]
 struct DataFacts {
     section: String,
     kind: String,
@@ -135,7 +126,7 @@ impl ObjectFacts {
             btf_ext: object.ext().is_some(),
             programs: programs(false),
             subprograms: programs(true),
-            maps: object.maps().iter().map(MapFacts::new).collect(),
+            maps: maps::list_maps(object),
             data: object.data_sections().iter().map(DataFacts::new).collect(),
             globals: globals::list_globals(object),
             externs: object.externs().iter().map(ExternFacts::new).collect(),
@@ -167,7 +158,7 @@ impl ObjectFacts {
         write_section(
             out,
             "Maps",
-            &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS"],
+            &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "C TYPES"],
             self.maps.iter().map(MapFacts::row),
         )?;
         let data =
@@ -232,51 +223,6 @@ impl ProgramFacts {
             right_cell(self.insns),
             right_cell(self.relocations),
             left_cell(autoload),
-        ]
-    }
-}
-
-impl MapFacts {
-    fn new(map: &Map<'_>) -> Self {
-        let name = name(map.name);
-        match &map.def {
-            Err(e) => Self {
-                name,
-                map_type: None,
-                key_size: 0,
-                value_size: 0,
-                max_entries: 0,
-                flags: 0,
-                error: Some(e.to_string()),
-            },
-            Ok(def) => Self {
-                name,
-                map_type: Some(match def.known_type() {
-                    Some(known) => known.name().to_owned(),
-                    None => format!("unknown({})", def.map_type),
-                }),
-                key_size: def.key_size,
-                value_size: def.value_size,
-                max_entries: def.max_entries,
-                flags: def.map_flags,
-                error: None,
-            },
-        }
-    }
-
-    fn row(&self) -> Vec<Cell> {
-        let Some(kind) = &self.map_type else {
-            let error = self.error.as_deref().unwrap_or_default();
-            return vec![left_cell(&self.name), left_cell(format_args!("cannot be read: {error}"))];
-        };
-        let flags = if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) };
-        vec![
-            left_cell(&self.name),
-            left_cell(short_type_name(kind)),
-            right_cell(self.key_size),
-            right_cell(self.value_size),
-            right_cell(self.max_entries),
-            left_cell(flags),
         ]
     }
 }
