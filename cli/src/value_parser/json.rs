@@ -174,7 +174,14 @@ fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
 }
 
 /// Finds a member by name, also in anonymous structs and unions. `start` is the first bit of the composite.
-fn find_member(btf: &Btf<'_>, ty: Type<'_>, start: usize, name: &str, depth: u32) -> Option<(TypeId, Place)> {
+fn find_member(
+    btf: &Btf<'_>,
+    ty: Type<'_>,
+    start: usize,
+    name: &str,
+    depth: u32,
+    left: &mut u32,
+) -> Option<(TypeId, Place)> {
     let deeper = depth.checked_sub(1)?;
     ty.members().find_map(|member| {
         *left = left.checked_sub(1)?;
