@@ -19,10 +19,13 @@ const PROG_SHOW_HELP: &str = "Examples:
 const PROG_DUMP_HELP: &str = "Examples:
   core-relo prog dump 42
   core-relo prog dump --name handle_exec --raw
+  core-relo prog dump 42 --jited --opcodes
+  core-relo prog dump 42 --graph | dot -Tsvg > prog.svg
   core-relo prog dump 42 --format json | jq -r 'select(.call) | .call.name'
 
 Prints the translated instructions, after the verifier has rewritten them, with the names of maps and called functions. A called
-function is printed as `#N` if /proc/kallsyms hides addresses from this user.";
+function is printed as `#N` if /proc/kallsyms hides addresses from this user. --jited prints the machine code of x86-64 and arm64
+kernels; for other architectures, and for another disassembler, --jited --raw prints its bytes.";
 const MAP_HELP: &str = "Examples:
   core-relo map list
   core-relo map show --name events
@@ -74,7 +77,7 @@ pub(crate) enum ProgCommand {
     /// Show everything that the kernel reports about programs
     #[command(after_help = PROG_SHOW_HELP)]
     Show(ShowArgs),
-    /// Print the translated instructions (xlated), with source lines
+    /// Print the translated instructions (xlated) or the machine code (jited), with source lines
     #[command(after_help = PROG_DUMP_HELP)]
     Dump(ProgDumpArgs),
 }
@@ -157,6 +160,18 @@ pub(crate) struct ProgDumpArgs {
     /// Print only the instructions and their bytes: no names, no source lines
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Print the machine code
+    #[arg(long)]
+    pub(crate) jited: bool,
+    /// Print the bytes of each instruction
+    #[arg(long, conflicts_with = "graph")]
+    pub(crate) opcodes: bool,
+    /// Print the columns of source lines
+    #[arg(long, conflicts_with = "graph")]
+    pub(crate) linum: bool,
+    /// Print the control-flow graph of each function for Graphviz (DOT)
+    #[arg(long, conflicts_with = "jited")]
+    pub(crate) graph: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -16,6 +16,7 @@ use std::{collections::BTreeMap, iter, rc::Rc, sync::Arc};
 pub(crate) struct Instruction {
     /// The number of its first slot.
     pub(crate) insn: u32,
+    pub(crate) slot: Option<Slot>,
     /// The signature of the function that begins with this instruction.
     pub(crate) function_signature: Option<String>,
     /// The name of the function that contains the instruction.
@@ -58,6 +59,7 @@ pub(crate) fn decode_raw(insns: &[u8]) -> Vec<Instruction> {
     slots(insns)
         .map(|(insn, slot)| Instruction {
             insn,
+            slot: Some(slot),
             bytes: slot.hex(Endian::native()).to_string(),
             text: slot.to_string(),
             ..Instruction::default()
@@ -124,6 +126,7 @@ impl Annotator<'_> {
         let insn = slot.first();
         let mut line = Instruction {
             insn: insn_number,
+            slot: Some(slot),
             bytes: slot.hex(Endian::native()).to_string(),
             text: slot.to_string(),
             ..Instruction::default()
@@ -143,9 +146,7 @@ impl Annotator<'_> {
                 line.call = Some(call);
             }
             (Class::Jmp | Class::Jmp32, None) => {
-                let target =
-                    jump_distance(insn).and_then(|distance| insn_number.checked_add_signed(distance));
-                if let Some(target) = target.and_then(|target| target.checked_add(1)) {
+                if let Some(target) = insn.jump_target(insn_number) {
                     line.text = format!("{} <{target}>", line.text);
                 }
             }
@@ -196,12 +197,13 @@ impl Annotator<'_> {
         }
     }
 
-    fn function_name(&self, function: TypeId) -> Option<String> {
+    /// Returns a function's name.
+    pub(crate) fn function_name(&self, function: TypeId) -> Option<String> {
         Some(self.btf.as_ref()?.ty(function)?.name().to_string())
     }
 
-    /// Returns a signature: `int handle_exec(struct trace_event_raw_sched_process_exec *ctx)`.
-    fn signature(&self, function: TypeId) -> Option<String> {
+    /// Returns a function's signature: `int handle_exec(struct trace_event_raw_sched_process_exec *ctx)`.
+    pub(crate) fn signature(&self, function: TypeId) -> Option<String> {
         let btf = self.btf.as_ref()?;
         let func = btf.ty(function)?;
         let proto = btf.ty(func.target()?)?;
@@ -214,7 +216,8 @@ impl Annotator<'_> {
         Some(format!("{} {}({params})", CType::new(btf, proto.target()?), func.name()).replace("* ", "*"))
     }
 
-    fn source_line(&self, [_, file, text, position]: &[u32; 4]) -> Option<SourceLine> {
+    /// Returns the source line of a record.
+    pub(crate) fn source_line(&self, [_, file, text, position]: &[u32; 4]) -> Option<SourceLine> {
         let btf = self.btf.as_ref()?;
         let text = btf.name(StrOffset(*text))?.to_string();
         Some(SourceLine {
@@ -224,16 +227,6 @@ impl Annotator<'_> {
             // Tabs are escaped in the name.
             text: text.replace("\\t", " ").trim().to_owned(),
         })
-    }
-}
-
-/// Returns the distance of a jump in slots; `None` for other instructions.
-fn jump_distance(insn: Insn) -> Option<i32> {
-    match (insn.code >> 4, insn.class()) {
-        (0, Class::Jmp32) => Some(insn.imm),
-        (0, _) if insn.source_is_register() => None,
-        (0x8 | 0x9, _) => None,
-        _ => Some(insn.off.into()),
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod holders;
 pub(crate) mod instructions;
 pub(crate) mod kind;
 pub(crate) mod link_target;
+pub(crate) mod machine_code;
 pub(crate) mod object;
 pub(crate) mod pins;
 pub(crate) mod processes;

@@ -209,6 +209,78 @@ fn programs_are_shown_and_disassembled() {
     let raw = ok(run(["prog", "dump", "--id", &id, "--raw"])).out;
     assert!(!raw.contains("add_up") && raw.contains("r0 += 1"), "{raw}");
     compare_with_bpftool(&id, &raw);
+
+    let opcodes = ok(run(["prog", "dump", "--id", &id, "--opcodes", "--linum"])).out;
+    assert!(opcodes.contains("dir/count.bpf.c:12:5\n") && opcodes.contains("9500000000000000"), "{opcodes}");
+    let graph = ok(run(["prog", "dump", "--id", &id, "--graph"])).out;
+    assert!(
+        graph.starts_with("digraph") && graph.contains("label=\"add_up\"") && graph.ends_with("}\n"),
+        "{graph}"
+    );
+    let blocks = ok(run(["prog", "dump", "--id", &id, "--graph", "--format", "json"])).lines();
+    blocks.iter().for_each(|line| schema.check("inspect --disasm --graph", line));
+    assert!(blocks.iter().any(|line| line["edges"].as_array().unwrap().len() == 2), "{blocks:?}");
+    machine_code_is_disassembled(&id, &info);
+}
+
+/// Checks the machine code of the program with the subprogram `add_up`, if the kernel shows it.
+fn machine_code_is_disassembled(id: &str, info: &sys::ProgInfo) {
+    let text = run(["prog", "dump", "--id", id, "--jited", "--opcodes"]);
+    if text.exit == 2 {
+        assert!(text.err.contains("help") || text.err.contains("; "), "the reason: {}", text.err);
+        return println!("SKIP: {}", text.err);
+    }
+    assert!(text.out.contains("int add_up(void *ctx):"), "{}", text.out);
+    assert!(text.out.contains("; return add_up(ctx);  dir/count.bpf.c:12\n"), "{}", text.out);
+    assert!(text.out.contains("<add_up>\n"), "the call has the name of its target: {}", text.out);
+    let lines = ok(run(["prog", "dump", "--id", id, "--jited", "--format", "json"])).lines();
+    lines.iter().for_each(|line| schema().check("prog dump --jited", line));
+    let bytes =
+        |lines: &[Value]| -> String { lines.iter().map(|line| line["bytes"].as_str().unwrap()).collect() };
+    let raw = ok(run(["prog", "dump", "--id", id, "--jited", "--raw", "--format", "json"])).lines();
+    assert_eq!(bytes(&lines), bytes(&raw), "the instructions cover all bytes");
+    assert_eq!(bytes(&raw).len(), usize::try_from(info.jited_prog_len).unwrap() * 2);
+    assert!(lines.iter().all(|line| line["text"] != "(bad)"), "{lines:?}");
+    compare_with_objdump(&lines);
+}
+
+/// Compares machine instructions with those of binutils' objdump, if it is available.
+fn compare_with_objdump(lines: &[Value]) {
+    if std::env::consts::ARCH != "x86_64" {
+        return println!("SKIP: the notation of objdump is compared on x86-64 only");
+    }
+    let bytes: Vec<u8> = lines
+        .iter()
+        .flat_map(|line| {
+            let hex = line["bytes"].as_str().unwrap();
+            (0..hex.len())
+                .step_by(2)
+                .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("code");
+    fs::write(&path, bytes).unwrap();
+    let args = ["-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn", common::text(&path)];
+    let Ok(output) = Command::new("objdump").args(args).output() else {
+        return println!("SKIP: no objdump to compare with");
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    let theirs: Vec<_> = text.lines().filter_map(|line| line.trim_start().split_once(":\t")).collect();
+    assert_eq!(theirs.len(), lines.len(), "{text}");
+    for ((_, theirs), ours) in theirs.iter().zip(lines) {
+        // The mnemonics and registers: the notations of numbers and jumps differ.
+        let words = |text: &str| -> Vec<String> {
+            let mnemonic = text.split(' ').next().unwrap().to_owned();
+            let registers = text.split(['%', ',', '(', ')', ' ']).filter(|word| word.starts_with('r'));
+            [mnemonic].into_iter().chain(registers.map(str::to_owned)).collect()
+        };
+        let ours = ours["text"].as_str().unwrap();
+        if !ours.starts_with("nop") && !theirs.contains("nop") && !theirs.starts_with("xchg") {
+            assert_eq!(words(ours), words(theirs), "{ours} / {theirs}");
+        }
+    }
 }
 
 /// Compares a disassembly with that of bpftool, if bpftool is available.

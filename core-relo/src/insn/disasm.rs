@@ -21,7 +21,7 @@ pub enum Notation {
     /// The notation of the kernel's verifier and of bpftool: decimal numbers, `r1 = *(u32 *)(r2 +8)`.
     #[default]
     Kernel,
-    /// The notation of `llvm-objdump -d` (LLVM 19 and later): hexadecimal numbers, `w1 = *(u32 *)(r2 + 0x8)`. The text of an
+    /// The notation of `llvm-objdump -d --mcpu=v4` (LLVM 19): hexadecimal numbers, `w1 = *(u32 *)(r2 + 0x8)`. The text of an
     /// encoding with a [`defect`](Slot::defect) is `<unknown>`.
     Llvm,
 }

@@ -1,1 +1,73 @@
-//! Disassembled objects: names, lines, relocations, and hostile instructions.
+//! Tests of the disassembly of an object.
+
+use super::{Disassembly, InsnDefect, JumpTarget, Reference, ReferenceKind};
+use crate::{
+    object::Object,
+    test_support::{SectionKind, SymbolKind, TestObject, call, exit, insn, load},
+};
+use core_relo::{InsnIndex, Name};
+
+#[test]
+fn references_have_the_names_of_symbols() {
+    let mut object = TestObject::new();
+    let data = object.section(".data", SectionKind::Data, &[0; 16]);
+    let variable = object.symbol("counter", SymbolKind::Data, data, 8, 8);
+    let text = object.code(".text", &[exit()]);
+    let function = object.function("helping", text, 0, 1);
+    let kernel_function = object.undefined("bpf_something", false);
+    let code = [&load(1, 4)[..], &[call(-1), call(-1), insn(0x85, 0, 0, 0, 14), exit()]].concat();
+    let section = object.program("main", "xdp", &code);
+    object.refer(section, 0, variable, false);
+    object.refer(section, 2, function, true);
+    object.refer(section, 3, kernel_function, true);
+    let bytes = object.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let disassembly = Disassembly::new(&object);
+    assert_eq!(disassembly.relocs_error(), None);
+    let sections: Vec<_> = disassembly.sections().collect();
+    let program = sections.iter().find(|section| section.name() == b"xdp").unwrap();
+    let texts: Vec<_> = program.instructions().filter_map(|i| i.reference).map(|r| r.to_string()).collect();
+    assert_eq!(
+        texts,
+        [".data counter +4", "function helping", "symbol bpf_something", "bpf_get_current_pid_tgid"]
+    );
+    let kind = ReferenceKind::Variable(Name::new(b".data"));
+    let expected = Reference { kind, name: Some(Name::new(b"counter")), offset: 4 };
+    assert_eq!(program.instructions().next().unwrap().reference, Some(expected));
+}
+
+#[test]
+fn a_function_begins_a_new_instruction() {
+    let mut object = TestObject::new();
+    let code = object.code("xdp", &[insn(0x05, 0, 0, 1, 0), load(1, 0)[0], insn(0x15, 0, 0, -2, 0), exit()]);
+    object.function("first", code, 0, 2);
+    object.function("second", code, 2, 2);
+    let bytes = object.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let disassembly = Disassembly::new(&object);
+    let section = disassembly.sections().next().unwrap();
+    let found: Vec<_> = section.instructions().map(|i| (i.index.0, i.defect, i.jump)).collect();
+    let expected = [
+        (0, None, Some(JumpTarget::Outside(2))),
+        (1, Some(InsnDefect::Truncated), None),
+        (2, None, Some(JumpTarget::Outside(1))),
+        (3, None, None),
+    ];
+    assert_eq!(found, expected);
+    assert!(section.instructions().nth(2).unwrap().is_jump_target);
+    let names: Vec<_> = section.instructions().map(|i| i.functions.len()).collect();
+    assert_eq!(names, [1, 0, 1, 0]);
+}
+
+#[test]
+fn jumps_into_a_load_have_no_instruction() {
+    let mut object = TestObject::new();
+    object.program("main", "xdp", &[&[insn(0x05, 0, 0, 1, 0)][..], &load(1, 0), &[exit()]].concat());
+    let bytes = object.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let disassembly = Disassembly::new(&object);
+    let section = disassembly.sections().next().unwrap();
+    let first = section.instructions().next().unwrap();
+    assert_eq!(first.jump, Some(JumpTarget::SecondSlot(InsnIndex(2))));
+    assert_eq!(section.instructions().map(|i| i.index.0).collect::<Vec<_>>(), [0, 1, 3]);
+}

@@ -48,16 +48,20 @@ pub(super) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<(
     if args.graph {
         return write_graph(console, &disassembly, args.program.as_deref());
     }
+    let mut is_first_section = true;
     for section in disassembly.sections() {
         let mut is_first = true;
+        let mut last_line = None;
         for instruction in select(&section, &object, args.program.as_deref()) {
             match console.format {
                 Format::Json => console.out.json(&InstructionLine::new(&instruction, object.btf()))?,
                 Format::Text => {
                     if is_first {
-                        write_section_title(&mut console.out, section.name())?;
+                        write_section_title(&mut console.out, section.name(), is_first_section)?;
+                        is_first_section = false;
                     }
-                    write_text(&mut console.out, &instruction, object.btf(), args.opcodes)?;
+                    write_headings(&mut console.out, &instruction, &mut last_line)?;
+                    write_instruction(&mut console.out, &instruction, object.btf(), args.opcodes)?;
                 }
             }
             is_first = false;
@@ -89,28 +93,44 @@ fn select<'s, 'r: 's, 'o: 's, 'd: 'o>(
     section.instructions().filter(is_selected)
 }
 
-fn write_section_title(out: &mut Printer<'_>, section: &[u8]) -> io::Result<()> {
+fn write_section_title(out: &mut Printer<'_>, section: &[u8], is_first: bool) -> io::Result<()> {
+    if !is_first {
+        out.line("")?;
+    }
     out.line(Line::new().text("section ").styled(BOLD, Name::new(section).shortened()))
 }
 
-fn write_text(
+/// Prints the functions, the label and the source line that begin with an instruction. A source line that continues is not repeated.
+fn write_headings<'o>(
+    out: &mut Printer<'_>,
+    instruction: &Instruction<'_, 'o, '_>,
+    last_line: &mut Option<(Name<'o>, u32)>,
+) -> io::Result<()> {
+    for function in &instruction.functions {
+        *last_line = None;
+        out.line("")?;
+        out.line(Line::new().styled(BOLD, Name::new(function.name()).shortened()).text(":"))?;
+    }
+    if instruction.is_jump_target {
+        out.line(format_args!("L{}:", instruction.index))?;
+    }
+    let Some(source) = instruction.source else { return Ok(()) };
+    let line = Some((source.file, source.line));
+    if *last_line == line && !instruction.is_jump_target {
+        return Ok(());
+    }
+    *last_line = line;
+    let position = format_args!("{}:{}", source.file.shortened(), source.line);
+    let text = Line::new().text(format_args!("; {} @ ", source.text.shortened()));
+    out.line(text.styled(DIM, position))
+}
+
+fn write_instruction(
     out: &mut Printer<'_>,
     instruction: &Instruction<'_, '_, '_>,
     btf: Option<&Btf<'_>>,
     has_bytes: bool,
 ) -> io::Result<()> {
-    for function in &instruction.functions {
-        out.line("")?;
-        out.line(Line::new().styled(BOLD, Name::new(function.name()).shortened()).text(":"))?;
-    }
-    if let Some(source) = instruction.source {
-        let position = format_args!("{}:{}", source.file.shortened(), source.line);
-        let text = Line::new().text(format_args!("; {} @ ", source.text.shortened()));
-        out.line(text.styled(DIM, position))?;
-    }
-    if instruction.is_jump_target {
-        out.line(format_args!("L{}:", instruction.index))?;
-    }
     let mut line = Line::new().text(format_args!("{:>8}: ", instruction.index.0));
     if has_bytes {
         line = line.column(BYTES_WIDTH, hex(instruction.bytes));

@@ -1,5 +1,6 @@
 //! `prog dump`: the translated instructions of a program, with functions, source lines and names.
 
+use super::jited;
 use crate::{
     args::{format::Format, kernel_objects::ProgDumpArgs},
     console::Console,
@@ -14,12 +15,14 @@ use crate::{
         symbols::Symbols,
     },
     text::{
+        graph::{GraphBlock, GraphFunction, GraphWriter},
         kernel_object as text,
         line::Line,
         printer::Printer,
         style::{BOLD, DIM},
     },
 };
+use core_relo::insn::BasicBlock;
 use core_relo_loader::{
     object::ProgramType,
     sys::{self, ProgLines},
@@ -34,6 +37,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
     };
     let mut btfs = BtfCache::default();
     let symbols = if args.raw { Symbols::default() } else { Symbols::read() };
+    let mut graph = args.graph.then(|| GraphWriter::new(args.format));
+    if let Some(graph) = &graph {
+        graph.begin(&mut console.out)?;
+    }
     for program in programs {
         let id = program.id;
         let fd = match program.open() {
@@ -41,6 +48,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
             Ok(None) => continue,
             Err(bad) => return console.report_error(&bad),
         };
+        if args.jited {
+            jited::dump(console, args, (id, &fd), &symbols, &mut btfs)?;
+            continue;
+        }
         let code = match read_code(id, &fd, args.raw, &symbols, &mut btfs) {
             Ok(code) => code,
             Err(bad) => {
@@ -48,10 +59,14 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
                 continue;
             }
         };
+        if let Some(graph) = &mut graph {
+            write_graph(&mut console.out, graph, &code)?;
+            continue;
+        }
         match args.format {
             Format::Text => {
                 text::title(&mut console.out, id, &code.program_type, &code.program)?;
-                write_text(&mut console.out, &code, args.raw)?;
+                write_text(&mut console.out, &code, args)?;
             }
             Format::Json => {
                 for instruction in &code.instructions {
@@ -60,7 +75,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
             }
         }
     }
-    Ok(())
+    graph.map_or(Ok(()), |graph| graph.end(&mut console.out))
 }
 
 /// The instructions of a program.
@@ -95,16 +110,15 @@ fn read_code(
     Ok(ProgramCode { program: full_program_name(fd, &info), program_type, instructions })
 }
 
-fn write_text(out: &mut Printer<'_>, code: &ProgramCode, raw: bool) -> io::Result<()> {
+fn write_text(out: &mut Printer<'_>, code: &ProgramCode, args: &ProgDumpArgs) -> io::Result<()> {
     for instruction in &code.instructions {
         if let Some(signature) = &instruction.function_signature {
             out.line(Line::new().styled(BOLD, signature).text(":"))?;
         }
         if let Some(source) = &instruction.source {
-            let position = format_args!("{}:{}", source.file, source.line);
-            out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, position))?;
+            write_source(out, source, args.linum)?;
         }
-        if raw {
+        if args.raw || args.opcodes {
             out.line(format_args!(
                 "{:>5}: {:<32}  {}",
                 instruction.insn, instruction.bytes, instruction.text
@@ -112,6 +126,33 @@ fn write_text(out: &mut Printer<'_>, code: &ProgramCode, raw: bool) -> io::Resul
         } else {
             out.line(format_args!("{:>5}: {}", instruction.insn, instruction.text))?;
         }
+    }
+    Ok(())
+}
+
+/// Prints a source line.
+pub(super) fn write_source(out: &mut Printer<'_>, source: &SourceLine, has_column: bool) -> io::Result<()> {
+    let column = if has_column { format!(":{}", source.column) } else { String::new() };
+    let position = format_args!("{}:{}{column}", source.file, source.line);
+    out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, position))
+}
+
+fn write_graph(out: &mut Printer<'_>, graph: &mut GraphWriter, code: &ProgramCode) -> io::Result<()> {
+    let mut rest = &*code.instructions;
+    while let Some((first, others)) = rest.split_first() {
+        let len = others.iter().take_while(|i| i.function_signature.is_none()).count();
+        let function = rest.get(..=len).unwrap_or(rest);
+        rest = rest.get(function.len()..).unwrap_or_default();
+        let slots: Vec<_> = function.iter().filter_map(|i| Some((i.insn, i.slot?))).collect();
+        let block = |block: BasicBlock| {
+            let start = function.partition_point(|i| i.insn < block.first);
+            let own = function.iter().skip(start).take_while(|i| i.insn <= block.last);
+            let lines = own.map(|i| format!("{}: {}", i.insn, i.text)).collect();
+            GraphBlock { lines, first: block.first, last: block.last, edges: block.edges }
+        };
+        let name = first.function.as_deref().unwrap_or(&code.program).to_owned();
+        let blocks = BasicBlock::find(&slots).into_iter().map(block).collect();
+        graph.write(out, &GraphFunction { section: None, name: Some(name), blocks })?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod dump;
 mod facts;
+mod jited;
 
 use super::kernel_facts;
 use crate::{args::kernel_objects::ProgCommand, console::Console};

@@ -1,7 +1,7 @@
 //! C declarations of types.
 
 use crate::{
-    btf::{format::Kind, parse::Btf},
+    btf::{format::Kind, parse::Btf, view::Type},
     ids::TypeId,
 };
 use core::fmt::{Display, Formatter, Result};
@@ -81,7 +81,7 @@ impl CType<'_> {
             }
             Kind::Ptr => {
                 inner.before_name(f)?;
-                let target = self.btf.ty(inner.id).map(|ty| ty.kind());
+                let target = self.btf.ty(inner.id).map(Type::kind);
                 f.write_str(match self.pointee(inner.id) {
                     Pointee::Pointer if !matches!(target, Some(Kind::Const | Kind::Volatile)) => "*",
                     Pointee::Bracketed => " (*",
@@ -94,16 +94,13 @@ impl CType<'_> {
             },
             Kind::Const | Kind::Volatile => {
                 let word = if ty.kind() == Kind::Const { "const" } else { "volatile" };
-                match self.pointee(inner.id) {
+                if self.pointee(inner.id) == Pointee::Pointer {
                     // The pointer is constant, not its target.
-                    Pointee::Pointer => {
-                        inner.before_name(f)?;
-                        f.write_str(word)
-                    }
-                    _ => {
-                        write!(f, "{word} ")?;
-                        inner.before_name(f)
-                    }
+                    inner.before_name(f)?;
+                    f.write_str(word)
+                } else {
+                    write!(f, "{word} ")?;
+                    inner.before_name(f)
                 }
             }
             Kind::Restrict | Kind::TypeTag | Kind::FuncProto => inner.before_name(f),

@@ -327,3 +327,56 @@ pub fn prog_lines(prog: &impl AsFd) -> Result<ProgLines, Errno> {
     fill_info(prog, &mut info)?;
     Ok(ProgLines { functions, lines })
 }
+
+/// The machine code that the JIT compiler made of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgMachineCode {
+    /// The code of all functions, one after the other; empty if the kernel hides it.
+    pub code: Vec<u8>,
+    /// The length of each function's code in bytes.
+    pub function_lens: Vec<u32>,
+    /// The address of each function; 0 if the kernel hides it.
+    pub function_addresses: Vec<u64>,
+    /// The address of the code of each source line record, in the order of [`ProgLines::lines`]; empty if
+    /// the kernel hides them.
+    pub line_addresses: Vec<u64>,
+}
+
+/// Returns the machine code of a program. Addresses and code are hidden from a process that may not see the kernel's addresses
+/// (`kernel.kptr_restrict`).
+pub fn prog_machine_code(prog: &impl AsFd) -> Result<ProgMachineCode, Errno> {
+    let prog = prog.as_fd();
+    let first = prog_info(&prog)?;
+    let mut code = vec![0u8; length(first.jited_prog_len)?];
+    let mut function_lens = vec![0u32; length(first.nr_jited_func_lens)?];
+    let mut function_addresses = vec![0u64; length(first.nr_jited_ksyms)?];
+    let mut line_addresses = vec![0u64; length(first.nr_jited_line_info)?];
+    let mut info = ProgInfo {
+        jited_prog_len: first.jited_prog_len,
+        jited_prog_insns: address_mut(&mut code),
+        nr_jited_func_lens: first.nr_jited_func_lens,
+        jited_func_lens: address_mut(&mut function_lens),
+        nr_jited_ksyms: first.nr_jited_ksyms,
+        jited_ksyms: address_mut(&mut function_addresses),
+        nr_jited_line_info: first.nr_jited_line_info,
+        jited_line_info_rec_size: 8,
+        jited_line_info: address_mut(&mut line_addresses),
+        ..ProgInfo::default()
+    };
+    fill_info(prog, &mut info)?;
+    // The kernel clears the address of a buffer that it does not fill.
+    if info.jited_prog_insns == 0 {
+        code.clear();
+    }
+    if info.jited_func_lens == 0 {
+        function_lens.clear();
+    }
+    if info.jited_ksyms == 0 {
+        function_addresses.clear();
+    }
+    if info.jited_line_info == 0 {
+        line_addresses.clear();
+    }
+    Ok(ProgMachineCode { code, function_lens, function_addresses, line_addresses })
+}

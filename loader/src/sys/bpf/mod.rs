@@ -20,8 +20,9 @@ pub use ids::{
     prog_fd_by_id,
 };
 pub use info::{
-    BtfInfo, LinkInfo, MapInfo, ProgInfo, ProgLines, btf_bytes, btf_info, btf_name, link_info,
-    link_target_name, map_info, prog_info, prog_lines, prog_map_ids, prog_translated,
+    BtfInfo, LinkInfo, MapInfo, ProgInfo, ProgLines, ProgMachineCode, btf_bytes, btf_info, btf_name,
+    link_info, link_target_name, map_info, prog_info, prog_lines, prog_machine_code, prog_map_ids,
+    prog_translated,
 };
 pub(crate) use link::has_link_type;
 pub use link::{
