@@ -181,12 +181,15 @@ fn names_without_an_end_and_overlapping_names() {
     let code = unit.abbreviation(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
     for entry in 0..60_000u32 {
         unit.bytes(&[code]);
-        unit.bytes(&(entry % 4000).to_le_bytes());
+        // No name begins at the end of a string.
+        unit.bytes(&(entry + entry / 4000).to_le_bytes());
     }
-    unit.str = vec![b'x'; 4000];
-    unit.str.push(0);
-    let error = convert(&unit.elf()).unwrap_err();
-    assert!(matches!(error, EncodeError::Entry { problem: EntryProblem::OverlappingNames, .. }), "{error}");
+    unit.str = [&[b'x'; 4000][..], &[0]].concat().repeat(15);
+    let error = convert(&unit.elf()).err();
+    assert!(
+        matches!(error, Some(EncodeError::Entry { problem: EntryProblem::OverlappingNames, .. })),
+        "{error:?}"
+    );
 }
 
 #[test]
