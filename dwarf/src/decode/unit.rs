@@ -12,6 +12,7 @@ use crate::{
     error::{EncodeError, EntryProblem, Place},
     intern::{NameId, Names},
     limits,
+    parse_error::ParserResult as _,
     units::Units,
 };
 use core_relo::btf::Kind;
@@ -72,12 +73,12 @@ impl<'s> UnitDecoder<'_, 's> {
             problem,
         };
         let entries = context.unit.header.entries_raw(&context.abbreviations, first);
-        let mut entries = entries.map_err(|e| fail(start, e.into()))?;
+        let mut entries = entries.parsed().map_err(|e| fail(start, e.into()))?;
         let mut parents: Vec<Option<Parent>> = Vec::new();
         while !entries.is_empty() {
             let offset = entries.next_offset();
             let depth = usize::try_from(entries.next_depth()).unwrap_or_default();
-            let abbreviation = entries.read_abbreviation().map_err(|e| fail(offset, e.into()))?;
+            let abbreviation = entries.read_abbreviation().parsed().map_err(|e| fail(offset, e.into()))?;
             if let Some(abbreviation) = abbreviation {
                 parents.truncate(depth);
                 let parent = parents.last().copied().flatten();
@@ -118,10 +119,10 @@ impl<'s> UnitDecoder<'_, 's> {
             tag => is_type(tag) || tag == DW_TAG_GNU_ANNOTATION,
         };
         if !is_wanted {
-            entries.skip_attributes(abbreviation.attributes())?;
+            entries.skip_attributes(abbreviation.attributes()).parsed()?;
             return Ok(None);
         }
-        let attributes = Attributes::read(entries, abbreviation)?;
+        let attributes = Attributes::read(entries, abbreviation).parsed()?;
         match tag {
             constants::DW_TAG_member => self.member(parent, &attributes),
             constants::DW_TAG_enumerator => self.enumerator(parent, &attributes),
@@ -240,7 +241,7 @@ impl<'s> UnitDecoder<'_, 's> {
         shape: Shape,
     ) -> Result<u32, EntryProblem> {
         let unit = self.context.unit.start;
-        let place = self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset)?;
+        let place = self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset).parsed()?;
         let len = self.entries.list.len();
         let index = u32::try_from(len).ok().ok_or_else(|| too_large("number of entries", len))?;
         self.entries.list.push(Entry { unit, place, name, target, annotation, shape });
