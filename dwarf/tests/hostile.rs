@@ -176,15 +176,14 @@ fn names_without_an_end_and_overlapping_names() {
     unit.die(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
     unit.str = vec![b'x'; limits::NAME_BYTES * 2];
     assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Name { attribute: DW_AT_name })));
-    // Each offset into a long string is a name.
+    // Each offset into long strings is a name.
     let mut unit = Unit::new();
     let code = unit.abbreviation(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
     for offset in 0..60_000u32 {
         unit.bytes(&[code]);
         unit.bytes(&offset.to_le_bytes());
     }
-    unit.str = vec![b'x'; 60_000];
-    unit.str.push(0);
+    unit.str = [vec![b'x'; limits::NAME_BYTES - 2], vec![0]].concat().repeat(60_000 / limits::NAME_BYTES + 1);
     let error = convert(&unit.elf()).unwrap_err();
     assert!(matches!(error, EncodeError::Entry { problem: EntryProblem::OverlappingNames, .. }), "{error}");
 }
@@ -199,6 +198,14 @@ fn files_without_debug_information() {
     let mut unit = Unit::new();
     unit.language = DW_LANG_Rust;
     assert_eq!(convert(&unit.elf()), Err(EncodeError::NoUnits { skipped: 1 }));
+}
+
+#[test]
+fn a_unit_whose_types_are_in_another_file() {
+    for attribute in [DW_AT_dwo_name, DW_AT_GNU_dwo_name] {
+        let unit = Unit::with_root(&[(attribute, Value::Text("a.dwo"))]);
+        assert_eq!(convert(&unit.elf()), Err(EncodeError::SplitUnit { unit: Place::info(0) }), "{attribute}");
+    }
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl<'s> UnitDecoder<'_, 's> {
     pub(super) fn attributes_at(&self, offset: UnitOffset) -> Result<Attributes<'s>, EntryProblem> {
         let mut entries = self.context.unit.header.entries_raw(&self.context.abbreviations, Some(offset))?;
         match entries.read_abbreviation()? {
-            Some(abbreviation) => Ok(Attributes::read(&mut entries, abbreviation)?),
+            Some(abbreviation) => Attributes::read(&mut entries, abbreviation),
             None => Ok(Attributes::default()),
         }
     }
