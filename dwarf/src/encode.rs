@@ -286,18 +286,16 @@ impl<'a, 's> ShardConverter<'a, 's> {
                 let offset = distance.and_then(|distance| usize::try_from(distance).ok());
                 let offset = offset.ok_or_else(|| fail(EntryProblem::NoEntry { target }))?;
                 let context = self.contexts.get(self.units, &other)?;
-                let before = entries.list.len();
-                self.decoder(&context, entries, Wanted::Types).decode_entry(gimli::UnitOffset(offset))?;
-                let added = entries.list.len().saturating_sub(before);
-                self.spend_foreign(added).map_err(fail)?;
+                let read =
+                    self.decoder(&context, entries, Wanted::Types).decode_entry(gimli::UnitOffset(offset))?;
+                self.spend_foreign(read).map_err(fail)?;
             }
             at = at.saturating_add(1);
         }
         Ok(())
     }
 
-    fn spend_foreign(&self, count: usize) -> Result<(), EntryProblem> {
-        let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
+    fn spend_foreign(&self, count: u64) -> Result<(), EntryProblem> {
         let spend = |left: u64| left.checked_sub(count);
         let spent = self.foreign_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
         spent.map(|_| ()).ok().ok_or(EntryProblem::ForeignEntries)

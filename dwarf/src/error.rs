@@ -62,6 +62,12 @@ pub enum EncodeError {
         /// The number of units in other languages.
         skipped: usize,
     },
+    /// The types of a unit are in another file (`-gsplit-dwarf`), which is not read.
+    #[error("unit {unit}: its types are in a file or section .dwo, which is not read")]
+    SplitUnit {
+        /// The start of the unit.
+        unit: Place,
+    },
     /// A section cannot be read.
     #[error("{section}: {problem}")]
     Section {
@@ -215,6 +221,18 @@ pub enum EntryProblem {
     /// A bitfield lies outside of its storage, or its storage has no size.
     #[error("bitfield outside of its storage")]
     Bitfield,
+    /// An abbreviation has too many attributes.
+    #[error("the abbreviation has {count} attributes, expected at most {}", crate::limits::ATTRIBUTES)]
+    Attributes {
+        /// The number of attributes.
+        count: usize,
+    },
+    /// A unit has too many types and parts of types.
+    #[error("the unit has more than {} types, functions and parts of them", crate::limits::UNIT_ENTRIES)]
+    UnitEntries,
+    /// The types of a unit become too many BTF records.
+    #[error("the types of the unit are more than {} BTF records", crate::limits::UNIT_RECORDS)]
+    UnitRecords,
     /// Too many annotations.
     #[error("more than {} annotations", crate::limits::ANNOTATIONS)]
     Annotations,

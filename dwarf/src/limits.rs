@@ -6,6 +6,16 @@ pub const FILE_BYTES: u64 = 8 << 30;
 /// The maximum size of all debug sections of a file, decompressed, in bytes. A kernel with all its debug information has half of it.
 pub const SECTIONS_BYTES: u64 = 4 << 30;
 
+/// The maximum size of all debug sections, decompressed, as a multiple of the file's size, in addition to [`FILE_SLACK_BYTES`].
+///
+/// Debug information compresses to a third, that of repetitive code to a tenth.
+pub const FILE_EXPANSION: u64 = 64;
+
+/// The size of all decompressed debug sections that is always allowed, in bytes.
+///
+/// In object files, sections whose values are in relocations are all zero, and compress to a thousandth.
+pub const FILE_SLACK_BYTES: u64 = 64 << 20;
+
 /// The maximum size of a decompressed section as a multiple of the compressed size, in addition to [`SECTION_SLACK_BYTES`].
 ///
 /// DEFLATE cannot expand data more than this. Debug information compresses to a third.
@@ -16,6 +26,19 @@ pub const SECTION_SLACK_BYTES: u64 = 1 << 20;
 
 /// The levels of nested entries. Functions with inlined functions in blocks have some dozens.
 pub const ENTRY_DEPTH: usize = 1024;
+
+/// The attributes of an abbreviation. Compilers write up to 25.
+///
+/// Attributes may take no bytes in an entry, so that entries of one byte could have any number of them.
+pub const ATTRIBUTES: usize = 128;
+
+/// The types, functions, members, enumerators, dimensions and parameters of a unit, those of other units included to which it refers.
+///
+/// Entries may have one byte each. Large units of a kernel have 100,000.
+pub const UNIT_ENTRIES: u32 = 1 << 21;
+
+/// The BTF records of a unit, before equal types are merged. Entries may share annotations, which become a record of each entry.
+pub const UNIT_RECORDS: usize = 1 << 22;
 
 /// The length of a name, in bytes. The kernel accepts 511.
 pub const NAME_BYTES: usize = 4096;
@@ -34,7 +57,7 @@ pub const SIZE_HOPS: u32 = 256;
 /// The annotations of one entry (`btf_decl_tag`, `btf_type_tag`). Sources have up to five.
 pub const ANNOTATIONS: usize = 256;
 
-/// The entries that units read from other units, for each byte of the debug sections.
+/// The entries that units read from other units, skipped entries included, for each byte of the debug sections.
 ///
 /// Files that `dwz` wrote have references to other units. Each unit reads all types that it reaches.
 pub const FOREIGN_ENTRIES_PER_BYTE: u64 = 16;

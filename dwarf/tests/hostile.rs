@@ -235,6 +235,14 @@ fn files_without_debug_information() {
 }
 
 #[test]
+fn a_unit_whose_types_are_in_another_file() {
+    for attribute in [DW_AT_dwo_name, DW_AT_GNU_dwo_name] {
+        let unit = Unit::with_root(&[(attribute, Value::Text("a.dwo"))]);
+        assert_eq!(convert(&unit.elf()), Err(EncodeError::SplitUnit { unit: Place::info(0) }), "{attribute}");
+    }
+}
+
+#[test]
 fn a_compressed_section_that_claims_a_large_size() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects/gcc-zlib.o");
     let mut file = fs::read(path).unwrap();

@@ -1,6 +1,6 @@
 //! The attributes of one entry on which types depend.
 
-use crate::elf::Slice;
+use crate::{elf::Slice, error::EntryProblem, limits, parse_error::ParserResult as _};
 use gimli::{Abbreviation, AttributeValue, DwAt, EntriesRaw, constants};
 
 /// `DW_AT_GNU_annotation`, from GCC 16 on.
@@ -33,6 +33,7 @@ pub(crate) struct Attributes<'s> {
     pub(super) language: Value<'s>,
     pub(super) str_offsets_base: Value<'s>,
     pub(super) addr_base: Value<'s>,
+    pub(super) dwo_name: Value<'s>,
 }
 
 impl<'s> Attributes<'s> {
@@ -40,10 +41,11 @@ impl<'s> Attributes<'s> {
     pub(super) fn read(
         entries: &mut EntriesRaw<'_, Slice<'s>>,
         abbreviation: &Abbreviation,
-    ) -> gimli::Result<Self> {
+    ) -> Result<Self, EntryProblem> {
+        check_count(abbreviation)?;
         let mut all = Self::default();
         for spec in abbreviation.attributes() {
-            let value = entries.read_attribute_inline(*spec)?.raw_value();
+            let value = entries.read_attribute_inline(*spec).parsed()?.raw_value();
             let field = match spec.name() {
                 constants::DW_AT_name => &mut all.name,
                 constants::DW_AT_type => &mut all.target,
@@ -67,6 +69,7 @@ impl<'s> Attributes<'s> {
                 constants::DW_AT_language => &mut all.language,
                 constants::DW_AT_str_offsets_base => &mut all.str_offsets_base,
                 constants::DW_AT_addr_base => &mut all.addr_base,
+                constants::DW_AT_dwo_name | constants::DW_AT_GNU_dwo_name => &mut all.dwo_name,
                 _ => continue,
             };
             *field = Some(value);
@@ -78,6 +81,12 @@ impl<'s> Attributes<'s> {
     pub(super) fn flag(value: Value<'s>) -> bool {
         matches!(value, Some(AttributeValue::Flag(true)))
     }
+}
+
+/// Returns an error if an abbreviation has more attributes than compilers write.
+pub(super) fn check_count(abbreviation: &Abbreviation) -> Result<(), EntryProblem> {
+    let count = abbreviation.attributes().len();
+    if count > limits::ATTRIBUTES { Err(EntryProblem::Attributes { count }) } else { Ok(()) }
 }
 
 /// Returns a constant. Before DWARF 4, some constants have the form of section offsets.

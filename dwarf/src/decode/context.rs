@@ -31,7 +31,15 @@ impl<'s> UnitContext<'s> {
         let mut attributes = Attributes::default();
         let mut entries = unit.header.entries_raw(&abbreviations, None).map_err(bad)?;
         if let Some(root) = entries.read_abbreviation().map_err(bad)? {
-            attributes = Attributes::read(&mut entries, root).map_err(bad)?;
+            let entry = unit.place(unit.header.root_offset()).unwrap_or(unit.start);
+            attributes = Attributes::read(&mut entries, root).map_err(|problem| EncodeError::Entry {
+                unit: unit.start,
+                entry,
+                problem,
+            })?;
+        }
+        if attributes.dwo_name.is_some() {
+            return Err(EncodeError::SplitUnit { unit: unit.start });
         }
         let default =
             DebugStrOffsetsBase::default_for_encoding_and_file(unit.header.encoding(), DwarfFileType::Main);

@@ -1,6 +1,10 @@
 //! Decoded entries.
 
-use crate::{error::Place, intern::NameId};
+use crate::{
+    error::{EntryProblem, Place},
+    intern::NameId,
+    limits,
+};
 use core_relo::btf::Kind;
 use gimli::DwAte;
 use hashbrown::HashMap;
@@ -13,9 +17,20 @@ pub(crate) struct Entries {
     pub(crate) by_place: HashMap<Place, u32>,
     /// Declaration tags, whose declarations are entries of the list.
     pub(crate) decl_tags: Vec<DeclTag>,
+    /// The number of entries and of parts of them.
+    part_count: u32,
 }
 
 impl Entries {
+    /// Counts an entry or a part of an entry. Returns an error above [`limits::UNIT_ENTRIES`].
+    pub(crate) fn count_part(&mut self) -> Result<(), EntryProblem> {
+        if self.part_count >= limits::UNIT_ENTRIES {
+            return Err(EntryProblem::UnitEntries);
+        }
+        self.part_count = self.part_count.saturating_add(1);
+        Ok(())
+    }
+
     /// Makes each array of arrays an array of one dimension with as many elements.
     pub(crate) fn flatten_arrays(&mut self) {
         for entry in &mut self.list {

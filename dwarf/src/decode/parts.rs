@@ -31,6 +31,7 @@ impl<'s> UnitDecoder<'_, 's> {
             },
             storage_size: size(attributes)?,
         };
+        self.entries.count_part()?;
         let Some(Shape::Composite { members, .. }) = self.shape_of(parent) else { return Ok(None) };
         let component = members.len();
         members.push(member);
@@ -59,6 +60,7 @@ impl<'s> UnitDecoder<'_, 's> {
             AttributeValue::Sdata(value) => (value.cast_unsigned(), value < 0),
             value => (constant(value).ok_or(form(constants::DW_AT_const_value))?, false),
         };
+        self.entries.count_part()?;
         if let Some(Shape::Enumeration { enumerators, .. }) = self.shape_of(parent) {
             enumerators.push(Enumerator { name, value, is_negative });
         }
@@ -68,6 +70,7 @@ impl<'s> UnitDecoder<'_, 's> {
     pub(super) fn param(&mut self, parent: Option<Parent>, attributes: &Attributes<'s>) -> Decoded {
         let name = self.name(attributes.name, constants::DW_AT_name)?;
         let target = self.reference(attributes.target, constants::DW_AT_type)?;
+        self.entries.count_part()?;
         let Some(Shape::Prototype { params, .. } | Shape::Function { params, .. }) = self.shape_of(parent)
         else {
             return Ok(None);
@@ -98,6 +101,7 @@ impl<'s> UnitDecoder<'_, 's> {
         let kind = attributes.name.map(|name| self.text(name)).transpose()?.flatten();
         let value = self.name(attributes.const_value, constants::DW_AT_const_value)?;
         let Some(Parent { entry, component }) = parent else { return Ok(None) };
+        self.entries.count_part()?;
         match (kind, self.shape_of(parent)) {
             (Some(b"btf_type_tag"), Some(Shape::Pointer { tags })) => {
                 if tags.len() >= limits::ANNOTATIONS {

@@ -74,7 +74,7 @@ impl<'s> UnitDecoder<'_, 's> {
         let mut entries =
             self.context.unit.header.entries_raw(&self.context.abbreviations, Some(offset)).parsed()?;
         match entries.read_abbreviation().parsed()? {
-            Some(abbreviation) => Ok(Attributes::read(&mut entries, abbreviation).parsed()?),
+            Some(abbreviation) => Attributes::read(&mut entries, abbreviation),
             None => Ok(Attributes::default()),
         }
     }

@@ -1,7 +1,7 @@
 //! Decodes the entries of a unit.
 
 use super::{
-    attributes::{Attributes, DW_AT_GNU_ANNOTATION},
+    attributes::{Attributes, DW_AT_GNU_ANNOTATION, check_count},
     context::UnitContext,
     entry::{Entries, Entry, Shape},
     parts::dimension,
@@ -56,15 +56,16 @@ pub(super) type Decoded = Result<Option<Parent>, EntryProblem>;
 impl<'s> UnitDecoder<'_, 's> {
     /// Decodes all entries of the unit.
     pub(crate) fn decode_unit(&mut self) -> Result<(), EncodeError> {
-        self.decode(None)
+        self.decode(None).map(drop)
     }
 
-    /// Decodes the entry at an offset, and its children.
-    pub(crate) fn decode_entry(&mut self, offset: UnitOffset) -> Result<(), EncodeError> {
+    /// Decodes the entry at an offset, and its children. Returns the number of entries that were read, skipped entries included.
+    pub(crate) fn decode_entry(&mut self, offset: UnitOffset) -> Result<u64, EncodeError> {
         self.decode(Some(offset))
     }
 
-    fn decode(&mut self, first: Option<UnitOffset>) -> Result<(), EncodeError> {
+    fn decode(&mut self, first: Option<UnitOffset>) -> Result<u64, EncodeError> {
+        let mut count: u64 = 0;
         let context = self.context;
         let start = first.unwrap_or_else(|| context.unit.header.root_offset());
         let fail = |offset: UnitOffset, problem: EntryProblem| EncodeError::Entry {
@@ -76,6 +77,7 @@ impl<'s> UnitDecoder<'_, 's> {
         let mut entries = entries.parsed().map_err(|e| fail(start, e.into()))?;
         let mut parents: Vec<Option<Parent>> = Vec::new();
         while !entries.is_empty() {
+            count = count.saturating_add(1);
             let offset = entries.next_offset();
             let depth = usize::try_from(entries.next_depth()).unwrap_or_default();
             let abbreviation = entries.read_abbreviation().parsed().map_err(|e| fail(offset, e.into()))?;
@@ -97,7 +99,7 @@ impl<'s> UnitDecoder<'_, 's> {
                 break;
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     fn decode_one(
@@ -119,15 +121,17 @@ impl<'s> UnitDecoder<'_, 's> {
             tag => is_type(tag) || tag == DW_TAG_GNU_ANNOTATION,
         };
         if !is_wanted {
+            check_count(abbreviation)?;
             entries.skip_attributes(abbreviation.attributes()).parsed()?;
             return Ok(None);
         }
-        let attributes = Attributes::read(entries, abbreviation).parsed()?;
+        let attributes = Attributes::read(entries, abbreviation)?;
         match tag {
             constants::DW_TAG_member => self.member(parent, &attributes),
             constants::DW_TAG_enumerator => self.enumerator(parent, &attributes),
             constants::DW_TAG_subrange_type if self.is_array(parent) => {
                 let dimension = dimension(&attributes)?;
+                self.entries.count_part()?;
                 if let Some(Shape::Array { dimensions }) = self.shape_of(parent) {
                     dimensions.push(dimension);
                 }
@@ -242,6 +246,7 @@ impl<'s> UnitDecoder<'_, 's> {
     ) -> Result<u32, EntryProblem> {
         let unit = self.context.unit.start;
         let place = self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset).parsed()?;
+        self.entries.count_part()?;
         let len = self.entries.list.len();
         let index = u32::try_from(len).ok().ok_or_else(|| too_large("number of entries", len))?;
         self.entries.list.push(Entry { unit, place, name, target, annotation, shape });

@@ -54,7 +54,10 @@ impl<'d> DebugSections<'d> {
             file: &file,
             endian,
             stored_left: file_bytes.min(limits::SECTIONS_BYTES),
-            bytes_left: limits::SECTIONS_BYTES,
+            bytes_left: file_bytes
+                .saturating_mul(limits::FILE_EXPANSION)
+                .saturating_add(limits::FILE_SLACK_BYTES)
+                .min(limits::SECTIONS_BYTES),
         };
         let info = reader.read(".debug_info")?;
         if info.is_empty() {

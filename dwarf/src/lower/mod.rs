@@ -10,6 +10,7 @@ use crate::{
     error::{EncodeError, EntryProblem, Place},
     graph::{Records, TypeRef, info},
     intern::{NameId, Names},
+    limits,
 };
 use core_relo::{Endian, btf::Kind};
 use references::{References, Resolved};
@@ -197,6 +198,9 @@ impl Lowering<'_> {
     fn add(&mut self, entry: &Entry, words: impl IntoIterator<Item = u32>) -> Result<TypeRef, EntryProblem> {
         let too_many =
             EntryProblem::TooLarge { what: "number of records", value: u64::MAX, limit: u32::MAX.into() };
+        if self.out.records.len() >= limits::UNIT_RECORDS {
+            return Err(EntryProblem::UnitRecords);
+        }
         let added = self.out.records.add(words).ok_or(too_many)?;
         self.out.places.push((entry.unit, entry.place));
         Ok(added)

@@ -1,5 +1,7 @@
 //! Writes debug information by hand, valid or not.
 
+#![allow(dead_code, reason = "each test file uses a part")]
+
 use gimli::{DwAt, DwLang, DwTag, constants::*};
 use object::{Architecture, BinaryFormat, Endianness, SectionKind, write::Object};
 
@@ -15,6 +17,8 @@ pub(crate) enum Value {
     Number(u64),
     /// `DW_FORM_ref4`
     Ref(u32),
+    /// `DW_FORM_ref_addr`
+    Address(u32),
     /// `DW_FORM_ref_sig8`
     Signature(u64),
     /// `DW_FORM_strp`
@@ -32,6 +36,8 @@ pub(crate) struct Unit {
     pub(crate) str: Vec<u8>,
     /// The language in the root entry.
     pub(crate) language: DwLang,
+    /// Units that follow.
+    pub(crate) next_units: Vec<u8>,
     /// Whether the section `.debug_info` is left out.
     pub(crate) without_info: bool,
 }
@@ -39,18 +45,23 @@ pub(crate) struct Unit {
 impl Unit {
     /// Returns a unit with a root entry.
     pub(crate) fn new() -> Self {
+        Self::with_root(&[])
+    }
+
+    /// Returns a unit whose root entry has further attributes.
+    pub(crate) fn with_root(attributes: &[(DwAt, Value)]) -> Self {
         let mut unit = Self {
             abbrev: Vec::new(),
             info: Vec::new(),
             last_code: 0,
             str: Vec::new(),
             language: DW_LANG_C11,
+            next_units: Vec::new(),
             without_info: false,
         };
-        let root = [(DW_AT_language, Value::Number(0))];
-        let code = unit.abbreviation(DW_TAG_compile_unit, true, &root);
         // The language is written last.
-        unit.bytes(&[code, 0]);
+        let root = [&[(DW_AT_language, Value::Number(0))], attributes].concat();
+        unit.die(DW_TAG_compile_unit, true, &root);
         unit
     }
 
@@ -81,6 +92,7 @@ impl Unit {
                 Value::Text(_) => DW_FORM_string,
                 Value::Number(_) => DW_FORM_udata,
                 Value::Ref(_) => DW_FORM_ref4,
+                Value::Address(_) => DW_FORM_ref_addr,
                 Value::Signature(_) => DW_FORM_ref_sig8,
                 Value::Str(_) => DW_FORM_strp,
                 Value::Flag => DW_FORM_flag_present,
@@ -104,7 +116,9 @@ impl Unit {
                     self.info.push(0);
                 }
                 Value::Number(number) => leb128(&mut self.info, *number),
-                Value::Ref(offset) | Value::Str(offset) => self.info.extend(offset.to_le_bytes()),
+                Value::Ref(offset) | Value::Address(offset) | Value::Str(offset) => {
+                    self.info.extend(offset.to_le_bytes());
+                }
                 Value::Signature(signature) => self.info.extend(signature.to_le_bytes()),
                 Value::Flag => {}
             }
@@ -130,6 +144,7 @@ impl Unit {
         header.extend((u32::try_from(self.info.len()).unwrap() + HEADER_BYTES - 4).to_le_bytes());
         header.extend([4, 0, 0, 0, 0, 0, 8]);
         header.extend(&self.info);
+        header.extend(&self.next_units);
         self.abbrev.push(0);
         let mut add = |name: &str, data: &[u8]| {
             let section = object.add_section(Vec::new(), name.into(), SectionKind::Debug);

@@ -88,6 +88,9 @@ fn bad_input(args: &BtfEncodeArgs, e: &EncodeError) -> BadInput {
         EncodeError::NoDebugInfo => bad.help(
             "name the file with debug information: distributions have it in a package such as linux-image-*-dbg or kernel-debuginfo",
         ),
+        EncodeError::SplitUnit { .. } => {
+            bad.help("compile without -gsplit-dwarf (kernels: without CONFIG_DEBUG_INFO_SPLIT)")
+        }
         _ => bad,
     }
 }
