@@ -186,7 +186,8 @@ fn build_sets<'d>(
         let own_names: Vec<_> = names.range(offset..end).map(|(_, name)| *name).collect();
         let is_slot = |name: &IdName<'_>| {
             let in_slots = name.offset.checked_sub(first_slot);
-            in_slots.is_some_and(|at| at.is_multiple_of(kind.slot_len()))
+            let is_whole = name.offset.checked_add(4).is_some_and(|slot_end| slot_end <= end);
+            is_whole && in_slots.is_some_and(|at| at.is_multiple_of(kind.slot_len()))
         };
         if let Some(name) = own_names.iter().find(|name| !is_slot(name)) {
             return Err(BtfIdsError::Slot { symbol: text(name.name) });

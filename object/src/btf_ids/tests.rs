@@ -159,6 +159,8 @@ fn symbols_that_the_macros_do_not_make_are_errors() {
     }
     let in_header = error(&[("__BTF_ID__set8__s", 0, 16), ("__BTF_ID__func__a__1", 4, 4)]);
     assert_eq!(in_header.as_deref(), Some("symbol `a` has no slot of its own"));
+    let in_next_set = error(&[("list", 0, 0), ("__BTF_ID__struct__a__1", 0, 1), ("__BTF_ID__set__s", 1, 8)]);
+    assert_eq!(in_next_set.as_deref(), Some("symbol `a` has no slot of its own"));
     assert_eq!(
         BtfIds::parse(b"\x7fELF").err().map(|e| e.to_string()).as_deref(),
         Some("truncated ELF header: the file has 4 bytes")
