@@ -72,7 +72,7 @@ pub fn run(args: &[String]) -> Outcome {
             Mode::Minimise => minimise(target)?,
             Mode::Fuzz if missing.is_none() => fuzz(target, seconds.unwrap_or(SECONDS))?,
             Mode::Fuzz => replay(target, seconds.unwrap_or(SECONDS), &seeds(target))?,
-            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &[committed_seeds(target)])?,
+            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &committed_inputs(target))?,
         }
     }
     Ok(())
@@ -151,9 +151,14 @@ fn seeds(target: &str) -> Vec<PathBuf> {
         let name = object.strip_prefix(&prebuilt).unwrap_or(object).to_string_lossy().replace('/', "-");
         let _ = std::fs::write(made.join(name), seed);
     }
-    // The objects of the tests of `core-relo-dwarf` have debug information, unlike the prebuilt ones.
+    committed_inputs(target).into_iter().chain([made]).collect()
+}
+
+/// Returns the committed directories of inputs of a target. The objects of the tests of `core-relo-dwarf` have debug information, unlike the
+/// prebuilt ones.
+fn committed_inputs(target: &str) -> Vec<PathBuf> {
     let with_debug_info = (target == "dwarf").then(|| root().join("dwarf/tests/objects"));
-    [committed_seeds(target), made].into_iter().chain(with_debug_info).filter(|path| path.is_dir()).collect()
+    [committed_seeds(target)].into_iter().chain(with_debug_info).filter(|path| path.is_dir()).collect()
 }
 
 /// Builds a seed from an object, in the input format of the target: a section, the whole object, the length and the bytes of the program
