@@ -98,6 +98,34 @@ fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
     assert!(output.contains("minimal BTF without the types on which verdicts depend"), "{output}");
 }
 
+/// The programs read fields of `struct tcp_sock` through a `struct sock *`, for example: both must be known to begin alike.
+#[test]
+fn verdicts_and_warnings_about_test_programs_are_those_of_the_running_kernels_full_btf() {
+    let kernel = "/sys/kernel/btf/vmlinux";
+    if !Path::new(kernel).exists() {
+        return println!("SKIP: the running kernel has no BTF");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
+    let prebuilt = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf-progs/prebuilt").join(order);
+    let objects = ["kernel", "live"].map(|folder| text(&prebuilt.join(folder)));
+    let minimal = text(&dir.path().join("min.btf"));
+    let arguments = ["--verdicts", "--btf", kernel, "-o", &minimal];
+    let made = run(["btf", "min", &objects[0], &objects[1]].iter().chain(&arguments));
+    assert_eq!(made.exit, 0, "{}", made.err);
+    let check = |btf: &str| {
+        let lines = lines(&["check", &objects[0], &objects[1], "--no-config", "--btf", btf]);
+        lines.iter().map(|line| without_ids(&line.to_string())).collect::<Vec<_>>()
+    };
+    let full = check(kernel);
+    assert!(full.len() > 20, "{}", full.len());
+    let on_minimal = check(&minimal);
+    assert_eq!(full.len(), on_minimal.len());
+    for (full, minimal) in full.iter().zip(on_minimal) {
+        assert_eq!(*full, minimal);
+    }
+}
+
 #[test]
 fn an_archive_names_its_kernels_and_which_finds_them() {
     let dir = tempfile::tempdir().unwrap();

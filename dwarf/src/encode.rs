@@ -64,10 +64,17 @@ pub struct Encoded {
     pub inconsistent_functions: Vec<String>,
 }
 
-/// Converts the debug information of an ELF file.
-///
-/// Only the sections of the debug information and the symbols are read from `data`.
-pub fn encode<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
+/// Converts the debug information of an ELF file in memory.
+pub fn encode(file: &[u8], settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
+    encode_data(file, settings)
+}
+
+/// Converts the debug information of an open ELF file. Reads only the sections of the debug information and the symbols.
+pub fn encode_file(file: impl Read + Seek, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
+    encode_data(&ReadCache::new(file), settings)
+}
+
+fn encode_data<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
     let sections = DebugSections::read(data)?;
     if let Some(base) = &settings.base
         && base.endian() != sections.endian
@@ -107,11 +114,6 @@ pub fn encode<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result<
         variables: finished.variables,
         inconsistent_functions: finished.inconsistent_functions,
     })
-}
-
-/// Converts the debug information of an open ELF file. Reads only the sections of the debug information and the symbols.
-pub fn encode_file(file: impl Read + Seek, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
-    encode(&ReadCache::new(file), settings)
 }
 
 fn parse(bytes: Vec<u8>, settings: &EncodeSettings) -> Result<Btf<'static>, EncodeError> {

@@ -1,8 +1,8 @@
 //! The reasons why debug information cannot be converted.
 
+use crate::parse_error::{AttributeName, DwarfProblem, ElfProblem, TagName};
 use core::fmt;
 use core_relo::btf::{BtfError, DedupError, ImportError};
-use gimli::{DwAt, DwTag};
 use thiserror::Error;
 
 /// The offset of an entry or unit in its section.
@@ -52,7 +52,7 @@ impl fmt::Display for Place {
 pub enum EncodeError {
     /// The ELF file cannot be read.
     #[error("ELF: {0}")]
-    Elf(#[from] object::Error),
+    Elf(#[from] ElfProblem),
     /// The file has no section `.debug_info`.
     #[error("no debug information: the file has no section .debug_info")]
     NoDebugInfo,
@@ -77,12 +77,12 @@ pub enum EncodeError {
         problem: SectionProblem,
     },
     /// The header or the abbreviations of a unit cannot be read.
-    #[error("unit {unit}: {error}")]
+    #[error("unit {unit}: {problem}")]
     Unit {
         /// The start of the unit.
         unit: Place,
         /// The reason.
-        error: gimli::Error,
+        problem: DwarfProblem,
     },
     /// An entry cannot be converted.
     #[error("unit {unit}, entry {entry}: {problem}")]
@@ -154,20 +154,20 @@ pub enum SectionProblem {
 pub enum EntryProblem {
     /// The entry cannot be parsed.
     #[error("{0}")]
-    Dwarf(#[from] gimli::Error),
+    Dwarf(#[from] DwarfProblem),
     /// An attribute has a form or value that the attribute cannot have.
     #[error("{attribute} has an unexpected form or value")]
     Form {
         /// The attribute.
-        attribute: DwAt,
+        attribute: AttributeName,
     },
     /// An attribute is missing.
     #[error("{tag} has no {attribute}")]
     Missing {
         /// The tag of the entry.
-        tag: DwTag,
+        tag: TagName,
         /// The attribute.
-        attribute: DwAt,
+        attribute: AttributeName,
     },
     /// The entry refers to an entry that does not exist.
     #[error("refers to entry {target}, which does not exist")]
@@ -203,7 +203,7 @@ pub enum EntryProblem {
     #[error("{attribute} is longer than {} bytes, or has no end", crate::limits::NAME_BYTES)]
     Name {
         /// The attribute.
-        attribute: DwAt,
+        attribute: AttributeName,
     },
     /// All names together are too long for the size of the units.
     #[error("the names that units read overlap: they are too long for the size of the units")]

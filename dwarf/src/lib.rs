@@ -44,7 +44,9 @@ mod graph;
 mod intern;
 pub mod limits;
 mod lower;
+mod parse_error;
 mod units;
 
 pub use encode::{EncodeSettings, Encoded, encode, encode_file};
 pub use error::{EncodeError, EntryProblem, Place, SectionProblem};
+pub use parse_error::{AttributeName, DwarfProblem, ElfProblem, TagName};

@@ -3,6 +3,7 @@
 use crate::{
     elf::{DebugSections, Slice},
     error::{EncodeError, EntryProblem, Place},
+    parse_error::DwarfProblem,
 };
 use alloc::sync::Arc;
 use gimli::{
@@ -60,13 +61,13 @@ impl<'s> Units<'s> {
         };
         let mut end = Place::info(0);
         let mut units = DebugInfo::from(sections.slice(&sections.info)).units();
-        while let Some(header) = units.next().map_err(|error| EncodeError::Unit { unit: end, error })? {
+        while let Some(header) = units.next().map_err(|e| bad_unit(end, e))? {
             add(header, end);
             end = next_unit(end, &header)?;
         }
         let mut end = Place::types(0);
         let mut units = DebugTypes::from(sections.slice(&sections.types)).units();
-        while let Some(header) = units.next().map_err(|error| EncodeError::Unit { unit: end, error })? {
+        while let Some(header) = units.next().map_err(|e| bad_unit(end, e))? {
             add(header, end);
             end = next_unit(end, &header)?;
         }
@@ -90,7 +91,7 @@ impl<'s> Units<'s> {
     /// Returns the abbreviations of a unit.
     pub(crate) fn abbreviations(&self, unit: &Unit<'s>) -> Result<Arc<Abbreviations>, EncodeError> {
         let offset = unit.header.debug_abbrev_offset();
-        let bad = |error| EncodeError::Unit { unit: unit.start, error };
+        let bad = |e| bad_unit(unit.start, e);
         let Some(shared) = u64::try_from(offset.0).ok().and_then(|at| self.shared_tables.get(&at)) else {
             return self.parse_abbreviations(offset).map(Arc::new).map_err(bad);
         };
@@ -115,8 +116,12 @@ impl<'s> Units<'s> {
 /// Returns the place after a unit.
 fn next_unit(start: Place, header: &UnitHeader<Slice<'_>>) -> Result<Place, EncodeError> {
     let bytes = u64::try_from(header.length_including_self()).ok();
-    let error = gimli::Error::UnsupportedOffset;
-    bytes.and_then(|bytes| start.plus(bytes)).ok_or(EncodeError::Unit { unit: start, error })
+    let next = bytes.and_then(|bytes| start.plus(bytes));
+    next.ok_or_else(|| bad_unit(start, gimli::Error::UnsupportedOffset))
+}
+
+fn bad_unit(unit: Place, error: gimli::Error) -> EncodeError {
+    EncodeError::Unit { unit, problem: DwarfProblem::new(error) }
 }
 
 /// Returns the offsets of all abbreviation tables, and empty slots for the tables that several units share.

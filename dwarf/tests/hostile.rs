@@ -15,7 +15,9 @@ mod common;
 
 use common::{Unit, Value};
 use core_relo::btf::{Btf, Kind, Type};
-use core_relo_dwarf::{EncodeError, EncodeSettings, EntryProblem, Place, SectionProblem, encode, limits};
+use core_relo_dwarf::{
+    AttributeName, EncodeError, EncodeSettings, EntryProblem, Place, SectionProblem, TagName, encode, limits,
+};
 use gimli::{DwAt, DwTag, constants::*};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 use std::{fs, path::Path, time::Instant};
@@ -108,12 +110,19 @@ fn attributes_of_wrong_forms() {
         let mut unit = Unit::new();
         let own = unit.next();
         unit.die(tag, false, &[(attribute, value)]);
-        assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Form { attribute })), "{tag}");
+        assert_eq!(
+            convert(&unit.elf()),
+            Err(at(own, EntryProblem::Form { attribute: AttributeName::new(attribute.0) })),
+            "{tag}"
+        );
     }
     let mut unit = Unit::new();
     let own = unit.next();
     unit.die(DW_TAG_base_type, false, &[]);
-    let missing = EntryProblem::Missing { tag: DW_TAG_base_type, attribute: DW_AT_encoding };
+    let missing = EntryProblem::Missing {
+        tag: TagName::new(DW_TAG_base_type.0),
+        attribute: AttributeName::new(DW_AT_encoding.0),
+    };
     assert_eq!(convert(&unit.elf()), Err(at(own, missing)));
 }
 
@@ -165,8 +174,26 @@ fn missing_abbreviations() {
     let mut unit = Unit::new();
     let own = unit.next();
     unit.bytes(&[0x7f]);
-    let problem = EntryProblem::Dwarf(gimli::Error::InvalidAbbreviationCode(0x7f));
-    assert_eq!(convert(&unit.elf()), Err(at(own, problem)));
+    let error = convert(&unit.elf()).err().unwrap();
+    assert!(matches!(error, EncodeError::Entry { problem: EntryProblem::Dwarf(_), .. }), "{error:?}");
+    assert!(error.to_string().contains("127"), "{error}");
+    assert_eq!(
+        error.to_string().split(": ").next(),
+        Some(&*format!("unit .debug_info+0x0, entry {}", Place::info(own.into())))
+    );
+}
+
+/// The parser's error has the address in memory at which the data ends.
+#[test]
+fn errors_about_a_copy_of_the_file_are_equal() {
+    let mut unit = Unit::new();
+    let code = unit.abbreviation(DW_TAG_typedef, false, &[(DW_AT_type, Value::Ref(0))]);
+    // A reference has four bytes.
+    unit.bytes(&[code, 1]);
+    let elf = unit.elf();
+    let [error, other] = [elf.clone(), elf].each_ref().map(|elf| convert(elf).err());
+    assert!(matches!(error, Some(EncodeError::Entry { problem: EntryProblem::Dwarf(_), .. })), "{error:?}");
+    assert_eq!(error, other);
 }
 
 #[test]
@@ -175,17 +202,24 @@ fn names_without_an_end_and_overlapping_names() {
     let own = unit.next();
     unit.die(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
     unit.str = vec![b'x'; limits::NAME_BYTES * 2];
-    assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::Name { attribute: DW_AT_name })));
-    // Each offset into long strings is a name.
+    assert_eq!(
+        convert(&unit.elf()),
+        Err(at(own, EntryProblem::Name { attribute: AttributeName::new(DW_AT_name.0) }))
+    );
+    // Each offset into a long string is a name.
     let mut unit = Unit::new();
     let code = unit.abbreviation(DW_TAG_typedef, false, &[(DW_AT_name, Value::Str(0))]);
-    for offset in 0..60_000u32 {
+    for entry in 0..60_000u32 {
         unit.bytes(&[code]);
-        unit.bytes(&offset.to_le_bytes());
+        // No name begins at the end of a string.
+        unit.bytes(&(entry + entry / 4000).to_le_bytes());
     }
-    unit.str = [vec![b'x'; limits::NAME_BYTES - 2], vec![0]].concat().repeat(60_000 / limits::NAME_BYTES + 1);
-    let error = convert(&unit.elf()).unwrap_err();
-    assert!(matches!(error, EncodeError::Entry { problem: EntryProblem::OverlappingNames, .. }), "{error}");
+    unit.str = [&[b'x'; 4000][..], &[0]].concat().repeat(15);
+    let error = convert(&unit.elf()).err();
+    assert!(
+        matches!(error, Some(EncodeError::Entry { problem: EntryProblem::OverlappingNames, .. })),
+        "{error:?}"
+    );
 }
 
 #[test]

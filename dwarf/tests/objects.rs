@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<u8> {
 }
 
 fn encoded(name: &str) -> Encoded {
-    encode(&*read(name), &EncodeSettings::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
+    encode(&read(name), &EncodeSettings::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 fn btf(name: &str) -> Btf<'static> {
@@ -149,7 +149,7 @@ fn units_are_merged_and_functions_that_differ_are_left_out() {
 fn the_number_of_threads_does_not_change_the_result() {
     let mut settings = EncodeSettings::default();
     settings.threads = NonZeroUsize::new(7).unwrap();
-    let parallel = encode(&*read("two-units.so"), &settings).unwrap();
+    let parallel = encode(&read("two-units.so"), &settings).unwrap();
     assert_eq!(parallel.bytes, encoded("two-units.so").bytes);
 }
 
@@ -158,13 +158,13 @@ fn split_btf_has_only_what_the_base_lacks() {
     let base = Arc::new(btf("gcc-dwarf5.o"));
     let mut settings = EncodeSettings::default();
     settings.base = Some(Arc::clone(&base));
-    let split = encode(&*read("two-units.so"), &settings).unwrap();
+    let split = encode(&read("two-units.so"), &settings).unwrap();
     let split = Btf::parse_split(split.bytes, base).unwrap();
     assert!(split.types().all(|ty| ty.name().as_bytes() != b"bits" && ty.kind() != Kind::Int));
     assert!(split.types().any(|ty| ty.name().as_bytes() == b"forward" && ty.kind() == Kind::Struct));
     let mut settings = EncodeSettings::default();
     settings.base = Some(Arc::new(btf("s390x.o")));
-    let error = encode(&*read("two-units.so"), &settings).unwrap_err().to_string();
+    let error = encode(&read("two-units.so"), &settings).unwrap_err().to_string();
     assert_eq!(error, "the file is little-endian, the base is big-endian, expected the same byte order");
 }
 

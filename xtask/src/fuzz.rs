@@ -72,7 +72,7 @@ pub fn run(args: &[String]) -> Outcome {
             Mode::Minimise => minimise(target)?,
             Mode::Fuzz if missing.is_none() => fuzz(target, seconds.unwrap_or(SECONDS))?,
             Mode::Fuzz => replay(target, seconds.unwrap_or(SECONDS), &seeds(target))?,
-            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &committed_inputs(target))?,
+            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &committed_files(target))?,
         }
     }
     Ok(())
@@ -139,7 +139,14 @@ fn committed_seeds(target: &str) -> PathBuf {
     root().join("fuzz/seeds").join(target)
 }
 
-/// Returns the directories of seeds: the committed seeds, and seeds built from the committed objects.
+/// Returns the directories of committed files to begin with. The objects of the tests of `core-relo-dwarf` have debug information,
+/// unlike the prebuilt ones.
+fn committed_files(target: &str) -> Vec<PathBuf> {
+    let with_debug_info = (target == "dwarf").then(|| root().join("dwarf/tests/objects"));
+    [committed_seeds(target)].into_iter().chain(with_debug_info).filter(|path| path.is_dir()).collect()
+}
+
+/// Returns the directories of seeds: the committed files, and seeds built from the committed objects.
 fn seeds(target: &str) -> Vec<PathBuf> {
     let prebuilt = cases::dir().join("prebuilt");
     let made = root().join("target/fuzz-seeds").join(target);
@@ -151,14 +158,7 @@ fn seeds(target: &str) -> Vec<PathBuf> {
         let name = object.strip_prefix(&prebuilt).unwrap_or(object).to_string_lossy().replace('/', "-");
         let _ = std::fs::write(made.join(name), seed);
     }
-    committed_inputs(target).into_iter().chain([made]).collect()
-}
-
-/// Returns the committed directories of inputs of a target. The objects of the tests of `core-relo-dwarf` have debug information, unlike the
-/// prebuilt ones.
-fn committed_inputs(target: &str) -> Vec<PathBuf> {
-    let with_debug_info = (target == "dwarf").then(|| root().join("dwarf/tests/objects"));
-    [committed_seeds(target)].into_iter().chain(with_debug_info).filter(|path| path.is_dir()).collect()
+    committed_files(target).into_iter().chain([made]).collect()
 }
 
 /// Builds a seed from an object, in the input format of the target: a section, the whole object, the length and the bytes of the program

@@ -124,6 +124,28 @@ extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 		value_;                                                       \
 	})
 
+/* The same without relocations, for structs of user space, and for kernel structs that do not change. */
+#define BPF_PROBE_READ_INTO(to, source, a, ...) \
+	CORE_READ_BY_(bpf_probe_read_kernel, bpf_probe_read_kernel, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+#define BPF_PROBE_READ_USER_INTO(to, source, a, ...) \
+	CORE_READ_BY_(bpf_probe_read_user, bpf_probe_read_user, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+#define BPF_PROBE_READ_STR_INTO(to, source, a, ...) \
+	CORE_READ_BY_(bpf_probe_read_kernel, bpf_probe_read_kernel_str, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+#define BPF_PROBE_READ_USER_STR_INTO(to, source, a, ...) \
+	CORE_READ_BY_(bpf_probe_read_user, bpf_probe_read_user_str, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+#define BPF_PROBE_READ(source, a, ...)                                    \
+	({                                                                \
+		CORE_TYPEOF_((source), a, ##__VA_ARGS__) value_;          \
+		BPF_PROBE_READ_INTO(&value_, (source), a, ##__VA_ARGS__); \
+		value_;                                                   \
+	})
+#define BPF_PROBE_READ_USER(source, a, ...)                                    \
+	({                                                                     \
+		CORE_TYPEOF_((source), a, ##__VA_ARGS__) value_;               \
+		BPF_PROBE_READ_USER_INTO(&value_, (source), a, ##__VA_ARGS__); \
+		value_;                                                        \
+	})
+
 /* Reads a bitfield: of memory that the program may read itself, and of other memory of the kernel. */
 #define BPF_CORE_READ_BITFIELD(source, field)                                                                     \
 	({                                                                                                        \
@@ -156,5 +178,22 @@ extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 	(bits <<= CORE_FIELD_((source)->field, 4),                                                                \
 	 CORE_FIELD_((source)->field, 3) ? (unsigned long long)((long long)bits >> CORE_FIELD_((source)->field, 5)) \
 					 : bits >> CORE_FIELD_((source)->field, 5))
+
+/* Writes a bitfield of memory that the program may write. */
+#define BPF_CORE_WRITE_BITFIELD(target, field, value)                                                             \
+	({                                                                                                        \
+		void *to_ = (char *)(target) + CORE_FIELD_((target)->field, 0);                                   \
+		unsigned int size_ = CORE_FIELD_((target)->field, 1);                                             \
+		unsigned int left_ = CORE_FIELD_((target)->field, 4), right_ = CORE_FIELD_((target)->field, 5);   \
+		unsigned long long mask_ = (~0ull << right_) >> left_;                                            \
+		unsigned long long new_ = ((unsigned long long)(value) << (right_ - left_)) & mask_;              \
+		__asm__ volatile("" : "+r"(to_));                                                                 \
+		switch (size_) {                                                                                  \
+		case 1: *(unsigned char *)to_ = (*(unsigned char *)to_ & ~mask_) | new_; break;                   \
+		case 2: *(unsigned short *)to_ = (*(unsigned short *)to_ & ~mask_) | new_; break;                 \
+		case 4: *(unsigned int *)to_ = (*(unsigned int *)to_ & ~mask_) | new_; break;                     \
+		default: *(unsigned long long *)to_ = (*(unsigned long long *)to_ & ~mask_) | new_; break;        \
+		}                                                                                                 \
+	})
 
 #endif

@@ -53,6 +53,17 @@ enum libbpf_pin_type {
 #define container_of(pointer, type, member) ((type *)((char *)(1 ? (pointer) : &((type *)0)->member) - offsetof(type, member)))
 #endif
 
+#ifndef likely
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#endif
+#ifndef unlikely
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#endif
+/* A version as in the variable LINUX_KERNEL_VERSION. */
+#ifndef KERNEL_VERSION
+#define KERNEL_VERSION(major, minor, patch) (((major) << 16) + ((minor) << 8) + ((patch) > 255 ? 255 : (patch)))
+#endif
+
 /* Variables that the loader fills in: of the kernel's configuration, and addresses and functions of the kernel. */
 #define __kconfig __attribute__((section(".kconfig")))
 #define __ksym __attribute__((section(".ksyms")))
@@ -181,6 +192,13 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __weak __ksym;
 		     int *next_ = bpf_iter_num_next(&it_);                                              \
 		     next_ && ((i) = *next_, (i) >= (start) && (i) < (end));                            \
 	     });)
+#endif
+/* Loops over the elements of an iterator of the kernel: bpf_for_each(task, task, NULL, BPF_TASK_ITER_ALL_PROCS). */
+#ifndef bpf_for_each
+#define bpf_for_each(type, element, arguments...)                                                                 \
+	for (struct bpf_iter_##type it_ __attribute__((aligned(8), cleanup(bpf_iter_##type##_destroy))),          \
+	     *setup_ = (bpf_iter_##type##_new(&it_, ##arguments), (void)bpf_iter_##type##_destroy, (void *)0);    \
+	     ((element) = bpf_iter_##type##_next(&it_));)
 #endif
 #ifndef bpf_repeat
 #define bpf_repeat(times)                                                                               \

@@ -2,7 +2,7 @@
 /*
  * Arguments of traced functions. BPF_PROG, BPF_KPROBE and so on declare a program with the arguments of the function that it traces; the
  * names are those of libbpf's header of the same name. BPF_KPROBE and the PT_REGS macros read registers: compile with
- * -D__TARGET_ARCH_x86 (arm64, arm, riscv, s390, powerpc, loongarch), as core-relo-build does.
+ * -D__TARGET_ARCH_x86 (arm64, arm, riscv, s390, powerpc, mips, loongarch), as core-relo-build does.
  */
 #ifndef CORE_RELO_BPF_TRACING_H
 #define CORE_RELO_BPF_TRACING_H
@@ -11,8 +11,9 @@
 #include "bpf_core_read.h"
 
 /*
- * The registers of struct pt_regs: arguments 1 to 8 of functions, argument 4 of system calls where it differs, the result, the frame
- * pointer, the stack pointer, the instruction.
+ * The registers of struct pt_regs: arguments 1 to 8 of functions, the result, the frame pointer, the stack pointer, the instruction, the
+ * return address (on x86 its address); of system calls arguments 1, 4, 5 and 6. Where the kernel overwrites argument 1 of a system call,
+ * the kernel's own struct, PT_REGS_ORIGINAL_, still has it.
  */
 #if defined(__TARGET_ARCH_x86)
 #ifdef __VMLINUX_H__
@@ -39,7 +40,11 @@
 #endif
 #define PT_REG_5_ r8
 #define PT_REG_6_ r9
+#define PT_REG_RET_ PT_REG_SP_
+#define PT_REG_SYSCALL_1_ PT_REG_1_
 #define PT_REG_SYSCALL_4_ r10
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ PT_REG_6_
 #elif defined(__TARGET_ARCH_arm64)
 #define PT_REGS_TYPE_ struct user_pt_regs
 #define PT_REG_1_ regs[0]
@@ -55,7 +60,11 @@
 #define PT_REG_SP_ sp
 #define PT_REG_IP_ pc
 #define PT_REG_RET_ regs[30]
-#define PT_REG_SYSCALL_4_ regs[3]
+#define PT_REG_SYSCALL_1_ orig_x0
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ PT_REG_6_
+#define PT_REGS_ORIGINAL_ struct pt_regs___arm64
 #elif defined(__TARGET_ARCH_arm)
 #define PT_REGS_TYPE_ struct pt_regs
 #define PT_REG_1_ uregs[0]
@@ -67,7 +76,10 @@
 #define PT_REG_SP_ uregs[13]
 #define PT_REG_IP_ uregs[12]
 #define PT_REG_RET_ uregs[14]
-#define PT_REG_SYSCALL_4_ uregs[3]
+#define PT_REG_SYSCALL_1_ PT_REG_1_
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ uregs[4]
+#define PT_REG_SYSCALL_6_ uregs[5]
 #elif defined(__TARGET_ARCH_riscv)
 #define PT_REGS_TYPE_ struct user_regs_struct
 #define PT_REG_1_ a0
@@ -83,7 +95,11 @@
 #define PT_REG_SP_ sp
 #define PT_REG_IP_ pc
 #define PT_REG_RET_ ra
-#define PT_REG_SYSCALL_4_ a3
+#define PT_REG_SYSCALL_1_ orig_a0
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ PT_REG_6_
+#define PT_REGS_ORIGINAL_ struct pt_regs___riscv
 #elif defined(__TARGET_ARCH_s390)
 #define PT_REGS_TYPE_ user_pt_regs
 #define PT_REG_1_ gprs[2]
@@ -96,7 +112,11 @@
 #define PT_REG_SP_ gprs[15]
 #define PT_REG_IP_ psw.addr
 #define PT_REG_RET_ gprs[14]
-#define PT_REG_SYSCALL_4_ gprs[5]
+#define PT_REG_SYSCALL_1_ orig_gpr2
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ gprs[7]
+#define PT_REGS_ORIGINAL_ struct pt_regs___s390
 #elif defined(__TARGET_ARCH_powerpc)
 #define PT_REGS_TYPE_ struct pt_regs
 #define PT_REG_1_ gpr[3]
@@ -111,7 +131,31 @@
 #define PT_REG_FP_ gpr[31]
 #define PT_REG_SP_ gpr[1]
 #define PT_REG_IP_ nip
-#define PT_REG_SYSCALL_4_ gpr[6]
+#define PT_REG_RET_ link
+#define PT_REG_SYSCALL_1_ orig_gpr3
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ PT_REG_6_
+#elif defined(__TARGET_ARCH_mips)
+#define PT_REGS_TYPE_ struct pt_regs
+#define PT_REG_1_ regs[4]
+#define PT_REG_2_ regs[5]
+#define PT_REG_3_ regs[6]
+#define PT_REG_4_ regs[7]
+/* Arguments 5 to 8 are in registers in the ABIs n32 and n64. */
+#define PT_REG_5_ regs[8]
+#define PT_REG_6_ regs[9]
+#define PT_REG_7_ regs[10]
+#define PT_REG_8_ regs[11]
+#define PT_REG_RC_ regs[2]
+#define PT_REG_FP_ regs[30]
+#define PT_REG_SP_ regs[29]
+#define PT_REG_IP_ cp0_epc
+#define PT_REG_RET_ regs[31]
+#define PT_REG_SYSCALL_1_ PT_REG_1_
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ PT_REG_6_
 #elif defined(__TARGET_ARCH_loongarch)
 /* struct pt_regs begins with the members of user_pt_regs. */
 #define PT_REGS_TYPE_ struct user_pt_regs
@@ -128,7 +172,10 @@
 #define PT_REG_SP_ regs[3]
 #define PT_REG_IP_ csr_era
 #define PT_REG_RET_ regs[1]
-#define PT_REG_SYSCALL_4_ regs[7]
+#define PT_REG_SYSCALL_1_ PT_REG_1_
+#define PT_REG_SYSCALL_4_ PT_REG_4_
+#define PT_REG_SYSCALL_5_ PT_REG_5_
+#define PT_REG_SYSCALL_6_ PT_REG_6_
 #endif
 
 #ifdef PT_REGS_TYPE_
@@ -164,8 +211,46 @@
 #define PT_REGS_FP_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_FP_)
 #define PT_REGS_SP_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SP_)
 #define PT_REGS_IP_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_IP_)
+#define PT_REGS_RET(x) (PT_REGS_(x)->PT_REG_RET_)
+#define PT_REGS_RET_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_RET_)
+
+/* The arguments of a system call. Only a relocated read gets argument 1 where the kernel has overwritten it. */
+#ifdef PT_REGS_ORIGINAL_
+PT_REGS_ORIGINAL_ {
+	unsigned long PT_REG_SYSCALL_1_;
+} __attribute__((preserve_access_index));
+#define PT_REGS_PARM1_CORE_SYSCALL(x) BPF_CORE_READ((const PT_REGS_ORIGINAL_ *)(x), PT_REG_SYSCALL_1_)
+#else
+#define PT_REGS_PARM1_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_1_)
+#define PT_REGS_PARM1_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_1_)
+#endif
+#define PT_REGS_PARM2_SYSCALL(x) PT_REGS_PARM2(x)
+#define PT_REGS_PARM3_SYSCALL(x) PT_REGS_PARM3(x)
 #define PT_REGS_PARM4_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_4_)
+#define PT_REGS_PARM5_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_5_)
+#define PT_REGS_PARM6_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_6_)
+#define PT_REGS_PARM2_CORE_SYSCALL(x) PT_REGS_PARM2_CORE(x)
+#define PT_REGS_PARM3_CORE_SYSCALL(x) PT_REGS_PARM3_CORE(x)
 #define PT_REGS_PARM4_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_4_)
+#define PT_REGS_PARM5_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_5_)
+#define PT_REGS_PARM6_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_6_)
+
+/* The registers of the system call in a kprobe of its function. BPF_KSYSCALL asks the kernel instead. */
+#if defined(__TARGET_ARCH_x86) || defined(__TARGET_ARCH_arm64) || defined(__TARGET_ARCH_s390)
+#define PT_REGS_SYSCALL_REGS(ctx) ((struct pt_regs *)PT_REGS_PARM1(ctx))
+#else
+#define PT_REGS_SYSCALL_REGS(ctx) (ctx)
+#endif
+
+/* Reads the address to which a function returns, at its start and at its end. */
+#ifdef __TARGET_ARCH_x86
+#define BPF_KPROBE_READ_RET_IP(ip, ctx) ({ bpf_probe_read_kernel(&(ip), sizeof(ip), (const void *)PT_REGS_RET(ctx)); })
+#define BPF_KRETPROBE_READ_RET_IP(ip, ctx) \
+	({ bpf_probe_read_kernel(&(ip), sizeof(ip), (const void *)(PT_REGS_FP(ctx) + sizeof(ip))); })
+#else
+#define BPF_KPROBE_READ_RET_IP(ip, ctx) ({ (ip) = PT_REGS_RET(ctx); })
+#define BPF_KRETPROBE_READ_RET_IP BPF_KPROBE_READ_RET_IP
+#endif
 
 /* The arguments of a probed function, as many as the declaration has. */
 #define BPF_REGS_0_(x)
@@ -226,16 +311,20 @@
 	BPF_BODY_(name, struct pt_regs, BPF_PICK_(BPF_RESULT_, ##arguments)(ctx), ##arguments)
 #define BPF_URETPROBE(name, arguments...) BPF_KRETPROBE(name, ##arguments)
 
-/* A program for the start of a system call. On most machines the function's only argument is a pointer to the registers of the call. */
+/*
+ * A program for the start of a system call. On most machines the function's only argument is a pointer to the registers of the call; on
+ * others the arguments of the call are those of the function.
+ */
 extern _Bool LINUX_HAS_SYSCALL_WRAPPER __kconfig;
-#define BPF_SYSCALL_REGS_(ctx) (LINUX_HAS_SYSCALL_WRAPPER ? (struct pt_regs *)PT_REGS_PARM1(ctx) : ctx)
+#define BPF_SYSCALL_ARG_(ctx, wrapped, own) \
+	, (void *)(LINUX_HAS_SYSCALL_WRAPPER ? wrapped((struct pt_regs *)PT_REGS_PARM1(ctx)) : own(ctx))
 #define BPF_SYSCALL_0_(ctx)
-#define BPF_SYSCALL_1_(ctx) , (void *)PT_REGS_PARM1_CORE(BPF_SYSCALL_REGS_(ctx))
-#define BPF_SYSCALL_2_(ctx) BPF_SYSCALL_1_(ctx), (void *)PT_REGS_PARM2_CORE(BPF_SYSCALL_REGS_(ctx))
-#define BPF_SYSCALL_3_(ctx) BPF_SYSCALL_2_(ctx), (void *)PT_REGS_PARM3_CORE(BPF_SYSCALL_REGS_(ctx))
-#define BPF_SYSCALL_4_(ctx) BPF_SYSCALL_3_(ctx), (void *)PT_REGS_PARM4_CORE_SYSCALL(BPF_SYSCALL_REGS_(ctx))
-#define BPF_SYSCALL_5_(ctx) BPF_SYSCALL_4_(ctx), (void *)PT_REGS_PARM5_CORE(BPF_SYSCALL_REGS_(ctx))
-#define BPF_SYSCALL_6_(ctx) BPF_SYSCALL_5_(ctx), (void *)PT_REGS_PARM6_CORE(BPF_SYSCALL_REGS_(ctx))
+#define BPF_SYSCALL_1_(ctx) BPF_SYSCALL_ARG_(ctx, PT_REGS_PARM1_CORE_SYSCALL, PT_REGS_PARM1)
+#define BPF_SYSCALL_2_(ctx) BPF_SYSCALL_1_(ctx) BPF_SYSCALL_ARG_(ctx, PT_REGS_PARM2_CORE_SYSCALL, PT_REGS_PARM2)
+#define BPF_SYSCALL_3_(ctx) BPF_SYSCALL_2_(ctx) BPF_SYSCALL_ARG_(ctx, PT_REGS_PARM3_CORE_SYSCALL, PT_REGS_PARM3)
+#define BPF_SYSCALL_4_(ctx) BPF_SYSCALL_3_(ctx) BPF_SYSCALL_ARG_(ctx, PT_REGS_PARM4_CORE_SYSCALL, PT_REGS_PARM4_SYSCALL)
+#define BPF_SYSCALL_5_(ctx) BPF_SYSCALL_4_(ctx) BPF_SYSCALL_ARG_(ctx, PT_REGS_PARM5_CORE_SYSCALL, PT_REGS_PARM5_SYSCALL)
+#define BPF_SYSCALL_6_(ctx) BPF_SYSCALL_5_(ctx) BPF_SYSCALL_ARG_(ctx, PT_REGS_PARM6_CORE_SYSCALL, PT_REGS_PARM6_SYSCALL)
 #define BPF_KSYSCALL(name, arguments...) \
 	BPF_BODY_(name, struct pt_regs, BPF_PICK_(BPF_SYSCALL_, ##arguments)(ctx), ##arguments)
 #define BPF_KPROBE_SYSCALL BPF_KSYSCALL

@@ -71,6 +71,8 @@ SEC("raw_tp/sched_process_exec") int on_exec(void *ctx)
 	__u32 key = bpf_htonl(7) + bpf_ntohs(1);
 	__u64 one = bpf_cpu_to_be64(1), *count;
 	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+	struct signal_struct own = {};
+	char name[16] = {};
 	int threads = 0;
 
 	if (!event)
@@ -93,7 +95,17 @@ SEC("raw_tp/sched_process_exec") int on_exec(void *ctx)
 	if (bpf_core_enum_value_exists(enum pid_type, PIDTYPE_PID))
 		sum += bpf_core_enum_value(enum pid_type, PIDTYPE_MAX);
 	sum += BPF_CORE_READ_BITFIELD_PROBED(signal, is_child_subreaper);
+	sum += BPF_PROBE_READ(task, real_parent, tgid) + BPF_PROBE_READ_USER(task, real_parent, tgid);
+	BPF_PROBE_READ_INTO(&threads, task, signal, nr_threads);
+	BPF_PROBE_READ_USER_INTO(&threads, task, signal, nr_threads);
+	BPF_PROBE_READ_STR_INTO(&name, task, comm);
+	BPF_PROBE_READ_USER_STR_INTO(&name, task, comm);
+	sum += name[0];
+	BPF_CORE_WRITE_BITFIELD(&own, is_child_subreaper, threads);
+	sum += BPF_CORE_READ_BITFIELD(&own, is_child_subreaper);
 	sum += twice(threads) + LINUX_KERNEL_VERSION;
+	if (LINUX_KERNEL_VERSION >= KERNEL_VERSION(6, 1, 0) && likely(threads) && !unlikely(sum))
+		sum++;
 	barrier();
 	if (answers) {
 		bpf_printk("none");

@@ -5,9 +5,28 @@ struct task_struct {
 	int pid;
 } __attribute__((preserve_access_index));
 
+#ifdef __TARGET_ARCH_x86
 struct pt_regs {
 	unsigned long rdi, rsi, rdx, rcx, r8, r9, r10, rax, rbp, rsp, rip;
 } __attribute__((preserve_access_index));
+#else
+/* The members that the headers of the machines have. */
+struct pt_regs {
+	unsigned long uregs[18], gpr[32], regs[32], nip, link, orig_gpr3, cp0_epc;
+} __attribute__((preserve_access_index));
+struct user_pt_regs {
+	unsigned long regs[31], sp, pc, csr_era;
+} __attribute__((preserve_access_index));
+struct user_regs_struct {
+	unsigned long pc, ra, sp, s0, a0, a1, a2, a3, a4, a5, a6, a7;
+} __attribute__((preserve_access_index));
+typedef struct {
+	struct {
+		unsigned long mask, addr;
+	} psw;
+	unsigned long gprs[16];
+} __attribute__((preserve_access_index)) user_pt_regs;
+#endif
 
 #include <bpf/bpf_tracing.h>
 
@@ -52,10 +71,34 @@ int BPF_KSYSCALL(on_call, int directory, const char *name, int flags, long fourt
 	return 0;
 }
 
-SEC("uprobe")
-int BPF_UPROBE(on_function, int a, int b, int c, int d, int e)
+SEC("ksyscall/mmap")
+int BPF_KSYSCALL(on_long_call, long a, long b, long c, long d, long e, long f)
 {
-	sum += a + b + c + d + e + PT_REGS_PARM3_CORE(ctx);
+	sum += a + b + c + d + e + f;
+	return 0;
+}
+
+SEC("kprobe/do_unlinkat")
+int registers(struct pt_regs *ctx)
+{
+	struct pt_regs *call = PT_REGS_SYSCALL_REGS(ctx);
+	unsigned long ip = 0;
+
+	sum += PT_REGS_PARM1_CORE_SYSCALL(call) + PT_REGS_PARM2_CORE_SYSCALL(call) + PT_REGS_PARM3_CORE_SYSCALL(call);
+	sum += PT_REGS_PARM4_CORE_SYSCALL(call) + PT_REGS_PARM5_CORE_SYSCALL(call) + PT_REGS_PARM6_CORE_SYSCALL(call);
+	sum += PT_REGS_PARM2_SYSCALL(ctx) + PT_REGS_PARM3_SYSCALL(ctx) + PT_REGS_PARM4_SYSCALL(ctx);
+	sum += PT_REGS_PARM5_SYSCALL(ctx) + PT_REGS_PARM6_SYSCALL(ctx);
+	BPF_KPROBE_READ_RET_IP(ip, ctx);
+	sum += ip + PT_REGS_RC(ctx) + PT_REGS_FP_CORE(ctx) + PT_REGS_SP_CORE(ctx) + PT_REGS_IP_CORE(ctx) + PT_REGS_RET_CORE(ctx);
+	BPF_KRETPROBE_READ_RET_IP(ip, ctx);
+	sum += ip;
+	return 0;
+}
+
+SEC("uprobe")
+int BPF_UPROBE(on_function, int a, int b, int c, int d)
+{
+	sum += a + b + c + d + PT_REGS_PARM3_CORE(ctx);
 	return 0;
 }
 

@@ -41,6 +41,7 @@
 mod access;
 mod declaration;
 mod error;
+mod first_members;
 mod marker;
 mod needs;
 mod shape;

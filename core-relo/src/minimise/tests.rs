@@ -113,6 +113,33 @@ fn anonymous_members_and_tags_are_kept() {
 }
 
 #[test]
+fn structs_keep_the_structs_with_which_they_begin() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let common = b.structure("sock_common", 4, &[("family", int, 0)]);
+    let sock = b.structure("sock", 8, &[("common", common, 0), ("state", int, 32)]);
+    let request = b.structure("request_sock", 4, &[("common", common, 0)]);
+    let kinds = b.union("", 8, &[("sock", sock, 0), ("request", request, 0)]);
+    let inet = b.structure("inet_sock", 12, &[("", kinds, 0), ("port", int, 64)]);
+    let pointer = b.pointer(inet);
+    b.structure("tcp_sock", 24, &[("inet", inet, 0), ("next", pointer, 128)]);
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+    let mut needs = Needs::new(&target);
+    needs.add_declaration(b"tcp_sock", Kind::Struct);
+    let plain = needs.minimise().unwrap();
+    assert_eq!(names(&Btf::parse(plain.vmlinux().bytes()).unwrap()), ["tcp_sock"]);
+    needs.add_first_members();
+    let minimal = needs.minimise().unwrap();
+    let btf = Btf::parse(minimal.vmlinux().bytes()).unwrap();
+    assert_eq!(names(&btf), ["sock_common", "sock", "request_sock", "inet_sock", "tcp_sock"]);
+    let members = |name: &[u8]| btf.find(name, Kind::Struct).unwrap().members().len();
+    assert_eq!(
+        [members(b"tcp_sock"), members(b"inet_sock"), members(b"sock"), members(b"request_sock")],
+        [1, 1, 1, 0]
+    );
+}
+
+#[test]
 fn marked_btf_is_recognised() {
     for keeps_ids in [false, true] {
         let target = kernel(Endian::Big);

@@ -1,6 +1,6 @@
 //! The attributes of one entry on which types depend.
 
-use crate::{elf::Slice, error::EntryProblem, limits};
+use crate::{elf::Slice, error::EntryProblem, limits, parse_error::ParserResult as _};
 use gimli::{Abbreviation, AttributeValue, DwAt, EntriesRaw, constants};
 
 /// `DW_AT_GNU_annotation`, from GCC 16 on.
@@ -45,7 +45,7 @@ impl<'s> Attributes<'s> {
         check_count(abbreviation)?;
         let mut all = Self::default();
         for spec in abbreviation.attributes() {
-            let value = entries.read_attribute_inline(*spec)?.raw_value();
+            let value = entries.read_attribute_inline(*spec).parsed()?.raw_value();
             let field = match spec.name() {
                 constants::DW_AT_name => &mut all.name,
                 constants::DW_AT_type => &mut all.target,

@@ -4,6 +4,7 @@ use super::attributes::Attributes;
 use crate::{
     elf::Slice,
     error::{EncodeError, Place},
+    parse_error::DwarfProblem,
     units::{Unit, Units},
 };
 use alloc::sync::Arc;
@@ -26,7 +27,7 @@ impl<'s> UnitContext<'s> {
     /// Reads the root entry of a unit.
     pub(crate) fn read(units: &Units<'s>, unit: &Unit<'s>) -> Result<Self, EncodeError> {
         let abbreviations = units.abbreviations(unit)?;
-        let bad = |error| EncodeError::Unit { unit: unit.start, error };
+        let bad = |error| EncodeError::Unit { unit: unit.start, problem: DwarfProblem::new(error) };
         let mut attributes = Attributes::default();
         let mut entries = unit.header.entries_raw(&abbreviations, None).map_err(bad)?;
         if let Some(root) = entries.read_abbreviation().map_err(bad)? {

@@ -6,7 +6,7 @@ use super::{
     unit::{Decoded, Parent, UnitDecoder},
     values::{form, missing, number, size, too_large},
 };
-use crate::{error::EntryProblem, limits};
+use crate::{error::EntryProblem, limits, parse_error::ParserResult as _};
 use gimli::{AttributeValue, Operation, Reader as _, constants};
 
 impl<'s> UnitDecoder<'_, 's> {
@@ -44,7 +44,7 @@ impl<'s> UnitDecoder<'_, 's> {
         let bad = form(constants::DW_AT_data_member_location);
         let Some(mut expression) = value.exprloc_value() else { return constant(value).ok_or(bad) };
         let encoding = self.context.unit.header.encoding();
-        let operation = Operation::parse(&mut expression.0, encoding)?;
+        let operation = Operation::parse(&mut expression.0, encoding).parsed()?;
         match operation {
             Operation::PlusConstant { value } if expression.0.is_empty() => Ok(value),
             _ => Err(bad),

@@ -5,7 +5,7 @@ use super::{
     entry::Shape,
     unit::{Decoded, UnitDecoder},
 };
-use crate::{elf::Slice, error::EntryProblem};
+use crate::{elf::Slice, error::EntryProblem, parse_error::ParserResult as _};
 use gimli::{AttributeValue, DebugAddr, Expression, Operation, Reader as _, UnitOffset};
 
 impl<'s> UnitDecoder<'_, 's> {
@@ -71,8 +71,9 @@ impl<'s> UnitDecoder<'_, 's> {
 
     /// Returns the attributes of another entry of the unit.
     pub(super) fn attributes_at(&self, offset: UnitOffset) -> Result<Attributes<'s>, EntryProblem> {
-        let mut entries = self.context.unit.header.entries_raw(&self.context.abbreviations, Some(offset))?;
-        match entries.read_abbreviation()? {
+        let mut entries =
+            self.context.unit.header.entries_raw(&self.context.abbreviations, Some(offset)).parsed()?;
+        match entries.read_abbreviation().parsed()? {
             Some(abbreviation) => Attributes::read(&mut entries, abbreviation),
             None => Ok(Attributes::default()),
         }

@@ -12,6 +12,7 @@ use crate::{
     error::{EncodeError, EntryProblem, Place},
     intern::{NameId, Names},
     limits,
+    parse_error::ParserResult as _,
     units::Units,
 };
 use core_relo::btf::Kind;
@@ -73,13 +74,13 @@ impl<'s> UnitDecoder<'_, 's> {
             problem,
         };
         let entries = context.unit.header.entries_raw(&context.abbreviations, first);
-        let mut entries = entries.map_err(|e| fail(start, e.into()))?;
+        let mut entries = entries.parsed().map_err(|e| fail(start, e.into()))?;
         let mut parents: Vec<Option<Parent>> = Vec::new();
         while !entries.is_empty() {
             count = count.saturating_add(1);
             let offset = entries.next_offset();
             let depth = usize::try_from(entries.next_depth()).unwrap_or_default();
-            let abbreviation = entries.read_abbreviation().map_err(|e| fail(offset, e.into()))?;
+            let abbreviation = entries.read_abbreviation().parsed().map_err(|e| fail(offset, e.into()))?;
             if let Some(abbreviation) = abbreviation {
                 parents.truncate(depth);
                 let parent = parents.last().copied().flatten();
@@ -121,7 +122,7 @@ impl<'s> UnitDecoder<'_, 's> {
         };
         if !is_wanted {
             check_count(abbreviation)?;
-            entries.skip_attributes(abbreviation.attributes())?;
+            entries.skip_attributes(abbreviation.attributes()).parsed()?;
             return Ok(None);
         }
         let attributes = Attributes::read(entries, abbreviation)?;
@@ -244,7 +245,7 @@ impl<'s> UnitDecoder<'_, 's> {
         shape: Shape,
     ) -> Result<u32, EntryProblem> {
         let unit = self.context.unit.start;
-        let place = self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset)?;
+        let place = self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset).parsed()?;
         self.entries.count_part()?;
         let len = self.entries.list.len();
         let index = u32::try_from(len).ok().ok_or_else(|| too_large("number of entries", len))?;

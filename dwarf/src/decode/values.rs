@@ -9,6 +9,7 @@ use crate::{
     error::{EntryProblem, Place},
     intern::{NameId, StringSection},
     limits,
+    parse_error::{AttributeName, ParserResult as _, TagName},
 };
 use gimli::{AttributeValue, DebugStrOffsets, DwAt, DwTag, constants};
 
@@ -22,10 +23,10 @@ impl<'s> UnitDecoder<'_, 's> {
         let Some(value) = value else { return Ok(None) };
         let place = match value {
             AttributeValue::UnitRef(offset) => {
-                self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset)?
+                self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset).parsed()?
             }
             AttributeValue::DebugInfoRef(offset) => {
-                Place::info(u64::try_from(offset.0).ok().ok_or(gimli::Error::UnsupportedOffset)?)
+                Place::info(u64::try_from(offset.0).ok().ok_or(gimli::Error::UnsupportedOffset).parsed()?)
             }
             AttributeValue::DebugTypesRef(signature) => self.units.signature(signature.0)?,
             AttributeValue::DebugInfoRefSup(_) => return Err(EntryProblem::Supplementary),
@@ -46,7 +47,7 @@ impl<'s> UnitDecoder<'_, 's> {
             AttributeValue::String(text) => {
                 let text = text.slice();
                 if text.len() >= limits::NAME_BYTES {
-                    return Err(EntryProblem::Name { attribute });
+                    return Err(EntryProblem::Name { attribute: AttributeName::new(attribute.0) });
                 }
                 return self.names.intern(text);
             }
@@ -59,14 +60,14 @@ impl<'s> UnitDecoder<'_, 's> {
             AttributeValue::DebugStrOffsetsIndex(index) => {
                 let offsets = DebugStrOffsets::from(sections.slice(&sections.str_offsets));
                 let format = self.context.unit.header.format();
-                let offset = offsets.get_str_offset(format, self.context.str_offsets_base, index)?;
+                let offset = offsets.get_str_offset(format, self.context.str_offsets_base, index).parsed()?;
                 self.names.intern_at(StringSection::Str, &sections.str, offset.0)?
             }
             AttributeValue::DebugStrRefSup(_) => return Err(EntryProblem::Supplementary),
             // Enumerators of Fortran and others have numbers here.
             _ => return Err(form(attribute)),
         };
-        id.ok_or(EntryProblem::Name { attribute })
+        id.ok_or(EntryProblem::Name { attribute: AttributeName::new(attribute.0) })
     }
 
     /// Returns the text of a name.
@@ -80,11 +81,11 @@ impl<'s> UnitDecoder<'_, 's> {
 }
 
 pub(super) fn form(attribute: DwAt) -> EntryProblem {
-    EntryProblem::Form { attribute }
+    EntryProblem::Form { attribute: AttributeName::new(attribute.0) }
 }
 
 pub(super) fn missing(tag: DwTag, attribute: DwAt) -> EntryProblem {
-    EntryProblem::Missing { tag, attribute }
+    EntryProblem::Missing { tag: TagName::new(tag.0), attribute: AttributeName::new(attribute.0) }
 }
 
 pub(super) fn too_large(what: &'static str, value: usize) -> EntryProblem {

@@ -4,6 +4,7 @@ use super::{compressed::decompress, relocate::relocate, symbols::Symbols};
 use crate::{
     error::{EncodeError, SectionProblem},
     limits,
+    parse_error::ParserResult as _,
 };
 use alloc::borrow::Cow;
 use core_relo::Endian;
@@ -36,14 +37,14 @@ pub(crate) struct DebugSections<'d> {
 impl<'d> DebugSections<'d> {
     /// Reads the sections of an ELF file. Only these sections and the symbols are read from `data`.
     pub(crate) fn read<R: ReadRef<'d>>(data: R) -> Result<Self, EncodeError> {
-        match object::FileKind::parse(data)? {
+        match object::FileKind::parse(data).parsed()? {
             object::FileKind::Elf32 => Self::read_class::<FileHeader32<Endianness>, R>(data),
             _ => Self::read_class::<FileHeader64<Endianness>, R>(data),
         }
     }
 
     fn read_class<H: FileHeader, R: ReadRef<'d>>(data: R) -> Result<Self, EncodeError> {
-        let file = ElfFile::<'d, H, R>::parse(data)?;
+        let file = ElfFile::<'d, H, R>::parse(data).parsed()?;
         let endian = match file.endianness() {
             Endianness::Little => Endian::Little,
             Endianness::Big => Endian::Big,
@@ -102,17 +103,17 @@ impl<'d, H: FileHeader, R: ReadRef<'d>> SectionReader<'_, 'd, H, R> {
         let old_name = name.replacen(".debug", ".zdebug", 1);
         let mut all: Option<Cow<'d, [u8]>> = None;
         for section in self.file.sections() {
-            let section_name = section.name_bytes()?;
+            let section_name = section.name_bytes().parsed()?;
             if section_name != name.as_bytes() && section_name != old_name.as_bytes() {
                 continue;
             }
             // A section without data in the file has no range: `strip` leaves such sections.
-            let stored = section.compressed_file_range()?.compressed_size;
+            let stored = section.compressed_file_range().parsed()?.compressed_size;
             let limit = self.stored_left;
             self.stored_left = limit
                 .checked_sub(stored)
                 .ok_or_else(|| bad(SectionProblem::TooLarge { bytes: stored, limit }))?;
-            let mut data = decompress(section.compressed_data()?, self.bytes_left).map_err(bad)?;
+            let mut data = decompress(section.compressed_data().parsed()?, self.bytes_left).map_err(bad)?;
             let bytes = u64::try_from(data.len()).unwrap_or(u64::MAX);
             let limit = self.bytes_left;
             self.bytes_left =

@@ -1,6 +1,6 @@
 //! The symbols of functions and per-CPU variables.
 
-use crate::error::EncodeError;
+use crate::{error::EncodeError, parse_error::ParserResult as _};
 use hashbrown::{HashMap, HashSet};
 use object::{
     Object as _, ObjectSection as _, ReadRef,
@@ -43,14 +43,14 @@ impl<'d> Symbols<'d> {
         }
         let per_cpu = file.sections().find(|section| section.name_bytes() == Ok(PER_CPU_SECTION));
         let mut variables = HashMap::new();
-        let strings = file.elf_section_table().section(table.string_section())?;
-        let strings = strings.data(endian, file.data())?;
+        let strings = file.elf_section_table().section(table.string_section()).parsed()?;
+        let strings = strings.data(endian, file.data()).parsed()?;
         for (index, symbol) in table.enumerate() {
             let kind = symbol.st_type();
             if kind != STT_FUNC && kind != STT_OBJECT {
                 continue;
             }
-            let Some(section) = table.symbol_section(endian, symbol, index)? else { continue };
+            let Some(section) = table.symbol_section(endian, symbol, index).parsed()? else { continue };
             let Some(name) = name_at(strings, symbol.st_name(endian)) else { continue };
             if kind == STT_FUNC {
                 symbols.functions.insert(name);

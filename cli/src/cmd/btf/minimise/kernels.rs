@@ -172,6 +172,7 @@ fn add_declarations(args: &BtfMinArgs, objects: &JudgedObjects<'_>, needs: &mut 
     needs.add_all(wanted);
     if args.verdicts {
         needs.add_tags(KFUNC_TAG);
+        needs.add_first_members();
     }
     needs.mark(if args.verdicts { MinimalBtf::ForVerdicts } else { MinimalBtf::ForLoading });
 }
