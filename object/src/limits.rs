@@ -58,3 +58,11 @@ pub const LINK_NAMES: usize = 2;
 
 /// Bytes of a section of a linked object (libbpf counts bytes in an `int`).
 pub const LINK_SECTION: u64 = 0x7fff_ffff;
+
+/// The members of the declaration of an event type: `EVENT_TYPE` has two, `EVENT_KIND` four. A struct with more is no declaration.
+///
+/// Many variables of a hostile object may share a struct.
+pub const EVENT_MEMBERS: usize = 4;
+
+/// The length of a name in the declaration of an event type, in bytes. The kernel accepts 511. Each event has a copy of it.
+pub const EVENT_NAME_BYTES: usize = 512;

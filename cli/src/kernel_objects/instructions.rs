@@ -2,7 +2,7 @@
 
 use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind, symbols::Symbols};
 use core_relo::{
-    Endian, StrOffset, TypeId,
+    Endian, Name, StrOffset, TypeId,
     btf::Btf,
     explain::CType,
     insn::{Class, INSN_BYTES, Insn, Slot, helper_name},
@@ -219,13 +219,14 @@ impl Annotator<'_> {
     /// Returns the source line of a record.
     pub(crate) fn source_line(&self, [_, file, text, position]: &[u32; 4]) -> Option<SourceLine> {
         let btf = self.btf.as_ref()?;
-        let text = btf.name(StrOffset(*text))?.to_string();
+        // Tabs become spaces before the text is escaped: a string in the source may contain `\t`.
+        let tab_to_space = |byte: &u8| if *byte == b'\t' { b' ' } else { *byte };
+        let text: Vec<u8> = btf.name(StrOffset(*text))?.as_bytes().iter().map(tab_to_space).collect();
         Some(SourceLine {
-            file: btf.name(StrOffset(*file))?.to_string(),
+            file: btf.name(StrOffset(*file))?.shortened().to_string(),
             line: position >> 10,
             column: position & 0x3ff,
-            // Tabs are escaped in the name.
-            text: text.replace("\\t", " ").trim().to_owned(),
+            text: Name::new(text.trim_ascii()).shortened().to_string(),
         })
     }
 }
@@ -238,7 +239,7 @@ fn set_map(line: &mut Instruction, insn: Insn, offset: Option<u32>) {
 fn map_name(id: u32) -> Option<String> {
     let fd = Kind::Map.open(id).ok()?;
     let name = sys::map_info(&fd).ok()?.name();
-    (!name.is_empty()).then(|| core_relo::Name::new(name.as_bytes()).to_string())
+    (!name.is_empty()).then(|| Name::new(name.as_bytes()).to_string())
 }
 
 /// Returns the text of a loaded map: `map 5 (events)`, `value of map 5 (.bss) +8`.
@@ -247,5 +248,29 @@ fn map_text(map: &MapRef) -> String {
     match map.offset {
         None => format!("map {}{name}", map.id),
         Some(offset) => format!("value of map {}{name} +{offset}", map.id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use core_relo::btf::Builder;
+
+    #[test]
+    fn source_lines_keep_backslashes_and_are_short() {
+        let mut b = Builder::new(Endian::Little);
+        let file = b.string("a\u{1b}.c").0;
+        let text = b.string("\tprint(\"x\\ty\");\t// z\t").0;
+        let long = b.string(&"x".repeat(60_000)).0;
+        let btf = Some(Arc::new(Btf::parse(b.finish()).unwrap()));
+        let symbols = Symbols::default();
+        let annotator = Annotator { btf, records: ProgLines::default(), jited: true, symbols: &symbols };
+        let line = annotator.source_line(&[0, file, text, 7 << 10 | 3]).unwrap();
+        assert_eq!((&*line.file, line.line, line.column), ("a\\u{1b}.c", 7, 3));
+        assert_eq!(line.text, "print(\"x\\ty\"); // z");
+        let line = annotator.source_line(&[0, long, long, 0]).unwrap();
+        assert!(line.text.len() < 4096 && line.file.len() < 4096, "{} {}", line.text.len(), line.file.len());
     }
 }

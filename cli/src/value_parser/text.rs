@@ -36,6 +36,16 @@ pub(crate) fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Ve
     }
 }
 
+/// Parses the value of a type that must have `size` bytes, as [`parse_typed`] does.
+pub(crate) fn parse_sized(btf: &Btf<'_>, ty: Type<'_>, size: usize, value: &str) -> Result<Vec<u8>, String> {
+    // A damaged type must not need more memory than the value.
+    let found = btf.size_of(ty.id()).map_err(|e| e.to_string())?.0;
+    if usize::try_from(found) != Ok(size) {
+        return Err(format!("its type has {found} bytes, the variable {size}: give hex:…"));
+    }
+    parse_typed(btf, ty, value)
+}
+
 /// Returns whether a value for an array is text: always for `char`, never for `bool`. For other types of one byte, a value is text
 /// unless it is a list of numbers.
 fn takes_text(element: Type<'_>, value: &str) -> bool {
@@ -141,6 +151,17 @@ mod tests {
         assert_eq!(set(bools, "true,0,1"), Ok(vec![1, 0, 1, 0]));
         assert!(set(bools, "yes").is_err() && set(bytes, "1,2,3,4,5").is_err());
         assert_eq!(set(one, "HIGH"), Ok(vec![200]));
+    }
+
+    #[test]
+    fn a_type_of_another_size_than_the_variable_takes_no_memory() {
+        let mut b = Builder::new(Endian::native());
+        let char = b.int("char", 1, IntInfo::SIGNED);
+        let huge = b.array(char, char, u32::MAX);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let error = parse_sized(&btf, btf.ty(huge).unwrap(), 4, "a").unwrap_err();
+        assert_eq!(error, "its type has 4294967295 bytes, the variable 4: give hex:…");
+        assert_eq!(parse_sized(&btf, btf.ty(char).unwrap(), 1, "7"), Ok(vec![7]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The value of a global variable, parsed by the type of the variable.
 
-use crate::value_parser::text::{parse_hex, parse_number, parse_typed};
+use crate::value_parser::text::{parse_hex, parse_number, parse_sized};
 use core_relo_loader::{Global, object::Object};
 
 /// Parses a value to bytes. The bytes have the size of the variable and this machine's byte order.
@@ -12,7 +12,7 @@ pub(super) fn parse(object: &Object<'_>, global: &Global, value: &str) -> Result
     }
     let variable = object.btf().and_then(|btf| Some((btf, btf.strip(global.ty?).ok()?)));
     let bytes = match variable {
-        Some((btf, ty)) => parse_typed(btf, ty, value)?,
+        Some((btf, ty)) => parse_sized(btf, ty, global.size, value)?,
         None => parse_number(value, global.size, None)?,
     };
     if bytes.len() == global.size {

@@ -92,6 +92,16 @@ impl<'v> EnumValue<'v> {
         found.map(|v| v.name)
     }
 
+    /// Returns the length of the name, or of the names of all flags, in bytes.
+    pub(super) fn name_bytes(self) -> usize {
+        let len = |name: Name<'_>| name.as_bytes().len();
+        match (self.name(), self.flags()) {
+            (Some(name), _) => len(name),
+            (None, Some((names, _))) => names.map(len).fold(0, usize::saturating_add),
+            (None, None) => 0,
+        }
+    }
+
     /// Returns the names of the flags that are set in the value, and the remaining bits. Returns `None` if no flag is set, or if the
     /// enum is not an enum of flags.
     ///

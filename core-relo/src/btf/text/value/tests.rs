@@ -412,4 +412,15 @@ fn few_bytes_with_many_parts_end() {
         b.array(s, int, 1 << 20)
     });
     assert!(names.scalars < 2_000, "names are paid for: {}", names.scalars);
+    for enumerators in [&[1][..], &[2, 4, 8]] {
+        let values = count(&[enumerators.iter().fold(0, |all, value| all | value); 4096], |b| {
+            let long = b.string_bytes(&vec![b'n'; 60_000]).0;
+            let vlen = u32::try_from(enumerators.len()).unwrap();
+            let words: Vec<u32> =
+                enumerators.iter().flat_map(|value: &u8| [long, u32::from(*value)]).collect();
+            let ty = b.raw("e", Kind::Enum, vlen, false, 1, &words);
+            b.array(ty, ty, 4096)
+        });
+        assert!(values.scalars < 100, "names of enumerators are paid for: {}", values.scalars);
+    }
 }

@@ -171,7 +171,11 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
             _ => {
                 // The name of an enumerator is searched for.
                 self.steps = self.steps.saturating_sub(ty.vlen() / 64);
-                self.scalar(&location, scalar::read(self.btf, ty, bytes.data, bytes.extent))
+                let scalar = scalar::read(self.btf, ty, bytes.data, bytes.extent);
+                if let Scalar::Enum(value) = scalar {
+                    self.steps = self.steps.saturating_sub(to_u32(value.name_bytes() / 32));
+                }
+                self.scalar(&location, scalar)
             }
         }
     }
