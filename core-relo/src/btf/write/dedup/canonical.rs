@@ -1,45 +1,113 @@
 //! The canonical types found so far, by key (libbpf: `dedup_table`).
 
+use super::{
+    error::DedupError,
+    records::{Record, Records},
+    usize_of,
+};
 use alloc::vec::Vec;
-use hashbrown::HashMap;
+use core::hash::BuildHasher as _;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// A map from keys to canonical types: those that remain after deduplication. Equal types have equal keys.
+/// The error for a type that has no place in a list.
+const NO_PLACE: DedupError =
+    DedupError::Internal { invariant: "every type of the BTF has a place in the lists of canonical types" };
+
+/// The end of a list. `void` is in no list.
+const END: u32 = 0;
+
+/// The canonical types: those that remain after deduplication. Equal types have equal keys ([`Record::has_key_of`]).
 ///
 /// The types of one key are in libbpf's order of comparison. In libbpf, a new type becomes the first of its list, and each growth
 /// of the hash map reverses every list.
-#[derive(Default)]
 pub(super) struct CanonicalTypes {
-    lists: HashMap<Vec<u32>, Vec<u32>>,
+    lists: HashTable<List>,
+    /// The type after each type in its list, by id.
+    next: Vec<u32>,
+    hasher: DefaultHashBuilder,
     len: usize,
     capacity: usize,
 }
 
+/// The canonical types of one key.
+struct List {
+    hash: u64,
+    first: u32,
+}
+
 impl CanonicalTypes {
-    /// Returns the type of this key that libbpf compares first.
-    pub(super) fn first(&self, key: &[u32]) -> Option<u32> {
-        self.lists.get(key)?.last().copied()
-    }
-
-    /// Removes and returns all types of a key, in the reverse of libbpf's order. [`CanonicalTypes::put_back`] restores them.
-    pub(super) fn take(&mut self, key: &[u32]) -> Vec<u32> {
-        self.lists.get_mut(key).map(core::mem::take).unwrap_or_default()
-    }
-
-    /// Restores the types that [`CanonicalTypes::take`] removed.
-    pub(super) fn put_back(&mut self, key: &[u32], list: Vec<u32>) {
-        if let Some(slot) = self.lists.get_mut(key) {
-            *slot = list;
+    /// Returns no types yet, of a BTF with types before the id `end`.
+    pub(super) fn new(end: u32) -> Self {
+        Self {
+            lists: HashTable::new(),
+            next: alloc::vec![END; usize_of(end)],
+            hasher: DefaultHashBuilder::default(),
+            len: 0,
+            capacity: 0,
         }
+    }
+
+    /// Returns the type with a record's key that libbpf compares first.
+    pub(super) fn first(&self, records: &Records, record: Record<'_>) -> Result<Option<u32>, DedupError> {
+        let mut broken = None;
+        let list = self.lists.find(self.hash(record), |list| has_key(records, list, record, &mut broken));
+        broken.map_or(Ok(list.map(|list| list.first)), Err)
+    }
+
+    /// Returns the type that libbpf compares after another.
+    pub(super) fn after(&self, id: u32) -> Result<Option<u32>, DedupError> {
+        let next = self.next.get(usize_of(id)).copied().ok_or(NO_PLACE)?;
+        Ok((next != END).then_some(next))
     }
 
     /// Adds a type as the first of its key.
-    pub(super) fn add(&mut self, key: Vec<u32>, id: u32) {
+    pub(super) fn add(&mut self, records: &Records, id: u32) -> Result<(), DedupError> {
         // As libbpf's `hashmap_needs_to_grow` and `hashmap_grow`.
         if self.capacity == 0 || self.len.saturating_add(1).saturating_mul(4) / 3 > self.capacity {
             self.capacity = self.capacity.saturating_mul(2).max(4);
-            self.lists.values_mut().filter(|list| list.len() > 1).for_each(|list| list.reverse());
+            self.reverse_lists()?;
         }
-        self.lists.entry(key).or_default().push(id);
         self.len = self.len.saturating_add(1);
+        let record = records.get(id)?;
+        let (hash, mut broken) = (self.hash(record), None);
+        let known = self.lists.find_mut(hash, |list| has_key(records, list, record, &mut broken));
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        if let Some(list) = known {
+            *self.next.get_mut(usize_of(id)).ok_or(NO_PLACE)? = list.first;
+            list.first = id;
+        } else {
+            self.lists.insert_unique(hash, List { hash, first: id }, |list| list.hash);
+        }
+        Ok(())
+    }
+
+    fn reverse_lists(&mut self) -> Result<(), DedupError> {
+        for list in &mut self.lists {
+            let (mut reversed, mut rest) = (END, list.first);
+            while rest != END {
+                let next = self.next.get_mut(usize_of(rest)).ok_or(NO_PLACE)?;
+                (reversed, rest, *next) = (rest, *next, reversed);
+            }
+            list.first = reversed;
+        }
+        Ok(())
+    }
+
+    fn hash(&self, record: Record<'_>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        record.hash_key(&mut hasher);
+        core::hash::Hasher::finish(&hasher)
+    }
+}
+
+fn has_key(records: &Records, list: &List, record: Record<'_>, broken: &mut Option<DedupError>) -> bool {
+    match records.get(list.first) {
+        Ok(first) => first.has_key_of(record),
+        Err(error) => {
+            *broken = Some(error);
+            false
+        }
     }
 }

@@ -16,10 +16,10 @@ impl Deduplicator {
     }
 
     fn dedup_composite(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = self.records.get(id)?.key();
         let mut to = id;
-        let same_key = self.canonical.take(&key);
-        for canon in same_key.iter().rev().copied() {
+        let mut same_key = self.canonical.first(&self.records, self.records.get(id)?)?;
+        while let Some(canon) = same_key {
+            same_key = self.canonical.after(canon)?;
             self.step(1)?;
             if self.is_equivalent(id, canon)? {
                 self.merge_hypot_map()?;
@@ -29,8 +29,7 @@ impl Deduplicator {
                 }
             }
         }
-        self.canonical.put_back(&key, same_key);
-        self.map_to(id, to, key)
+        self.map_to(id, to)
     }
 
     /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf: `btf_dedup_merge_hypot_map`).

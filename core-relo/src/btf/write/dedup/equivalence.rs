@@ -2,7 +2,6 @@
 
 use super::{DedupError, Deduplicator, UNMAPPED, UNRESOLVED, bad_kind, records::Record, usize_of};
 use crate::{btf::format::Kind, limits};
-use alloc::vec::Vec;
 
 /// The result of comparing two records.
 enum Comparison {
@@ -10,8 +9,8 @@ enum Comparison {
     /// The candidate is a definition of the canonical FWD.
     EqualIfDefinition,
     Different,
-    /// The records are equal if the types of each of these pairs are equal.
-    EqualIf(Vec<(u32, u32)>),
+    /// The records are equal if the types to which they refer are equal.
+    EqualIfTargets,
 }
 
 impl Deduplicator {
@@ -20,8 +19,9 @@ impl Deduplicator {
     pub(super) fn is_equivalent(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
         self.clear_hypot_map()?;
         self.defines_base_forward = false;
-        let mut pairs = Vec::from([(cand, canon)]);
-        while let Some((cand, canon)) = pairs.pop() {
+        self.pairs.clear();
+        self.pairs.push((cand, canon));
+        while let Some((cand, canon)) = self.pairs.pop() {
             self.step(1)?;
             if self.resolve(cand)? == self.resolve(canon)? {
                 continue;
@@ -40,9 +40,11 @@ impl Deduplicator {
             match comparison {
                 Comparison::Equal | Comparison::EqualIfDefinition => {}
                 Comparison::Different => return Ok(false),
-                Comparison::EqualIf(below) => {
-                    self.step(below.len())?;
-                    pairs.extend(below.into_iter().rev());
+                Comparison::EqualIfTargets => {
+                    let before = self.pairs.len();
+                    let (cand, canon) = (self.records.get(cand)?, self.records.get(canon)?);
+                    self.pairs.extend(pairs(cand, canon).rev());
+                    self.step(self.pairs.len().saturating_sub(before))?;
                 }
             }
         }
@@ -63,19 +65,18 @@ impl Deduplicator {
             (a, b) if a != b => return Ok(Comparison::Different),
             _ => {}
         }
-        let pairs =
-            |alike: bool| if alike { Comparison::EqualIf(pairs(cand, canon)) } else { Comparison::Different };
+        let targets = |alike: bool| if alike { Comparison::EqualIfTargets } else { Comparison::Different };
         Ok(match cand.kind() {
             Kind::Int => same(cand.words() == canon.words()),
             Kind::Float => same(cand.common() == canon.common()),
             Kind::Enum | Kind::Enum64 => same(cand.is_like_enum(canon)),
-            Kind::Array => pairs(cand.is_like_array(canon)),
+            Kind::Array => targets(cand.is_like_array(canon)),
             Kind::Struct | Kind::Union => {
                 self.step(cand.words().len())?;
-                pairs(cand.is_like_composite(canon))
+                targets(cand.is_like_composite(canon))
             }
-            Kind::FuncProto => pairs(cand.is_like_function(canon)),
-            kind if has_target_only(kind) => pairs(cand.name_and_info() == canon.name_and_info()),
+            Kind::FuncProto => targets(cand.is_like_function(canon)),
+            kind if has_target_only(kind) => targets(cand.name_and_info() == canon.name_and_info()),
             _ => return Err(bad_kind(cand_id, cand)),
         })
     }
@@ -149,17 +150,16 @@ fn has_target_only(kind: Kind) -> bool {
 }
 
 /// Returns the pairs of types to which two records of one kind refer, in libbpf's order.
-fn pairs(a: Record<'_>, b: Record<'_>) -> Vec<(u32, u32)> {
-    let third = (a.word(2), b.word(2));
-    match a.kind() {
-        Kind::Array => Vec::from([(a.word(4), b.word(4)), (a.word(3), b.word(3))]),
-        Kind::Struct | Kind::Union => {
-            a.members().zip(b.members()).map(|([_, a, _], [_, b, _])| (a, b)).collect()
-        }
-        Kind::FuncProto => {
-            let params = a.params().zip(b.params()).map(|([_, a], [_, b])| (a, b));
-            core::iter::once(third).chain(params).collect()
-        }
-        _ => Vec::from([third]),
-    }
+fn pairs(a: Record<'_>, b: Record<'_>) -> impl DoubleEndedIterator<Item = (u32, u32)> {
+    let (words, has_members, has_params) = match a.kind() {
+        Kind::Array => (&[4, 3][..], false, false),
+        Kind::Struct | Kind::Union => (&[][..], true, false),
+        Kind::FuncProto => (&[2][..], false, true),
+        _ => (&[2][..], false, false),
+    };
+    let all_if = |yes: bool| if yes { usize::MAX } else { 0 };
+    let members = a.members().zip(b.members()).map(|([_, a, _], [_, b, _])| (a, b));
+    let params = a.params().zip(b.params()).map(|([_, a], [_, b])| (a, b));
+    let words = words.iter().map(move |at| (a.word(*at), b.word(*at)));
+    words.chain(members.take(all_if(has_members))).chain(params.take(all_if(has_params)))
 }

@@ -122,6 +122,8 @@ struct Deduplicator {
     hypot_map: Vec<u32>,
     /// The types with a mapping in `hypot_map`, in the order of the comparison (libbpf: `hypot_list`).
     hypot_list: Vec<u32>,
+    /// The pairs of a candidate and a canonical type that are still to be compared.
+    pairs: Vec<(u32, u32)>,
     /// Whether the graphs are equal only if a FWD of the base is a type of the split BTF (libbpf: `hypot_adjust_canon`).
     defines_base_forward: bool,
     steps_left: Cell<u64>,
@@ -137,10 +139,11 @@ impl Deduplicator {
         let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
         let map = (0..records.end()).map(self_or_unresolved).collect::<Result<Vec<u32>, DedupError>>()?;
         Ok(Self {
-            canonical: CanonicalTypes::default(),
+            canonical: CanonicalTypes::new(records.end()),
             hypot_map: alloc::vec![UNRESOLVED; map.len()],
             map,
             hypot_list: Vec::new(),
+            pairs: Vec::new(),
             defines_base_forward: false,
             records,
             first_own,
@@ -156,8 +159,7 @@ impl Deduplicator {
     fn add_base_types(&mut self) -> Result<(), DedupError> {
         for id in 1..self.first_own {
             if !self.records.get(id)?.is_never_merged() {
-                let key = self.records.get(id)?.key();
-                self.canonical.add(key, id);
+                self.canonical.add(&self.records, id)?;
             }
         }
         Ok(())
@@ -196,10 +198,10 @@ impl Deduplicator {
     }
 
     /// Maps a type to a canonical type. A type that is mapped to itself becomes canonical.
-    fn map_to(&mut self, id: u32, to: u32, key: Vec<u32>) -> Result<(), DedupError> {
+    fn map_to(&mut self, id: u32, to: u32) -> Result<(), DedupError> {
         self.set_mapped(id, to)?;
         if id == to {
-            self.canonical.add(key, id);
+            self.canonical.add(&self.records, id)?;
         }
         Ok(())
     }

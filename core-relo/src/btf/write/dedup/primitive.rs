@@ -19,17 +19,16 @@ impl Deduplicator {
 
     /// Deduplicates a type that equals another only if all words of the records are equal.
     fn dedup_simple(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = self.records.get(id)?.key();
-        let to = self.canonical.first(&key).unwrap_or(id);
-        self.map_to(id, to, key)
+        let to = self.canonical.first(&self.records, self.records.get(id)?)?.unwrap_or(id);
+        self.map_to(id, to)
     }
 
     /// Deduplicates an enum. A forward-declared enum is mapped to a full enum of any size.
     fn dedup_enum(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = self.records.get(id)?.key();
         let mut to = id;
-        let same_name = self.canonical.take(&key);
-        for canon in same_name.iter().rev().copied() {
+        let mut same_name = self.canonical.first(&self.records, self.records.get(id)?)?;
+        while let Some(canon) = same_name {
+            same_name = self.canonical.after(canon)?;
             let (this, other) = (self.records.get(id)?, self.records.get(canon)?);
             self.step(this.words().len())?;
             if this.words() == other.words() || (this.is_like_enum(other) && this.is_forward_enum()) {
@@ -41,7 +40,6 @@ impl Deduplicator {
                 self.set_mapped(canon, id)?;
             }
         }
-        self.canonical.put_back(&key, same_name);
-        self.map_to(id, to, key)
+        self.map_to(id, to)
     }
 }

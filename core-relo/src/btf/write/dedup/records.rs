@@ -10,6 +10,7 @@ use crate::{
     ids::{to_u32, to_usize},
 };
 use alloc::vec::Vec;
+use core::hash::Hasher;
 
 /// The error for a type without a record.
 const NO_RECORD: DedupError = DedupError::Internal { invariant: "every type of the BTF has a record" };
@@ -85,17 +86,29 @@ impl<'r> Record<'r> {
         Info(self.word(1)).kind()
     }
 
-    /// Returns the words in which equal types agree, whatever the types to which they refer (libbpf: `btf_hash_by_kind` and others).
-    pub(super) fn key(self) -> Vec<u32> {
+    /// Returns whether another type has the same key: the words in which equal types agree, whatever the types to which they refer
+    /// (libbpf: `btf_hash_common` and others).
+    pub(super) fn has_key_of(self, other: Self) -> bool {
         match self.kind() {
             // A forward-declared enum has the key of its definition.
-            Kind::Enum | Kind::Enum64 => Vec::from([self.name()]),
-            Kind::Typedef => self.name_and_info().to_vec(),
+            Kind::Enum | Kind::Enum64 => other.kind().is_enum() && self.name() == other.name(),
+            Kind::Typedef => self.name_and_info() == other.name_and_info(),
+            Kind::Struct | Kind::Union => self.is_like_composite(other),
+            _ => self.0 == other.0,
+        }
+    }
+
+    /// Hashes the key.
+    pub(super) fn hash_key(self, hasher: &mut impl Hasher) {
+        let mut add = |words: &[u32]| words.iter().for_each(|word| hasher.write_u32(*word));
+        match self.kind() {
+            Kind::Enum | Kind::Enum64 => add(&[self.name()]),
+            Kind::Typedef => add(self.name_and_info()),
             Kind::Struct | Kind::Union => {
-                let members = self.members().flat_map(|[name, _, offset]| [name, offset]);
-                self.common().iter().copied().chain(members).collect()
+                add(self.common());
+                self.members().for_each(|[name, _, offset]| add(&[name, offset]));
             }
-            _ => self.0.to_vec(),
+            _ => add(self.0),
         }
     }
 

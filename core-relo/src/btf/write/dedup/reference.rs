@@ -33,9 +33,8 @@ impl Deduplicator {
             let record = self.records.get(id)?;
             let Some(word) = unresolved.peek().copied() else {
                 // All references are resolved, so that equal words are equal types.
-                let key = record.key();
-                let to = self.canonical.first(&key).unwrap_or(id);
-                self.map_to(id, to, key)?;
+                let to = self.canonical.first(&self.records, record)?.unwrap_or(id);
+                self.map_to(id, to)?;
                 pending.pop();
                 continue;
             };
