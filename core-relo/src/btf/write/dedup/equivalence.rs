@@ -13,42 +13,61 @@ enum Comparison {
     EqualIfTargets,
 }
 
+/// Two types whose targets are being compared.
+pub(super) struct Comparing {
+    cand: u32,
+    canon: u32,
+    /// The next pair of targets.
+    next: usize,
+}
+
 impl Deduplicator {
-    /// Returns whether the graph of a candidate type equals that of a canonical type (libbpf: `btf_dedup_is_equiv`; a stack of
-    /// pairs replaces its recursion). Stores in `hypot_map` the candidate type of each canonical type.
+    /// Returns whether the graph of a candidate type equals that of a canonical type (libbpf: `btf_dedup_is_equiv`; a stack replaces
+    /// its recursion). Stores in `hypot_map` the candidate type of each canonical type.
     pub(super) fn is_equivalent(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
         self.clear_hypot_map()?;
         self.defines_base_forward = false;
-        self.pairs.clear();
-        self.pairs.push((cand, canon));
-        while let Some((cand, canon)) = self.pairs.pop() {
-            self.step(1)?;
-            if self.resolve(cand)? == self.resolve(canon)? {
+        self.comparing.clear();
+        if !self.begin_comparison(cand, canon)? {
+            return Ok(false);
+        }
+        while let Some(Comparing { cand, canon, next }) = self.comparing.last_mut() {
+            let pair = target_pair(self.records.get(*cand)?, self.records.get(*canon)?, *next);
+            *next = next.saturating_add(1);
+            let Some((cand, canon)) = pair else {
+                self.comparing.pop();
                 continue;
-            }
-            let canon = self.resolve_fwd(canon)?;
-            match self.hypot_map.get(usize_of(canon)).copied().ok_or(UNMAPPED)? {
-                UNRESOLVED => self.set_hypot(canon, cand)?,
-                known if known == cand || self.is_identical(known, cand, limits::IDENTICAL_LEVELS)? => {
-                    continue;
-                }
-                _ => return Ok(false),
-            }
-            let comparison = self.compare(cand, canon)?;
-            self.defines_base_forward |=
-                canon < self.first_own && matches!(comparison, Comparison::EqualIfDefinition);
-            match comparison {
-                Comparison::Equal | Comparison::EqualIfDefinition => {}
-                Comparison::Different => return Ok(false),
-                Comparison::EqualIfTargets => {
-                    let before = self.pairs.len();
-                    let (cand, canon) = (self.records.get(cand)?, self.records.get(canon)?);
-                    self.pairs.extend(pairs(cand, canon).rev());
-                    self.step(self.pairs.len().saturating_sub(before))?;
-                }
+            };
+            if !self.begin_comparison(cand, canon)? {
+                return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Compares two records. Returns `false` if they differ, and puts them on the stack if the types to which they refer decide.
+    fn begin_comparison(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
+        self.step(1)?;
+        if self.resolve(cand)? == self.resolve(canon)? {
+            return Ok(true);
+        }
+        let canon = self.resolve_fwd(canon)?;
+        match self.hypot_map.get(usize_of(canon)).copied().ok_or(UNMAPPED)? {
+            UNRESOLVED => self.set_hypot(canon, cand)?,
+            known if known == cand => return Ok(true),
+            known => return self.is_identical(known, cand, limits::IDENTICAL_LEVELS),
+        }
+        let comparison = self.compare(cand, canon)?;
+        self.defines_base_forward |=
+            canon < self.first_own && matches!(comparison, Comparison::EqualIfDefinition);
+        match comparison {
+            Comparison::Equal | Comparison::EqualIfDefinition => Ok(true),
+            Comparison::Different => Ok(false),
+            Comparison::EqualIfTargets => {
+                self.comparing.push(Comparing { cand, canon, next: 0 });
+                Ok(true)
+            }
+        }
     }
 
     fn compare(&self, cand_id: u32, canon_id: u32) -> Result<Comparison, DedupError> {
@@ -121,10 +140,12 @@ impl Deduplicator {
             if !alike {
                 return Ok(false);
             }
-            for (first, second) in pairs(a, b) {
+            let mut nth = 0usize;
+            while let Some((first, second)) = target_pair(a, b, nth) {
                 if first != second && !self.is_identical(first, second, levels.saturating_sub(1))? {
                     return Ok(false);
                 }
+                nth = nth.saturating_add(1);
             }
             return Ok(true);
         }
@@ -149,17 +170,15 @@ fn has_target_only(kind: Kind) -> bool {
     kind.is_modifier_or_typedef() || matches!(kind, Kind::Ptr | Kind::Func)
 }
 
-/// Returns the pairs of types to which two records of one kind refer, in libbpf's order.
-fn pairs(a: Record<'_>, b: Record<'_>) -> impl DoubleEndedIterator<Item = (u32, u32)> {
-    let (words, has_members, has_params) = match a.kind() {
-        Kind::Array => (&[4, 3][..], false, false),
-        Kind::Struct | Kind::Union => (&[][..], true, false),
-        Kind::FuncProto => (&[2][..], false, true),
-        _ => (&[2][..], false, false),
+/// Returns the nth pair of types to which two records of one kind refer, in libbpf's order.
+fn target_pair(a: Record<'_>, b: Record<'_>, nth: usize) -> Option<(u32, u32)> {
+    let (first, distance) = match a.kind() {
+        Kind::Array => return Some(*[(a.word(4), b.word(4)), (a.word(3), b.word(3))].get(nth)?),
+        Kind::Struct | Kind::Union => (4, 3),
+        Kind::FuncProto => (2, 2),
+        _ if nth == 0 => (2, 0),
+        _ => return None,
     };
-    let all_if = |yes: bool| if yes { usize::MAX } else { 0 };
-    let members = a.members().zip(b.members()).map(|([_, a, _], [_, b, _])| (a, b));
-    let params = a.params().zip(b.params()).map(|([_, a], [_, b])| (a, b));
-    let words = words.iter().map(move |at| (a.word(*at), b.word(*at)));
-    words.chain(members.take(all_if(has_members))).chain(params.take(all_if(has_params)))
+    let at = nth.checked_mul(distance)?.checked_add(first)?;
+    Some((a.words().get(at).copied()?, b.words().get(at).copied()?))
 }

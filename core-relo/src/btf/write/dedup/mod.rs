@@ -34,6 +34,7 @@ use crate::{
 use alloc::vec::Vec;
 use canonical::CanonicalTypes;
 use core::cell::Cell;
+use equivalence::Comparing;
 use records::{Record, Records};
 
 /// The result of deduplication.
@@ -122,8 +123,8 @@ struct Deduplicator {
     hypot_map: Vec<u32>,
     /// The types with a mapping in `hypot_map`, in the order of the comparison (libbpf: `hypot_list`).
     hypot_list: Vec<u32>,
-    /// The pairs of a candidate and a canonical type that are still to be compared.
-    pairs: Vec<(u32, u32)>,
+    /// The pairs of types on the way from the compared types to the types that are compared now.
+    comparing: Vec<Comparing>,
     /// Whether the graphs are equal only if a FWD of the base is a type of the split BTF (libbpf: `hypot_adjust_canon`).
     defines_base_forward: bool,
     steps_left: Cell<u64>,
@@ -143,7 +144,7 @@ impl Deduplicator {
             hypot_map: alloc::vec![UNRESOLVED; map.len()],
             map,
             hypot_list: Vec::new(),
-            pairs: Vec::new(),
+            comparing: Vec::new(),
             defines_base_forward: false,
             records,
             first_own,
