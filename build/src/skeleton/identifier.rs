@@ -20,9 +20,13 @@ const TAKEN_TYPES: &[&str] = &[
     "Clone",
     "Copy",
     "Default",
+    // Enums are tuple structs, whose names are also those of functions.
+    "Err",
     "Globals",
     "Loader",
     "Maps",
+    "None",
+    "Ok",
     "OpenGlobals",
     "OpenMaps",
     "OpenPrograms",
@@ -31,6 +35,7 @@ const TAKEN_TYPES: &[&str] = &[
     "Result",
     "Self",
     "Send",
+    "Some",
     "String",
     "Sync",
     "Vec",
@@ -163,8 +168,8 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let mut names = Names::of_types();
-        let taken = ["Event", "Event", "Event", "V4", "V4", "Option", "r#type", "r#type"]
+        let taken = ["Event", "Event", "Event", "V4", "V4", "Option", "Some", "r#type", "r#type"]
             .map(|n| names.take(n.into()));
-        assert_eq!(taken, ["Event", "Event2", "Event3", "V4", "V4_2", "Option2", "r#type", "type2"]);
+        assert_eq!(taken, ["Event", "Event2", "Event3", "V4", "V4_2", "Option2", "Some2", "r#type", "type2"]);
     }
 }
