@@ -16,6 +16,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("bpf/bpf_helpers.h", include_str!("../include/bpf/bpf_helpers.h")),
     ("bpf/bpf_tracing.h", include_str!("../include/bpf/bpf_tracing.h")),
     ("bpf/bpf_types.h", include_str!("../include/bpf/bpf_types.h")),
+    ("bpf/usdt.bpf.h", include_str!("../include/bpf/usdt.bpf.h")),
 ];
 
 /// Writes the headers below the output directory, and returns their directory.

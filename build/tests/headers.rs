@@ -93,6 +93,30 @@ fn each_machine_has_its_registers() {
     }
 }
 
+/// The loader writes the specifications of probes in libbpf 1.7's layout.
+#[test]
+fn the_maps_of_usdt_programs_have_libbpfs_layout() {
+    let mut compiled = 0;
+    for clang in CLANGS {
+        for target in ["bpfel", "bpfeb"] {
+            let Some(bytes) = compile(clang, "usdt", target, "x86") else { continue };
+            let object = Object::parse(&bytes).unwrap();
+            let sizes = object.maps().iter().filter_map(|map| {
+                let def = map.def.as_ref().ok()?;
+                Some((map.name, def.key_size, def.value_size))
+            });
+            let sizes: Vec<_> = sizes.filter(|(name, ..)| name.starts_with(b"__bpf_usdt")).collect();
+            let expected: [(&[u8], u32, u32); 2] =
+                [(b"__bpf_usdt_specs", 4, 304), (b"__bpf_usdt_ip_to_spec_id", 8, 4)];
+            assert_eq!(sizes, expected, "{clang} {target}");
+            compiled += 1;
+        }
+    }
+    if compiled == 0 {
+        println!("SKIP: no clang that compiles BPF programs");
+    }
+}
+
 #[test]
 fn the_helpers_have_the_kernels_numbers() {
     let text = fs::read_to_string(include().join("bpf/bpf_helper_defs.h")).unwrap();

@@ -19,6 +19,9 @@ const BANNER: &str =
 /// Every option that `kconfig.bpf.o` needs, and `CONFIG_KALLSYMS_ALL`.
 const CONFIG: &str = "CONFIG_HZ=250\nCONFIG_NET=y\nCONFIG_BPF_SYSCALL=y\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\nCONFIG_KALLSYMS_ALL=y\n";
 
+/// A note with the build id abcd0102.
+const BUILD_ID_NOTE: &[u8] = b"\x04\0\0\0\x04\0\0\0\x03\0\0\0GNU\0\xab\xcd\x01\x02";
+
 fn gzip(mut bytes: impl io::Read) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     io::copy(&mut bytes, &mut packed).unwrap();
@@ -57,8 +60,8 @@ fn vmlinux(rodata: &[u8], symbols: &[(&str, u8)]) -> Vec<u8> {
         names.push(0);
     }
     let btf = btf();
-    let section_names = b"\0.text\0.rodata\0.BTF\0.symtab\0.strtab\0.shstrtab\0";
-    let sections: [(usize, u32, u64, &[u8]); 7] = [
+    let section_names = b"\0.text\0.rodata\0.BTF\0.symtab\0.strtab\0.shstrtab\0.notes\0";
+    let sections: [(usize, u32, u64, &[u8]); 8] = [
         (0, 0, 0, &[]),
         (1, 1, 6, &[0; 16]),
         (7, 1, 2, rodata),
@@ -66,6 +69,7 @@ fn vmlinux(rodata: &[u8], symbols: &[(&str, u8)]) -> Vec<u8> {
         (20, 2, 0, &table),
         (28, 3, 0, &names),
         (36, 3, 0, section_names),
+        (46, 7, 2, BUILD_ID_NOTE),
     ];
     let (mut content, mut headers) = (vec![0u8; 64], Vec::new());
     for (name, kind, flags, bytes) in sections {
@@ -83,7 +87,7 @@ fn vmlinux(rodata: &[u8], symbols: &[(&str, u8)]) -> Vec<u8> {
     content[16..20].copy_from_slice(&[2, 0, 62, 0]);
     content[0x14] = 1;
     content[0x28..0x30].copy_from_slice(&table_offset.to_le_bytes());
-    content[0x34..0x40].copy_from_slice(&[64, 0, 0, 0, 0, 0, 64, 0, 7, 0, 6, 0]);
+    content[0x34..0x40].copy_from_slice(&[64, 0, 0, 0, 0, 0, 64, 0, 8, 0, 6, 0]);
     [content, headers].concat()
 }
 
@@ -133,6 +137,29 @@ fn the_version_and_the_configuration_come_from_the_image() {
     let other = BANNER.replace("Linux version", "Other version");
     let (_, line) = check(&image(&[other.as_bytes(), &embedded(&gzip(CONFIG.as_bytes()))].concat()), &[]);
     assert_eq!(evidence(&line, "kconfig"), ["unknown"; 4]);
+}
+
+#[test]
+fn minimal_btf_has_the_version_string_and_the_build_id_of_the_image() {
+    let rodata = rodata(BANNER, &[]);
+    for (kernel, build_id) in [
+        (image(&rodata), ""),
+        (vmlinux(&rodata, &[]), "abcd0102"),
+        (gzip(&*vmlinux(&rodata, &[])), "abcd0102"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("vmlinuz-test"), kernel).unwrap();
+        let object = demo().join("exec.bpf.o");
+        let args = ["btf", "min", text(&object), "--btf", "vmlinuz-test", "-o", "min.tar.gz", "--format", "json"];
+        let run = run_guarded(dir.path(), args);
+        let lines = run.lines();
+        assert_eq!(lines.len(), 1, "{}{}", run.out, run.err);
+        let found = ["release", "version", "build_id"].map(|key| lines[0][key].as_str().unwrap());
+        assert_eq!(found, ["6.1.0-9-test", "#1 SMP Debian 6.1.123-1 (2026-01-01)", build_id]);
+        let which = ["btf", "which", "min.tar.gz", "--release", "6.1.0-9-test", "--build-id", "0000", "--format", "json"];
+        // A kernel with another build id is another kernel.
+        assert_eq!(run_guarded(dir.path(), which).exit, i32::from(!build_id.is_empty()));
+    }
 }
 
 #[test]

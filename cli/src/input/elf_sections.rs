@@ -6,6 +6,7 @@ use core_relo_loader::target::{BtfFile, Class, FileFormat};
 use std::path::Path;
 
 const SHT_PROGBITS: u32 = 1;
+pub(super) const SHT_NOTE: u32 = 7;
 const SHF_EXECINSTR: u64 = 4;
 const SHF_COMPRESSED: u64 = 0x800;
 
@@ -165,6 +166,11 @@ impl<'d> Sections<'d> {
     /// Returns whether a section contains instructions.
     pub(super) fn is_code(&self, index: usize) -> bool {
         self.headers.get(index).is_some_and(|section| section.flags & SHF_EXECINSTR != 0)
+    }
+
+    /// Returns the byte order of the file.
+    pub(super) fn endian(&self) -> Endian {
+        self.endian
     }
 
     /// Returns the section of this name with data, as [`find_kind`](Self::find_kind).

@@ -16,6 +16,8 @@ pub(super) struct Banner {
     pub(super) release: String,
     /// The version, with the number of the stable release. `None` if the banner does not contain this number.
     pub(super) version: Option<KernelVersion>,
+    /// The version string, as `uname -v` prints it: `#1 SMP Debian 6.1.192-1 (2026-11-01)`.
+    pub(super) version_string: Option<String>,
 }
 
 /// Finds the first banner in bytes.
@@ -39,7 +41,8 @@ pub(super) fn parse_banner(bytes: &[u8]) -> Option<Banner> {
     let (release, rest) = text.split_once(' ')?;
     let from_release: KernelVersion = release.parse().ok()?;
     // The compiler's version comes before, and may name a distribution too.
-    let build = rest.rsplit_once(" #").map_or("", |(_, build)| build);
+    let version_string = rest.rsplit_once(" #").map(|(_, build)| format!("#{build}"));
+    let build = version_string.as_deref().unwrap_or_default();
     let version = if let Some((_, debian)) = build.split_once(" Debian ") {
         debian.parse().ok().filter(|version| is_same_release(from_release, *version))
     } else if build.split(' ').next().is_some_and(|number| number.ends_with("-Ubuntu")) {
@@ -47,7 +50,7 @@ pub(super) fn parse_banner(bytes: &[u8]) -> Option<Banner> {
     } else {
         Some(from_release)
     };
-    Some(Banner { release: release.to_owned(), version })
+    Some(Banner { release: release.to_owned(), version, version_string })
 }
 
 /// Finds the version in Ubuntu's signature.

@@ -19,11 +19,12 @@ mod symbol_table;
 use crate::input::{
     boot_image,
     compression::budget::Budget,
-    elf_sections::{ReadPart, Sections},
+    elf_sections::{ReadPart, SHT_NOTE, Sections},
     file::InputFile,
     limits::MAX_FACT_SECTION_BYTES,
 };
 use banner::{find_banner, parse_banner};
+use core_relo_loader::target::archive::build_id;
 use core_relo_verdict::kernel::KernelVersion;
 pub(crate) use fact::Fact;
 use std::{path::Path, sync::Arc};
@@ -42,6 +43,10 @@ pub(crate) struct WantedFacts {
 pub(crate) struct ImageFacts {
     /// The release, as `uname -r` prints it.
     pub(crate) release: Option<String>,
+    /// The version string, as `uname -v` prints it.
+    pub(crate) version_string: Option<String>,
+    /// The build id, in hexadecimal digits.
+    pub(crate) build_id: Option<String>,
     pub(crate) version: Option<Fact<KernelVersion>>,
     /// The text of the configuration.
     pub(crate) kconfig: Option<Fact<Arc<str>>>,
@@ -60,6 +65,7 @@ impl ImageFacts {
             && let Some(banner) = parse_banner(text)
         {
             facts.release = Some(banner.release);
+            facts.version_string = banner.version_string;
             facts.version = banner.version.map(|version| Fact::new(version, "header of the boot image"));
         }
         facts
@@ -106,6 +112,11 @@ impl ImageFacts {
         let mut facts = Self::default();
         let constants = sections.find_data(b".rodata", max_bytes)??;
         facts.search(&elf.read_part(constants.offset, constants.len)?, budget, wanted);
+        if wanted.version_and_kconfig {
+            let notes = sections.find_kind(b".notes", SHT_NOTE, max_bytes).flatten();
+            let notes = notes.and_then(|notes| elf.read_part(notes.offset, notes.len));
+            facts.build_id = notes.and_then(|notes| build_id(&notes, sections.endian()));
+        }
         // The banner tells a kernel from other files.
         if wanted.symbols && facts.release.is_some() {
             let symbols = symbol_table::read(sections, elf, max_bytes);
@@ -118,6 +129,7 @@ impl ImageFacts {
     fn search(&mut self, bytes: &[u8], budget: &Budget, wanted: WantedFacts) {
         let Some(banner) = find_banner(bytes) else { return };
         self.release = Some(banner.release);
+        self.version_string = banner.version_string;
         self.version = banner.version.map(|version| Fact::new(version, "banner of the image"));
         if !wanted.version_and_kconfig {
             return;
@@ -131,6 +143,8 @@ impl ImageFacts {
     /// Adds the facts of an outer layer, such as the header of a boot image, where this image has none.
     pub(crate) fn or_else(mut self, outer: Self) -> Self {
         self.release = self.release.or(outer.release);
+        self.version_string = self.version_string.or(outer.version_string);
+        self.build_id = self.build_id.or(outer.build_id);
         self.version = self.version.or(outer.version);
         self.kconfig = self.kconfig.or(outer.kconfig);
         self.symbols = self.symbols.or(outer.symbols);

@@ -202,6 +202,16 @@ impl Kernel {
         Some(Fact { value: version, origin: "running kernel".into() })
     }
 
+    /// Returns the version string in the kernel's image, as `uname -v` prints it.
+    pub(crate) fn version_string(&self) -> Option<&str> {
+        self.facts.version_string.as_deref()
+    }
+
+    /// Returns the build id in the kernel's image, in hexadecimal digits.
+    pub(crate) fn build_id(&self) -> Option<&str> {
+        self.facts.build_id.as_deref()
+    }
+
     /// Returns the release, as `uname -r` prints it, if the kernel runs or its image contains the release.
     pub(crate) fn release(&self) -> Option<String> {
         if self.is_running { Some(running_release()) } else { self.facts.release.clone() }

@@ -36,16 +36,15 @@ enum RootKind {
 #[derive(Debug, Default)]
 pub struct HeaderRoots {
     /// The wanted names, and whether the kernel has them.
-    wanted: BTreeMap<(RootKind, Vec<u8>), bool>,
+    wanted: BTreeMap<RootKind, BTreeMap<Vec<u8>, bool>>,
 }
 
 impl HeaderRoots {
     /// Returns the roots that all programs need.
     pub fn new() -> Self {
         let mut roots = Self::default();
-        for name in HELPER_TYPES {
-            roots.wanted.insert((RootKind::Typedef, name.as_bytes().to_vec()), true);
-        }
+        let typedefs = HELPER_TYPES.iter().map(|name| (name.as_bytes().to_vec(), true));
+        roots.wanted.insert(RootKind::Typedef, typedefs.collect());
         roots
     }
 
@@ -84,8 +83,8 @@ impl HeaderRoots {
             if is_constants {
                 roots.push(ty.id());
             }
-            // A search by a borrowed name needs a key of its own, but most types have other first letters.
-            if let Some(is_found) = self.wanted.get_mut(&(kind, ty.name().as_bytes().to_vec())) {
+            let wanted = self.wanted.get_mut(&kind).and_then(|names| names.get_mut(ty.name().as_bytes()));
+            if let Some(is_found) = wanted {
                 *is_found = true;
                 roots.push(if kind == RootKind::Var {
                     pointee(kernel, TypeId(ty.size_or_type()))
@@ -99,11 +98,8 @@ impl HeaderRoots {
 
     /// Returns the names that no kernel has had so far, without typedefs: those are often the object's own.
     pub fn missing(&self) -> impl Iterator<Item = Name<'_>> {
-        let is_missing = |kind: RootKind, is_found: bool| !is_found && kind != RootKind::Typedef;
-        self.wanted
-            .iter()
-            .filter(move |((kind, _), found)| is_missing(*kind, **found))
-            .map(|((_, name), _)| Name::new(name))
+        let kinds = self.wanted.iter().filter(|(kind, _)| **kind != RootKind::Typedef);
+        kinds.flat_map(|(_, names)| names).filter(|(_, is_found)| !**is_found).map(|(name, _)| Name::new(name))
     }
 
     fn add_type(&mut self, object: &Btf<'_>, id: TypeId) {
@@ -123,7 +119,7 @@ impl HeaderRoots {
 
     fn want(&mut self, kind: RootKind, name: Name<'_>) {
         let name = if kind == RootKind::Typedef { name } else { name.essential() };
-        self.wanted.entry((kind, name.as_bytes().to_vec())).or_insert(false);
+        self.wanted.entry(kind).or_default().entry(name.as_bytes().to_vec()).or_insert(false);
     }
 }
 

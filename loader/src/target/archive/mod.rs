@@ -21,4 +21,4 @@ pub use error::ArchiveError;
 pub use identity::{Distribution, KernelIdentity};
 pub use index::{ArchiveEntry, INDEX_NAME, index_text};
 pub use read::BtfArchive;
-pub use running::{BtfOrigin, FoundBtf, kernel_or_archive, running_identity};
+pub use running::{BtfOrigin, FoundBtf, build_id, kernel_or_archive, running_identity};

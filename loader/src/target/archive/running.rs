@@ -135,7 +135,7 @@ pub(super) fn parse_os_release(bytes: &[u8]) -> Distribution {
 }
 
 /// Returns the build id in ELF notes, in hexadecimal digits.
-pub(super) fn build_id(notes: &[u8], endian: Endian) -> Option<String> {
+pub fn build_id(notes: &[u8], endian: Endian) -> Option<String> {
     const GNU_BUILD_ID: u32 = 3;
     let mut rest = notes;
     while !rest.is_empty() {

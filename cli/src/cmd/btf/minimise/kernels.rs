@@ -186,6 +186,8 @@ fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, Ba
     if let Some(release) = kernel.release() {
         identity.release = release;
     }
+    kernel.version_string().unwrap_or_default().clone_into(&mut identity.version);
+    kernel.build_id().unwrap_or_default().clone_into(&mut identity.build_id);
     if identity.architecture.is_empty() {
         let named = KernelRelease::from_name(&kernel.name).architecture;
         identity.architecture = named.unwrap_or_default().to_owned();
