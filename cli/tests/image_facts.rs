@@ -150,13 +150,24 @@ fn minimal_btf_has_the_version_string_and_the_build_id_of_the_image() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("vmlinuz-test"), kernel).unwrap();
         let object = demo().join("exec.bpf.o");
-        let args = ["btf", "min", text(&object), "--btf", "vmlinuz-test", "-o", "min.tar.gz", "--format", "json"];
+        let args =
+            ["btf", "min", text(&object), "--btf", "vmlinuz-test", "-o", "min.tar.gz", "--format", "json"];
         let run = run_guarded(dir.path(), args);
         let lines = run.lines();
         assert_eq!(lines.len(), 1, "{}{}", run.out, run.err);
         let found = ["release", "version", "build_id"].map(|key| lines[0][key].as_str().unwrap());
         assert_eq!(found, ["6.1.0-9-test", "#1 SMP Debian 6.1.123-1 (2026-01-01)", build_id]);
-        let which = ["btf", "which", "min.tar.gz", "--release", "6.1.0-9-test", "--build-id", "0000", "--format", "json"];
+        let which = [
+            "btf",
+            "which",
+            "min.tar.gz",
+            "--release",
+            "6.1.0-9-test",
+            "--build-id",
+            "0000",
+            "--format",
+            "json",
+        ];
         // A kernel with another build id is another kernel.
         assert_eq!(run_guarded(dir.path(), which).exit, i32::from(!build_id.is_empty()));
     }

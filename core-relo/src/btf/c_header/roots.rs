@@ -99,7 +99,10 @@ impl HeaderRoots {
     /// Returns the names that no kernel has had so far, without typedefs: those are often the object's own.
     pub fn missing(&self) -> impl Iterator<Item = Name<'_>> {
         let kinds = self.wanted.iter().filter(|(kind, _)| **kind != RootKind::Typedef);
-        kinds.flat_map(|(_, names)| names).filter(|(_, is_found)| !**is_found).map(|(name, _)| Name::new(name))
+        kinds
+            .flat_map(|(_, names)| names)
+            .filter(|(_, is_found)| !**is_found)
+            .map(|(name, _)| Name::new(name))
     }
 
     fn add_type(&mut self, object: &Btf<'_>, id: TypeId) {
