@@ -175,6 +175,81 @@ fn an_archive_names_its_kernels_and_which_finds_them() {
     assert_eq!((&line["chosen"], &line["evidence"]), (&Value::Bool(true), &Value::from("release")));
 }
 
+/// Modules lie in the directory with the name of their kernel, in the input and in the archive.
+#[test]
+fn archives_have_the_modules_that_objects_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let prebuilt = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf-progs/prebuilt/el/arrays");
+    let object = text(&prebuilt.join("index.bpf.o"));
+    let kernels = kernels(dir.path());
+    let kernel = "debian/11/x86_64/5.10.0-1.btf";
+    let module = "debian/11/x86_64/5.10.0-1/nf_index.btf";
+    let base = text(&kernels.join(kernel));
+    fs::create_dir(kernels.join(module).parent().unwrap()).unwrap();
+    for (types, file) in [("index.same.o", "nf_index"), ("whole.same.o", "unneeded")] {
+        let types = text(&prebuilt.join(types));
+        let split = text(&kernels.join(module).with_file_name(format!("{file}.btf")));
+        assert_eq!(run(["btf", "split", &types, "--base", &base, "-o", &split]).exit, 0);
+    }
+    // The same kernel for another distribution, with its module.
+    for (from, to) in
+        [(kernel, "ubuntu/20.04/x86_64/5.10.0-1.btf"), (module, "ubuntu/20.04/x86_64/5.10.0-1/nf_index.btf")]
+    {
+        let to = kernels.join(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(kernels.join(from), to).unwrap();
+    }
+    let archive = dir.path().join("min.tar.gz");
+    let made =
+        run(["btf", "min", &object, "--btf", &text(&kernels), "--format", "json", "-o", &text(&archive)]);
+    assert_eq!((made.exit, &*made.err), (0, ""));
+    let lines = made.lines();
+    lines.iter().for_each(|line| schema().check("btf min", line));
+    let modules: Vec<Vec<_>> = lines
+        .iter()
+        .map(|line| line["modules"].as_array().unwrap().iter().map(|module| module["name"].clone()).collect())
+        .collect();
+    assert_eq!(modules, [vec![Value::from("nf_index")], vec![], vec![Value::from("nf_index")]]);
+
+    let unpacked = dir.path().join("unpacked");
+    let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(fs::File::open(&archive).unwrap()));
+    tar.unpack(&unpacked).unwrap();
+    let plan = |root: &Path, kernel: &str| {
+        let kernel = text(&root.join(kernel));
+        let module = text(&Path::new(&kernel).with_extension("").join("nf_index.btf"));
+        self::lines(&["plan", &object, "--btf", &kernel, "--module", &module])
+    };
+    let full = plan(&kernels, kernel);
+    assert!(full.len() > 1 && full.iter().all(|line| line["target_spec"]["btf"] == "nf_index"));
+    for kernel in [kernel, "ubuntu/20.04/x86_64/5.10.0-1.btf"] {
+        let minimal = plan(&unpacked, kernel);
+        let facts = |lines: &[Value]| {
+            let keys = ["outcome", "target_value", "before", "after", "warning"];
+            let facts =
+                |line: &Value| (keys.map(|key| line[key].clone()), line["target_spec"]["btf"].clone());
+            lines.iter().map(facts).collect::<Vec<_>>()
+        };
+        assert_eq!(facts(&minimal), facts(&full));
+    }
+    // An unpacked archive is input for an equal one.
+    let again = dir.path().join("again.tar.gz");
+    assert_eq!(run(["btf", "min", &object, "--btf", &text(&unpacked), "-o", &text(&again)]).exit, 0);
+    assert_eq!(read(&again), read(&archive));
+
+    // Other commands take only the kernels of an archive, and raw BTF has no modules.
+    let listed = run(["plan", &object, "--btf", &text(&archive)]);
+    assert!(listed.err.contains("1 BTFs of modules skipped"), "{}", listed.err);
+    let raw = text(&dir.path().join("raw.btf"));
+    let module = text(&kernels.join(module));
+    let refused = run(["btf", "min", &object, "--btf", &base, "--module", &module, "-o", &raw]);
+    assert!(
+        refused.exit == 2 && refused.err.contains("types of module nf_index are needed"),
+        "{}",
+        refused.err
+    );
+    assert!(refused.err.contains(".tar.gz") && !Path::new(&raw).exists(), "{}", refused.err);
+}
+
 #[test]
 fn bad_input_is_named_and_leaves_the_old_output() {
     let dir = tempfile::tempdir().unwrap();

@@ -114,7 +114,9 @@ pub(crate) fn visit_members(
     };
     let (position, limit) = (Cell::new(0u64), Cell::new(HEADER_BYTES));
     let mut archive = tar::Archive::new(Bounded { stream, position: &position, limit: &limit });
-    let (mut link_count, mut member_end) = (0usize, 0u64);
+    let (mut link_count, mut module_count, mut member_end) = (0usize, 0usize, 0u64);
+    // The directory that may have the modules of the last kernel: `6.1.0` after `6.1.0.btf`.
+    let mut module_dir = None;
     for (index, entry) in (0..).zip(archive.entries().map_err(|e| bad_archive(&e))?) {
         let mut entry = entry.map_err(|e| bad_archive(&e))?;
         let kind = entry.header().entry_type();
@@ -132,7 +134,11 @@ pub(crate) fn visit_members(
         let is_file = kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous();
         if kind.is_hard_link() || kind.is_symlink() {
             link_count += 1;
+        } else if is_file && member_path.parent().is_some_and(|dir| Some(dir) == module_dir.as_deref()) {
+            module_count += 1;
         } else if is_file && !is_other_name(member_path) {
+            module_dir =
+                (member_path.extension() == Some(OsStr::new("btf"))).then(|| member_path.with_extension(""));
             let member = Member {
                 path: join(path, member_path),
                 index,
@@ -147,11 +153,14 @@ pub(crate) fn visit_members(
             }
         }
     }
-    let note = || {
-        let path = escape_path(path);
-        format!("{path}: {link_count} links skipped: their targets are read by their own names")
-    };
-    Ok((link_count > 0).then(note))
+    let mut notes = Vec::new();
+    if link_count > 0 {
+        notes.push(format!("{link_count} links skipped: their targets are read by their own names"));
+    }
+    if module_count > 0 {
+        notes.push(format!("{module_count} BTFs of modules skipped; to use them, unpack the archive and give --btf KERNEL --module PATH"));
+    }
+    Ok((!notes.is_empty()).then(|| format!("{}: {}", escape_path(path), notes.join("; "))))
 }
 
 /// Returns the bytes of a member's content in the archive. Only a sparse member has fewer than its length.

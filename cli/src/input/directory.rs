@@ -26,6 +26,8 @@ const DEPTH: u32 = 64;
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryKernels {
     pub(crate) kernels: Vec<PathBuf>,
+    /// BTF of modules.
+    pub(crate) modules: Vec<PathBuf>,
     pub(crate) bad: Vec<BadDirectory>,
     /// Notes about skipped files.
     pub(crate) notes: Vec<String>,
@@ -53,7 +55,7 @@ pub(crate) fn find_kernels(
 ) -> DirectoryKernels {
     let (files, bad) = find_files(dir, excluded);
     let mut found = DirectoryKernels { bad, ..DirectoryKernels::default() };
-    let (mut modules, mut objects) = (Vec::new(), Vec::new());
+    let mut objects = Vec::new();
     let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(dir, path));
     if let Some(first) = others.first() {
         let (dir, n, first) = (escape_path(dir), others.len(), escape_path(first));
@@ -63,17 +65,11 @@ pub(crate) fn find_kernels(
     for (kind, path) in kinds.into_iter().zip(files) {
         match kind {
             ListedKind::Kernel => found.kernels.push(path),
-            ListedKind::Module => modules.push(path),
+            ListedKind::Module => found.modules.push(path),
             ListedKind::BpfObject => objects.push(path),
         }
     }
     let shown = escape_path(dir);
-    if let Some(first) = modules.first() {
-        let (n, first) = (modules.len(), escape_path(first));
-        found.notes.push(format!(
-            "{shown}: {n} BTFs of modules skipped ({first}, …); to add them to their kernel: --btf KERNEL --module PATH"
-        ));
-    }
     if let Some(first) = objects.first() {
         let (n, first) = (objects.len(), escape_path(first));
         found.notes.push(format!("{shown}: {n} BPF objects skipped, which are no kernels ({first}, …)"));

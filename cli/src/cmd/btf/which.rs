@@ -23,6 +23,8 @@ struct EntryJson<'a> {
     distribution_version: &'a str,
     build_id: &'a str,
     version: &'a str,
+    /// The names of the modules whose BTF the archive has.
+    modules: &'a [String],
     /// Whether the loader takes this BTF.
     chosen: bool,
     /// The evidence that the entry belongs to the kernel.
@@ -100,6 +102,7 @@ fn write_candidate(
             distribution_version: &entry.kernel.distribution.version,
             build_id: &entry.kernel.build_id,
             version: &entry.kernel.version,
+            modules: &entry.modules,
             chosen,
             evidence,
             mismatch,

@@ -7,6 +7,7 @@ use crate::{
 use core_relo::btf::{Btf, BtfError};
 use core_relo_loader::target::{BtfFile, TargetError};
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -44,6 +45,18 @@ pub(crate) fn find_base(path: &Path) -> Option<PathBuf> {
     let dir = path.parent()?;
     let base = ["vmlinux", "vmlinux.btf"].iter().map(|name| dir.join(name)).find(|p| p.is_file())?;
     (base.file_name() != path.file_name()).then_some(base)
+}
+
+/// Returns the kernel, among the kernels of a directory, to which a module's BTF in the directory belongs by its path.
+///
+/// That is `vmlinux` or `vmlinux.btf` in the module's directory, or the kernel with the name of the module's directory:
+/// `6.1.0-18-amd64.btf` for `6.1.0-18-amd64/xfs.btf`.
+pub(crate) fn owner_by_path<'k>(module: &Path, kernels: &'k HashSet<PathBuf>) -> Option<&'k Path> {
+    let dir = module.parent()?;
+    let mut named = dir.as_os_str().to_owned();
+    named.push(".btf");
+    let candidates = [dir.join("vmlinux"), dir.join("vmlinux.btf"), named.into()];
+    candidates.iter().find_map(|path| kernels.get(path)).map(PathBuf::as_path)
 }
 
 /// Returns whether parsing failed because split BTF was parsed without its base.

@@ -2,17 +2,20 @@
 
 use crate::{
     args::{relocate::KernelArgs, shard::Shard},
-    error::BadInput,
+    error::{BadInput, escape_path},
     input::{
         archive::{self, Member},
-        directory::{self, BadDirectory},
+        directory::{self, BadDirectory, DirectoryKernels},
         file_id::Inode,
-        kernel::{id::KernelId, image::KernelImage, parsed::Kernel, source::KernelSource},
+        kernel::{
+            id::KernelId, image::KernelImage, module::owner_by_path, parsed::Kernel, source::KernelSource,
+        },
         limits::Limits,
     },
     process::threads::Threads,
 };
 use std::{
+    collections::{HashMap, HashSet},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -41,6 +44,8 @@ pub(crate) struct Selection {
     pub(crate) sources: Vec<KernelSource>,
     /// BTF of modules, to be added to the only source.
     pub(crate) modules: Vec<PathBuf>,
+    /// BTF of modules in directories, by the paths of their kernels; `None` if these modules are skipped.
+    pub(crate) listed_modules: Option<HashMap<PathBuf, Vec<PathBuf>>>,
     pub(crate) bad: Vec<BadSource>,
     pub(crate) notes: Vec<String>,
     pub(crate) limits: Limits,
@@ -52,7 +57,13 @@ impl Selection {
         Self::for_shard(args, None, None, &Threads::none())
     }
 
-    /// Selects the kernels in a shard, with all modules. `results_file` is the file of `check --resume`, which may be in a directory of
+    /// Selects all kernels. Kernels in directories have the modules that belong to them by their paths.
+    pub(crate) fn with_listed_modules(args: &KernelArgs) -> Self {
+        let selection = Self { listed_modules: Some(HashMap::new()), ..Self::default() };
+        selection.select(args, None, None, &Threads::none())
+    }
+
+    /// Selects the kernels in a shard, with all modules that the arguments name. `results_file` is the file of `check --resume`, which may be in a directory of
     /// kernels.
     ///
     /// Directories that cannot be read belong to a shard as well. A directory without kernels is bad input for every shard.
@@ -62,7 +73,18 @@ impl Selection {
         results_file: Option<Inode>,
         threads: &Threads,
     ) -> Self {
-        let mut selection = Self { limits: Limits::new(args.max_bytes), ..Self::default() };
+        Self::default().select(args, shard, results_file, threads)
+    }
+
+    fn select(
+        mut self,
+        args: &KernelArgs,
+        shard: Option<Shard>,
+        results_file: Option<Inode>,
+        threads: &Threads,
+    ) -> Self {
+        let selection = &mut self;
+        selection.limits = Limits::new(args.max_bytes);
         let in_shard = |path: &Path| shard.is_none_or(|shard| shard.includes(path));
         if args.btf.is_empty() && in_shard(Path::new("")) {
             selection.sources.push(KernelSource::Running);
@@ -92,7 +114,7 @@ impl Selection {
             selection.bad.push(BadSource { id: None, bad });
             selection.sources.clear();
         }
-        selection
+        self
     }
 
     /// Selects images to boot. An image is a single file, never a directory or an archive.
@@ -108,7 +130,14 @@ impl Selection {
         in_shard: impl Fn(&Path) -> bool,
         threads: &Threads,
     ) {
-        let found = directory::find_kernels(dir, results_file, self.limits, threads);
+        let mut found = directory::find_kernels(dir, results_file, self.limits, threads);
+        self.take_modules(&mut found);
+        if let Some(first) = found.modules.first() {
+            let (shown, n, first) = (escape_path(dir), found.modules.len(), escape_path(first));
+            self.notes.push(format!(
+                "{shown}: {n} BTFs of modules skipped ({first}, …); to add them to their kernel: --btf KERNEL --module PATH"
+            ));
+        }
         let in_shard = |file: &Path| in_shard(file.strip_prefix(dir).unwrap_or(file));
         let has_no_kernel = found.kernels.is_empty();
         let kernels = found.kernels.into_iter().filter(|kernel| in_shard(kernel));
@@ -116,6 +145,29 @@ impl Selection {
         let bad = found.bad.into_iter().filter(|bad| has_no_kernel || in_shard(&bad.path));
         self.bad.extend(bad.map(BadSource::from));
         self.notes.extend(found.notes);
+    }
+
+    /// Takes the modules in a directory that belong to a kernel in it, unless all are skipped.
+    fn take_modules(&mut self, found: &mut DirectoryKernels) {
+        let Some(listed) = &mut self.listed_modules else { return };
+        let kernels: HashSet<_> = found.kernels.iter().cloned().collect();
+        found.modules.retain(|module| {
+            let owner = owner_by_path(module, &kernels);
+            if let Some(owner) = owner {
+                listed.entry(owner.to_path_buf()).or_default().push(module.clone());
+            }
+            owner.is_none()
+        });
+    }
+
+    /// Returns the modules of a source.
+    fn modules_of(&self, source: &KernelSource) -> &[PathBuf] {
+        match (&self.listed_modules, source) {
+            (Some(listed), KernelSource::File { path, is_listed: true, .. }) => {
+                listed.get(path).unwrap_or(&self.modules)
+            }
+            _ => &self.modules,
+        }
     }
 
     /// Passes the parsed kernels of a source to `visit`. Returns a note about skipped members.
@@ -136,7 +188,8 @@ impl Selection {
     ) -> Option<String> {
         let source_id = source.id();
         let KernelSource::Archive(path) = source else {
-            let _: ControlFlow<()> = visit(&source_id, KernelImage::open(source, &self.modules, self.limits));
+            let _: ControlFlow<()> =
+                visit(&source_id, KernelImage::open(source, self.modules_of(source), self.limits));
             return None;
         };
         let read_member = |member: Member<'_>| {

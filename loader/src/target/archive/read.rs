@@ -6,7 +6,7 @@ use super::{
     tar::TarReader,
 };
 use crate::limits::{ARCHIVE_INDEX_BYTES, ARCHIVE_MEMBER_BYTES};
-use core::fmt;
+use core::{fmt, iter};
 use core_relo::Text;
 use flate2::bufread::GzDecoder;
 use std::collections::HashSet;
@@ -34,12 +34,14 @@ impl<'a> BtfArchive<'a> {
                 return Err(ArchiveError::DuplicateMember { name: name.into() });
             }
         }
-        let is_missing =
-            |entry: &&ArchiveEntry| entry.content == INDEX_NAME || !names.contains(&entry.content);
-        match entries.iter().find(is_missing) {
-            Some(entry) => Err(ArchiveError::MissingMember { name: Text::from(entry.content.clone()) }),
-            None => Ok(Self { bytes, entries }),
+        let is_missing = |name: &String| name == INDEX_NAME || !names.contains(name);
+        for entry in &entries {
+            let modules = entry.modules.iter().map(|module| entry.module_member(module));
+            if let Some(name) = iter::once(entry.content.clone()).chain(modules).find(is_missing) {
+                return Err(ArchiveError::MissingMember { name: name.into() });
+            }
         }
+        Ok(Self { bytes, entries })
     }
 
     /// Returns the kernels in the archive, in the order of the index.
@@ -47,16 +49,25 @@ impl<'a> BtfArchive<'a> {
         &self.entries
     }
 
-    /// Reads the BTF of a kernel.
+    /// Reads the BTF of a kernel, without its modules.
     pub fn read(&self, entry: &ArchiveEntry) -> Result<Vec<u8>, ArchiveError> {
+        self.read_member(&entry.content)
+    }
+
+    /// Reads the BTF of a module. It is split BTF on top of the kernel's BTF.
+    pub fn read_module(&self, entry: &ArchiveEntry, module: &str) -> Result<Vec<u8>, ArchiveError> {
+        self.read_member(&entry.module_member(module))
+    }
+
+    fn read_member(&self, name: &str) -> Result<Vec<u8>, ArchiveError> {
         let mut tar = TarReader::new(GzDecoder::new(self.bytes));
         while let Some(member) = tar.next_member()? {
-            if member.name == entry.content {
+            if member.name == name {
                 return tar.read_content(&member, ARCHIVE_MEMBER_BYTES);
             }
             tar.skip_content(member.len)?;
         }
-        Err(ArchiveError::MissingMember { name: Text::from(entry.content.clone()) })
+        Err(ArchiveError::MissingMember { name: Text::from(name.to_owned()) })
     }
 }
 

@@ -1,22 +1,27 @@
 //! The BTF of the running kernel: its own, or that in an archive.
 
 use super::{
-    choose::Evidence,
+    choose::{Choice, Evidence},
     error::ArchiveError,
     identity::{Distribution, KernelIdentity},
     read::BtfArchive,
 };
-use crate::target::{kernel, open_file, read_all, release, running_kernel_btf};
+use crate::target::{kernel, open::io_error, open_file, read_all, release, running_kernel_btf};
 use alloc::sync::Arc;
 use core_relo::{Endian, btf::Btf};
 use core_relo_object::target::{KernelBtf, TargetError};
-use std::{fs::File, io::Read as _, path::Path};
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::{self, Read as _},
+    path::Path,
+};
 
 /// The BTF for the running kernel, and where it comes from.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FoundBtf {
-    /// The BTF, for [`TargetKernel::btf`](crate::load_plan::TargetKernel).
+    /// The BTF of the kernel and its modules, for [`TargetKernel::btf`](crate::load_plan::TargetKernel).
     pub btf: Arc<KernelBtf>,
     /// The origin of the BTF.
     pub origin: BtfOrigin,
@@ -47,6 +52,8 @@ pub enum BtfOrigin {
 /// 4. the entry with the kernel's release and architecture, of the same distribution and version, of the same distribution, of any
 ///    distribution
 ///
+/// Of the modules in the archive, those that are loaded now (`/proc/modules`) belong to the result, as with a kernel's own BTF.
+///
 /// The archive is not read if the kernel has BTF. A log message of level `info` names the BTF.
 pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
     match kernel() {
@@ -54,25 +61,55 @@ pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
             log::info!("types of the running kernel: {}", file.path.display());
             Ok(FoundBtf { btf: running_kernel_btf(), origin: BtfOrigin::Kernel })
         }
-        Err(TargetError::NoKernelBtf { .. }) => find_in_archive(archive, &running_identity()?),
+        Err(TargetError::NoKernelBtf { .. }) => {
+            find_in_archive(archive, &running_identity()?, &loaded_modules()?)
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Finds the BTF of a kernel in an archive.
-pub(super) fn find_in_archive(archive: &[u8], kernel: &KernelIdentity) -> Result<FoundBtf, ArchiveError> {
+/// Finds the BTF of a kernel, and of its loaded modules, in an archive.
+pub(super) fn find_in_archive(
+    archive: &[u8],
+    kernel: &KernelIdentity,
+    loaded_modules: &HashSet<String>,
+) -> Result<FoundBtf, ArchiveError> {
     let archive = BtfArchive::parse(archive)?;
-    let choice = archive.choose(kernel)?;
-    let bytes = archive.read(choice.entry)?;
-    let damaged = |cause| ArchiveError::Btf { name: choice.entry.file.clone().into(), cause };
-    let btf = Btf::parse(bytes).map_err(damaged)?;
+    let Choice { entry, evidence } = archive.choose(kernel)?;
+    let damaged = |name: &str, cause| ArchiveError::Btf { name: name.to_owned().into(), cause };
+    let vmlinux = Btf::parse(archive.read(entry)?).map_err(|cause| damaged(&entry.content, cause))?;
+    let vmlinux = Arc::new(vmlinux);
+    let mut modules = Vec::new();
+    for module in entry.modules.iter().filter(|module| loaded_modules.contains(*module)) {
+        let bytes = archive.read_module(entry, module)?;
+        let btf = Btf::parse_split(bytes, Arc::clone(&vmlinux))
+            .map_err(|cause| damaged(&entry.module_member(module), cause))?;
+        modules.push((module.clone(), Arc::new(btf)));
+    }
     log::info!(
-        "types of the running kernel: {} of the archive, by {}",
-        choice.entry.file,
-        choice.evidence.words()
+        "types of the running kernel: {} of the archive, by {}, with {} of {} modules",
+        entry.file,
+        evidence.words(),
+        modules.len(),
+        entry.modules.len()
     );
-    let origin = BtfOrigin::Archive { file: choice.entry.file.clone(), evidence: choice.evidence };
-    Ok(FoundBtf { btf: Arc::new(KernelBtf::from_btf(Arc::new(btf), [])), origin })
+    let origin = BtfOrigin::Archive { file: entry.file.clone(), evidence };
+    Ok(FoundBtf { btf: Arc::new(KernelBtf::from_btf(vmlinux, modules)), origin })
+}
+
+/// Returns the names of the modules that are loaded. A kernel that cannot load modules has none.
+fn loaded_modules() -> Result<HashSet<String>, TargetError> {
+    let path = Path::new("/proc/modules");
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(parse_modules(&text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(HashSet::new()),
+        Err(e) => Err(io_error(path, &e)),
+    }
+}
+
+/// Parses the names in `/proc/modules`. A line begins with the name.
+pub(super) fn parse_modules(text: &str) -> HashSet<String> {
+    text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
 /// Returns the identity of the running kernel: release, version string and architecture from the kernel, the distribution from

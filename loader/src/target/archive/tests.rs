@@ -4,14 +4,14 @@
 use super::{
     ArchiveEntry, ArchiveError, BtfArchive, BtfOrigin, Distribution, Evidence, KernelIdentity, Mismatch,
     index_text,
-    running::{build_id, find_in_archive, parse_os_release, running_identity},
+    running::{build_id, find_in_archive, parse_modules, parse_os_release, running_identity},
 };
 use core_relo::{
     Endian,
-    btf::{Builder, Kind},
+    btf::{Btf, Builder, Kind},
 };
 use flate2::{Compression, write::GzEncoder};
-use std::io::Write as _;
+use std::{collections::HashSet, io::Write as _};
 
 /// Returns a BTF with one struct.
 fn btf(name: &str) -> Vec<u8> {
@@ -112,10 +112,67 @@ fn equally_good_entries_with_the_same_btf_are_no_ambiguity() {
     let members =
         [member("index.tsv", index_text(&entries).as_bytes()), member(&entries[0].content, &btf("s"))];
     let bytes = gzip(&tar(&members));
-    let found = find_in_archive(&bytes, &KernelIdentity::new("6.1.0", "x86_64")).unwrap();
+    let found = find_in_archive(&bytes, &KernelIdentity::new("6.1.0", "x86_64"), &HashSet::new()).unwrap();
     let origin = BtfOrigin::Archive { file: entries[0].file.clone(), evidence: Evidence::Release };
     assert_eq!(found.origin, origin);
     assert!(found.btf.find(b"s", Kind::Struct, false).unwrap().is_some());
+}
+
+/// Returns an archive of a kernel with the struct `base` and modules, each with a struct of its name.
+fn archive_with_modules(modules: &[&str], members: &[&str]) -> Vec<u8> {
+    let kernel = kernel("debian", "12", "6.1.0");
+    let file = kernel.file_name();
+    let entry =
+        ArchiveEntry::new(kernel, file.clone()).with_modules(modules.iter().map(|name| (*name).to_owned()));
+    let vmlinux = btf("base");
+    let parsed = Btf::parse(vmlinux.clone()).unwrap();
+    let index = index_text(core::slice::from_ref(&entry));
+    let mut all = vec![member("index.tsv", index.as_bytes()), member(&file, &vmlinux)];
+    all.extend(members.iter().map(|name| {
+        let mut b = Builder::split(&parsed);
+        b.structure(name, 4, &[]);
+        member(&entry.module_member(name), &b.finish())
+    }));
+    gzip(&tar(&all))
+}
+
+#[test]
+fn loaded_modules_are_found_beside_their_kernel() {
+    let bytes = archive_with_modules(&["nf_conntrack", "xfs"], &["nf_conntrack", "xfs"]);
+    let loaded = parse_modules("xfs 1937408 1 - Live 0x0000000000000000\nveth 40960 0 - Live 0x0\n");
+    assert_eq!(loaded, HashSet::from(["veth".to_owned(), "xfs".to_owned()]));
+    let kernel = KernelIdentity::new("6.1.0", "x86_64");
+    let found = find_in_archive(&bytes, &kernel, &loaded).unwrap();
+    let names: Vec<_> = found.btf.modules().unwrap().iter().map(|module| module.name.clone()).collect();
+    assert_eq!(names, ["xfs"]);
+    let in_module = found.btf.find(b"xfs", Kind::Struct, true).unwrap().unwrap();
+    assert_eq!(in_module.module.map(|module| &*module.name), Some("xfs"));
+    assert!(found.btf.find(b"base", Kind::Struct, true).unwrap().unwrap().module.is_none());
+    assert!(found.btf.find(b"nf_conntrack", Kind::Struct, true).unwrap().is_none(), "it is not loaded");
+}
+
+#[test]
+fn missing_and_damaged_modules_are_errors() {
+    let missing = BtfArchive::parse(&archive_with_modules(&["xfs", "veth"], &["xfs"])).unwrap_err();
+    let name = "debian/12/x86_64/6.1.0/veth.btf";
+    assert_eq!(missing, ArchiveError::MissingMember { name: String::from(name).into() });
+    for modules in [&["../x"][..], &["a/b"], &["a b", "a"], &["a", "a"], &[".."]] {
+        let bytes = archive_with_modules(modules, &[]);
+        let parsed = BtfArchive::parse(&bytes);
+        assert!(matches!(parsed, Err(ArchiveError::Index { line: 2, .. })), "{modules:?}");
+    }
+    let kernel = kernel("debian", "12", "6.1.0");
+    let file = kernel.file_name();
+    let entry = ArchiveEntry::new(kernel.clone(), file.clone()).with_modules(["xfs".to_owned()]);
+    let members = [
+        member("index.tsv", index_text(core::slice::from_ref(&entry)).as_bytes()),
+        member(&file, &btf("s")),
+        member("debian/12/x86_64/6.1.0/xfs.btf", b"no BTF"),
+    ];
+    let bytes = gzip(&tar(&members));
+    assert!(find_in_archive(&bytes, &kernel, &HashSet::new()).is_ok(), "the module is not loaded");
+    let error = find_in_archive(&bytes, &kernel, &HashSet::from(["xfs".to_owned()])).unwrap_err();
+    assert!(matches!(&error, ArchiveError::Btf { name, .. } if name.as_str().ends_with("6.1.0/xfs.btf")));
 }
 
 #[test]

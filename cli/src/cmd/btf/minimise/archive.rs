@@ -1,7 +1,7 @@
 //! The archive of minimal BTF: a `tar.gz` with an index, the same bytes for the same kernels.
 
-use super::kernels::MinimalKernel;
-use core_relo_loader::target::archive::{ArchiveEntry, INDEX_NAME, index_text};
+use super::kernels::{MinimalKernel, MinimalModule};
+use core_relo_loader::target::archive::{ArchiveEntry, INDEX_NAME, index_text, module_file};
 use flate2::{Compression, GzBuilder};
 use std::{
     collections::HashMap,
@@ -11,24 +11,29 @@ use tar::{EntryType, Header};
 
 /// Returns the bytes of an archive of the kernels. Equal BTF is stored once; its other names are hard links.
 ///
-/// Kernels are sorted by name, so that similar BTF is adjacent, which compresses best.
+/// Kernels are sorted by name, so that similar BTF is adjacent, which compresses best. The modules of a kernel follow the kernel.
 pub(super) fn encode(kernels: &[MinimalKernel]) -> io::Result<Vec<u8>> {
     let mut sorted: Vec<_> = kernels.iter().map(|kernel| (kernel.identity.file_name(), kernel)).collect();
     sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut first_names: HashMap<&[u8], &str> = HashMap::new();
+    let mut first_names: HashMap<(&[u8], &[MinimalModule]), &str> = HashMap::new();
     let mut entries = Vec::new();
     for (name, kernel) in &sorted {
-        let content = *first_names.entry(&kernel.bytes).or_insert(name);
-        entries.push(ArchiveEntry::new(kernel.identity.clone(), content));
+        let content = *first_names.entry((&kernel.bytes, &kernel.modules)).or_insert(name);
+        let modules = kernel.modules.iter().map(|module| module.name.clone());
+        entries.push(ArchiveEntry::new(kernel.identity.clone(), content).with_modules(modules));
     }
     let gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     let mut archive = tar::Builder::new(gzip);
     append(&mut archive, INDEX_NAME, index_text(&entries).as_bytes())?;
     for ((name, kernel), entry) in sorted.iter().zip(&entries) {
-        if entry.content == *name {
-            append(&mut archive, name, &kernel.bytes)?;
-        } else {
-            append_link(&mut archive, name, &entry.content)?;
+        let is_first = entry.content == *name;
+        let mut add = |name: &str, content: &str, bytes: &[u8]| match is_first {
+            true => append(&mut archive, name, bytes),
+            false => append_link(&mut archive, name, content),
+        };
+        add(name, &entry.content, &kernel.bytes)?;
+        for module in &kernel.modules {
+            add(&module_file(name, &module.name), &entry.module_member(&module.name), &module.bytes)?;
         }
     }
     archive.into_inner()?.finish()

@@ -14,10 +14,11 @@ use crate::{
     },
 };
 use core_relo::{
+    Name, Plan,
     btf::Kind,
     minimise::{Detail, MinimalBtf, MinimiseError, Needs},
 };
-use core_relo_loader::target::archive::{Distribution, KernelIdentity, running_identity};
+use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
 use std::{collections::HashMap, io, ops::ControlFlow, path::Path};
 
 /// The minimal BTF of a kernel.
@@ -27,10 +28,20 @@ pub(super) struct MinimalKernel {
     pub(super) identity: KernelIdentity,
     pub(super) bytes: Vec<u8>,
     pub(super) type_count: usize,
-    /// The size of the full BTF in bytes.
+    /// The size of the full BTF in bytes, without modules.
     pub(super) full_bytes: usize,
+    /// The modules that have types which the objects need.
+    pub(super) modules: Vec<MinimalModule>,
     /// Whether the types have the ids of the full BTF.
     pub(super) keeps_ids: bool,
+}
+
+/// The minimal BTF of a module, split from that of its kernel.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct MinimalModule {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) type_count: usize,
 }
 
 /// The prefix of the names of struct_ops values: `bpf_struct_ops_tcp_congestion_ops`.
@@ -45,7 +56,7 @@ pub(super) fn minimise_kernels(
     args: &BtfMinArgs,
     objects: &JudgedObjects<'_>,
 ) -> io::Result<Vec<MinimalKernel>> {
-    let selection = Selection::new(&args.kernels);
+    let selection = Selection::with_listed_modules(&args.kernels);
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     let by_order = ObjectsByOrder::new(&objects.objects);
@@ -97,7 +108,10 @@ fn add_kernel(
             kernels.push(kernel);
             Ok(())
         }
-        Some(known) if known.bytes == kernel.bytes && known.identity == kernel.identity => {
+        Some(known)
+            if (&known.bytes, &known.modules) == (&kernel.bytes, &kernel.modules)
+                && known.identity == kernel.identity =>
+        {
             console.note(&format!("{}: the same kernel as {}; skipped", kernel.name, known.name))
         }
         Some(known) => {
@@ -125,6 +139,8 @@ fn minimise_kernel(
     source: &KernelSource,
     kernel: &Kernel,
 ) -> Result<MinimalKernel, BadInput> {
+    let with_modules = with_modules_of_running_kernel(args, (objects, by_order), kernel);
+    let kernel = with_modules.as_ref().unwrap_or(kernel);
     let btf = &kernel.target.vmlinux().btf;
     let order = btf.endian();
     let bad = |error: MinimiseError| BadInput::new(&*kernel.name, error);
@@ -137,22 +153,65 @@ fn minimise_kernel(
     }
     add_declarations(args, objects, &mut needs);
     let minimal = needs.minimise().map_err(bad)?;
-    if let Some(module) = minimal.modules().iter().find(|module| module.type_count() > 0) {
-        let what = format!("types of module {} are needed, which a minimal BTF cannot have", module.name());
-        return Err(BadInput::new(&*kernel.name, what));
+    let needed_modules = minimal.modules().iter().filter(|module| module.type_count() > 0);
+    let mut modules = Vec::new();
+    for module in needed_modules {
+        if !is_module_name(module.name()) {
+            let what =
+                format!("an archive cannot have a module named {}", Name::new(module.name().as_bytes()));
+            return Err(BadInput::new(&*kernel.name, what).help("rename its file: letters, digits, `_`"));
+        }
+        modules.push(MinimalModule {
+            name: module.name().to_owned(),
+            bytes: module.bytes().to_vec(),
+            type_count: module.type_count(),
+        });
     }
+    modules.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(MinimalKernel {
         name: kernel.name.clone(),
         identity: identify(source, kernel)?,
         bytes: minimal.vmlinux().bytes().to_vec(),
         type_count: minimal.vmlinux().type_count(),
         full_bytes: btf.as_bytes().len(),
+        modules,
         keeps_ids: needs.keeps_ids(),
     })
 }
 
+/// Returns the running kernel with the modules that may have types or declarations which vmlinux lacks. Returns `None` if the kernel
+/// is another one, or needs no modules.
+fn with_modules_of_running_kernel(
+    args: &BtfMinArgs,
+    (objects, by_order): (&JudgedObjects<'_>, &ObjectsByOrder<'_>),
+    kernel: &Kernel,
+) -> Option<Kernel> {
+    if !kernel.can_add_modules() {
+        return None;
+    }
+    let btf = &kernel.target.vmlinux().btf;
+    let plans = by_order.with_order(btf.endian()).plans(&kernel.target);
+    let declarations = wanted_declarations(args, objects);
+    let missing = declarations.iter().filter(|(name, kind, _)| btf.find(name, *kind).is_none());
+    let names = missing.map(|(name, ..)| Name::new(name));
+    kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
+}
+
 /// Adds the declarations that the objects need, and with `--verdicts` all that `check` reads.
 fn add_declarations(args: &BtfMinArgs, objects: &JudgedObjects<'_>, needs: &mut Needs<'_>) {
+    needs.add_all(wanted_declarations(args, objects));
+    if args.verdicts {
+        needs.add_tags(KFUNC_TAG);
+        needs.add_first_members();
+    }
+    needs.mark(if args.verdicts { MinimalBtf::ForVerdicts } else { MinimalBtf::ForLoading });
+}
+
+/// Returns the declarations that the objects need; with `--verdicts`, all that `check` reads.
+fn wanted_declarations<'o>(
+    args: &BtfMinArgs,
+    objects: &'o JudgedObjects<'_>,
+) -> Vec<(&'o [u8], Kind, Detail)> {
     let names = &objects.names;
     let needed: Vec<_> = match args.verdicts {
         true => names.all_declarations().collect(),
@@ -169,12 +228,7 @@ fn add_declarations(args: &BtfMinArgs, objects: &JudgedObjects<'_>, needs: &mut 
         wanted.extend((kind == Kind::Enum).then_some((name, Kind::Enum64, detail)));
         wanted.extend(name.strip_prefix(STRUCT_OPS).map(|ops| (ops, kind, detail)));
     }
-    needs.add_all(wanted);
-    if args.verdicts {
-        needs.add_tags(KFUNC_TAG);
-        needs.add_first_members();
-    }
-    needs.mark(if args.verdicts { MinimalBtf::ForVerdicts } else { MinimalBtf::ForLoading });
+    wanted
 }
 
 /// Returns the identity of a kernel: of the running kernel what it shows, of a file what its path and its image contain.

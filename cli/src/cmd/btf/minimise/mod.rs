@@ -64,7 +64,17 @@ fn encode(args: &BtfMinArgs, kernels: &[MinimalKernel]) -> Result<Vec<u8>, BadIn
         return archive::encode(kernels).map_err(|e| BadInput::for_path(&args.output, e));
     }
     match kernels {
-        [kernel] => Ok(kernel.bytes.clone()),
+        [kernel] => match kernel.modules.first() {
+            None => Ok(kernel.bytes.clone()),
+            Some(module) => {
+                let what = format!(
+                    "types of module {} are needed, which a file of raw BTF cannot have",
+                    module.name
+                );
+                Err(BadInput::new(&*kernel.name, what)
+                    .help("for an archive with modules, end the name of OUT with .tar.gz"))
+            }
+        },
         _ => {
             let what = format!("a file of raw BTF is for one kernel: found {}, expected 1", kernels.len());
             Err(BadInput::for_path(&args.output, what).help("for an archive, end the name with .tar.gz"))

@@ -1,6 +1,6 @@
 //! The report of `btf min`: a line for each kernel.
 
-use super::kernels::MinimalKernel;
+use super::kernels::{MinimalKernel, MinimalModule};
 use crate::{
     console::Console,
     text::table::{AlignedTable, Cell, left_cell, right_cell},
@@ -22,7 +22,16 @@ pub(super) struct MinimalKernelJson<'k> {
     types: usize,
     bytes: usize,
     full_bytes: usize,
+    modules: Vec<ModuleJson<'k>>,
     keeps_ids: bool,
+}
+
+/// A module of a kernel.
+#[derive(Serialize)]
+struct ModuleJson<'k> {
+    name: &'k str,
+    types: usize,
+    bytes: usize,
 }
 
 impl<'k> MinimalKernelJson<'k> {
@@ -40,12 +49,19 @@ impl<'k> MinimalKernelJson<'k> {
             types: kernel.type_count,
             bytes: kernel.bytes.len(),
             full_bytes: kernel.full_bytes,
+            modules: kernel.modules.iter().map(ModuleJson::new).collect(),
             keeps_ids: kernel.keeps_ids,
         }
     }
 }
 
-/// Prints a table of the kernels.
+impl<'k> ModuleJson<'k> {
+    fn new(module: &'k MinimalModule) -> Self {
+        Self { name: &module.name, types: module.type_count, bytes: module.bytes.len() }
+    }
+}
+
+/// Prints a table of the kernels and their modules.
 pub(super) fn write_report(
     console: &mut Console<'_>,
     output: &str,
@@ -61,7 +77,18 @@ pub(super) fn write_report(
     };
     let mut table = AlignedTable::new();
     table.header([left_cell("KERNEL"), right_cell("TYPES"), right_cell("BYTES"), right_cell("FULL BYTES")]);
-    kernels.iter().for_each(|kernel| table.row(row(kernel)));
+    for kernel in kernels {
+        table.row(row(kernel));
+        for module in &kernel.modules {
+            let name = format!("  module {}", module.name);
+            table.row([
+                left_cell(name),
+                right_cell(module.type_count),
+                right_cell(module.bytes.len()),
+                right_cell(""),
+            ]);
+        }
+    }
     table.lines().into_iter().try_for_each(|line| console.out.line(line))?;
     console.out.line(format_args!("{} written to {output}", count(kernels.len())))
 }
