@@ -1,7 +1,9 @@
 //! Fuzz targets that parse their input as files.
 
 use crate::{
-    properties::{binaries, btf_ids as ids, debug_info, kernels, linking, loading, planning, types, verdict},
+    properties::{
+        binaries, btf_ids as ids, debug_info, kernels, linking, loading, planning, skeletons, types, verdict,
+    },
     scratch::Scratch,
 };
 use core_relo::{btf::Btf, ext::BtfExt};
@@ -110,6 +112,11 @@ pub fn btf_ids(data: &[u8]) {
 /// Converts the debug information of an ELF file.
 pub fn dwarf(data: &[u8]) {
     debug_info::check(data);
+}
+
+/// Generates skeletons of an object.
+pub fn skeleton(data: &[u8]) {
+    skeletons::check(data);
 }
 
 /// Checks a user-space binary, a ZIP archive with a member `m`, or the arguments of a USDT probe.

@@ -2,7 +2,7 @@
 
 use crate::{
     generate,
-    properties::{kernels, linking, loading, planning, results, types, verdict},
+    properties::{kernels, linking, loading, planning, results, skeletons, types, verdict},
     scratch::Scratch,
 };
 use arbitrary::{Result, Unstructured};
@@ -51,6 +51,7 @@ fn check_object(data: &[u8]) -> Generated {
     targets.iter().for_each(|target| planning::check(&object, target));
     targets.iter().for_each(|target| verdict::check(&object, target));
     loading::check(&object);
+    skeletons::check(&object);
     Ok(())
 }
 

@@ -32,7 +32,7 @@ pub enum Input {
 }
 
 /// All targets.
-pub const TARGETS: [FuzzTarget; 17] = [
+pub const TARGETS: [FuzzTarget; 18] = [
     FuzzTarget::new("btf", files::btf, Input::File),
     FuzzTarget::new("ext", files::ext, Input::File),
     FuzzTarget::new("object", files::object, Input::File),
@@ -44,6 +44,7 @@ pub const TARGETS: [FuzzTarget; 17] = [
     FuzzTarget::new("binary", files::binary, Input::File),
     FuzzTarget::new("btf_ids", files::btf_ids, Input::File),
     FuzzTarget::new("dwarf", files::dwarf, Input::File),
+    FuzzTarget::new("skeleton", files::skeleton, Input::File),
     FuzzTarget::new("generated_btf", generated::btf, Input::Decisions),
     FuzzTarget::new("generated_object", generated::object, Input::Decisions),
     FuzzTarget::new("generated_link", generated::link, Input::Decisions),

@@ -139,11 +139,16 @@ fn committed_seeds(target: &str) -> PathBuf {
     root().join("fuzz/seeds").join(target)
 }
 
-/// Returns the directories of committed files to begin with. The objects of the tests of `core-relo-dwarf` have debug information,
-/// unlike the prebuilt ones.
+/// Returns the directories of committed files to begin with: seeds, and objects of the tests.
 fn committed_files(target: &str) -> Vec<PathBuf> {
-    let with_debug_info = (target == "dwarf").then(|| root().join("dwarf/tests/objects"));
-    [committed_seeds(target)].into_iter().chain(with_debug_info).filter(|path| path.is_dir()).collect()
+    let objects = match target {
+        // Unlike the prebuilt objects, these have debug information.
+        "dwarf" => Some(root().join("dwarf/tests/objects")),
+        // These have maps, variables and events of many types.
+        "skeleton" => Some(cases::dir().join("prebuilt/el/live")),
+        _ => None,
+    };
+    [committed_seeds(target)].into_iter().chain(objects).filter(|path| path.is_dir()).collect()
 }
 
 /// Returns the directories of seeds: the committed files, and seeds built from the committed objects.
@@ -187,7 +192,7 @@ fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
                 (second, None) => before(&data, &second),
             }
         }
-        "object" | "load_plan" | "image" => Some(data),
+        "object" | "load_plan" | "image" | "skeleton" => Some(data),
         _ => None,
     }
 }

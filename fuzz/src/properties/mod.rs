@@ -3,11 +3,13 @@
 pub mod binaries;
 pub mod btf_ids;
 pub mod debug_info;
+pub mod headers;
 mod kernel;
 pub mod kernels;
 pub mod linking;
 pub mod loading;
 pub mod planning;
 pub mod results;
+pub mod skeletons;
 pub mod types;
 pub mod verdict;

@@ -1,5 +1,6 @@
 //! Properties of BTF: both ways to parse agree, every type is readable, and derived BTF is valid.
 
+use super::headers;
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, BtfError, Builder, LayoutChange, NameIndex, Type, convert, dedup, distil_base, sort},
@@ -32,6 +33,7 @@ pub fn check(bytes: &[u8], base: Option<&Arc<Btf<'static>>>) {
     assert_eq!(texts(&btf), texts(&other));
     walk(&btf);
     print(&btf);
+    headers::check(&btf);
     let parse = |bytes: Vec<u8>| match base {
         None => Btf::parse(bytes),
         Some(base) => Btf::parse_split(bytes, Arc::clone(base)),

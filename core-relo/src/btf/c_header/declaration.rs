@@ -100,7 +100,7 @@ pub(super) struct Printer<'h, 'b, 'g> {
     pub(super) header: &'h CHeader<'b>,
     out: &'h mut Formatter<'g>,
     pub(super) text: String,
-    /// The typedefs that have been declared.
+    /// The typedefs and composites that have been declared.
     declared: HashSet<TypeId>,
     /// Parameters and members that may still be printed.
     steps: usize,
@@ -341,6 +341,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
         if ty.vlen() == 0 {
             self.text.push_str("void");
         }
+        let mut names = HashSet::new();
         for (index, param) in ty.params().enumerate() {
             if index > 0 {
                 self.text.push_str(", ");
@@ -352,12 +353,36 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             }
             let name = param.name.as_bytes();
             // Parameters hide types with the same name.
-            let is_plain = names::is_identifier(name) && !self.header.typedefs.contains(name);
+            let is_plain =
+                names::is_identifier(name) && !self.header.typedefs.contains(name) && names.insert(name);
             let name = if is_plain { core::str::from_utf8(name).unwrap_or_default() } else { "" };
-            self.declare(param.ty, name, depth.saturating_add(1))?;
+            if self.is_value(param.ty) {
+                self.declare(param.ty, name, depth.saturating_add(1))?;
+            } else {
+                write!(self.text, "/* [{}] is no type of a parameter */ int", param.ty)?;
+                self.declarator(name);
+            }
         }
         self.text.push(')');
         Ok(core::mem::replace(&mut self.text, around))
+    }
+
+    /// Returns whether a parameter can have a type: `void` with a name or a qualifier, variables and tags are no types of parameters.
+    fn is_value(&self, id: TypeId) -> bool {
+        let btf = self.header.btf;
+        let is_none =
+            |kind| matches!(kind, Kind::Void | Kind::Func | Kind::Var | Kind::Datasec | Kind::DeclTag);
+        let has_size = || self.header.graph.layouts.measure(btf, id).is_ok();
+        btf.strip(id).is_ok_and(|ty| !is_none(ty.kind()) && (ty.kind() != Kind::FuncProto || has_size()))
+    }
+
+    /// Returns whether the elements of an array can have a type: composites must have been defined.
+    fn is_element(&self, ty: Type<'_>) -> bool {
+        let has_definition = |ty: &Type<'_>| match ty.kind() {
+            Kind::Struct | Kind::Union => ty.name().is_empty() || self.declared.contains(&ty.id()),
+            kind => kind != Kind::Fwd,
+        };
+        self.header.btf.strip(ty.id()).as_ref().is_ok_and(has_definition)
     }
 
     /// Writes a type that is no pointer, array, function or qualifier, and the declarator.
@@ -369,6 +394,10 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
                 self.text.push_str("unsigned char");
             }
             Kind::Void | Kind::Func | Kind::Var | Kind::Datasec => self.text.push_str("void"),
+            _ if needs_size && !self.is_element(ty) => {
+                let measured = self.header.graph.layouts.measure(self.header.btf, ty.id());
+                return self.bytes(ty, declarator, measured.map_or(0, |measure| measure.size));
+            }
             Kind::Int => match integer(ty, self.header.btf.pointer_size().0) {
                 Some(name) => self.text.push_str(name),
                 None => return self.bytes(ty, declarator, size),

@@ -41,7 +41,7 @@ impl<'b> Printer<'_, 'b, '_> {
         }
         self.text.push('}');
         self.text.push_str(mode(ty));
-        self.text.push_str(&self.header.tags.attributes(ty.id(), -1));
+        self.text.push_str(&self.header.tags.comments(ty.id()));
         Ok(())
     }
 }

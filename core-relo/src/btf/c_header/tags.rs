@@ -56,6 +56,12 @@ impl<'b> Tags<'b> {
         }
         text
     }
+
+    /// Returns the tags of an enum, for which compilers have no attribute. Each begins with a space.
+    pub(super) fn comments(&self, id: TypeId) -> String {
+        let tags = self.tags.get(&(id, -1)).into_iter().flatten();
+        tags.map(|(name, _)| format!(" /* tag {} */", comment(name))).collect()
+    }
 }
 
 /// Returns the attribute for a tag. `macro_name` is the macro for tags that are no other attribute.
@@ -66,19 +72,15 @@ pub(super) fn attribute(name: &[u8], is_attribute: bool, macro_name: &str) -> St
             _ => format!("/* attribute {} */", comment(name)),
         };
     }
-    let mut text = String::new();
-    for c in name.iter().take(limits::NAME_BYTES) {
-        match c {
-            b'"' | b'\\' => {
-                text.push('\\');
-                text.push(char::from(*c));
-            }
-            // No trigraphs.
-            b' '..=b'~' if *c != b'?' => text.push(char::from(*c)),
-            _ => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
+    // The string of an attribute has no numeric escapes. Two question marks may begin a trigraph.
+    let is_text = name.len() <= limits::NAME_BYTES && name.iter().all(|c| matches!(c, b' '..=b'~'));
+    match core::str::from_utf8(name) {
+        Ok(text) if is_text && !text.contains("??") => {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+            format!("{macro_name}(\"{text}\")")
         }
+        _ => format!("/* tag {} */", comment(name)),
     }
-    format!("{macro_name}(\"{text}\")")
 }
 
 /// Returns whether a tag is an attribute's name, with at most one number or word as its argument.

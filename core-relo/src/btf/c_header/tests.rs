@@ -112,6 +112,47 @@ fn declarators_attributes_and_kfuncs() {
 }
 
 #[test]
+fn tags_and_parameters_that_c_does_not_have_are_comments() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let record = b.structure("record", 4, &[("a", int, 0)]);
+    for tag in ["say \"hi\" \\", "caf\u{e9}", "what??/", "end */"] {
+        b.decl_tag(tag, record, -1, false);
+    }
+    let tag = b.decl_tag("tag", record, 0, false);
+    let constant = b.modifier(Kind::Const, TypeId::VOID);
+    let proto = b.func_proto(int, &[("first", tag), ("second", constant), ("third", int), ("third", int)]);
+    b.typedef("function", proto);
+    let choice = b.enumeration("choice", 4, false, &[("CHOICE", 0)]);
+    b.decl_tag("tag", choice, -1, false);
+    let text = header(&b);
+    for expected in [
+        "} /* tag tag */;\n",
+        "} __core_relo_decl_tag(\"say \\\"hi\\\" \\\\\") /* tag caf\\303\\251 */ /* tag what\\077\\077\\057 */ \
+         __core_relo_decl_tag(\"end */\");\n",
+        "typedef int function(/* [7] is no type of a parameter */ int first, \
+         /* [8] is no type of a parameter */ int second, int third, int);\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// `typedef union a elements[2]; union a { elements *next; int b; };` is no C: at the typedef, `union a` has no size.
+#[test]
+fn elements_of_arrays_are_bytes_before_their_definition() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let own = TypeId(5);
+    let array = b.array(own, int, 2);
+    let elements = b.typedef("elements", array);
+    let next = b.pointer(elements);
+    assert_eq!(b.union("a", 8, &[("next", next, 0), ("b", int, 0)]), own);
+    let text = header(&b);
+    let expected = "typedef /* [5] UNION 'a' */ struct { unsigned char bytes[8]; } elements[2];\n";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn names_that_c_does_not_have_are_replaced() {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("u32", 4, 0);
