@@ -7,9 +7,12 @@ use crate::{
     error::BuildError,
     headers, output,
     skeleton::{self, generate},
+    source_options::SourceOptions,
 };
 use alloc::collections::BTreeMap;
 use std::{
+    env,
+    ffi::OsString,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -36,7 +39,7 @@ const CFLAGS: &str = "BPF_CFLAGS";
 pub struct Builder {
     sources: Vec<PathBuf>,
     clang: Option<PathBuf>,
-    clang_args: Vec<String>,
+    clang_args: Vec<OsString>,
     out_dir: Option<PathBuf>,
     has_vmlinux: bool,
     skeleton: skeleton::Options,
@@ -70,7 +73,9 @@ impl Builder {
     /// Adds a directory of headers.
     #[must_use]
     pub fn include_dir(self, path: impl AsRef<Path>) -> Self {
-        self.clang_arg(format!("-I{}", path.as_ref().display()))
+        let mut argument = OsString::from("-I");
+        argument.push(path.as_ref());
+        self.clang_arg(argument)
     }
 
     /// Defines a macro.
@@ -81,7 +86,7 @@ impl Builder {
 
     /// Adds an argument of clang, such as `-mcpu=v2`. Later arguments take precedence.
     #[must_use]
-    pub fn clang_arg(mut self, argument: impl Into<String>) -> Self {
+    pub fn clang_arg(mut self, argument: impl Into<OsString>) -> Self {
         self.clang_args.push(argument.into());
         self
     }
@@ -110,16 +115,20 @@ impl Builder {
         self
     }
 
-    /// Sets the type of the events of a ring buffer or perf event array, for sources without `EVENT_TYPE`.
+    /// Sets the type of the events of a ring buffer or perf event array, for sources without `EVENT_TYPE`. Of several sources, it holds
+    /// for those that have the map.
     #[must_use]
     pub fn event(mut self, map: &str, ty: &str) -> Self {
         self.skeleton.events.push((map.to_owned(), ty.to_owned()));
         self
     }
 
-    /// Sets the options of the skeletons.
+    /// Sets the options of the skeletons. What [`event`](Self::event) has set stays.
+    ///
+    /// Of several sources, events, types and optional maps hold for those that have them.
     #[must_use]
-    pub fn skeleton_options(mut self, options: skeleton::Options) -> Self {
+    pub fn skeleton_options(mut self, mut options: skeleton::Options) -> Self {
+        options.events.splice(..0, self.skeleton.events);
         self.skeleton = options;
         self
     }
@@ -150,7 +159,11 @@ impl Builder {
             headers::write_vmlinux(&include)?;
         }
         let mut arguments = self.clang_args.clone();
-        arguments.extend(std::env::var(CFLAGS).unwrap_or_default().split_whitespace().map(str::to_owned));
+        if let Some(flags) = env::var_os(CFLAGS) {
+            let flags = flags.to_str().ok_or(BuildError::NotText { variable: CFLAGS })?;
+            arguments.extend(flags.split_whitespace().map(OsString::from));
+        }
+        let mut options = SourceOptions::new(&self.skeleton);
         let mut built = Vec::new();
         for (name, source) in names {
             let object = environment.out_dir.join(format!("{name}.bpf.o"));
@@ -173,11 +186,14 @@ impl Builder {
             }
             let skeleton = environment.out_dir.join(format!("{name}.skel.rs"));
             let bytes = fs::read(&object).map_err(BuildError::io(&object, "read it"))?;
-            let text = generate(&bytes, &name, &self.skeleton)
+            let text = options
+                .of_object(&bytes)
+                .and_then(|options| generate(&bytes, &name, &options))
                 .map_err(|cause| BuildError::Skeleton { source_file: source.clone(), cause })?;
             output::replace(&skeleton, text.as_bytes())?;
             built.push(Built { name, object, skeleton });
         }
+        options.check_used()?;
         Ok(built)
     }
 

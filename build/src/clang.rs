@@ -29,18 +29,20 @@ impl Clang {
     /// Finds clang: the given path, else `CLANG`, else `clang` and `clang-NN` in `PATH`, newest first.
     pub(crate) fn find(given: Option<&Path>) -> Result<Self, BuildError> {
         let mut refused = Vec::new();
-        let chosen = given.map(Path::to_path_buf).or_else(|| env::var_os(CLANG).map(PathBuf::from));
-        let candidates = chosen.map_or_else(
-            || {
-                let versioned =
-                    (MINIMUM..=NEWEST).rev().map(|version| PathBuf::from(format!("clang-{version}")));
-                core::iter::once(PathBuf::from("clang")).chain(versioned).collect()
-            },
-            |path| vec![path],
-        );
-        for path in candidates {
+        let variable = || env::var_os(CLANG).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(path) = given.map(Path::to_path_buf).or_else(variable) {
             match Self::probe(&path) {
                 Ok(Some(clang)) => return Ok(clang),
+                Ok(None) => refused.push((path, "no such program in PATH".to_owned())),
+                Err(why) => refused.push((path, why)),
+            }
+            return Err(BuildError::NoClang { minimum: MINIMUM, refused });
+        }
+        let versioned = (MINIMUM..=NEWEST).rev().map(|version| PathBuf::from(format!("clang-{version}")));
+        for path in core::iter::once(PathBuf::from("clang")).chain(versioned) {
+            match Self::probe(&path) {
+                Ok(Some(clang)) => return Ok(clang),
+                // A name that is not in `PATH` is not worth a line.
                 Ok(None) => {}
                 Err(why) => refused.push((path, why)),
             }
@@ -53,7 +55,6 @@ impl Clang {
         let is_given = path.components().count() > 1;
         let output = match Command::new(path).arg("--version").stdin(Stdio::null()).output() {
             Ok(output) => output,
-            // A name that is not in `PATH` is not worth a line.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_given => return Ok(None),
             Err(error) => return Err(format!("cannot be started: {error}")),
         };
@@ -120,6 +121,8 @@ mod tests {
         let error = Clang::find(Some(Path::new("/bin/true"))).unwrap_err().to_string();
         assert!(error.contains("/bin/true: its --version names no version of clang"), "{error}");
         let error = Clang::find(Some(Path::new("/nonexistent/clang"))).unwrap_err().to_string();
+        let unknown = Clang::find(Some(Path::new("clang-nonexistent"))).unwrap_err().to_string();
+        assert!(unknown.contains("clang-nonexistent: no such program in PATH"), "{unknown}");
         assert!(
             error.contains("/nonexistent/clang: cannot be started") && error.contains("apt install clang"),
             "{error}"

@@ -2,6 +2,7 @@
 
 use crate::{clang::Clang, dep_file, environment::Environment, error::BuildError, output::Temporary};
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -14,7 +15,7 @@ pub(crate) struct Compilation<'a> {
     /// The directory of this crate's headers.
     pub(crate) include: &'a Path,
     /// The caller's arguments.
-    pub(crate) arguments: &'a [String],
+    pub(crate) arguments: &'a [OsString],
     pub(crate) source: &'a Path,
     pub(crate) object: &'a Path,
 }

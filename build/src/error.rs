@@ -44,6 +44,18 @@ pub enum BuildError {
         /// The variable.
         variable: &'static str,
     },
+    /// A variable of the environment is not text.
+    #[error("the environment variable {variable} is not UTF-8")]
+    NotText {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// An option of the skeletons names something that no source has.
+    #[error("no source has {what}")]
+    Unused {
+        /// The map or type.
+        what: String,
+    },
     /// clang refused a source.
     #[error("{}: clang reports errors:\n{diagnostics}", .source_file.display())]
     Compile {

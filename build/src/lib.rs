@@ -40,6 +40,7 @@ mod error;
 mod headers;
 mod output;
 pub mod skeleton;
+mod source_options;
 
 pub use builder::{Builder, Built};
 pub use error::BuildError;

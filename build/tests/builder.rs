@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
-use core_relo_build::{BuildError, Builder};
+use core_relo_build::{BuildError, Builder, skeleton::Options};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -163,6 +163,97 @@ fn a_source_without_a_skeleton_is_named() {
         error.contains("agent.bpf.c: no skeleton: map `other`: the object has no such ring buffer"),
         "{error}"
     );
+}
+
+/// Builds one source. Returns the skeleton or the error; `None` where there is no clang.
+fn skeleton_of(source: &str) -> Option<Result<String, String>> {
+    let project = Project::new();
+    project.write("src/agent.bpf.c", source);
+    let result = project.build()?.map_err(|e| e.to_string());
+    Some(result.map(|_| fs::read_to_string(project.path("out/agent.skel.rs")).unwrap()))
+}
+
+#[test]
+fn a_type_of_several_kinds_of_events_is_one_variant() {
+    let kinds = |value: &str| {
+        let kinds = format!(
+            "EVENT_KIND(events, struct event, pid, 1);\nEVENT_KIND(events, struct event, pid, {value});"
+        );
+        SOURCE.replace("EVENT_TYPE(events, struct event);", &kinds)
+    };
+    let Some(skeleton) = skeleton_of(&kinds("7")) else { return };
+    let skeleton = skeleton.unwrap();
+    assert_eq!(skeleton.matches("    Event(Event),").count(), 1, "{skeleton}");
+    assert!(skeleton.contains("Some(1 | 7)"), "{skeleton}");
+    let narrow = kinds("300").replace("#include \"shared types.h\"", "struct event { unsigned char pid; };");
+    let error = skeleton_of(&narrow).unwrap().unwrap_err();
+    assert!(
+        error.contains("events of map `events`: 300 does not fit the member `pid` of `event`"),
+        "{error}"
+    );
+    let twice = kinds("2").replace("event, pid, 2", "event, ns, 2");
+    let error = skeleton_of(&twice).unwrap().unwrap_err();
+    assert!(error.contains("two members tell the kind of `Event`"), "{error}");
+}
+
+/// A struct is a Rust type or bytes, whatever other variables there are.
+#[test]
+fn other_variables_do_not_change_the_type_of_a_variable() {
+    let structs: Vec<_> =
+        (1..45).map(|n| format!("struct s{n} {{ struct s{} inner; int i; }};\n", n - 1)).collect();
+    let structs = structs.concat();
+    let source = |variables: &str| {
+        format!("struct s0 {{ int i; }};\n{structs}{variables}\nstatic int unused;{SOURCE}")
+    };
+    let Some(alone) = skeleton_of(&source("struct s20 first;")) else { return };
+    assert!(alone.unwrap().contains("pub first: skeleton::InitialValue<S20>"));
+    for variables in ["struct s20 first; struct s44 second;", "struct s44 second; struct s20 first;"] {
+        let both = skeleton_of(&source(variables)).unwrap().unwrap();
+        assert!(both.contains("pub first: skeleton::InitialValue<S20>"), "{variables}");
+        assert!(both.contains("pub second: skeleton::InitialValue<[u8; 180]>"), "{variables}");
+    }
+}
+
+#[test]
+fn options_hold_for_the_sources_that_have_the_map_or_type() {
+    let project = Project::new();
+    let plain = SOURCE.replace("EVENT_TYPE(events, struct event);", "struct event *used;");
+    project.write("src/agent.bpf.c", &plain);
+    project.write(
+        "src/other.bpf.c",
+        &plain.replace("events", "records").replace("struct event", "struct other"),
+    );
+    let build = |change: &dyn Fn(Builder) -> Builder| {
+        let builder = change(project.builder().source(project.path("src/other.bpf.c")));
+        match builder.build_with(&mut Vec::new()) {
+            Err(BuildError::NoClang { .. }) => None,
+            result => Some(result.map_err(|e| e.to_string())),
+        }
+    };
+    let with_event = |builder: Builder| builder.event("events", "struct event");
+    let Some(built) = build(&with_event) else {
+        return println!("SKIP: no clang that compiles BPF programs");
+    };
+    built.unwrap();
+    let skeleton = fs::read_to_string(project.path("out/agent.skel.rs")).unwrap();
+    assert!(skeleton.contains("RingBufferMap<Event>"), "{skeleton}");
+    // Options that come later do not remove the events.
+    let with_options = |builder: Builder| {
+        let mut options = Options::default();
+        options.optional_maps = vec!["records".to_owned()];
+        with_event(builder).skeleton_options(options)
+    };
+    build(&with_options).unwrap().unwrap();
+    let skeleton = fs::read_to_string(project.path("out/agent.skel.rs")).unwrap();
+    assert!(skeleton.contains("RingBufferMap<Event>"), "{skeleton}");
+    let error = build(&|builder| builder.event("absent", "struct event")).unwrap().unwrap_err();
+    assert_eq!(error, "no source has a map `absent`");
+    let error = build(&|builder| {
+        let mut options = Options::default();
+        options.types = vec!["struct absent".to_owned()];
+        builder.skeleton_options(options)
+    });
+    assert_eq!(error.unwrap().unwrap_err(), "no source has a type `struct absent` in the BTF of its object");
 }
 
 #[test]

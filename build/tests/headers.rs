@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use core_relo::insn::helper_name;
+use core_relo_build::skeleton::{Options, generate};
 use core_relo_object::object::Object;
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -26,9 +27,8 @@ const REGISTERS: [(&str, &str); 8] = [
     ("loongarch", "csr_era regs[1] regs[22] regs[3] regs[4] regs[5] regs[6] regs[7] regs[8] regs[9]"),
 ];
 
-/// The records of the program `macros`, which reads a bitfield from memory of its own on big-endian machines. libbpf's headers give the
-/// same records (clang 19, libbpf 1.7).
-const MACRO_RECORDS: [(&str, usize); 2] = [("bpfel", 42), ("bpfeb", 43)];
+/// The different CO-RE records of the program `macros`. libbpf's headers give the same (clang 19, libbpf 1.7).
+const MACRO_RECORDS: usize = 22;
 
 fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
@@ -55,10 +55,19 @@ fn compile(clang: &str, name: &str, target: &str, machine: &str) -> Option<Vec<u
 fn the_macros_compile_without_a_warning_in_both_byte_orders() {
     let mut compiled = 0;
     for clang in CLANGS {
-        for (target, records) in MACRO_RECORDS {
+        for target in ["bpfel", "bpfeb"] {
             let Some(bytes) = compile(clang, "macros", target, "x86") else { continue };
             let object = Object::parse(&bytes).unwrap();
-            assert_eq!(object.relocs().unwrap().records().len(), records, "{clang} {target}");
+            let relocs = object.relocs().unwrap();
+            let records: BTreeSet<_> = relocs
+                .records()
+                .iter()
+                .map(|record| {
+                    let spec = record.spec.as_ref().unwrap();
+                    format!("{:?} {}", spec.kind, spec.access_text(relocs.btf()))
+                })
+                .collect();
+            assert_eq!(records.len(), MACRO_RECORDS, "{clang} {target}: {records:#?}");
             compiled += 1;
         }
     }
@@ -111,6 +120,16 @@ fn the_maps_of_usdt_programs_have_libbpfs_layout() {
             assert_eq!(sizes, expected, "{clang} {target}");
             compiled += 1;
         }
+        // One skeleton serves both byte orders.
+        let [little, big] = ["bpfel", "bpfeb"].map(|target| compile(clang, "usdt", target, "x86"));
+        let Some((little, big)) = little.zip(big) else { continue };
+        let mut options = Options::default();
+        options.other_byte_order = Some((big, "usdt.big.o".to_owned()));
+        generate(&little, "usdt", &options).unwrap();
+        let other = compile(clang, "macros", "bpfeb", "x86").unwrap();
+        options.other_byte_order = Some((other, "macros.o".to_owned()));
+        let different = generate(&little, "usdt", &options).unwrap_err().to_string();
+        assert!(different.contains("differ: `") && different.contains("` and `"), "{different}");
     }
     if compiled == 0 {
         println!("SKIP: no clang that compiles BPF programs");

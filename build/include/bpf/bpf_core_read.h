@@ -102,13 +102,13 @@ extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 
 /* Reads source->a->b… into *to. The result is 0 or a negative error number. */
 #define BPF_CORE_READ_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_core_read, bpf_core_read, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_core_read, bpf_core_read, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_CORE_READ_USER_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_core_read_user, bpf_core_read_user, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_core_read_user, bpf_core_read_user, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_CORE_READ_STR_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_core_read, bpf_core_read_str, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_core_read, bpf_core_read_str, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_CORE_READ_USER_STR_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_core_read_user, bpf_core_read_user_str, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_core_read_user, bpf_core_read_user_str, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 
 /* Reads source->a->b… The result is the value, which is 0 if a pointer on the way cannot be read. */
 #define BPF_CORE_READ(source, a, ...)                                    \
@@ -126,13 +126,13 @@ extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 
 /* The same without relocations, for structs of user space, and for kernel structs that do not change. */
 #define BPF_PROBE_READ_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_probe_read_kernel, bpf_probe_read_kernel, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_probe_read_kernel, bpf_probe_read_kernel, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_PROBE_READ_USER_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_probe_read_user, bpf_probe_read_user, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_probe_read_user, bpf_probe_read_user, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_PROBE_READ_STR_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_probe_read_kernel, bpf_probe_read_kernel_str, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_probe_read_kernel, bpf_probe_read_kernel_str, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_PROBE_READ_USER_STR_INTO(to, source, a, ...) \
-	CORE_READ_BY_(bpf_probe_read_user, bpf_probe_read_user_str, (void *)(to), sizeof(*(to)), source, a, ##__VA_ARGS__)
+	CORE_READ_BY_(bpf_probe_read_user, bpf_probe_read_user_str, (void *)(to), sizeof(*(to)), (source), a, ##__VA_ARGS__)
 #define BPF_PROBE_READ(source, a, ...)                                    \
 	({                                                                \
 		CORE_TYPEOF_((source), a, ##__VA_ARGS__) value_;          \

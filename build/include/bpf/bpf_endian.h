@@ -36,4 +36,12 @@
 #define bpf_cpu_to_le64(x) BPF_LITTLE_64_(x)
 #define bpf_le64_to_cpu(x) BPF_LITTLE_64_(x)
 
+/* The same for constants: in switch cases and initial values. */
+#define __bpf_constant_htons(x) BPF_BIG_16_(x)
+#define __bpf_constant_ntohs(x) BPF_BIG_16_(x)
+#define __bpf_constant_htonl(x) BPF_BIG_32_(x)
+#define __bpf_constant_ntohl(x) BPF_BIG_32_(x)
+#define __bpf_constant_cpu_to_be64(x) BPF_BIG_64_(x)
+#define __bpf_constant_be64_to_cpu(x) BPF_BIG_64_(x)
+
 #endif

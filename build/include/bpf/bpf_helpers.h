@@ -11,8 +11,12 @@
 #endif
 #include "bpf_helper_defs.h"
 
-/* The section of a program, map or variable. The section of a program decides its type. */
-#define SEC(name) __attribute__((section(name), used))
+/* The section of a program, map or variable. The section of a program decides its type. `extern` declarations ignore `used`. */
+#define SEC(name)                                                        \
+	_Pragma("GCC diagnostic push")                                   \
+	_Pragma("GCC diagnostic ignored \"-Wignored-attributes\"")       \
+	__attribute__((section(name), used))                             \
+	_Pragma("GCC diagnostic pop")
 
 /* The members of a map's definition. */
 #define __uint(name, value) int (*name)[value]
@@ -30,10 +34,17 @@ enum libbpf_pin_type {
 	LIBBPF_PIN_BY_NAME,
 };
 
-/* vmlinux.h may bring some of these. */
-#ifndef __always_inline
+/* The type of options of the kernel's configuration that are y, m or n. */
+enum libbpf_tristate {
+	TRI_NO,
+	TRI_YES,
+	TRI_MODULE,
+};
+
+/* <linux/stddef.h> defines it without the attribute. */
+#undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
-#endif
+/* vmlinux.h may bring some of these. */
 #ifndef __noinline
 #define __noinline __attribute__((noinline))
 #endif
@@ -46,12 +57,12 @@ enum libbpf_pin_type {
 #ifndef NULL
 #define NULL ((void *)0)
 #endif
-#ifndef offsetof
-#define offsetof(type, member) __builtin_offsetof(type, member)
-#endif
-#ifndef container_of
-#define container_of(pointer, type, member) ((type *)((char *)(1 ? (pointer) : &((type *)0)->member) - offsetof(type, member)))
-#endif
+/* Other headers use __builtin_offsetof, whose result is a constant that the loader cannot relocate. */
+#undef offsetof
+#define offsetof(type, member) ((unsigned long)&((type *)0)->member)
+#undef container_of
+#define container_of(pointer, type, member) \
+	((type *)((char *)(1 ? (pointer) : &((type *)0)->member) - offsetof(type, member)))
 
 #ifndef likely
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -131,7 +142,8 @@ static __always_inline void bpf_tail_call_static(void *ctx, const void *map, con
 #define BPF_WORDS_10_(to, x, ...) to[0] = (unsigned long long)(x); BPF_WORDS_9_((to + 1), __VA_ARGS__)
 #define BPF_WORDS_11_(to, x, ...) to[0] = (unsigned long long)(x); BPF_WORDS_10_((to + 1), __VA_ARGS__)
 #define BPF_WORDS_12_(to, x, ...) to[0] = (unsigned long long)(x); BPF_WORDS_11_((to + 1), __VA_ARGS__)
-#define BPF_WORDS_(to, ...) BPF_JOIN_(BPF_JOIN_(BPF_WORDS_, BPF_COUNT_(__VA_ARGS__)), _)(to, __VA_ARGS__)
+#define BPF_WORDS_(to, ...) \
+	BPF_JOIN_(BPF_JOIN_(BPF_WORDS_, BPF_COUNT_AFTER_(0, ##__VA_ARGS__)), _)(to, ##__VA_ARGS__)
 
 /* Prints to /sys/kernel/tracing/trace_pipe. More than three arguments need Linux 5.16. */
 #define bpf_printk(format, ...) BPF_JOIN_(BPF_PRINTK_, BPF_COUNT_AFTER_(0, ##__VA_ARGS__))(format, ##__VA_ARGS__)
@@ -153,30 +165,29 @@ static __always_inline void bpf_tail_call_static(void *ctx, const void *map, con
 		static const char ____fmt[] = format;                                   \
 		bpf_trace_printk(____fmt, sizeof(____fmt), ##__VA_ARGS__);              \
 	})
-#define BPF_PRINTK_MANY_(format, ...)                                                   \
+#define BPF_PRINTK_MANY_(format, ...) \
+	BPF_WITH_WORDS_(bpf_trace_vprintk(____fmt, sizeof(____fmt), words_, sizeof(words_)), format, __VA_ARGS__)
+
+/* Calls `function` with the format, and the arguments as an array of words. */
+#define BPF_WITH_WORDS_(function, format, arguments...)                                 \
 	({                                                                              \
 		static const char ____fmt[] = format;                                   \
-		unsigned long long words_[BPF_COUNT_(__VA_ARGS__)];                     \
-		BPF_WORDS_(words_, __VA_ARGS__)                                         \
-		bpf_trace_vprintk(____fmt, sizeof(____fmt), words_, sizeof(words_));    \
+		unsigned long long words_[BPF_COUNT_AFTER_(0, ##arguments)];            \
+		BPF_WORDS_(words_, ##arguments)                                         \
+		function;                                                               \
 	})
 
 /* Formats text to an array of characters. */
-#define BPF_SNPRINTF(out, out_size, format, ...)                                        \
-	({                                                                              \
-		static const char ____fmt[] = format;                                   \
-		unsigned long long words_[BPF_COUNT_(__VA_ARGS__)];                     \
-		BPF_WORDS_(words_, __VA_ARGS__)                                         \
-		bpf_snprintf(out, out_size, ____fmt, words_, sizeof(words_));           \
-	})
+#define BPF_SNPRINTF(out, out_size, format, arguments...) \
+	BPF_WITH_WORDS_(bpf_snprintf(out, out_size, ____fmt, words_, sizeof(words_)), format, ##arguments)
 
 /* Formats text to the output of an iterator. */
-#define BPF_SEQ_PRINTF(seq, format, ...)                                                \
-	({                                                                              \
-		static const char ____fmt[] = format;                                   \
-		unsigned long long words_[] = { 0, ##__VA_ARGS__ };                     \
-		bpf_seq_printf(seq, ____fmt, sizeof(____fmt), words_ + 1, sizeof(words_) - sizeof(words_[0])); \
-	})
+#define BPF_SEQ_PRINTF(seq, format, arguments...) \
+	BPF_WITH_WORDS_(bpf_seq_printf(seq, ____fmt, sizeof(____fmt), words_, sizeof(words_)), format, ##arguments)
+
+/* Prints to a stream of the program (Linux 6.17): 1 is stdout, 2 stderr. vmlinux.h declares bpf_stream_vprintk. */
+#define bpf_stream_printk(stream, format, arguments...) \
+	BPF_WITH_WORDS_(bpf_stream_vprintk(stream, ____fmt, words_, sizeof(words_)), format, ##arguments)
 
 /* Loops that the verifier bounds (Linux 6.4): over numbers, and N times. */
 struct bpf_iter_num;
@@ -187,7 +198,7 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __weak __ksym;
 #ifndef bpf_for
 #define bpf_for(i, start, end)                                                                          \
 	for (struct bpf_iter_num it_ __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),        \
-	     *setup_ = (bpf_iter_num_new(&it_, (start), (end)), (void)bpf_iter_num_destroy, (void *)0); \
+	     *setup_ __attribute__((unused)) = (bpf_iter_num_new(&it_, (start), (end)), (void)bpf_iter_num_destroy, (void *)0); \
 	     ({                                                                                         \
 		     int *next_ = bpf_iter_num_next(&it_);                                              \
 		     next_ && ((i) = *next_, (i) >= (start) && (i) < (end));                            \
@@ -197,13 +208,13 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __weak __ksym;
 #ifndef bpf_for_each
 #define bpf_for_each(type, element, arguments...)                                                                 \
 	for (struct bpf_iter_##type it_ __attribute__((aligned(8), cleanup(bpf_iter_##type##_destroy))),          \
-	     *setup_ = (bpf_iter_##type##_new(&it_, ##arguments), (void)bpf_iter_##type##_destroy, (void *)0);    \
+	     *setup_ __attribute__((unused)) = (bpf_iter_##type##_new(&it_, ##arguments), (void)bpf_iter_##type##_destroy, (void *)0);    \
 	     ((element) = bpf_iter_##type##_next(&it_));)
 #endif
 #ifndef bpf_repeat
 #define bpf_repeat(times)                                                                               \
 	for (struct bpf_iter_num it_ __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),        \
-	     *setup_ = (bpf_iter_num_new(&it_, 0, (times)), (void)bpf_iter_num_destroy, (void *)0);     \
+	     *setup_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (times)), (void)bpf_iter_num_destroy, (void *)0);     \
 	     bpf_iter_num_next(&it_);)
 #endif
 

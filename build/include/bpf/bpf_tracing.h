@@ -80,6 +80,7 @@
 #define PT_REG_SYSCALL_4_ PT_REG_4_
 #define PT_REG_SYSCALL_5_ uregs[4]
 #define PT_REG_SYSCALL_6_ uregs[5]
+#define PT_REG_SYSCALL_7_ uregs[6]
 #elif defined(__TARGET_ARCH_riscv)
 #define PT_REGS_TYPE_ struct user_regs_struct
 #define PT_REG_1_ a0
@@ -136,6 +137,7 @@
 #define PT_REG_SYSCALL_4_ PT_REG_4_
 #define PT_REG_SYSCALL_5_ PT_REG_5_
 #define PT_REG_SYSCALL_6_ PT_REG_6_
+#define PT_REG_SYSCALL_7_ PT_REG_7_
 #elif defined(__TARGET_ARCH_mips)
 #define PT_REGS_TYPE_ struct pt_regs
 #define PT_REG_1_ regs[4]
@@ -214,11 +216,12 @@
 #define PT_REGS_RET(x) (PT_REGS_(x)->PT_REG_RET_)
 #define PT_REGS_RET_CORE(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_RET_)
 
-/* The arguments of a system call. Only a relocated read gets argument 1 where the kernel has overwritten it. */
+/* The arguments of a system call. Where the kernel overwrites argument 1, its access is always relocated. */
 #ifdef PT_REGS_ORIGINAL_
 PT_REGS_ORIGINAL_ {
 	unsigned long PT_REG_SYSCALL_1_;
 } __attribute__((preserve_access_index));
+#define PT_REGS_PARM1_SYSCALL(x) (((const PT_REGS_ORIGINAL_ *)(x))->PT_REG_SYSCALL_1_)
 #define PT_REGS_PARM1_CORE_SYSCALL(x) BPF_CORE_READ((const PT_REGS_ORIGINAL_ *)(x), PT_REG_SYSCALL_1_)
 #else
 #define PT_REGS_PARM1_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_1_)
@@ -234,9 +237,17 @@ PT_REGS_ORIGINAL_ {
 #define PT_REGS_PARM4_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_4_)
 #define PT_REGS_PARM5_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_5_)
 #define PT_REGS_PARM6_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_6_)
+#ifdef PT_REG_SYSCALL_7_
+#define PT_REGS_PARM7_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_7_)
+#define PT_REGS_PARM7_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_7_)
+#endif
 
-/* The registers of the system call in a kprobe of its function. BPF_KSYSCALL asks the kernel instead. */
-#if defined(__TARGET_ARCH_x86) || defined(__TARGET_ARCH_arm64) || defined(__TARGET_ARCH_s390)
+/*
+ * The registers of the system call in a kprobe of its function: argument 1 on machines whose kernels have CONFIG_ARCH_HAS_SYSCALL_WRAPPER
+ * (riscv since Linux 6.6). BPF_KSYSCALL asks the kernel instead.
+ */
+#if defined(__TARGET_ARCH_x86) || defined(__TARGET_ARCH_arm64) || defined(__TARGET_ARCH_s390) || \
+	defined(__TARGET_ARCH_riscv)
 #define PT_REGS_SYSCALL_REGS(ctx) ((struct pt_regs *)PT_REGS_PARM1(ctx))
 #else
 #define PT_REGS_SYSCALL_REGS(ctx) (ctx)
@@ -298,6 +309,67 @@ PT_REGS_ORIGINAL_ {
 /* A program for fentry, fexit, fmod_ret, tp_btf, raw_tp, lsm or struct_ops. The last argument of fexit and fmod_ret is the result. */
 #define BPF_PROG(name, arguments...) \
 	BPF_BODY_(name, unsigned long long, BPF_PICK_(BPF_ARGUMENTS_, ##arguments)(ctx), ##arguments)
+
+/*
+ * BPF_PROG with structs of up to 16 bytes among the arguments: BPF_PROG2(name, struct a, first, int, second). A struct of more than 8
+ * bytes is two words of the context.
+ */
+#define BPF_PROG2(name, arguments...)                                                                         \
+	BPF_BODY_(name, unsigned long long, BPF_PICK2_(BPF_VALUES_, ##arguments)(0, ##arguments),             \
+		  BPF_PICK2_(BPF_DECLARATIONS_, ##arguments)(arguments))
+#define BPF_PICK2_(prefix, arguments...) BPF_JOIN_(BPF_JOIN_(prefix, BPF_COUNT_PAIRS_(0, ##arguments)), _)
+#define BPF_COUNT_PAIRS_(...) \
+	BPF_COUNT_PAIRS__(__VA_ARGS__, 12, x, 11, x, 10, x, 9, x, 8, x, 7, x, 6, x, 5, x, 4, x, 3, x, 2, x, 1, x, 0)
+#define BPF_COUNT_PAIRS__(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, \
+			  a23, a24, count, ...)                                                                            \
+	count
+#define BPF_WORD_COUNT_(t) ((sizeof(t) + 7) / 8)
+#define BPF_VALUE_(t, at)                                                                                     \
+	({                                                                                                    \
+		_Static_assert(sizeof(t) <= 16, "an argument has at most 16 bytes");                          \
+		union {                                                                                       \
+			t value;                                                                              \
+			unsigned char one;                                                                    \
+			unsigned short two;                                                                   \
+			unsigned int four;                                                                    \
+			unsigned long long words[BPF_WORD_COUNT_(t)];                                         \
+		} argument_ = {};                                                                             \
+		if (sizeof(t) == 1)                                                                           \
+			argument_.one = ctx[at];                                                              \
+		else if (sizeof(t) == 2)                                                                      \
+			argument_.two = ctx[at];                                                              \
+		else if (sizeof(t) == 4)                                                                      \
+			argument_.four = ctx[at];                                                             \
+		else                                                                                          \
+			argument_.words[0] = ctx[at];                                                         \
+		if (sizeof(t) > 8)                                                                            \
+			argument_.words[BPF_WORD_COUNT_(t) - 1] = ctx[(at) + 1];                              \
+		argument_.value;                                                                              \
+	})
+#define BPF_VALUES_1_(at, t, x) , BPF_VALUE_(t, at)
+#define BPF_VALUES_2_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_1_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_3_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_2_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_4_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_3_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_5_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_4_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_6_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_5_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_7_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_6_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_8_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_7_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_9_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_8_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_10_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_9_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_11_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_10_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_VALUES_12_(at, t, x, ...) , BPF_VALUE_(t, at) BPF_VALUES_11_((at) + BPF_WORD_COUNT_(t), __VA_ARGS__)
+#define BPF_DECLARATIONS_1_(t, x) t x
+#define BPF_DECLARATIONS_2_(t, x, ...) t x, BPF_DECLARATIONS_1_(__VA_ARGS__)
+#define BPF_DECLARATIONS_3_(t, x, ...) t x, BPF_DECLARATIONS_2_(__VA_ARGS__)
+#define BPF_DECLARATIONS_4_(t, x, ...) t x, BPF_DECLARATIONS_3_(__VA_ARGS__)
+#define BPF_DECLARATIONS_5_(t, x, ...) t x, BPF_DECLARATIONS_4_(__VA_ARGS__)
+#define BPF_DECLARATIONS_6_(t, x, ...) t x, BPF_DECLARATIONS_5_(__VA_ARGS__)
+#define BPF_DECLARATIONS_7_(t, x, ...) t x, BPF_DECLARATIONS_6_(__VA_ARGS__)
+#define BPF_DECLARATIONS_8_(t, x, ...) t x, BPF_DECLARATIONS_7_(__VA_ARGS__)
+#define BPF_DECLARATIONS_9_(t, x, ...) t x, BPF_DECLARATIONS_8_(__VA_ARGS__)
+#define BPF_DECLARATIONS_10_(t, x, ...) t x, BPF_DECLARATIONS_9_(__VA_ARGS__)
+#define BPF_DECLARATIONS_11_(t, x, ...) t x, BPF_DECLARATIONS_10_(__VA_ARGS__)
+#define BPF_DECLARATIONS_12_(t, x, ...) t x, BPF_DECLARATIONS_11_(__VA_ARGS__)
 
 /* A program for a kprobe or uprobe on the start of a function. */
 #define BPF_KPROBE(name, arguments...) \

@@ -35,7 +35,7 @@ impl Code {
         self.line(close);
     }
 
-    /// Appends documentation of the next item. Control characters of names are escaped.
+    /// Appends documentation of the next item. Characters of names that are not printed are escaped.
     pub(super) fn doc(&mut self, text: impl AsRef<str>) {
         self.line(format!("/// {}", escaped(text.as_ref())));
     }
@@ -56,8 +56,19 @@ impl Code {
     }
 }
 
+/// Escapes control characters and characters that change the direction of text, which rustc refuses in comments.
 fn escaped(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '\\');
+    text.chars().map(|c| if is_quote(c) { c.to_string() } else { c.escape_debug().to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_comments_are_printable() {
+        assert_eq!(escaped("`it's` \"x\" \\ é"), "`it's` \"x\" \\ é");
+        assert_eq!(escaped("a\nb\u{202e}c\u{2066}"), "a\\nb\\u{202e}c\\u{2066}");
+    }
 }

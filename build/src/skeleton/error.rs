@@ -18,7 +18,7 @@ pub enum SkeletonError {
     #[error("the objects for little-endian and big-endian machines differ: {what}")]
     Different {
         /// The difference.
-        what: &'static str,
+        what: Text,
     },
     /// A type cannot be a Rust type.
     #[error("type {id}{}: {problem}", name_note(.name))]
@@ -50,6 +50,12 @@ pub enum SkeletonError {
     /// A map that the caller named does not exist, or its records have no events.
     #[error("map `{name}`: the object has no such ring buffer or perf event array")]
     NoSuchMap {
+        /// The requested name.
+        name: Text,
+    },
+    /// A map that the caller named does not exist.
+    #[error("map `{name}`: the object has no such map")]
+    NoMap {
         /// The requested name.
         name: Text,
     },

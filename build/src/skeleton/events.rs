@@ -24,13 +24,14 @@ struct EventEnum {
     variants: Vec<Variant>,
 }
 
-/// A variant: its name, which is that of its type, and the expression of its kind in the type.
+/// A variant: its type, whose name the variant has, and the number in the type that tells the kind.
 struct Variant {
-    name: String,
     ty: String,
     offset: usize,
+    /// The Rust type of the number.
     number: String,
-    value: u32,
+    /// The numbers of the variant.
+    values: Vec<u32>,
 }
 
 impl Events {
@@ -61,24 +62,37 @@ impl Events {
             None | Some([]) => Ok(plain("Vec<u8>".into())),
             Some([DeclaredEvent { ty, kind: None, .. }]) => Ok(plain(types.of(*ty, map)?.text)),
             Some(several) => {
-                let variants: Result<Vec<_>, _> =
-                    several.iter().map(|declared| variant(map, declared, types)).collect();
+                let mut variants: Vec<Variant> = Vec::new();
+                for declared in several {
+                    add_variant(&mut variants, variant(map, declared, types)?, map)?;
+                }
                 let map = String::from_utf8_lossy(map).into_owned();
                 let name = types.take_name(identifier::type_name(format!("{map}_event").as_bytes()));
-                Ok(EventType {
-                    text: name.clone(),
-                    enumeration: Some(EventEnum { name, map, variants: variants? }),
-                })
+                Ok(EventType { text: name.clone(), enumeration: Some(EventEnum { name, map, variants }) })
             }
         }
     }
 }
 
+/// Adds a variant. A type that is declared for several kinds is one variant.
+fn add_variant(variants: &mut Vec<Variant>, new: Variant, map: &[u8]) -> Result<(), SkeletonError> {
+    match variants.iter_mut().find(|known| known.ty == new.ty) {
+        None => variants.push(new),
+        Some(known) if (known.offset, &known.number) == (new.offset, &new.number) => {
+            known.values.extend(new.values);
+        }
+        Some(_) => return Err(error(map, format!("two members tell the kind of `{}`", new.ty))),
+    }
+    Ok(())
+}
+
+fn error(map: &[u8], problem: String) -> SkeletonError {
+    let map = String::from_utf8_lossy(map).into_owned().into();
+    SkeletonError::EventKind { map, problem: problem.into() }
+}
+
 fn variant(map: &[u8], declared: &DeclaredEvent, types: &mut Types<'_>) -> Result<Variant, SkeletonError> {
-    let error = |problem: String| SkeletonError::EventKind {
-        map: String::from_utf8_lossy(map).into_owned().into(),
-        problem: problem.into(),
-    };
+    let error = |problem: String| error(map, problem);
     let Some(EventKind { member, value }) = &declared.kind else {
         return Err(error("it has several types: declare each with EVENT_KIND".into()));
     };
@@ -95,12 +109,20 @@ fn variant(map: &[u8], declared: &DeclaredEvent, types: &mut Types<'_>) -> Resul
     }
     let offset =
         usize::try_from(found.bit_offset.0 / 8).map_err(|_far| error(format!("`{shown}` lies too far")))?;
-    let bits = size.wrapping_mul(8);
-    Ok(Variant { name: ty.clone(), ty, offset, number: format!("u{bits}"), value: *value })
+    let (number, max) = match size {
+        1 => ("u8", u8::MAX.into()),
+        2 => ("u16", u16::MAX.into()),
+        4 => ("u32", u32::MAX),
+        _ => ("u64", u32::MAX),
+    };
+    if *value > max {
+        return Err(error(format!("{value} does not fit the member `{shown}` of `{}`", record.name())));
+    }
+    Ok(Variant { ty, offset, number: number.to_owned(), values: vec![*value] })
 }
 
 /// Finds a struct or union by its name, with or without the keyword, or by the name of a typedef.
-pub(super) fn find_type(btf: &Btf<'_>, name: &str) -> Option<TypeId> {
+pub(crate) fn find_type(btf: &Btf<'_>, name: &str) -> Option<TypeId> {
     let (keyword, name) =
         name.split_once(' ').map_or((None, name), |(keyword, name)| (Some(keyword), name.trim()));
     let fits = |ty: &Type<'_>| {
@@ -124,19 +146,21 @@ pub(super) fn write(code: &mut Code, event: &EventType) {
     code.line("#[derive(Clone, Copy, Debug)]");
     code.block(format!("pub enum {name} {{"), "}", |code| {
         for variant in variants {
-            code.line(format!("{}({}),", variant.name, variant.ty));
+            code.line(format!("{0}({0}),", variant.ty));
         }
     });
     code.line("");
     code.block(format!("impl skeleton::Event for {name} {{"), "}", |code| {
         code.block("fn decode(record: &[u8]) -> Option<Self> {", "}", |code| {
-            for Variant { name, ty, offset, number, value } in variants {
+            for Variant { ty, offset, number, values } in variants {
+                let values: Vec<_> = values.iter().map(u32::to_string).collect();
                 let is_kind = format!(
-                    "record.get({offset}..).and_then(<{number} as ::core_relo_loader::Pod>::from_bytes) == Some({value})"
+                    "matches!(record.get({offset}..).and_then(<{number} as ::core_relo_loader::Pod>::from_bytes), Some({}))",
+                    values.join(" | ")
                 );
                 code.block(format!("if {is_kind} {{"), "}", |code| {
                     code.line(format!(
-                        "return <{ty} as ::core_relo_loader::Pod>::from_bytes(record).map(Self::{name});"
+                        "return <{ty} as ::core_relo_loader::Pod>::from_bytes(record).map(Self::{ty});"
                     ));
                 });
             }

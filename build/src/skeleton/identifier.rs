@@ -26,6 +26,7 @@ const TAKEN_TYPES: &[&str] = &[
     "Loader",
     "Maps",
     "None",
+    "OBJECT",
     "Ok",
     "OpenGlobals",
     "OpenMaps",

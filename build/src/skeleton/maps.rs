@@ -45,6 +45,10 @@ pub(super) fn collect(
 ) -> Result<Maps, SkeletonError> {
     let events = Events::collect(types.btf(), options)?;
     let mut names = Names::default();
+    let is_map = |name: &&String| object.maps().iter().any(|map| map.name == name.as_bytes());
+    if let Some(name) = options.optional_maps.iter().find(|name| !is_map(name)) {
+        return Err(SkeletonError::NoMap { name: name.as_str().into() });
+    }
     let mut maps = Maps { fields: Vec::new(), events: Vec::new() };
     let mut of_events = Vec::new();
     for map in object.maps() {
@@ -85,6 +89,9 @@ fn event_map(def: &MapDef) -> Option<(&'static str, &'static str)> {
 fn handle(map: &Map<'_>, def: &MapDef, types: &mut Types<'_>) -> (String, Opened) {
     use MapType as M;
     let name = String::from_utf8_lossy(map.name);
+    // The maps of `usdt.bpf.h`, which only the loader uses. Their types differ in the two byte orders.
+    let is_internal = map.name.starts_with(b"__bpf_usdt_");
+    let value_type = def.value_type.filter(|_| !is_internal);
     let mut key = || of_map(types, def.key_type, def.key_size, &format!("{name}_key"));
     let (shape, method) = match def.known_type() {
         Some(M::Hash | M::LruHash | M::Rhash) => ("HashMap<K, V>", "hash_map"),
@@ -126,7 +133,7 @@ fn handle(map: &Map<'_>, def: &MapDef, types: &mut Types<'_>) -> (String, Opened
         text = text.replacen("<P", &format!("<{}", prefix_data(types, def, &name).text), 1);
     }
     if shape.contains("V>") {
-        let value = of_map(types, def.value_type, def.value_size, &format!("{name}_value"));
+        let value = of_map(types, value_type, def.value_size, &format!("{name}_value"));
         text = format!("{}{}>", text.trim_end_matches("V>"), value.text);
     }
     (text, Opened::ByMethod(method))

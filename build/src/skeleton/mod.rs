@@ -26,6 +26,8 @@ mod types;
 pub use error::SkeletonError;
 pub use options::Options;
 
+pub(crate) use events::find_type;
+
 use code::Code;
 use core_relo_object::object::Object;
 use types::Types;
@@ -44,10 +46,16 @@ pub fn generate(object: &[u8], name: &str, options: &Options) -> Result<String, 
     if let Some((other, _)) = &options.other_byte_order {
         let other_object = Object::parse(other)?;
         if other_object.endian() == Object::parse(object)?.endian() {
-            return Err(SkeletonError::Different { what: "both have the same byte order" });
+            return Err(SkeletonError::Different { what: "both have the same byte order".into() });
         }
-        if generate_module(other, name, options)? != text {
-            return Err(SkeletonError::Different { what: "their programs, maps, variables or types" });
+        let other_text = generate_module(other, name, options)?;
+        let different = |(a, b): &(&str, &str)| a != b;
+        if let Some((first, second)) = text.lines().zip(other_text.lines()).find(different) {
+            let what = format!("`{}` and `{}`", first.trim(), second.trim());
+            return Err(SkeletonError::Different { what: what.into() });
+        }
+        if other_text != text {
+            return Err(SkeletonError::Different { what: "one has more items".into() });
         }
     }
     Ok(text)
@@ -65,7 +73,7 @@ fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<Strin
     let globals = globals::collect(&object, &mut types);
     for requested in &options.types {
         let no_such_type = || SkeletonError::NoSuchType { name: requested.as_str().into() };
-        types.of(events::find_type(btf, requested).ok_or_else(no_such_type)?, b"type")?;
+        types.of(find_type(btf, requested).ok_or_else(no_such_type)?, b"type")?;
     }
 
     let mut code = Code::default();

@@ -1,4 +1,6 @@
-// A use of each macro of the headers in bpf/.
+// A use of each macro of the headers in bpf/. Headers of the kernel define these two in other ways.
+#define __always_inline __inline__
+#define offsetof(type, member) __builtin_offsetof(type, member)
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -54,6 +56,9 @@ struct {
 } jumps SEC(".maps");
 
 extern int LINUX_KERNEL_VERSION __kconfig;
+extern enum libbpf_tristate CONFIG_BPF_JIT __kconfig;
+extern struct late late SEC(".maps");
+extern int bpf_stream_vprintk(int stream, const char *format, const void *words, __u32 size) __weak __ksym;
 
 const volatile int answers = 0;
 __u64 sum;
@@ -72,6 +77,7 @@ SEC("raw_tp/sched_process_exec") int on_exec(void *ctx)
 	__u64 one = bpf_cpu_to_be64(1), *count;
 	struct signal_struct *signal = BPF_CORE_READ(task, signal);
 	struct signal_struct own = {};
+	struct nsproxy **proxy;
 	char name[16] = {};
 	int threads = 0;
 
@@ -81,7 +87,7 @@ SEC("raw_tp/sched_process_exec") int on_exec(void *ctx)
 	event->parent = BPF_CORE_READ(task, real_parent, tgid);
 	event->grandparent = BPF_CORE_READ(task, real_parent, real_parent, group_leader, tgid);
 	BPF_CORE_READ_STR_INTO(&event->comm, task, comm);
-	BPF_CORE_READ_INTO(&threads, task, signal, nr_threads);
+	BPF_CORE_READ_INTO(&threads, (struct task_struct *)bpf_get_current_task(), signal, nr_threads);
 	bpf_ringbuf_submit(event, 0);
 	count = bpf_map_lookup_elem(&counts, &key);
 	if (count)
@@ -103,15 +109,31 @@ SEC("raw_tp/sched_process_exec") int on_exec(void *ctx)
 	sum += name[0];
 	BPF_CORE_WRITE_BITFIELD(&own, is_child_subreaper, threads);
 	sum += BPF_CORE_READ_BITFIELD(&own, is_child_subreaper);
-	sum += twice(threads) + LINUX_KERNEL_VERSION;
+	sum += twice(threads) + LINUX_KERNEL_VERSION + CONFIG_BPF_JIT;
 	if (LINUX_KERNEL_VERSION >= KERNEL_VERSION(6, 1, 0) && likely(threads) && !unlikely(sum))
 		sum++;
 	barrier();
 	if (answers) {
 		bpf_printk("none");
 		bpf_printk("%d %d", event->pid, threads);
+		bpf_printk("%d %d %s %d", event->pid, threads, name, threads);
+		bpf_stream_printk(1, "%d", threads);
+		BPF_SNPRINTF(name, sizeof(name), "none");
+		BPF_SNPRINTF(name, sizeof(name), "%s %d", task->comm, threads);
 		bpf_tail_call_static(ctx, &jumps, 0);
 	}
+	switch (key) {
+	case __bpf_constant_htonl(80):
+		sum++;
+	}
+	bpf_for(threads, 0, 3)
+		sum += threads;
+	bpf_repeat(3)
+		sum++;
+	/* The offset in the running kernel. */
+	proxy = (void *)count;
+	if (proxy)
+		sum += container_of(proxy, struct task_struct, nsproxy)->pid;
 	return 0;
 }
 

@@ -50,6 +50,17 @@ int BPF_PROG(no_arguments)
 	return 0;
 }
 
+struct pair {
+	long a, b;
+};
+
+SEC("fentry/do_unlinkat")
+int BPF_PROG2(with_structs, struct pair, pair, char, c, struct task_struct *, task, short, s, int, i)
+{
+	sum += pair.a + pair.b + c + task->pid + s + i;
+	return 0;
+}
+
 SEC("kprobe/do_unlinkat")
 int BPF_KPROBE(on_unlink, int directory, const char *name)
 {

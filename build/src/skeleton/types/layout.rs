@@ -18,6 +18,8 @@ pub(super) struct Layout {
     pub(super) align: usize,
     /// Whether the type contains a float.
     pub(super) has_floats: bool,
+    /// The number of structs within each other.
+    levels: u32,
 }
 
 /// A field of a Rust struct.
@@ -58,8 +60,11 @@ pub(super) struct StructLayout<'b> {
 /// The layouts that were computed so far.
 pub(super) struct Layouts<'b> {
     btf: &'b Btf<'b>,
-    by_id: HashMap<TypeId, Result<Layout, SkeletonError>>,
+    by_id: HashMap<TypeId, Known>,
 }
+
+/// A layout, or an error and the levels that were allowed when it occurred.
+type Known = Result<Layout, (SkeletonError, u32)>;
 
 impl<'b> Layouts<'b> {
     pub(super) fn new(btf: &'b Btf<'b>) -> Self {
@@ -93,7 +98,7 @@ impl<'b> Layouts<'b> {
 
     fn element(&mut self, ty: Type<'b>, depth: u32) -> Result<Layout, SkeletonError> {
         let size = ty.size().and_then(|size| usize::try_from(size.0).ok());
-        let scalar = |size: usize| Layout { size, align: size.max(1), has_floats: false };
+        let scalar = |size: usize| Layout { size, align: size.max(1), has_floats: false, levels: 0 };
         let sized = || size.ok_or_else(|| type_error(ty, "it has no size"));
         match ty.kind() {
             Kind::Int => {
@@ -103,7 +108,8 @@ impl<'b> Layouts<'b> {
             Kind::Float => {
                 let is_number = !float_text(ty)?.starts_with('[');
                 let size = sized()?;
-                Ok(Layout { size, align: if is_number { size } else { 1 }, has_floats: is_number })
+                let align = if is_number { size } else { 1 };
+                Ok(Layout { size, align, has_floats: is_number, levels: 0 })
             }
             Kind::Ptr => Ok(scalar(if self.btf.pointer_size().0 == 4 { 4 } else { 8 })),
             Kind::Enum | Kind::Enum64 => match sized()? {
@@ -111,15 +117,21 @@ impl<'b> Layouts<'b> {
                 _ => Err(type_error(ty, "an enum has 1, 2, 4 or 8 bytes")),
             },
             Kind::Struct | Kind::Union => {
-                if let Some(known) = self.by_id.get(&ty.id()) {
-                    return known.clone();
+                let too_deep = || type_error(ty, "it contains itself, or too many levels of structs");
+                match self.by_id.get(&ty.id()) {
+                    // The result must not depend on the type that was asked for first.
+                    Some(Ok(known)) => {
+                        return if known.levels <= depth { Ok(*known) } else { Err(too_deep()) };
+                    }
+                    Some(Err((error, allowed))) if depth <= *allowed => return Err(error.clone()),
+                    _ => {}
                 }
                 let layout = match depth.checked_sub(1) {
-                    None => Err(type_error(ty, "it contains itself, or too many levels of structs")),
+                    None => Err(too_deep()),
                     Some(depth) if ty.kind() == Kind::Struct => self.fields_in(ty, depth).map(|f| f.layout),
                     Some(depth) => self.union_in(ty, depth),
                 };
-                self.by_id.insert(ty.id(), layout.clone());
+                self.by_id.insert(ty.id(), layout.clone().map_err(|error| (error, depth)));
                 layout
             }
             kind => Err(type_error(ty, no_value(kind))),
@@ -135,7 +147,7 @@ impl<'b> Layouts<'b> {
         let size = record_size(ty)?;
         let mut fields = FieldList { ty, fields: Vec::new(), end: 0 };
         let mut aligns = Vec::new();
-        let mut has_floats = false;
+        let (mut has_floats, mut levels) = (false, 0u32);
         for member in ty.members() {
             if let Some(bitfield) = bitfield(self.btf, &member)? {
                 fields.add_bitfield(bitfield)?;
@@ -146,15 +158,17 @@ impl<'b> Layouts<'b> {
             fields.add(offset, layout.size, Content::Member(member))?;
             aligns.push((offset, layout.align));
             has_floats |= layout.has_floats;
+            levels = levels.max(layout.levels);
         }
         fields.pad_to(size)?;
         let (align, packed) = alignment(size, &aligns);
-        Ok(StructLayout { fields: fields.fields, packed, layout: Layout { size, align, has_floats } })
+        let layout = Layout { size, align, has_floats, levels: around(ty, levels)? };
+        Ok(StructLayout { fields: fields.fields, packed, layout })
     }
 
     fn union_in(&mut self, ty: Type<'b>, depth: u32) -> Result<Layout, SkeletonError> {
         let size = record_size(ty)?;
-        let mut aligns = Vec::new();
+        let (mut aligns, mut levels) = (Vec::new(), 0u32);
         for member in ty.members() {
             if let Some(Bitfield { start, width, .. }) = bitfield(self.btf, &member)? {
                 let end = usize::try_from(width).ok().and_then(|width| start.checked_add(width));
@@ -169,9 +183,11 @@ impl<'b> Layouts<'b> {
                 return Err(type_error(ty, "a member lies outside of it"));
             }
             aligns.push((0, layout.align));
+            levels = levels.max(layout.levels);
         }
+        let align = alignment(size, &aligns).0;
         // The bytes of a union are compared, not the floats in them.
-        Ok(Layout { size, align: alignment(size, &aligns).0, has_floats: false })
+        Ok(Layout { size, align, has_floats: false, levels: around(ty, levels)? })
     }
 }
 
@@ -263,6 +279,11 @@ fn alignment(size: usize, members: &[(usize, usize)]) -> (usize, Option<usize>) 
         align /= 2;
     }
     (align, (align < natural).then_some(align))
+}
+
+/// Returns the levels of a struct around members with `levels`.
+fn around(ty: Type<'_>, levels: u32) -> Result<u32, SkeletonError> {
+    levels.checked_add(1).ok_or_else(|| type_error(ty, "too many levels of structs"))
 }
 
 fn record_size(ty: Type<'_>) -> Result<usize, SkeletonError> {

@@ -59,8 +59,11 @@ impl<'b> Tags<'b> {
 
     /// Returns the tags of an enum, for which compilers have no attribute. Each begins with a space.
     pub(super) fn comments(&self, id: TypeId) -> String {
-        let tags = self.tags.get(&(id, -1)).into_iter().flatten();
-        tags.map(|(name, _)| format!(" /* tag {} */", comment(name))).collect()
+        let mut text = String::new();
+        for (name, _) in self.tags.get(&(id, -1)).into_iter().flatten() {
+            text.extend([" /* tag ", &comment(name), " */"]);
+        }
+        text
     }
 }
 
