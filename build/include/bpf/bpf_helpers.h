@@ -185,7 +185,7 @@ static __always_inline void bpf_tail_call_static(void *ctx, const void *map, con
 #define BPF_SEQ_PRINTF(seq, format, arguments...) \
 	BPF_WITH_WORDS_(bpf_seq_printf(seq, ____fmt, sizeof(____fmt), words_, sizeof(words_)), format, ##arguments)
 
-/* Prints to a stream of the program (Linux 6.17): 1 is stdout, 2 stderr. vmlinux.h declares bpf_stream_vprintk. */
+/* Prints to a stream of the program (Linux 7.0): 1 is stdout, 2 stderr. vmlinux.h declares bpf_stream_vprintk. */
 #define bpf_stream_printk(stream, format, arguments...) \
 	BPF_WITH_WORDS_(bpf_stream_vprintk(stream, ____fmt, words_, sizeof(words_)), format, ##arguments)
 
