@@ -1,0 +1,106 @@
+//! `btf dump --format c` and `gen vmlinux`: C headers that compile, and errors that leave nothing behind.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{demo, run, run_in, text};
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+const KERNEL: &str = "linux-7.2.btf";
+
+/// Compiles C for BPF, with warnings as errors. Returns what clang prints; `None` without a clang.
+fn compile(source: &str, include: &Path) -> Option<String> {
+    let mut command = Command::new("clang");
+    command
+        .args(["-target", "bpf", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", "-"])
+        .arg("-I")
+        .arg(include);
+    let mut clang = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()?;
+    clang.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
+    let output = clang.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn assert_compiles(source: &str, include: &Path) {
+    match compile(source, include) {
+        Some(errors) => assert_eq!(errors, ""),
+        None => println!("SKIP: no clang"),
+    }
+}
+
+#[test]
+fn the_header_of_a_kernel_compiles_with_its_layout() {
+    let dump = run(["btf", "dump", KERNEL, "--format", "c", "--assertions"]);
+    assert_eq!((dump.exit, &*dump.err), (0, ""));
+    assert!(dump.out.contains("struct task_struct {\n"), "{:.300}", dump.out);
+    assert!(dump.out.contains("_Static_assert(sizeof(struct task_struct) == "));
+    assert_compiles(&dump.out, Path::new("."));
+    let again = run(["btf", "dump", KERNEL, "--format", "c", "--assertions"]);
+    assert_eq!(dump.out, again.out);
+}
+
+#[test]
+fn roots_select_types_and_what_these_need() {
+    let dump = |root: &str| run(["btf", "dump", KERNEL, "--format", "c", "--root", root]);
+    let one = dump("list_head");
+    assert_eq!(one.exit, 0);
+    assert!(
+        one.out.contains("struct list_head {\n") && !one.out.contains("struct task_struct {\n"),
+        "{}",
+        one.out
+    );
+    let several = dump("task_str*");
+    assert!(several.out.contains("struct task_struct {\n") && several.out.len() > one.out.len());
+    assert_compiles(&several.out, Path::new("."));
+    let none = dump("no_such_type");
+    assert_eq!((none.exit, &*none.out), (2, ""));
+    assert!(none.err.contains("linux-7.2.btf: no type `no_such_type`"), "{}", none.err);
+}
+
+#[test]
+fn a_header_of_what_an_object_uses_is_smaller_and_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("vmlinux.h");
+    let generated = run(["gen", "vmlinux", "exec.bpf.o", "--btf", KERNEL, "--assertions", "-o", text(&out)]);
+    assert_eq!((generated.exit, &*generated.err), (0, ""));
+    let header = fs::read_to_string(&out).unwrap();
+    let whole = run(["btf", "dump", KERNEL, "--format", "c", "--assertions"]).out;
+    assert!(header.len() < whole.len(), "{} of {}", header.len(), whole.len());
+    let program = "#include \"vmlinux.h\"\nint pid(struct task_struct *task) { return task->pid; }\n";
+    assert_compiles(program, dir.path());
+    let printed = run(["gen", "vmlinux", "exec.bpf.o", "--btf", KERNEL, "--assertions"]);
+    assert_eq!(printed.out, header);
+}
+
+#[test]
+fn bad_input_leaves_the_old_header() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("vmlinux.h");
+    fs::write(&out, "old").unwrap();
+    fs::copy(demo().join(KERNEL), dir.path().join("kernel.btf")).unwrap();
+    fs::copy(demo().join("exec.bpf.o"), dir.path().join("exec.bpf.o")).unwrap();
+    let kernel = fs::read(dir.path().join("kernel.btf")).unwrap();
+    fs::write(dir.path().join("cut.btf"), kernel.get(..kernel.len() / 2).unwrap()).unwrap();
+    let object = fs::read(dir.path().join("exec.bpf.o")).unwrap();
+    fs::write(dir.path().join("cut.bpf.o"), object.get(..object.len() / 2).unwrap()).unwrap();
+    for (object, kernel, named) in [
+        ("absent.bpf.o", "kernel.btf", "absent.bpf.o"),
+        ("cut.bpf.o", "kernel.btf", "cut.bpf.o"),
+        ("kernel.btf", "kernel.btf", "kernel.btf"),
+        ("exec.bpf.o", "cut.btf", "cut.btf"),
+        ("exec.bpf.o", "absent.btf", "absent.btf"),
+    ] {
+        let run = run_in(dir.path(), ["gen", "vmlinux", object, "--btf", kernel, "-o", "vmlinux.h"]);
+        assert_eq!((run.exit, &*run.out), (2, ""), "{object} {kernel}");
+        assert!(run.err.starts_with("core-relo: ") && run.err.contains(named), "{}", run.err);
+        assert_eq!(fs::read(&out).unwrap(), b"old", "{object} {kernel}");
+    }
+    let files = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(files, 5, "no temporary file stays");
+}
