@@ -6,7 +6,7 @@ use core_relo::insn::helper_name;
 use core_relo_build::skeleton::{Options, generate};
 use core_relo_object::object::Object;
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -59,7 +59,7 @@ fn the_macros_compile_without_a_warning_in_both_byte_orders() {
             let Some(bytes) = compile(clang, "macros", target, "x86") else { continue };
             let object = Object::parse(&bytes).unwrap();
             let relocs = object.relocs().unwrap();
-            let records: BTreeSet<_> = relocs
+            let records: HashSet<_> = relocs
                 .records()
                 .iter()
                 .map(|record| {
