@@ -1,55 +1,34 @@
 //# target: kernels
 //# requires: clang>=14
-// A probe that a program's author put in. Where its arguments are, user space says in maps of libbpf's layout.
-#include "live.h"
+// A probe that a program's author put in. Where its arguments are, user space says in maps of libbpf's layout. The program is written with
+// the headers of core-relo-build.
+#include "../../build/include/bpf/bpf_helpers.h"
 
-static u64 (*const get_attach_cookie)(void *ctx) = (void *)174;
-extern const _Bool LINUX_HAS_BPF_COOKIE __kconfig;
-
-struct __bpf_usdt_spec {
-	struct {
-		u64 val_off;
-		u8 arg_type, idx_reg[2], reserved;
-		s16 reg_off;
-		_Bool arg_signed;
-		char arg_bitshift;
-	} args[12];
-	u64 usdt_cookie;
-	s16 arg_cnt;
+/* The live test is for x86. */
+#define __TARGET_ARCH_x86
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags, rsp, ss;
 };
 
-struct {
-	MAP_UINT(type, MAP_ARRAY);
-	MAP_UINT(max_entries, 256);
-	MAP_TYPE(key, int);
-	MAP_TYPE(value, struct __bpf_usdt_spec);
-} __bpf_usdt_specs SEC(".maps");
+#include "../../build/include/bpf/usdt.bpf.h"
 
-struct {
-	MAP_UINT(type, MAP_HASH);
-	MAP_UINT(max_entries, 1024);
-	MAP_TYPE(key, long);
-	MAP_TYPE(value, u32);
-} __bpf_usdt_ip_to_spec_id SEC(".maps");
+/* As in live.h. */
+__u64 hits;
+__u32 only_pid;
 
-u64 cookie;
-s32 arguments;
+__u64 cookie;
+__s32 arguments;
+__u64 argument;
 
-SEC("usdt") int hit(void *ctx)
+SEC("usdt") int BPF_USDT(hit, __u64 first)
 {
-	struct __bpf_usdt_spec *spec;
-	int id = 0;
-
-	if (!mine())
+	if ((__u32)(bpf_get_current_pid_tgid() >> 32) != only_pid)
 		return 0;
 	hits++;
-	if (!LINUX_HAS_BPF_COOKIE)
-		return 0;
-	id = get_attach_cookie(ctx);
-	spec = map_lookup_elem(&__bpf_usdt_specs, &id);
-	if (!spec)
-		return 0;
-	cookie = spec->usdt_cookie;
-	arguments = spec->arg_cnt;
+	argument = first;
+	arguments = bpf_usdt_arg_cnt(ctx);
+	cookie = bpf_usdt_cookie(ctx);
 	return 0;
 }
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

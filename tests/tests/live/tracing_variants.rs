@@ -232,12 +232,9 @@ fn a_usdt_program_fires() {
     let own = std::env::current_exe().unwrap();
     let link = attach::usdt(program, manager, &own, "core_relo", "live", &options).unwrap();
     expect_fires(&loaded, link, || usdt_probe(5));
-    if has_cookies {
-        assert_eq!(
-            (loaded.global::<u64>("cookie").unwrap(), loaded.global::<i32>("arguments").unwrap()),
-            (77, 1)
-        );
-    }
+    let argument = loaded.global::<u64>("argument").unwrap();
+    assert_eq!((argument, loaded.global::<i32>("arguments").unwrap()), (5, 1));
+    assert_eq!(loaded.global::<u64>("cookie").unwrap(), 77);
     let missing = attach::usdt(program, manager, &own, "core_relo", "no_such_probe", &options).unwrap_err();
     assert!(missing.to_string().contains("no_such_probe"), "{missing}");
 }
