@@ -53,6 +53,16 @@ impl Records {
         self.range(id).and_then(|range| self.words.get(range)).map(Record).ok_or(NO_RECORD)
     }
 
+    /// Returns the position of a record in the words of all records.
+    pub(super) fn start(&self, id: u32) -> Result<usize, DedupError> {
+        self.range(id).map(|range| range.start).ok_or(NO_RECORD)
+    }
+
+    /// Returns a word of all records.
+    pub(super) fn word_at(&self, position: usize) -> Result<u32, DedupError> {
+        self.words.get(position).copied().ok_or(NO_RECORD)
+    }
+
     pub(super) fn set_word(&mut self, id: u32, at: usize, value: u32) -> Result<(), DedupError> {
         let word = self.range(id).and_then(|range| self.words.get_mut(range)?.get_mut(at));
         *word.ok_or(NO_RECORD)? = value;
@@ -103,9 +113,9 @@ impl<'r> Record<'r> {
         let mut add = |words: &[u32]| words.iter().for_each(|word| hasher.write_u32(*word));
         match self.kind() {
             Kind::Enum | Kind::Enum64 => add(&[self.name()]),
-            Kind::Typedef => add(self.name_and_info()),
+            Kind::Typedef => self.name_and_info().into_iter().for_each(|words| add(words)),
             Kind::Struct | Kind::Union => {
-                add(self.common());
+                self.common().into_iter().for_each(|words| add(words));
                 self.members().for_each(|[name, _, offset]| add(&[name, offset]));
             }
             _ => add(self.0),
@@ -117,14 +127,14 @@ impl<'r> Record<'r> {
         Info(self.word(1)).vlen()
     }
 
-    /// Returns the first two words: name and info.
-    pub(super) fn name_and_info(self) -> &'r [u32] {
-        self.0.get(..2).unwrap_or_default()
+    /// Returns the first two words: name and info. Every record has at least three.
+    pub(super) fn name_and_info(self) -> Option<&'r [u32; 2]> {
+        self.0.first_chunk()
     }
 
     /// Returns the words of `struct btf_type`: name, info, and size or type.
-    pub(super) fn common(self) -> &'r [u32] {
-        self.0.get(..3).unwrap_or_default()
+    pub(super) fn common(self) -> Option<&'r [u32; 3]> {
+        self.0.first_chunk()
     }
 
     /// Returns the kind that a FWD declares.
