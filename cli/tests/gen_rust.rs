@@ -28,11 +28,10 @@ fn the_committed_skeletons_are_those_of_the_committed_objects() {
         let run = run_in(&root, ["gen", "rust", text(&little), text(&big)]);
         assert_eq!((run.exit, &*run.err), (0, ""), "{skeleton}");
         let committed = fs::read_to_string(root.join(skeleton)).unwrap();
-        assert_eq!(
-            without_paths(&run.out),
-            without_paths(&committed),
-            "{skeleton}: generate it again by gen rust"
-        );
+        let pairs = without_paths(&run.out).into_iter().zip(without_paths(&committed));
+        let different: Vec<_> = pairs.filter(|(new, old)| new != old).take(3).collect();
+        assert!(different.is_empty(), "{skeleton}: generate it again by gen rust: {different:?}");
+        assert_eq!(without_paths(&run.out).len(), without_paths(&committed).len(), "{skeleton}");
     }
 }
 

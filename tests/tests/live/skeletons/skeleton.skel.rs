@@ -294,10 +294,10 @@ pub mod skeleton {
 
     impl skeleton::Event for EventsEvent {
         fn decode(record: &[u8]) -> Option<Self> {
-            if record.get(0..).and_then(<u32 as ::core_relo_loader::Pod>::from_bytes) == Some(1) {
+            if matches!(record.get(0..).and_then(<u32 as ::core_relo_loader::Pod>::from_bytes), Some(1)) {
                 return <Started as ::core_relo_loader::Pod>::from_bytes(record).map(Self::Started);
             }
-            if record.get(0..).and_then(<u32 as ::core_relo_loader::Pod>::from_bytes) == Some(2) {
+            if matches!(record.get(0..).and_then(<u32 as ::core_relo_loader::Pod>::from_bytes), Some(2)) {
                 return <Ended as ::core_relo_loader::Pod>::from_bytes(record).map(Self::Ended);
             }
             None
