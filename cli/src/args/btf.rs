@@ -58,7 +58,8 @@ Keeps the types, members and enumerators that the relocations of the objects rea
 variables and struct_ops. A plan against the result is the same as against the full BTF. A kernel without BTF needs nothing else to
 relocate the objects.
 One kernel gives a raw BTF file. An OUT that ends with .tar.gz or .tgz is an archive of any number of kernels, which the loader reads.
-Kernels are named by their paths, as on BTFHub: ubuntu/20.04/x86_64/5.4.0-42-generic.btf.
+Kernels are named by their paths, as on BTFHub: ubuntu/20.04/x86_64/5.4.0-42-generic.btf. Their modules are in a directory with the
+kernel's name, 5.4.0-42-generic/nf_conntrack.btf, in the input and in the archive.
 If an object or a kernel cannot be read, every such file is named, nothing is written, and the exit status is 2.";
 
 const BTF_WHICH_HELP: &str = "Examples:
