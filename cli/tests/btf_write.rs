@@ -9,11 +9,12 @@ use core_relo::{
     Endian,
     btf::{Btf, Builder},
 };
+use flate2::{Compression, write::GzEncoder};
 use object::{
     Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
     write::{Object, Symbol, SymbolSection},
 };
-use std::{fs, path::Path};
+use std::{fs, io::Write as _, path::Path};
 
 /// Runs a command that writes BTF in the directory of prebuilt objects, and returns its JSON report.
 fn write(dir: &Path, args: &[&str]) -> serde_json::Value {
@@ -181,6 +182,16 @@ fn ids_are_resolved_shown_and_checked() {
     let shown = run(&["module.o"]);
     let expected = "set8 kfuncs: 2 ids, flags 0x1\n  [0] FUNC zeta, flags 0x7\n  [0] FUNC alpha, flags 0x8\n";
     assert_eq!((shown.exit, &*shown.out), (0, expected));
+
+    let file = fs::File::create(dir.path().join("module.ko.gz")).unwrap();
+    let mut gzip = GzEncoder::new(file, Compression::fast());
+    gzip.write_all(&unresolved_module()).unwrap();
+    gzip.finish().unwrap();
+    assert_eq!(run(&["module.ko.gz"]).out, expected);
+    let cut = fs::read(dir.path().join("module.ko.gz")).unwrap();
+    fs::write(dir.path().join("cut.ko.gz"), &cut[..cut.len() / 2]).unwrap();
+    let cut = run(&["cut.ko.gz"]);
+    assert!(cut.exit == 2 && cut.err.starts_with("core-relo: cut.ko.gz: gzip stream: "), "{}", cut.err);
 
     let missing = run(&["module.o", "--resolve", "--btf", "other.btf", "-o", "out.o"]);
     assert_eq!((missing.exit, &*missing.out), (1, ""));

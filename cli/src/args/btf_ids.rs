@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 pub(super) const HELP: &str = "Examples:
   core-relo btf ids tcp_bbr.ko --btf vmlinux
+  core-relo btf ids /lib/modules/6.1.0-18-amd64/kernel/net/ipv4/tcp_bbr.ko.xz --btf /sys/kernel/btf/vmlinux
   core-relo btf ids module.o --resolve --btf vmlinux -o module.resolved.o
 
 --resolve works like resolve_btfids of the kernel's build: it fills in ids and counts, and sorts sets.
@@ -14,7 +15,7 @@ Exit status 0 if the ids are those of the BTF, or were written; 1 if an id is wr
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfIdsArgs {
-    /// ELF file with .BTF_ids: a module, an object of the kernel's build, a vmlinux
+    /// ELF file with .BTF_ids: a module, also compressed, an object of the kernel's build, a vmlinux
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// The kernel's BTF: the base of the file's .BTF, or the types of a file without .BTF

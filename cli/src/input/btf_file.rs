@@ -34,6 +34,20 @@ pub(crate) fn read(path: &Path, limits: Limits) -> Result<BtfFile, BadInput> {
     Ok(file)
 }
 
+/// Reads a file as a whole, and unpacks it if it is compressed. The limit is on the bytes of the file.
+pub(crate) fn read_unpacked(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
+    let input = InputFile::open(path, limit)?;
+    let budget = Budget::for_kernel(Limits::default(), input.stored_bytes);
+    let compression = Compression::detect(&input.head);
+    let bytes = input.read_whole(limit, None)?;
+    match compression {
+        None => Ok(bytes),
+        Some(compression) => Streams::concatenated(compression, &*bytes, budget)
+            .read_all()
+            .map_err(|e| bad_stream(path, compression, &e)),
+    }
+}
+
 /// Reads the BTF in an open file, and other facts about the kernel.
 pub(crate) fn read_input(
     input: InputFile<'_>,

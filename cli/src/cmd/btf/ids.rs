@@ -7,9 +7,10 @@ use crate::{
     describe,
     error::{BadInput, escape_path},
     input::{
+        btf_file,
         file::without_path,
         kernel::module::{find_base, is_split_without_base, missing_base},
-        object::ObjectFile,
+        limits::MAX_OBJECT_BYTES,
     },
     output,
     text::{line::Line, style},
@@ -53,9 +54,9 @@ struct WrittenJson {
 }
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfIdsArgs) -> io::Result<()> {
-    let done = ObjectFile::read(&args.path).and_then(|file| {
-        let ids = BtfIds::parse(file.bytes()).map_err(|e| BadInput::for_path(&args.path, e))?;
-        let btf = read_btf(args, file.bytes())?;
+    let done = btf_file::read_unpacked(&args.path, MAX_OBJECT_BYTES).and_then(|bytes| {
+        let ids = BtfIds::parse(&bytes).map_err(|e| BadInput::for_path(&args.path, e))?;
+        let btf = read_btf(args, &bytes)?;
         match (&args.output, btf) {
             (Some(out), Some(btf)) => resolve(console, args, &ids, &btf, out),
             (Some(_), None) => {
