@@ -31,4 +31,10 @@ pub enum MinimiseError {
     /// The minimal BTF of vmlinux, from which the modules are split, is not valid.
     #[error("minimal BTF: {0}")]
     Base(BtfError),
+    /// An invariant of this crate is broken.
+    #[error("internal error: {invariant}")]
+    Internal {
+        /// The invariant.
+        invariant: &'static str,
+    },
 }

@@ -88,10 +88,12 @@ impl Needs<'_> {
         btf_index: usize,
         base: Option<(&MinimisedBtf, &Btf<'_>)>,
     ) -> Result<MinimisedBtf, MinimiseError> {
-        let name = self.target.btf(btf_index).map(|target_btf| target_btf.name.clone()).unwrap_or_default();
-        let (Some(from), Some(table)) = (self.btf(btf_index), self.tables.get(btf_index)) else {
-            return Ok(MinimisedBtf { name, bytes: Vec::new(), type_count: 0, new_ids: HashMap::new() });
+        let (Some(target), Some(table)) = (self.target.btf(btf_index), self.tables.get(btf_index)) else {
+            return Err(MinimiseError::Internal {
+                invariant: "each BTF of the target has a table of its needed types",
+            });
         };
+        let (name, from) = (target.name.clone(), &*target.btf);
         let base = base.filter(|_| from.base().is_some());
         let mut builder = base.map_or_else(|| Builder::new(from.endian()), |(_, base)| Builder::split(base));
         let needed = table.sorted_ids();
@@ -110,7 +112,8 @@ impl Needs<'_> {
         let mut importer = Importer::new(from);
         let import_error = |error| MinimiseError::Import { btf: name.clone(), error };
         for old in &needed {
-            let Some(ty) = from.ty(*old) else { continue };
+            let no_type = MinimiseError::Internal { invariant: "each needed type is a type of its BTF" };
+            let ty = from.ty(*old).ok_or(no_type)?;
             while self.has_original_ids && builder.next_id() < *old {
                 builder.pointer(TypeId::VOID);
             }
