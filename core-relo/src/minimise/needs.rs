@@ -66,7 +66,8 @@ impl<'t> Needs<'t> {
 
     /// Marks the BTF of vmlinux as minimal, with a typedef after all other types.
     ///
-    /// If a target with modules keeps its ids, there is no mark, because the ids of the modules follow those of vmlinux.
+    /// If a target with modules keeps its ids, the mark takes the place of the last type that is not needed, because the ids of the
+    /// modules follow those of vmlinux.
     pub fn mark(&mut self, purpose: MinimalBtf) {
         self.mark = Some(purpose);
     }

@@ -175,8 +175,12 @@ fn modules_are_split_from_the_minimal_vmlinux() {
             needs.keep_ids();
         }
         assert!(needs.add_declaration(b"module_function", Kind::Func));
+        needs.mark(MinimalBtf::ForLoading);
         let minimal = needs.minimise().unwrap();
         let base = Arc::new(Btf::parse(minimal.vmlinux().bytes().to_vec()).unwrap());
+        assert_eq!(MinimalBtf::find(&base), Some(MinimalBtf::ForLoading));
+        let full_end = target.vmlinux().btf.end_id();
+        assert!(!keeps_ids || base.end_id() == full_end, "the ids of modules follow");
         let [module] = minimal.modules() else { panic!("expected one module") };
         let btf = Btf::parse_split(module.bytes().to_vec(), Arc::clone(&base)).unwrap();
         assert_eq!(
@@ -189,6 +193,21 @@ fn modules_are_split_from_the_minimal_vmlinux() {
         assert_eq!(param.kind(), Kind::Ptr);
         assert_eq!(btf.ty(param.target().unwrap()).unwrap().name().as_bytes(), b"task_struct");
     }
+}
+
+#[test]
+fn the_mark_takes_the_place_of_the_last_type_that_is_not_needed() {
+    let place = |end, needed: &[u32]| {
+        let needed: Vec<_> = needed.iter().copied().map(TypeId).collect();
+        MinimalBtf::place(TypeId(end), &needed).map(|id| id.0)
+    };
+    assert_eq!(place(10, &[]), Some(9));
+    assert_eq!(place(10, &[3, 9]), Some(8));
+    assert_eq!(place(10, &[1, 2, 7, 8, 9]), Some(6));
+    assert_eq!(place(4, &[1, 2, 3]), None);
+    assert_eq!(place(1, &[]), None);
+    let all_of_the_end: Vec<u32> = (100..2000).collect();
+    assert_eq!(place(2000, &all_of_the_end), None);
 }
 
 #[test]

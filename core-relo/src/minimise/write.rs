@@ -1,6 +1,6 @@
 //! The minimal BTF of the needed types.
 
-use super::{error::MinimiseError, needs::Needs};
+use super::{error::MinimiseError, marker::MinimalBtf, needs::Needs};
 use crate::{
     btf::{Btf, Builder, ImportError, Importer, Kind},
     ids::TypeId,
@@ -109,26 +109,32 @@ impl Needs<'_> {
             let in_base = || base.and_then(|(base, _)| base.new_id(old)).filter(|_| old < first_old);
             new_ids.get(&old).copied().or_else(in_base).unwrap_or(TypeId::VOID)
         };
+        // Modules continue the ids of vmlinux. A further type would change them.
+        let has_own_ids = self.has_original_ids && self.tables.len() > 1;
+        let mark = self.mark.filter(|_| btf_index == 0);
+        let mark_place = mark.filter(|_| has_own_ids).and_then(|_| MinimalBtf::place(from.end_id(), &needed));
+        let fill_to = |builder: &mut Builder, end: TypeId| {
+            while self.has_original_ids && builder.next_id() < end {
+                match mark.filter(|_| Some(builder.next_id()) == mark_place) {
+                    Some(mark) => mark.add_marker(builder),
+                    None => _ = builder.pointer(TypeId::VOID),
+                }
+            }
+        };
         let mut importer = Importer::new(from);
         let import_error = |error| MinimiseError::Import { btf: name.clone(), error };
         for old in &needed {
             let no_type = MinimiseError::Internal { invariant: "each needed type is a type of its BTF" };
             let ty = from.ty(*old).ok_or(no_type)?;
-            while self.has_original_ids && builder.next_id() < *old {
-                builder.pointer(TypeId::VOID);
-            }
+            fill_to(&mut builder, *old);
             let need = table.get(*old);
             let is_kept =
                 |index| !has_optional_elements(ty.kind()) || need.is_some_and(|need| need.has_element(index));
             let copied: Result<_, ImportError> = importer.copy_elements(&mut builder, ty, is_kept, map_id);
             copied.map_err(import_error)?;
         }
-        while self.has_original_ids && builder.next_id() < from.end_id() {
-            builder.pointer(TypeId::VOID);
-        }
-        // Modules continue the ids of vmlinux. A further type would change them.
-        let is_marked = btf_index == 0 && (self.tables.len() == 1 || !self.has_original_ids);
-        if let Some(mark) = self.mark.filter(|_| is_marked) {
+        fill_to(&mut builder, from.end_id());
+        if let Some(mark) = mark.filter(|_| !has_own_ids) {
             mark.add_marker(&mut builder);
         }
         Ok(MinimisedBtf { bytes: builder.finish(), type_count: needed.len(), new_ids, name })
