@@ -1,6 +1,12 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
-use crate::{args::format::Format, error::BadInput};
+use crate::args::{
+    format::Format,
+    map_elements::{
+        MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPinArgs, MapPushArgs, MapUpdateArgs,
+        MapWriteArgs,
+    },
+};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -31,6 +37,7 @@ const MAP_HELP: &str = "Examples:
   core-relo map show --name events
   core-relo map dump --pinned /sys/fs/bpf/counts
   core-relo map lookup --name counts 7
+  core-relo map update --name counts 7 100
 
 Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 0 if everything was read, 2 if not.";
 const MAP_LIST_HELP: &str = "Example:
@@ -47,16 +54,21 @@ const MAP_DUMP_HELP: &str = "Examples:
 Without BTF, or with --hex, keys and values are printed as bytes. A data section is a map of one element, whose name consists of
 those of the object and the section. --name .rodata selects the map of each object. The name of its pin has no dot: _rodata.
 A queue or stack shows only its next element, which stays in it. Ring buffers are read by `core-relo load --attach --print`.";
-const MAP_LOOKUP_HELP: &str = "Examples:
-  core-relo map lookup 7 42
-  core-relo map lookup --name flows '{\"saddr\": [10,0,0,1], \"port\": 80}'
-  core-relo map lookup --name modes ON --format json
-  core-relo map lookup --pinned /sys/fs/bpf/counts hex 2a 00 00 00
+const MAP_PEEK_HELP: &str = "Examples:
+  core-relo map peek 7
+  core-relo map peek --name queue --format json
 
-The key is a value of the map's key type, as `map dump` prints it: a number, an enumerator, text for an array of char, numbers with
-commas for another array, or JSON (quoted for the shell) for a struct. Members that the JSON does not have are zero. `hex` and
-the bytes are a key of any type. A queue or stack has no key: its next element is shown.
-Exit status: 0 if the element was found, 1 if not, 2 if it could not be read.";
+Exit status: 0 if there is an element, 1 if not, 2 if it could not be read.";
+const MAP_POP_HELP: &str = "Examples:
+  core-relo map pop 7
+  core-relo map pop --name queue --format json
+
+Exit status: 0 if there was an element, 1 if not, 2 if it could not be removed.";
+const MAP_FREEZE_HELP: &str = "Examples:
+  core-relo map freeze 7
+  core-relo map freeze --pinned /sys/fs/bpf/limits
+
+Programs may still write to the map. No command makes it writable again.";
 const LINK_HELP: &str = "Examples:
   core-relo link list
   core-relo link show 3
@@ -95,11 +107,28 @@ pub(crate) enum MapCommand {
     #[command(after_help = MAP_DUMP_HELP)]
     Dump(MapDumpArgs),
     /// Print the element with a key
-    #[command(after_help = MAP_LOOKUP_HELP)]
-    #[command(
-        override_usage = "core-relo map lookup [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]..."
-    )]
     Lookup(MapLookupArgs),
+    /// Print the key after a key, or the first key
+    Getnext(MapGetnextArgs),
+    /// Write an element
+    Update(MapUpdateArgs),
+    /// Remove an element
+    Delete(MapDeleteArgs),
+    /// Print the next element of a queue or stack, which stays in it
+    #[command(after_help = MAP_PEEK_HELP)]
+    Peek(MapDumpArgs),
+    /// Append a value to a queue, a stack or a Bloom filter
+    Push(MapPushArgs),
+    /// Print and remove the next element of a queue or stack
+    #[command(after_help = MAP_POP_HELP)]
+    Pop(MapDumpArgs),
+    /// Make a map read-only for user space, for good
+    #[command(after_help = MAP_FREEZE_HELP)]
+    Freeze(MapWriteArgs),
+    /// Pin a map
+    Pin(MapPinArgs),
+    /// Create a map and pin it
+    Create(MapCreateArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -132,7 +161,7 @@ pub(crate) struct ObjectSelector {
 }
 
 /// Parses the id of a program, map or link.
-fn parse_id(text: &str) -> Result<u32, String> {
+pub(super) fn parse_id(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| "expected an id (a number); use --name for a name, --pinned for a pin".to_owned())
 }
@@ -197,39 +226,4 @@ pub(crate) struct ElementArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MapLookupArgs {
-    /// The map's id, unless an option selects the map, and the key
-    #[arg(value_name = "ID_AND_KEY", allow_negative_numbers = true)]
-    words: Vec<String>,
-    /// The map with this id
-    #[arg(long, value_name = "N", group = "map")]
-    id: Option<u32>,
-    /// All maps with this name. The map of a data section also has the section's name, such as `.rodata`
-    #[arg(long, value_name = "NAME", group = "map")]
-    name: Option<String>,
-    /// The map pinned at this path
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "map")]
-    pinned: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) elements: ElementArgs,
-}
-
-impl MapLookupArgs {
-    /// Returns the selection of the map, and the words of the key. Without an option, the first word is the map's id.
-    pub(crate) fn selector_and_key(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
-        let Self { id, name, pinned, words, .. } = self;
-        if id.is_some() || name.is_some() || pinned.is_some() {
-            let selector =
-                ObjectSelector { positional_id: None, id: *id, name: name.clone(), pinned: pinned.clone() };
-            return Ok((selector, words));
-        }
-        let (first, key) = words
-            .split_first()
-            .ok_or_else(|| BadInput::new("map", "nothing is selected, expected an id, --name or --pinned"))?;
-        let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
-        Ok((ObjectSelector { positional_id: Some(id), ..ObjectSelector::default() }, key))
-    }
 }

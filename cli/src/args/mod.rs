@@ -13,6 +13,7 @@ pub(crate) mod gen_vmlinux;
 pub(crate) mod guest;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
+pub(crate) mod map_elements;
 pub(crate) mod relocate;
 pub(crate) mod requires;
 pub(crate) mod shard;
@@ -215,8 +216,15 @@ impl Command {
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
-            Self::Map(MapCommand::Dump(c)) => c.elements.format,
+            Self::Map(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c)) => c.elements.format,
             Self::Map(MapCommand::Lookup(c)) => c.elements.format,
+            Self::Map(MapCommand::Getnext(c)) => c.elements.format,
+            Self::Map(MapCommand::Update(c)) => c.format,
+            Self::Map(MapCommand::Delete(c)) => c.format,
+            Self::Map(MapCommand::Push(c)) => c.format,
+            Self::Map(MapCommand::Freeze(c)) => c.format,
+            Self::Map(MapCommand::Pin(c)) => c.format,
+            Self::Map(MapCommand::Create(c)) => c.format,
             Self::Link(LinkCommand::List(c)) => c.format,
             Self::Link(LinkCommand::Show(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,

@@ -53,6 +53,21 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
     Ok(objects)
 }
 
+/// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
+pub(crate) fn select_one(kind: Kind, selector: &ObjectSelector) -> Result<(u32, OwnedFd), BadInput> {
+    let mut objects = select(kind, selector)?;
+    let ids: Vec<String> = objects.iter().map(|object| object.id.to_string()).collect();
+    let name = || selector.name.as_deref().map_or_else(|| kind.noun().into(), |n| escape_path(Path::new(n)));
+    let object = objects.pop().filter(|_| objects.is_empty()).ok_or_else(|| {
+        let what =
+            format!("{} {}s have this name, expected one: ids {}", ids.len(), kind.noun(), ids.join(", "));
+        BadInput::new(name(), what).help("select it by its id")
+    })?;
+    let id = object.id;
+    let gone = || BadInput::new(name(), format_args!("{} {id} is gone", kind.noun()));
+    Ok((id, object.open()?.ok_or_else(gone)?))
+}
+
 fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
         let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));

@@ -119,7 +119,7 @@ impl<'b> ValueWriter<'b> {
                 match size {
                     4 => (number as f32).to_bits().into(),
                     8 => number.to_bits().into(),
-                    _ => return Err(Misfit::new(format!("a float of {size} bytes: give the key as hex"))),
+                    _ => return Err(Misfit::new(format!("a float of {size} bytes: give all bytes as hex"))),
                 }
             }
             (Kind::Int, Some(int), Value::Bool(bool)) if int.encoding & IntInfo::BOOL != 0 => (*bool).into(),
@@ -134,7 +134,7 @@ impl<'b> ValueWriter<'b> {
                 (None, Value::String(names)) => enum_value(ty, names)? & mask(width),
                 _ => return Err(expected(self.btf, ty, "the name of an enumerator or a number", value)),
             },
-            _ => return Err(expected(self.btf, ty, "bytes in hex for the whole key", value)),
+            _ => return Err(expected(self.btf, ty, "hex and all bytes", value)),
         };
         self.bits(at.start, width, number)
     }

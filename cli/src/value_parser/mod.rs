@@ -1,5 +1,5 @@
 //! Values of a BTF type as the user types them: parsed to bytes.
 
+pub(crate) mod element;
 pub(crate) mod json;
-pub(crate) mod key;
 pub(crate) mod text;

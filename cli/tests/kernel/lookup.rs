@@ -42,7 +42,7 @@ fn an_element_is_looked_up_by_the_text_of_its_key() {
 
     let id = map_id(&map).to_string();
     let line = &ok(run(["map", "lookup", "--id", &id, "5", "--format", "json"])).lines()[0];
-    schema().check("map dump, map lookup", line);
+    schema().check("map dump, map lookup, map peek, map pop", line);
     assert_eq!((&line["key"], &line["value"]), (&json!(5), &event_json(7)));
 }
 
@@ -56,7 +56,7 @@ fn a_missing_element_and_a_wrong_key_say_so() {
     assert_eq!(missing.err, format!("core-relo: map {id} (looked_up): no element [6]\n"));
     let missing = look_up(&map, &["6", "--format", "json"]);
     let line = &missing.lines()[0];
-    schema().check("map dump, map lookup", line);
+    schema().check("map dump, map lookup, map peek, map pop", line);
     assert_eq!((missing.exit, &line["key"], &line["value_bytes"]), (1, &json!(6), &Value::Null));
 
     let array = typed_map(&types, ARRAY, "indexed");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
@@ -50,7 +51,7 @@ fn maps_are_listed_shown_and_dumped_by_their_types() {
     let schema = schema();
     let lines = ok(run(["map", "dump", "--id", &id, "--format", "json"])).lines();
     assert_eq!(lines.len(), 1);
-    schema.check("map dump, map lookup", &lines[0]);
+    schema.check("map dump, map lookup, map peek, map pop", &lines[0]);
     assert_eq!((&lines[0]["key"], &lines[0]["value"]), (&json!(5), &event_json(7)));
     assert_eq!(lines[0]["value_bytes"], bytes(&event(7)).concat());
 
@@ -80,7 +81,7 @@ fn per_cpu_values_are_dumped_per_cpu() {
     let id = map_id(&map).to_string();
     let lines = ok(run(["map", "dump", "--id", &id, "--format", "json"])).lines();
     assert_eq!(lines.len(), 2);
-    schema().check("map dump, map lookup", &lines[1]);
+    schema().check("map dump, map lookup, map peek, map pop", &lines[1]);
     let cpu_values = lines[1]["cpus"].as_array().unwrap();
     assert_eq!((cpu_values.len(), &lines[1]["value"]), (cpus, &Value::Null));
     assert_eq!(

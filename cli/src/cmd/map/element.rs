@@ -62,7 +62,7 @@ pub(super) struct MapElements<'m> {
     pub(super) info: MapInfo,
     pub(super) shape: MapShape<'m>,
     pub(super) key_type: Option<MapElementType>,
-    value_type: Option<MapElementType>,
+    pub(super) value_type: Option<MapElementType>,
     is_hex: bool,
     with_types: bool,
     format: Format,
@@ -133,8 +133,10 @@ impl<'m> MapElements<'m> {
         object_name(Kind::Map, self.info.id, &self.info.name())
     }
 
+    /// Returns an error about the map. An empty `help` is left out.
     pub(super) fn bad_input(&self, what: &str, help: &str) -> ElementError {
-        ElementError::BadInput(BadInput::new(self.name(), what).help(help))
+        let bad = BadInput::new(self.name(), what);
+        ElementError::BadInput(if help.is_empty() { bad } else { bad.help(help) })
     }
 
     /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.
@@ -166,6 +168,11 @@ impl<'m> MapElements<'m> {
         }
     }
 
+    /// Returns the JSON of a key; `None` if its type is not known.
+    pub(super) fn key_json(&self, key: &[u8]) -> io::Result<Option<Value>> {
+        to_json(self.typed(&self.key_type), key)
+    }
+
     fn typed<'t>(&self, ty: &'t Option<MapElementType>) -> Option<&'t MapElementType> {
         ty.as_ref().filter(|_| !self.is_hex)
     }
@@ -173,7 +180,19 @@ impl<'m> MapElements<'m> {
     /// Returns the values of an element for each CPU, with the CPU; `None` if the map is not a per-CPU map.
     fn per_cpu<'v>(&self, value: &'v [u8]) -> Option<impl Iterator<Item = (usize, &'v [u8])>> {
         let value_bytes = usize::try_from(self.info.value_size).ok()?;
-        let is_per_cpu = matches!(
+        // The kernel pads each value to 8 bytes.
+        let stride = value_bytes.next_multiple_of(8).max(8);
+        let number = |index: usize| self.cpus.get(index).and_then(|number| usize::try_from(*number).ok());
+        self.is_per_cpu().then(|| {
+            value.chunks(stride).enumerate().map(move |(index, cpu)| {
+                (number(index).unwrap_or(index), cpu.get(..value_bytes).unwrap_or(cpu))
+            })
+        })
+    }
+
+    /// Returns whether an element has a value for each CPU.
+    pub(super) fn is_per_cpu(&self) -> bool {
+        matches!(
             self.map_type(),
             Some(
                 MapType::PercpuHash
@@ -181,15 +200,7 @@ impl<'m> MapElements<'m> {
                     | MapType::LruPercpuHash
                     | MapType::PercpuCgroupStorage
             )
-        );
-        // The kernel pads each value to 8 bytes.
-        let stride = value_bytes.next_multiple_of(8).max(8);
-        let number = |index: usize| self.cpus.get(index).and_then(|number| usize::try_from(*number).ok());
-        is_per_cpu.then(|| {
-            value.chunks(stride).enumerate().map(move |(index, cpu)| {
-                (number(index).unwrap_or(index), cpu.get(..value_bytes).unwrap_or(cpu))
-            })
-        })
+        )
     }
 
     fn write_json(&self, out: &mut Printer<'_>, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
@@ -265,7 +276,7 @@ impl<'m> MapElements<'m> {
     }
 
     /// Returns the kind of object whose id is a value of the map.
-    fn value_kind(&self) -> Option<Kind> {
+    pub(super) fn value_kind(&self) -> Option<Kind> {
         match self.map_type()? {
             MapType::ProgArray => Some(Kind::Prog),
             MapType::ArrayOfMaps | MapType::HashOfMaps => Some(Kind::Map),

@@ -1,9 +1,15 @@
 //! `map`: the maps in the running kernel, and their elements.
 
+mod changed;
+mod create;
 mod dump;
 mod element;
 mod facts;
+mod getnext;
 mod lookup;
+mod operand;
+mod queue;
+mod write;
 
 use super::kernel_facts;
 use crate::{args::kernel_objects::MapCommand, console::Console};
@@ -18,5 +24,14 @@ pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result
         MapCommand::Show(args) => kernel_facts::show::<MapFacts>(console, &args.selector, args.format),
         MapCommand::Dump(args) => dump::run(console, args),
         MapCommand::Lookup(args) => lookup::run(console, args),
+        MapCommand::Getnext(args) => getnext::run(console, args),
+        MapCommand::Update(args) => write::update(console, args),
+        MapCommand::Delete(args) => write::delete(console, args),
+        MapCommand::Peek(args) => queue::peek(console, args),
+        MapCommand::Push(args) => queue::push(console, args),
+        MapCommand::Pop(args) => queue::pop(console, args),
+        MapCommand::Freeze(args) => write::freeze(console, args),
+        MapCommand::Pin(args) => write::pin(console, args),
+        MapCommand::Create(args) => create::run(console, args),
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of maps as the user types them.
+//! Keys and values of maps as the user types them.
 
 use super::{
     json::json_to_bytes,
@@ -7,29 +7,47 @@ use super::{
 use core_relo::{TypeId, btf::Btf, explain::CType};
 use serde_json::Value;
 
-/// Parses the words of a key to the bytes of a key of `size` bytes.
+/// A part of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementPart {
+    Key,
+    Value,
+}
+
+impl ElementPart {
+    /// Returns the noun for messages.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Value => "value",
+        }
+    }
+}
+
+/// Parses the words of a key or value to `size` bytes.
 ///
-/// Two or more words are bytes: `hex 01 00 00 00`. One word is JSON, or a value as in C, by the type of the key. Without a type, the
-/// word is a number.
-pub(crate) fn parse_key(
+/// Two or more words are bytes: `hex 01 00 00 00`. One word is JSON, or a value as in C, by the type. Without a type, the word is a
+/// number.
+pub(crate) fn parse_part(
+    part: ElementPart,
     words: &[String],
     size: usize,
     ty: Option<(&Btf<'_>, TypeId)>,
 ) -> Result<Vec<u8>, String> {
     let bytes = match (words, ty) {
         ([], _) if size == 0 => Vec::new(),
-        ([], _) => return Err(format!("no key, expected {}", wanted(size, ty))),
+        ([], _) => return Err(format!("no {}, expected {}", part.noun(), wanted(size, ty))),
         ([first, digits @ ..], _) if first == "hex" => hex_bytes(digits)?,
         ([_, _, ..], _) => {
             return Err(format!("several words without `hex`, expected {}", wanted(size, ty)));
         }
         ([word], Some((btf, id))) => {
-            // A damaged type must not need more memory than a key.
+            // A damaged type must not need more memory than the bytes.
             let found = btf.size_of(id).map_err(|e| e.to_string())?.0;
             if usize::try_from(found) != Ok(size) {
                 return Err(format!("its type has {found} bytes, expected `hex` and {size} bytes"));
             }
-            typed_key(word, btf, id)?
+            typed_bytes(word, btf, id)?
         }
         ([word], None) => parse_number(word, size, None)
             .map_err(|what| format!("{word}: {what}; expected {}", wanted(size, ty)))?,
@@ -37,10 +55,10 @@ pub(crate) fn parse_key(
     if bytes.len() == size {
         return Ok(bytes);
     }
-    Err(format!("the key has {} bytes, expected {size}", bytes.len()))
+    Err(format!("the {} has {} bytes, expected {size}", part.noun(), bytes.len()))
 }
 
-fn typed_key(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String> {
+fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String> {
     if !word.starts_with(['{', '[', '"']) {
         let ty = btf.strip(id).map_err(|e| e.to_string())?;
         if ty.kind().is_composite() {
@@ -68,7 +86,7 @@ fn hex_bytes(words: &[String]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Returns the text for the keys that a map takes.
+/// Returns the text for the values that are accepted.
 fn wanted(size: usize, ty: Option<(&Btf<'_>, TypeId)>) -> String {
     match ty {
         Some((btf, id)) => format!("a value of `{}`, or `hex` and {size} bytes", CType::new(btf, id)),
@@ -92,7 +110,7 @@ mod tests {
         let btf = Btf::parse(b.finish()).unwrap();
         let parse = |words: &str, size, ty: Option<TypeId>| {
             let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
-            parse_key(&words, size, ty.map(|ty| (&btf, ty)))
+            parse_part(ElementPart::Key, &words, size, ty.map(|ty| (&btf, ty)))
         };
         let seven = 7u32.to_ne_bytes();
         assert_eq!(parse("7", 4, Some(int)), Ok(seven.to_vec()));

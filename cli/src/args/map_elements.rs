@@ -1,0 +1,226 @@
+//! The arguments of the `map` commands that take keys and values, or that change maps.
+
+use super::kernel_objects::{ElementArgs, ObjectSelector, parse_id};
+use crate::{args::format::Format, describe::short_type_name, error::BadInput};
+use clap::{
+    Args, ValueHint,
+    builder::{PossibleValuesParser, TypedValueParser as _},
+};
+use core_relo_loader::object::MapType;
+use std::path::PathBuf;
+
+const LOOKUP_HELP: &str = "Examples:
+  core-relo map lookup 7 42
+  core-relo map lookup --name flows '{\"saddr\": [10,0,0,1], \"port\": 80}'
+  core-relo map lookup --name modes ON --format json
+  core-relo map lookup --pinned /sys/fs/bpf/counts hex 2a 00 00 00
+
+The key is a value of the map's key type, as `map dump` prints it: a number, an enumerator, text for an array of char, numbers with
+commas for another array, or JSON (quoted for the shell) for a struct. Members that the JSON does not have are zero. `hex` and
+the bytes are a key of any type. A queue or stack has no key: its next element is shown.
+Exit status: 0 if the element was found, 1 if not, 2 if it could not be read.";
+const GETNEXT_HELP: &str = "Examples:
+  core-relo map getnext 7
+  core-relo map getnext --name counts 42
+
+Without a key, or with a key that the map does not have, prints the first key.
+Exit status: 0 if there is a next key, 1 if not, 2 if it could not be read.";
+const UPDATE_HELP: &str = "Examples:
+  core-relo map update 7 42 100
+  core-relo map update --name flows '{\"port\": 80}' '{\"packets\": 0}' --noexist
+  core-relo map update --pinned /sys/fs/bpf/counts key hex 2a 00 00 00 value hex 64 00 00 00
+  core-relo map update --name jumps 0 value pinned /sys/fs/bpf/tail
+
+Takes a key and a value. If one of them has several words, the word `value` stands between them. Both are written as for
+`core-relo map lookup`. All CPUs of a per-CPU map get the value. The value of a map of programs or maps is an id, `name NAME` or
+`pinned PATH`, that of an array of cgroups a directory.
+Exit status: 0 if the element was written, 1 if --noexist or --exist refuses it, 2 if it could not be written.";
+const DELETE_HELP: &str = "Examples:
+  core-relo map delete 7 42
+  core-relo map delete --name flows '{\"port\": 80}'
+
+Exit status: 0 if the element was removed, 1 if there is none, 2 if it could not be removed.";
+const PUSH_HELP: &str = "Examples:
+  core-relo map push 7 100
+  core-relo map push --name queue '{\"pid\": 1}' --exist
+
+Exit status: 0 if the value was appended, 2 if not.";
+const PIN_HELP: &str = "Examples:
+  core-relo map pin 7 /sys/fs/bpf/counts
+  core-relo map pin --name counts /sys/fs/bpf/counts
+
+The path is on a bpffs. Removing the pin is `rm`.";
+const CREATE_HELP: &str = "Examples:
+  core-relo map create /sys/fs/bpf/counts --type hash --key-size 4 --value-size 8 --max-entries 1024 --name counts
+  core-relo map create /sys/fs/bpf/outer --type array_of_maps --key-size 4 --value-size 4 --max-entries 8 --inner-map 7
+
+Prints the map's id. Without the pin, the map would end with this command.";
+
+/// A map, and words after it
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MapWords {
+    /// The map's id, unless an option selects the map, and the words that follow it
+    #[arg(value_name = "ID_AND_WORDS", allow_negative_numbers = true)]
+    words: Vec<String>,
+    /// The map with this id
+    #[arg(long, value_name = "N", group = "map")]
+    id: Option<u32>,
+    /// The map with this name. The map of a data section also has the section's name, such as `.rodata`
+    #[arg(long, value_name = "NAME", group = "map")]
+    name: Option<String>,
+    /// The map pinned at this path
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "map")]
+    pinned: Option<PathBuf>,
+}
+
+impl MapWords {
+    /// Returns the selection of the map, and the words after it. Without an option, the first word is the map's id.
+    pub(crate) fn split(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
+        let Self { id, name, pinned, words } = self;
+        if id.is_some() || name.is_some() || pinned.is_some() {
+            let selector =
+                ObjectSelector { positional_id: None, id: *id, name: name.clone(), pinned: pinned.clone() };
+            return Ok((selector, words));
+        }
+        let (first, rest) = words
+            .split_first()
+            .ok_or_else(|| BadInput::new("map", "nothing is selected, expected an id, --name or --pinned"))?;
+        let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
+        Ok((ObjectSelector { positional_id: Some(id), ..ObjectSelector::default() }, rest))
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LOOKUP_HELP)]
+#[command(override_usage = "core-relo map lookup [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]...")]
+pub(crate) struct MapLookupArgs {
+    #[command(flatten)]
+    pub(crate) map: MapWords,
+    #[command(flatten)]
+    pub(crate) elements: ElementArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = GETNEXT_HELP)]
+#[command(override_usage = "core-relo map getnext [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]...")]
+pub(crate) struct MapGetnextArgs {
+    #[command(flatten)]
+    pub(crate) map: MapWords,
+    #[command(flatten)]
+    pub(crate) elements: ElementArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = UPDATE_HELP)]
+#[command(
+    override_usage = "core-relo map update [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [key] <KEY>... [value] <VALUE>..."
+)]
+pub(crate) struct MapUpdateArgs {
+    #[command(flatten)]
+    pub(crate) map: MapWords,
+    /// Only add: the element must not exist
+    #[arg(long, conflicts_with = "exist")]
+    pub(crate) noexist: bool,
+    /// Only change: the element must exist
+    #[arg(long)]
+    pub(crate) exist: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DELETE_HELP)]
+#[command(override_usage = "core-relo map delete [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <KEY>...")]
+pub(crate) struct MapDeleteArgs {
+    #[command(flatten)]
+    pub(crate) map: MapWords,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = PUSH_HELP)]
+#[command(override_usage = "core-relo map push [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <VALUE>...")]
+pub(crate) struct MapPushArgs {
+    #[command(flatten)]
+    pub(crate) map: MapWords,
+    /// If the queue or stack is full, remove its oldest element
+    #[arg(long)]
+    pub(crate) exist: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MapWriteArgs {
+    #[command(flatten)]
+    pub(crate) selector: ObjectSelector,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = PIN_HELP)]
+#[command(override_usage = "core-relo map pin [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <NEW_PATH>")]
+pub(crate) struct MapPinArgs {
+    #[command(flatten)]
+    pub(crate) map: MapWords,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CREATE_HELP)]
+pub(crate) struct MapCreateArgs {
+    /// The pin, on a bpffs
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) path: PathBuf,
+    /// The type of map, such as hash
+    #[arg(long = "type", value_name = "TYPE", value_parser = map_type_parser())]
+    pub(crate) map_type: u32,
+    /// Bytes of a key
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) key_size: u32,
+    /// Bytes of a value
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) value_size: u32,
+    /// The maximum number of elements; of a ring buffer, bytes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_entries: u32,
+    /// The map's name
+    #[arg(long, default_value = "")]
+    pub(crate) name: String,
+    /// BPF_F_* flags, as a number
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_flags)]
+    pub(crate) flags: u32,
+    /// The id of a map that is like the inner maps
+    #[arg(long, value_name = "ID")]
+    pub(crate) inner_map: Option<u32>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Returns a parser for the short names of map types.
+fn map_type_parser() -> impl clap::builder::TypedValueParser<Value = u32> {
+    let types = || MapType::ALL.iter().filter(|ty| ty.number() != 0);
+    let names: Vec<String> = types().map(|ty| short_type_name(ty.name())).collect();
+    PossibleValuesParser::new(names).try_map(move |name| {
+        let found = types().find(|ty| short_type_name(ty.name()) == name);
+        found.map(|ty| ty.number()).ok_or("unknown map type")
+    })
+}
+
+/// Parses a decimal or hexadecimal number.
+fn parse_flags(text: &str) -> Result<u32, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_no_number| "expected a number of 32 bits, decimal or 0x…".to_owned())
+}

@@ -1,0 +1,59 @@
+//! The report on a changed map.
+
+use super::{element::MapElements, operand::ValueOperand};
+use crate::{
+    args::format::Format,
+    console::Console,
+    text::{hex, line::Line, style},
+};
+use serde::Serialize;
+use std::io;
+
+/// A change of a map, and its JSON line.
+#[derive(Serialize)]
+pub(super) struct MapChange {
+    map_id: u32,
+    /// The change: `updated`, `deleted` and so on.
+    change: &'static str,
+    key_bytes: Option<String>,
+    value_bytes: Option<String>,
+    pin: Option<String>,
+    /// The part of the text after the map's name.
+    #[serde(skip)]
+    text: String,
+}
+
+impl MapChange {
+    pub(super) fn new(map_id: u32, change: &'static str) -> Self {
+        Self { map_id, change, key_bytes: None, value_bytes: None, pin: None, text: String::new() }
+    }
+
+    pub(super) fn key(mut self, elements: &MapElements<'_>, key: &[u8]) -> Self {
+        if !key.is_empty() {
+            self.key_bytes = Some(hex::digits(key));
+            self.text = format!("[{}]", elements.key_text(key).trim_start());
+        }
+        self
+    }
+
+    pub(super) fn value(mut self, value: &ValueOperand) -> Self {
+        self.value_bytes = value.content().map(hex::digits);
+        self
+    }
+
+    pub(super) fn pin(mut self, path: String) -> Self {
+        self.text.clone_from(&path);
+        self.pin = Some(path);
+        self
+    }
+
+    /// Prints the change. `map` is the map's id and name.
+    pub(super) fn write(&self, console: &mut Console<'_>, format: Format, map: &str) -> io::Result<()> {
+        if format == Format::Json {
+            return console.out.json(self);
+        }
+        let separator = if self.text.is_empty() { "" } else { ": " };
+        let line = Line::new().styled(style::GOOD, self.change);
+        console.out.line(line.text(format_args!(": {map}{separator}{}", self.text)))
+    }
+}

@@ -1,0 +1,64 @@
+//! `map create`: a new map, which a pin keeps.
+
+use super::{changed::MapChange, write::pin_refusal};
+use crate::{
+    args::map_elements::MapCreateArgs,
+    console::Console,
+    describe::short_type_name,
+    error::{BadInput, escape_path},
+    kernel_objects::{error::object_name, kind::Kind},
+};
+use core_relo_loader::{
+    Hint,
+    object::MapType,
+    sys::{self, Errno, MapCreate},
+};
+use std::{io, os::fd::AsFd};
+
+pub(super) fn run(console: &mut Console<'_>, args: &MapCreateArgs) -> io::Result<()> {
+    let id = match create(args) {
+        Ok(id) => id,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let change = MapChange::new(id, "created").pin(escape_path(&args.path));
+    change.write(console, args.format, &object_name(Kind::Map, id, &args.name))
+}
+
+/// Creates and pins a map. Without the pin, the kernel removes the map when the descriptor is closed.
+fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
+    if args.name.len() >= sys::OBJ_NAME_LEN {
+        let what = format!("a name of {} bytes, expected at most {}", args.name.len(), sys::OBJ_NAME_LEN - 1);
+        return Err(BadInput::new("--name", what));
+    }
+    let inner = args.inner_map.map(|id| {
+        Kind::Map.open(id).map_err(|e| BadInput::new("--inner-map", format_args!("map {id}: {e}")))
+    });
+    let inner = inner.transpose()?;
+    let map = sys::map_create(&MapCreate {
+        map_type: args.map_type,
+        name: args.name.as_bytes(),
+        key_size: args.key_size,
+        value_size: args.value_size,
+        max_entries: args.max_entries,
+        map_flags: args.flags,
+        inner: inner.as_ref().map(AsFd::as_fd),
+        ..MapCreate::default()
+    });
+    let map = map.map_err(|e| refusal(args, e))?;
+    let id = Kind::Map
+        .id(&map)
+        .map_err(|e| BadInput::new("map create", format_args!("cannot read its id: {e}")))?;
+    sys::obj_pin(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
+    Ok(id)
+}
+
+fn refusal(args: &MapCreateArgs, e: Errno) -> BadInput {
+    let name = MapType::from_number(args.map_type).map_or_else(String::new, |ty| short_type_name(ty.name()));
+    let bad = BadInput::new("map create", format_args!("the kernel refuses this {name}: {e}"));
+    match e.name() {
+        Some("EINVAL") => bad.help(
+            "are --key-size, --value-size, --max-entries, --flags and --inner-map right for the type, and does this kernel know it?",
+        ),
+        _ => bad.help(Hint::for_errno(e).0),
+    }
+}

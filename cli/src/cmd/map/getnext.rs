@@ -1,0 +1,78 @@
+//! `map getnext`: the key after a key.
+
+use super::element::{ElementError, MapElements, unreadable_type};
+use crate::{
+    args::{format::Format, map_elements::MapGetnextArgs},
+    console::Console,
+    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
+    text::hex,
+};
+use core_relo_loader::sys;
+use serde::Serialize;
+use serde_json::Value;
+use std::io;
+
+/// The JSON line of a next key.
+#[derive(Serialize)]
+struct NextKey {
+    map_id: u32,
+    key_bytes: Option<String>,
+    /// `null` after the last key.
+    next_key: Option<Value>,
+    next_key_bytes: Option<String>,
+}
+
+pub(super) fn run(console: &mut Console<'_>, args: &MapGetnextArgs) -> io::Result<()> {
+    let opened =
+        args.map.split().and_then(|(selector, words)| Ok((select_one(Kind::Map, &selector)?, words)));
+    let ((id, fd), words) = match opened {
+        Ok(opened) => opened,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let elements =
+        MapElements::new(&fd, &args.elements, &mut BtfCache::default()).map_err(ElementError::Kernel);
+    match elements.and_then(|elements| print_next(console, &elements, words, args.elements.format)) {
+        Ok(()) => Ok(()),
+        Err(e) => e.report(console, id),
+    }
+}
+
+fn print_next(
+    console: &mut Console<'_>,
+    elements: &MapElements<'_>,
+    words: &[String],
+    format: Format,
+) -> Result<(), ElementError> {
+    if let Some((reason, help)) = unreadable_type(elements.map_type()) {
+        return Err(elements.bad_input(reason, help));
+    }
+    if elements.shape.key_size() == 0 {
+        return Err(elements.bad_input("has no keys", "`core-relo map peek` shows its next element"));
+    }
+    let key = if words.is_empty() { None } else { Some(elements.parse_key(words)?) };
+    let mut next = vec![0; elements.shape.key_size()];
+    let found =
+        sys::map_next_key(elements.shape, key.as_deref(), &mut next).map_err(|e| elements.refusal(e))?;
+    let next = found.then_some(next);
+    match (format, &next) {
+        (Format::Json, next) => {
+            let next_key = next.as_deref().map(|next| elements.key_json(next)).transpose()?;
+            console.out.json(&NextKey {
+                map_id: elements.info.id,
+                key_bytes: key.as_deref().map(hex::digits),
+                next_key: next_key.flatten(),
+                next_key_bytes: next.as_deref().map(hex::digits),
+            })?;
+        }
+        (Format::Text, Some(next)) => console.out.line(format_args!("[{}]", elements.key_text(next)))?,
+        (Format::Text, None) => {}
+    }
+    match (next, key) {
+        (Some(_), _) => Ok(()),
+        (None, None) => Ok(elements.report_unmet(console, "is empty")?),
+        (None, Some(key)) => {
+            let what = format!("no key after [{}]", elements.key_text(&key).trim_start());
+            Ok(elements.report_unmet(console, &what)?)
+        }
+    }
+}

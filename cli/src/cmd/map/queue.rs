@@ -1,0 +1,86 @@
+//! `map peek`, `map push` and `map pop`: queues, stacks and Bloom filters.
+
+use super::{
+    changed::MapChange,
+    element::{ElementError, MapElements},
+    write::change_map,
+};
+use crate::{
+    args::{kernel_objects::MapDumpArgs, map_elements::MapPushArgs},
+    console::Console,
+    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
+};
+use core_relo_loader::{
+    maps::Flags,
+    object::MapType,
+    sys::{self, Errno, MapShape},
+};
+use std::io;
+
+pub(super) fn peek(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
+    show_next(console, args, |shape, value| sys::map_lookup(shape, &[], value, 0))
+}
+
+pub(super) fn pop(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
+    show_next(console, args, |shape, value| sys::map_lookup_and_delete(shape, &[], value, 0))
+}
+
+pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> io::Result<()> {
+    change_map(console, args.map.split(), args.format, |console, elements, words| {
+        if !elements.is_queue() && elements.map_type() != Some(MapType::BloomFilter) {
+            return Err(not_a_queue(elements));
+        }
+        let value = elements.parse_value(words)?;
+        let flags = if args.exist { Flags::EXIST } else { Flags::ANY };
+        sys::map_update(elements.shape, &[], &value.bytes, flags.0).map_err(|e| match e.name() {
+            Some("E2BIG") => {
+                let most = elements.info.max_entries;
+                let help = "--exist removes the oldest element";
+                elements.bad_input(&format!("it is full: it has at most {most} elements"), help)
+            }
+            _ => elements.write_refusal(e),
+        })?;
+        let change = MapChange::new(elements.info.id, "pushed").value(&value);
+        Ok(change.write(console, args.format, &elements.name())?)
+    })
+}
+
+/// Prints the next element, which `read` reads.
+fn show_next(
+    console: &mut Console<'_>,
+    args: &MapDumpArgs,
+    read: impl FnOnce(MapShape<'_>, &mut [u8]) -> Result<(), Errno>,
+) -> io::Result<()> {
+    let (id, fd) = match select_one(Kind::Map, &args.selector) {
+        Ok(opened) => opened,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let elements =
+        MapElements::new(&fd, &args.elements, &mut BtfCache::default()).map_err(ElementError::Kernel);
+    let shown = elements.and_then(|elements| {
+        if !elements.is_queue() {
+            return Err(not_a_queue(&elements));
+        }
+        elements.note_unreadable_types(console)?;
+        let mut value = vec![0; elements.shape.value_size()];
+        match read(elements.shape, &mut value) {
+            Ok(()) => Ok(elements.write(&mut console.out, &[], Some(&value))?),
+            Err(e) if e.name() == Some("ENOENT") => {
+                elements.write(&mut console.out, &[], None)?;
+                Ok(elements.report_missing(console, &[])?)
+            }
+            Err(e) => Err(elements.write_refusal(e)),
+        }
+    });
+    match shown {
+        Ok(()) => Ok(()),
+        Err(e) => e.report(console, id),
+    }
+}
+
+fn not_a_queue(elements: &MapElements<'_>) -> ElementError {
+    elements.bad_input(
+        "is no queue or stack",
+        "`map lookup`, `map update` and `map delete` take the keys of other maps",
+    )
+}

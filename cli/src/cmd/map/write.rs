@@ -1,0 +1,170 @@
+//! `map update`, `map delete`, `map freeze` and `map pin`.
+
+use super::{
+    changed::MapChange,
+    element::{ElementError, MapElements},
+    operand::split_key_and_value,
+};
+use crate::{
+    args::{
+        format::Format,
+        kernel_objects::{ElementArgs, ObjectSelector},
+        map_elements::{MapDeleteArgs, MapPinArgs, MapUpdateArgs, MapWriteArgs},
+    },
+    console::Console,
+    error::{BadInput, escape_path},
+    kernel_objects::{btf_cache::BtfCache, fdinfo::fdinfo, kind::Kind, select::select_one},
+};
+use core_relo_loader::{
+    maps::Flags,
+    object::MapType,
+    sys::{self, Errno},
+};
+use std::{io, path::Path};
+
+pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Result<()> {
+    change_map(console, args.map.split(), args.format, |console, elements, words| {
+        elements.check_writable_by_key()?;
+        let help = "core-relo map update --help has examples";
+        let (key, value) = split_key_and_value(words).map_err(|what| elements.bad_input(what, help))?;
+        let (key, value) = (elements.parse_key(key)?, elements.parse_value(value)?);
+        let flags = match (args.noexist, args.exist) {
+            (true, _) => Flags::NO_EXIST,
+            (false, true) => Flags::EXIST,
+            (false, false) => Flags::ANY,
+        };
+        match sys::map_update(elements.shape, &key, &value.bytes, flags.0) {
+            Ok(()) => {}
+            Err(e) if e.name() == Some("ENOENT") && args.exist => {
+                return Ok(elements.report_missing(console, &key)?);
+            }
+            Err(e) if e.name() == Some("EEXIST") => {
+                let what = format!("element [{}] exists", elements.key_text(&key).trim_start());
+                return Ok(elements.report_unmet(console, &what)?);
+            }
+            Err(e) => return Err(elements.write_refusal(e)),
+        }
+        let change = MapChange::new(elements.info.id, "updated").key(elements, &key).value(&value);
+        Ok(change.write(console, args.format, &elements.name())?)
+    })
+}
+
+pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> io::Result<()> {
+    change_map(console, args.map.split(), args.format, |console, elements, words| {
+        elements.check_writable_by_key()?;
+        let key = elements.parse_key(words)?;
+        match sys::map_delete(elements.shape, &key) {
+            Ok(()) => {}
+            Err(e) if e.name() == Some("ENOENT") => return Ok(elements.report_missing(console, &key)?),
+            Err(e) if e.name() == Some("EINVAL") && elements.is_array() => {
+                let what = "elements of an array cannot be removed";
+                return Err(elements.bad_input(what, "`core-relo map update` sets them to 0"));
+            }
+            Err(e) => return Err(elements.write_refusal(e)),
+        }
+        let change = MapChange::new(elements.info.id, "deleted").key(elements, &key);
+        Ok(change.write(console, args.format, &elements.name())?)
+    })
+}
+
+pub(super) fn freeze(console: &mut Console<'_>, args: &MapWriteArgs) -> io::Result<()> {
+    change_map(console, Ok((args.selector.clone(), &[])), args.format, |console, elements, _| {
+        sys::map_freeze(elements.shape.fd()).map_err(|e| match e.name() {
+            Some("EBUSY") => {
+                let help = "the kernel freezes a map once, and not while a process maps or writes it";
+                elements.bad_input(&format!("cannot be frozen: {e}"), help)
+            }
+            _ => elements.write_refusal(e),
+        })?;
+        let change = MapChange::new(elements.info.id, "frozen");
+        Ok(change.write(console, args.format, &elements.name())?)
+    })
+}
+
+pub(super) fn pin(console: &mut Console<'_>, args: &MapPinArgs) -> io::Result<()> {
+    change_map(console, args.map.split(), args.format, |console, elements, words| {
+        let [path] = words else {
+            return Err(
+                elements.bad_input("expected one path for the pin", "core-relo map pin 7 /sys/fs/bpf/NAME")
+            );
+        };
+        let path = Path::new(path);
+        pin_map(elements, path).map_err(ElementError::BadInput)?;
+        let change = MapChange::new(elements.info.id, "pinned").pin(escape_path(path));
+        Ok(change.write(console, args.format, &elements.name())?)
+    })
+}
+
+/// Pins a map.
+fn pin_map(elements: &MapElements<'_>, path: &Path) -> Result<(), BadInput> {
+    sys::obj_pin(elements.shape.fd(), path).map_err(|e| pin_refusal(path, e))
+}
+
+/// Returns the error of a pin that the kernel refuses.
+pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
+    let bad = BadInput::for_path(path, format_args!("cannot pin it: {e}"));
+    let has_dots = path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'.'));
+    match e.name() {
+        Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),
+        Some("EPERM" | "EINVAL") => bad.help("is it on a mounted bpffs, such as /sys/fs/bpf?"),
+        Some("ENOENT") => bad.help("create its directory first: mkdir"),
+        Some("EEXIST") => bad.help("another object is pinned there: rm removes the pin"),
+        _ => bad,
+    }
+}
+
+/// Opens the one map that is selected, and calls `change` with it and the words after it.
+pub(super) fn change_map(
+    console: &mut Console<'_>,
+    selected: Result<(ObjectSelector, &[String]), BadInput>,
+    format: Format,
+    change: impl FnOnce(&mut Console<'_>, &MapElements<'_>, &[String]) -> Result<(), ElementError>,
+) -> io::Result<()> {
+    let opened = selected.and_then(|(selector, words)| Ok((select_one(Kind::Map, &selector)?, words)));
+    let ((id, fd), words) = match opened {
+        Ok(opened) => opened,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let args = ElementArgs { hex: false, types: false, format };
+    let elements = MapElements::new(&fd, &args, &mut BtfCache::default()).map_err(ElementError::Kernel);
+    match elements.and_then(|elements| change(console, &elements, words)) {
+        Ok(()) => Ok(()),
+        Err(e) => e.report(console, id),
+    }
+}
+
+impl MapElements<'_> {
+    /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map causes.
+    pub(super) fn write_refusal(&self, e: Errno) -> ElementError {
+        let most = self.info.max_entries;
+        match e.name() {
+            Some("EPERM") if fdinfo(&self.shape.fd(), "frozen") == Some(1) => self
+                .bad_input("it is frozen: user space cannot write to it", "programs may still write to it"),
+            Some("EPERM") => {
+                self.bad_input(&format!("cannot be written: {e}"), "the pin may allow only reading")
+            }
+            Some("E2BIG") if self.is_array() => self.bad_input(
+                &format!("the index is too large: it has {most} elements"),
+                "indices begin with 0",
+            ),
+            Some("E2BIG") => self
+                .bad_input(&format!("it is full: it has at most {most} elements"), "`map delete` makes room"),
+            Some("EBADF") if self.map_type() == Some(MapType::CgroupArray) => self.bad_input(
+                "value: this directory is no cgroup of version 2",
+                "`mount -t cgroup2` lists them",
+            ),
+            Some("EINVAL") => {
+                let help = match self.value_kind() {
+                    Some(Kind::Map) => "is it like the inner map with which the outer one was created?",
+                    Some(_) => "is it of the same type as the programs that use this map?",
+                    None => "the kernel does not accept this value or flag for this type of map",
+                };
+                self.bad_input(&format!("cannot be written: {e}"), help)
+            }
+            Some("EOPNOTSUPP" | "ENOTSUPP") => {
+                self.bad_input(&format!("this type of map cannot be written: {e}"), "a program writes to it")
+            }
+            _ => self.bad_input(&format!("cannot be written: {e}"), core_relo_loader::Hint::for_errno(e).0),
+        }
+    }
+}
