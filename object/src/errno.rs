@@ -12,6 +12,7 @@ pub struct Errno(pub i32);
 const ENOSYS: i32 = arch_errno(89, 90, 38);
 const EILSEQ: i32 = arch_errno(88, 122, 84);
 const EOPNOTSUPP: i32 = arch_errno(122, 45, 95);
+const ENOLINK: i32 = arch_errno(67, 82, 67);
 const ESTALE: i32 = arch_errno(151, 70, 116);
 
 const fn arch_errno(mips: i32, sparc: i32, other: i32) -> i32 {
@@ -69,6 +70,7 @@ impl Errno {
             ENOSYS => "ENOSYS",
             EILSEQ => "EILSEQ",
             EOPNOTSUPP => "EOPNOTSUPP",
+            ENOLINK => "ENOLINK",
             ESTALE => "ESTALE",
             524 => "ENOTSUPP",
             _ => return None,

@@ -2,10 +2,8 @@
 
 use crate::args::{
     format::Format,
-    map_elements::{
-        MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPinArgs, MapPushArgs, MapUpdateArgs,
-        MapWriteArgs,
-    },
+    map_elements::{MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs, MapUpdateArgs},
+    object_words::{LinkUpdateArgs, PinArgs},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -80,6 +78,13 @@ const LINK_SHOW_HELP: &str = "Examples:
   core-relo link show 3
   core-relo link show --name handle_exec --format json";
 
+const LINK_DETACH_HELP: &str = "Examples:
+  core-relo link detach 3
+  core-relo link detach --pinned /sys/fs/bpf/exec_link
+
+The link stays, without a target, as long as it has pins and holders. The kernel detaches links of cgroups, network interfaces, network
+namespaces, sockmaps and struct_ops; links of other types end with their last pin and holder.";
+
 #[derive(Debug, Subcommand)]
 #[command(after_help = PROG_HELP)]
 pub(crate) enum ProgCommand {
@@ -92,6 +97,8 @@ pub(crate) enum ProgCommand {
     /// Print the translated instructions (xlated) or the machine code (jited), with source lines
     #[command(after_help = PROG_DUMP_HELP)]
     Dump(ProgDumpArgs),
+    /// Pin a program
+    Pin(PinArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -124,9 +131,9 @@ pub(crate) enum MapCommand {
     Pop(MapDumpArgs),
     /// Make a map read-only for user space, for good
     #[command(after_help = MAP_FREEZE_HELP)]
-    Freeze(MapWriteArgs),
+    Freeze(ObjectChangeArgs),
     /// Pin a map
-    Pin(MapPinArgs),
+    Pin(PinArgs),
     /// Create a map and pin it
     Create(MapCreateArgs),
 }
@@ -140,6 +147,13 @@ pub(crate) enum LinkCommand {
     /// Show everything that the kernel reports about links
     #[command(after_help = LINK_SHOW_HELP)]
     Show(ShowArgs),
+    /// Pin a link, so that the program stays attached when its holders end
+    Pin(PinArgs),
+    /// Detach the program of a link, even if the link has other holders
+    #[command(after_help = LINK_DETACH_HELP)]
+    Detach(ObjectChangeArgs),
+    /// Replace the program of a link
+    Update(LinkUpdateArgs),
 }
 
 /// The selection of programs, maps or links: one of an id, a name and a pin
@@ -175,6 +189,16 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) selector: ObjectSelector,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// One object that a command changes
+#[derive(Debug, Args)]
+pub(crate) struct ObjectChangeArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,
     /// Output format

@@ -1,7 +1,7 @@
-//! The arguments of the `map` commands that take keys and values, or that change maps.
+//! The arguments of the `map` commands that take keys and values, and of `map create`.
 
-use super::kernel_objects::{ElementArgs, ObjectSelector, parse_id};
-use crate::{args::format::Format, describe::short_type_name, error::BadInput};
+use super::{format::Format, kernel_objects::ElementArgs, object_words::ObjectWords};
+use crate::describe::short_type_name;
 use clap::{
     Args, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser as _},
@@ -45,57 +45,18 @@ const PUSH_HELP: &str = "Examples:
   core-relo map push --name queue '{\"pid\": 1}' --exist
 
 Exit status: 0 if the value was appended, 2 if not.";
-const PIN_HELP: &str = "Examples:
-  core-relo map pin 7 /sys/fs/bpf/counts
-  core-relo map pin --name counts /sys/fs/bpf/counts
-
-The path is on a bpffs. Removing the pin is `rm`.";
 const CREATE_HELP: &str = "Examples:
   core-relo map create /sys/fs/bpf/counts --type hash --key-size 4 --value-size 8 --max-entries 1024 --name counts
   core-relo map create /sys/fs/bpf/outer --type array_of_maps --key-size 4 --value-size 4 --max-entries 8 --inner-map 7
 
 Prints the map's id. Without the pin, the map would end with this command.";
 
-/// A map, and words after it
-#[derive(Clone, Debug, Args)]
-pub(crate) struct MapWords {
-    /// The map's id, unless an option selects the map, and the words that follow it
-    #[arg(value_name = "ID_AND_WORDS", allow_negative_numbers = true)]
-    words: Vec<String>,
-    /// The map with this id
-    #[arg(long, value_name = "N", group = "map")]
-    id: Option<u32>,
-    /// The map with this name. The map of a data section also has the section's name, such as `.rodata`
-    #[arg(long, value_name = "NAME", group = "map")]
-    name: Option<String>,
-    /// The map pinned at this path
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "map")]
-    pinned: Option<PathBuf>,
-}
-
-impl MapWords {
-    /// Returns the selection of the map, and the words after it. Without an option, the first word is the map's id.
-    pub(crate) fn split(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
-        let Self { id, name, pinned, words } = self;
-        if id.is_some() || name.is_some() || pinned.is_some() {
-            let selector =
-                ObjectSelector { positional_id: None, id: *id, name: name.clone(), pinned: pinned.clone() };
-            return Ok((selector, words));
-        }
-        let (first, rest) = words
-            .split_first()
-            .ok_or_else(|| BadInput::new("map", "nothing is selected, expected an id, --name or --pinned"))?;
-        let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
-        Ok((ObjectSelector { positional_id: Some(id), ..ObjectSelector::default() }, rest))
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = LOOKUP_HELP)]
 #[command(override_usage = "core-relo map lookup [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]...")]
 pub(crate) struct MapLookupArgs {
     #[command(flatten)]
-    pub(crate) map: MapWords,
+    pub(crate) map: ObjectWords,
     #[command(flatten)]
     pub(crate) elements: ElementArgs,
 }
@@ -105,7 +66,7 @@ pub(crate) struct MapLookupArgs {
 #[command(override_usage = "core-relo map getnext [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]...")]
 pub(crate) struct MapGetnextArgs {
     #[command(flatten)]
-    pub(crate) map: MapWords,
+    pub(crate) map: ObjectWords,
     #[command(flatten)]
     pub(crate) elements: ElementArgs,
 }
@@ -117,7 +78,7 @@ pub(crate) struct MapGetnextArgs {
 )]
 pub(crate) struct MapUpdateArgs {
     #[command(flatten)]
-    pub(crate) map: MapWords,
+    pub(crate) map: ObjectWords,
     /// Only add: the element must not exist
     #[arg(long, conflicts_with = "exist")]
     pub(crate) noexist: bool,
@@ -134,7 +95,7 @@ pub(crate) struct MapUpdateArgs {
 #[command(override_usage = "core-relo map delete [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <KEY>...")]
 pub(crate) struct MapDeleteArgs {
     #[command(flatten)]
-    pub(crate) map: MapWords,
+    pub(crate) map: ObjectWords,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -145,30 +106,10 @@ pub(crate) struct MapDeleteArgs {
 #[command(override_usage = "core-relo map push [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <VALUE>...")]
 pub(crate) struct MapPushArgs {
     #[command(flatten)]
-    pub(crate) map: MapWords,
+    pub(crate) map: ObjectWords,
     /// If the queue or stack is full, remove its oldest element
     #[arg(long)]
     pub(crate) exist: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MapWriteArgs {
-    #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = PIN_HELP)]
-#[command(override_usage = "core-relo map pin [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <NEW_PATH>")]
-pub(crate) struct MapPinArgs {
-    #[command(flatten)]
-    pub(crate) map: MapWords,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -14,6 +14,7 @@ pub(crate) mod guest;
 pub(crate) mod kernel_objects;
 pub(crate) mod load;
 pub(crate) mod map_elements;
+pub(crate) mod object_words;
 pub(crate) mod relocate;
 pub(crate) mod requires;
 pub(crate) mod shard;
@@ -227,6 +228,9 @@ impl Command {
             Self::Map(MapCommand::Create(c)) => c.format,
             Self::Link(LinkCommand::List(c)) => c.format,
             Self::Link(LinkCommand::Show(c)) => c.format,
+            Self::Prog(ProgCommand::Pin(c)) | Self::Link(LinkCommand::Pin(c)) => c.format,
+            Self::Link(LinkCommand::Detach(c)) => c.format,
+            Self::Link(LinkCommand::Update(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
             Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
             Self::Demo(c) => c.format,

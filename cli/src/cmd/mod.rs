@@ -16,6 +16,7 @@ pub(crate) mod load;
 #[cfg(feature = "man")]
 pub(crate) mod man;
 pub(crate) mod map;
+mod object_change;
 pub(crate) mod patch;
 pub(crate) mod plan;
 mod plans;

@@ -22,7 +22,8 @@ fn with_hint(bad: BadInput, errno: Errno) -> BadInput {
     }
 }
 
-fn hint(errno: Errno) -> Option<&'static str> {
+/// Returns the usual remedy for an error of bpf(2).
+pub(crate) fn hint(errno: Errno) -> Option<&'static str> {
     match errno.name() {
         Some("EPERM") => {
             Some("needs CAP_SYS_ADMIN in the initial user namespace: run it as root, outside of a container")

@@ -53,6 +53,20 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
     Ok(objects)
 }
 
+/// Parses the words that select an object: an id, `id N`, `name NAME` or `pinned PATH`.
+pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<ObjectSelector, String> {
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    match *texts {
+        [text] | ["id", text] => match text.parse() {
+            Ok(id) => Ok(ObjectSelector { id: Some(id), ..ObjectSelector::default() }),
+            Err(_no_number) => Err(format!("{text}: expected the id of a {}", kind.noun())),
+        },
+        ["name", name] => Ok(ObjectSelector { name: Some(name.to_owned()), ..ObjectSelector::default() }),
+        ["pinned", path] => Ok(ObjectSelector { pinned: Some(path.into()), ..ObjectSelector::default() }),
+        _ => Err(format!("expected the id of a {}, `name NAME` or `pinned PATH`", kind.noun())),
+    }
+}
+
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
 pub(crate) fn select_one(kind: Kind, selector: &ObjectSelector) -> Result<(u32, OwnedFd), BadInput> {
     let mut objects = select(kind, selector)?;

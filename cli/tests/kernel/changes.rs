@@ -3,12 +3,21 @@
 use super::{
     common::{self, Run, has_own_bpffs, run, schema},
     fixture::*,
+    links::has_own_netns,
 };
-use core_relo_loader::sys::{self, Errno, MapCreate, MapFd, map_lookup};
+use core_relo_loader::{
+    attach::{self, RawTracepointOptions},
+    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_lookup},
+};
 use serde_json::{Value, json};
-use std::{fs, os::fd::AsFd as _, path::Path};
+use std::{
+    fs,
+    os::fd::{AsFd as _, OwnedFd},
+    path::Path,
+};
 
-const CHANGES: &str = "map update, map delete, map push, map freeze, map pin, map create";
+const ELEMENT_CHANGES: &str = "map update, map delete, map push";
+const CHANGES: &str = "prog pin, map pin, map create, map freeze, link pin, link detach, link update";
 
 /// Runs a `map` command on a map.
 fn run_on(command: &str, map: &MapFd, args: &[&str]) -> Run {
@@ -56,7 +65,7 @@ fn an_element_is_written_by_its_types_and_removed() {
     assert_eq!(event_of(&map, 5), Ok(event(7)));
     let line =
         &ok(run_on("update", &map, &[&words[..], &["--exist", "--format", "json"]].concat())).lines()[0];
-    schema().check(CHANGES, line);
+    schema().check(ELEMENT_CHANGES, line);
     assert_eq!((&line["change"], &line["value_bytes"]), (&json!("updated"), &json!(bytes.concat())));
     assert_eq!(event_of(&map, 5), Ok(event(8)));
     let missing = run_on("update", &map, &["6", &value, "--exist"]);
@@ -68,7 +77,7 @@ fn an_element_is_written_by_its_types_and_removed() {
     assert!(full.exit == 2 && full.err.contains("it is full: it has at most 2 elements"), "{full:?}");
 
     let deleted = ok(run_on("delete", &map, &["5", "--format", "json"])).lines();
-    schema().check(CHANGES, &deleted[0]);
+    schema().check(ELEMENT_CHANGES, &deleted[0]);
     assert_eq!(event_of(&map, 5).unwrap_err().name(), Some("ENOENT"));
     let again = run_on("delete", &map, &["5"]);
     assert!(again.exit == 1 && again.err.contains("no element [5]"), "{again:?}");
@@ -158,7 +167,7 @@ fn queues_take_and_give_values() {
     let full = run_on("push", &queue, &["3"]);
     assert!(full.exit == 2 && full.err.contains("it is full"), "{full:?}");
     let line = &ok(run_on("push", &queue, &["0x03030303", "--exist", "--format", "json"])).lines()[0];
-    schema().check(CHANGES, line);
+    schema().check(ELEMENT_CHANGES, line);
     // The oldest value had to go.
     assert_eq!(ok(run_on("peek", &queue, &[])).out, "[next] = 02 02 02 02\n");
     assert_eq!(ok(run_on("pop", &queue, &[])).out, "[next] = 02 02 02 02\n");
@@ -190,7 +199,7 @@ fn programs_and_maps_become_values() {
     let outer = MapFd::new(sys::map_create(&outer).unwrap()).unwrap();
     let id = map_id(&inner);
     let line = &ok(run_on("update", &outer, &["0", &id.to_string(), "--format", "json"])).lines()[0];
-    schema().check(CHANGES, line);
+    schema().check(ELEMENT_CHANGES, line);
     assert_eq!(line["value_bytes"], Value::Null, "the number of a descriptor means nothing");
     ok(run_on("update", &outer, &["1", "value", "name", &unique("inner")]));
     for key in [0, 1] {
@@ -258,7 +267,7 @@ fn maps_are_created_and_pinned() {
 
     let second = dir.join("second");
     let pinned = run(["map", "pin", "--pinned", common::text(&pin), common::text(&second)]);
-    assert!(ok(pinned).out.ends_with("(counts): /sys/fs/bpf/second\n"));
+    assert!(ok(pinned).out.ends_with(": /sys/fs/bpf/second\n"));
     let id = |pin: &Path| {
         ok(run(["map", "show", "--pinned", common::text(pin), "--format", "json"])).lines()[0]["id"].clone()
     };
@@ -280,4 +289,98 @@ fn maps_are_created_and_pinned() {
     let refused = create(&dir.join("none"), &["--name", &name, "--flags", "0x40000000"]);
     assert!(refused.exit == 2 && refused.err.contains("the kernel refuses this hash: EINVAL"), "{refused:?}");
     assert!(!fs::exists(dir.join("none")).unwrap());
+}
+
+/// Loads a program that returns a number.
+fn returns(prog_type: u32, number: i32) -> Result<OwnedFd, Errno> {
+    let code = [insn(0xb7, 0, 0, 0, number), insn(0x95, 0, 0, 0, 0)].concat();
+    sys::prog_load(&ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() }, &mut [])
+}
+
+fn id_of_program(program: &OwnedFd) -> u32 {
+    sys::prog_info(program).unwrap().id
+}
+
+#[test]
+fn a_link_gets_another_program_and_is_detached() {
+    const XDP: u32 = 6;
+    const XDP_LINK: u32 = 37;
+    if !has_own_netns("changes::a_link_gets_another_program_and_is_detached") {
+        return;
+    }
+    let attached = returns(XDP, 2).and_then(|prog| {
+        let (target, extra) = (LinkTarget::Interface(1), LinkExtra::None);
+        sys::link_create(&LinkCreate { prog: prog.as_fd(), target, attach_type: XDP_LINK, flags: 0, extra })
+    });
+    let link = match attached {
+        Ok(link) => link,
+        Err(e) => return println!("SKIP: no XDP link: {e}"),
+    };
+    let info = || sys::link_info(&link).unwrap();
+    let id = info().id.to_string();
+    let new = returns(XDP, 1).unwrap();
+    let new_id = id_of_program(&new);
+    let line = &ok(run(["link", "update", &id, &new_id.to_string(), "--format", "json"])).lines()[0];
+    schema().check(CHANGES, line);
+    assert_eq!((&line["change"], &line["prog_id"]), (&json!("updated"), &json!(new_id)));
+    assert_eq!(info().prog_id, new_id);
+
+    let other_type = id_of_program(&returns(1, 0).unwrap());
+    for (args, what) in [
+        (&[&*id][..], "expected the id of a program, `name NAME` or `pinned PATH`"),
+        (&[&id, "new"], "new: expected the id of a program"),
+        (&[&id, &other_type.to_string()], "no such program"),
+    ] {
+        let wrong = run(["link", "update"].iter().chain(args));
+        assert!(wrong.exit == 2 && wrong.err.contains(what), "{wrong:?}");
+    }
+    let filter = returns(1, 0).unwrap();
+    let wrong = run(["link", "update", &id, "id", &id_of_program(&filter).to_string()]);
+    assert!(wrong.exit == 2 && wrong.err.contains("is it of the same type?"), "{wrong:?}");
+    assert_eq!(info().prog_id, new_id);
+
+    let line = &ok(run(["link", "detach", &id, "--format", "json"])).lines()[0];
+    schema().check(CHANGES, line);
+    let shown = &ok(run(["link", "show", &id, "--format", "json"])).lines()[0];
+    assert_eq!((&line["change"], &shown["target"]["ifindex"]), (&json!("detached"), &json!(0)));
+    let updated = run(["link", "update", &id, &new_id.to_string()]);
+    assert!(updated.exit == 2 && updated.err.contains("it is detached already"), "{updated:?}");
+}
+
+#[test]
+fn programs_and_links_are_pinned() {
+    const RAW_TRACEPOINT: u32 = 17;
+    if types().is_none() || !has_own_bpffs("changes::programs_and_links_are_pinned") {
+        return;
+    }
+    let program = returns(RAW_TRACEPOINT, 0).unwrap();
+    let (id, pin) = (id_of_program(&program).to_string(), "/sys/fs/bpf/program");
+    assert_eq!(ok(run(["prog", "pin", &id, pin])).out, format!("pinned: program {id}: {pin}\n"));
+    let shown = &ok(run(["prog", "show", "--pinned", pin, "--format", "json"])).lines()[0];
+    assert_eq!(shown["id"].to_string(), id);
+
+    let options = RawTracepointOptions::default();
+    let link = match attach::raw_tracepoint(program.as_fd(), "sched_process_exec", &options) {
+        Ok(link) => link,
+        Err(e) => return println!("SKIP: no raw tracepoint: {e}"),
+    };
+    let (id, pin) = (sys::link_info(&link.fd().unwrap()).unwrap().id.to_string(), "/sys/fs/bpf/link");
+    let line = &ok(run(["link", "pin", &id, pin, "--format", "json"])).lines()[0];
+    schema().check(CHANGES, line);
+    assert_eq!((&line["kind"], &line["pin"]), (&json!("link"), &json!(pin)));
+    for args in [&["link", "pin", &id][..], &["link", "pin", &id, "a", "b"]] {
+        let wrong = run(args);
+        assert!(wrong.exit == 2 && wrong.err.contains("expected one path for the pin"), "{wrong:?}");
+    }
+    let kept = run(["link", "detach", &id]);
+    let what = "the kernel does not detach links of this type (BPF_LINK_TYPE_RAW_TRACEPOINT)";
+    assert!(kept.exit == 2 && kept.err.contains(what), "{kept:?}");
+    // The pin keeps the program attached after its holder.
+    drop(link);
+    assert_eq!(
+        ok(run(["link", "show", "--pinned", pin, "--format", "json"])).lines()[0]["id"].to_string(),
+        id
+    );
+    fs::remove_file(pin).unwrap();
+    assert_eq!(run(["link", "show", &id]).exit, 2);
 }

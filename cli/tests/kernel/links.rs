@@ -134,7 +134,7 @@ fn a_freplace_link_names_the_replaced_function() {
 }
 
 /// Whether this process has a network namespace of its own. Where it has none yet, the test runs once more in a process that has.
-fn has_own_netns(test: &str) -> bool {
+pub(super) fn has_own_netns(test: &str) -> bool {
     const VARIABLE: &str = "CORE_RELO_TEST_OWN_NETNS";
     if std::env::var_os(VARIABLE).is_some() {
         return true;

@@ -97,6 +97,7 @@ mod tests {
             (libc::ENOSYS, "ENOSYS"),
             (libc::EILSEQ, "EILSEQ"),
             (libc::EOPNOTSUPP, "EOPNOTSUPP"),
+            (libc::ENOLINK, "ENOLINK"),
             (libc::ESTALE, "ESTALE"),
         ] {
             assert_eq!(Errno(number).name(), Some(name));

@@ -1,4 +1,4 @@
-//! The report on a changed map.
+//! The report on a changed element.
 
 use super::{element::MapElements, operand::ValueOperand};
 use crate::{
@@ -9,15 +9,14 @@ use crate::{
 use serde::Serialize;
 use std::io;
 
-/// A change of a map, and its JSON line.
+/// A change of an element, and its JSON line.
 #[derive(Serialize)]
 pub(super) struct MapChange {
     map_id: u32,
-    /// The change: `updated`, `deleted` and so on.
+    /// The change: `updated`, `deleted` or `pushed`.
     change: &'static str,
     key_bytes: Option<String>,
     value_bytes: Option<String>,
-    pin: Option<String>,
     /// The part of the text after the map's name.
     #[serde(skip)]
     text: String,
@@ -25,7 +24,7 @@ pub(super) struct MapChange {
 
 impl MapChange {
     pub(super) fn new(map_id: u32, change: &'static str) -> Self {
-        Self { map_id, change, key_bytes: None, value_bytes: None, pin: None, text: String::new() }
+        Self { map_id, change, key_bytes: None, value_bytes: None, text: String::new() }
     }
 
     pub(super) fn key(mut self, elements: &MapElements<'_>, key: &[u8]) -> Self {
@@ -38,12 +37,6 @@ impl MapChange {
 
     pub(super) fn value(mut self, value: &ValueOperand) -> Self {
         self.value_bytes = value.content().map(hex::digits);
-        self
-    }
-
-    pub(super) fn pin(mut self, path: String) -> Self {
-        self.text.clone_from(&path);
-        self.pin = Some(path);
         self
     }
 

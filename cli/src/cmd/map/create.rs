@@ -1,12 +1,12 @@
 //! `map create`: a new map, which a pin keeps.
 
-use super::{changed::MapChange, write::pin_refusal};
 use crate::{
     args::map_elements::MapCreateArgs,
+    cmd::object_change::{ObjectChange, pin_refusal},
     console::Console,
     describe::short_type_name,
-    error::{BadInput, escape_path},
-    kernel_objects::{error::object_name, kind::Kind},
+    error::BadInput,
+    kernel_objects::kind::Kind,
 };
 use core_relo_loader::{
     Hint,
@@ -20,8 +20,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapCreateArgs) -> io::Result
         Ok(id) => id,
         Err(bad) => return console.report_error(&bad),
     };
-    let change = MapChange::new(id, "created").pin(escape_path(&args.path));
-    change.write(console, args.format, &object_name(Kind::Map, id, &args.name))
+    let change = ObjectChange::new(Kind::Map, id, "created").named(Kind::Map, &args.name);
+    change.pin(&args.path).write(console, args.format)
 }
 
 /// Creates and pins a map. Without the pin, the kernel removes the map when the descriptor is closed.

@@ -11,8 +11,8 @@ mod operand;
 mod queue;
 mod write;
 
-use super::kernel_facts;
-use crate::{args::kernel_objects::MapCommand, console::Console};
+use super::{kernel_facts, object_change};
+use crate::{args::kernel_objects::MapCommand, console::Console, kernel_objects::kind::Kind};
 use facts::MapFacts;
 use std::io;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result
         MapCommand::Push(args) => queue::push(console, args),
         MapCommand::Pop(args) => queue::pop(console, args),
         MapCommand::Freeze(args) => write::freeze(console, args),
-        MapCommand::Pin(args) => write::pin(console, args),
+        MapCommand::Pin(args) => object_change::pin(console, Kind::Map, args),
         MapCommand::Create(args) => create::run(console, args),
     }
 }

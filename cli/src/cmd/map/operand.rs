@@ -2,10 +2,12 @@
 
 use super::element::{ElementError, MapElements};
 use crate::{
-    args::kernel_objects::ObjectSelector,
     console::{Console, ExitStatus},
     error::BadInput,
-    kernel_objects::{kind::Kind, select::select_one},
+    kernel_objects::{
+        kind::Kind,
+        select::{parse_selector, select_one},
+    },
     text::{line::Line, style},
     value_parser::element::{ElementPart, parse_part},
 };
@@ -81,23 +83,12 @@ impl MapElements<'_> {
 
     /// Opens a program or map that becomes a value: an id, `id N`, `name NAME` or `pinned PATH`.
     fn object_operand(&self, kind: Kind, words: &[String]) -> Result<ValueOperand, ElementError> {
-        let texts: Vec<&str> = words.iter().map(String::as_str).collect();
-        let id = |text: &str| {
-            text.parse().map_err(|_no_number| {
-                let what = format!("value: {text}: expected the id of a {}", kind.noun());
-                self.bad_input(&what, &format!("`core-relo {} list` lists them", kind.command()))
-            })
-        };
-        let selector = match *texts {
-            [text] | ["id", text] => ObjectSelector { id: Some(id(text)?), ..ObjectSelector::default() },
-            ["name", name] => ObjectSelector { name: Some(name.to_owned()), ..ObjectSelector::default() },
-            ["pinned", path] => ObjectSelector { pinned: Some(path.into()), ..ObjectSelector::default() },
-            _ => {
-                let what =
-                    format!("value: expected the id of a {}, `name NAME` or `pinned PATH`", kind.noun());
-                return Err(self.bad_input(&what, &format!("`core-relo {} list` lists them", kind.command())));
-            }
-        };
+        let selector = parse_selector(kind, words).map_err(|what| {
+            self.bad_input(
+                &format!("value: {what}"),
+                &format!("`core-relo {} list` lists them", kind.command()),
+            )
+        })?;
         let (_, fd) = select_one(kind, &selector).map_err(ElementError::BadInput)?;
         self.descriptor_operand(fd)
     }

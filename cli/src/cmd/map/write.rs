@@ -1,4 +1,4 @@
-//! `map update`, `map delete`, `map freeze` and `map pin`.
+//! `map update`, `map delete` and `map freeze`.
 
 use super::{
     changed::MapChange,
@@ -8,11 +8,12 @@ use super::{
 use crate::{
     args::{
         format::Format,
-        kernel_objects::{ElementArgs, ObjectSelector},
-        map_elements::{MapDeleteArgs, MapPinArgs, MapUpdateArgs, MapWriteArgs},
+        kernel_objects::{ElementArgs, ObjectChangeArgs, ObjectSelector},
+        map_elements::{MapDeleteArgs, MapUpdateArgs},
     },
+    cmd::object_change::ObjectChange,
     console::Console,
-    error::{BadInput, escape_path},
+    error::BadInput,
     kernel_objects::{btf_cache::BtfCache, fdinfo::fdinfo, kind::Kind, select::select_one},
 };
 use core_relo_loader::{
@@ -20,7 +21,7 @@ use core_relo_loader::{
     object::MapType,
     sys::{self, Errno},
 };
-use std::{io, path::Path};
+use std::io;
 
 pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Result<()> {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
@@ -67,7 +68,7 @@ pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> io::Res
     })
 }
 
-pub(super) fn freeze(console: &mut Console<'_>, args: &MapWriteArgs) -> io::Result<()> {
+pub(super) fn freeze(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
     change_map(console, Ok((args.selector.clone(), &[])), args.format, |console, elements, _| {
         sys::map_freeze(elements.shape.fd()).map_err(|e| match e.name() {
             Some("EBUSY") => {
@@ -76,41 +77,9 @@ pub(super) fn freeze(console: &mut Console<'_>, args: &MapWriteArgs) -> io::Resu
             }
             _ => elements.write_refusal(e),
         })?;
-        let change = MapChange::new(elements.info.id, "frozen");
-        Ok(change.write(console, args.format, &elements.name())?)
+        let change = ObjectChange::new(Kind::Map, elements.info.id, "frozen");
+        Ok(change.named(Kind::Map, &elements.info.name()).write(console, args.format)?)
     })
-}
-
-pub(super) fn pin(console: &mut Console<'_>, args: &MapPinArgs) -> io::Result<()> {
-    change_map(console, args.map.split(), args.format, |console, elements, words| {
-        let [path] = words else {
-            return Err(
-                elements.bad_input("expected one path for the pin", "core-relo map pin 7 /sys/fs/bpf/NAME")
-            );
-        };
-        let path = Path::new(path);
-        pin_map(elements, path).map_err(ElementError::BadInput)?;
-        let change = MapChange::new(elements.info.id, "pinned").pin(escape_path(path));
-        Ok(change.write(console, args.format, &elements.name())?)
-    })
-}
-
-/// Pins a map.
-fn pin_map(elements: &MapElements<'_>, path: &Path) -> Result<(), BadInput> {
-    sys::obj_pin(elements.shape.fd(), path).map_err(|e| pin_refusal(path, e))
-}
-
-/// Returns the error of a pin that the kernel refuses.
-pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
-    let bad = BadInput::for_path(path, format_args!("cannot pin it: {e}"));
-    let has_dots = path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'.'));
-    match e.name() {
-        Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),
-        Some("EPERM" | "EINVAL") => bad.help("is it on a mounted bpffs, such as /sys/fs/bpf?"),
-        Some("ENOENT") => bad.help("create its directory first: mkdir"),
-        Some("EEXIST") => bad.help("another object is pinned there: rm removes the pin"),
-        _ => bad,
-    }
 }
 
 /// Opens the one map that is selected, and calls `change` with it and the words after it.

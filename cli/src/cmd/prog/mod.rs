@@ -4,8 +4,8 @@ mod dump;
 mod facts;
 mod jited;
 
-use super::kernel_facts;
-use crate::{args::kernel_objects::ProgCommand, console::Console};
+use super::{kernel_facts, object_change};
+use crate::{args::kernel_objects::ProgCommand, console::Console, kernel_objects::kind::Kind};
 use facts::ProgramFacts;
 use std::io;
 
@@ -14,5 +14,6 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Resul
         ProgCommand::List(args) => kernel_facts::list::<ProgramFacts>(console, args.format),
         ProgCommand::Show(args) => kernel_facts::show::<ProgramFacts>(console, &args.selector, args.format),
         ProgCommand::Dump(args) => dump::run(console, args),
+        ProgCommand::Pin(args) => object_change::pin(console, Kind::Prog, args),
     }
 }

@@ -1,9 +1,7 @@
-//! `link`: the links in the running kernel, and what they attach to.
+//! `link list` and `link show`: the links in the running kernel, and what they attach to.
 
-use super::kernel_facts::{self, HoldersAndTypes, KernelFacts};
 use crate::{
-    args::kernel_objects::LinkCommand,
-    console::Console,
+    cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
     describe::short_type_name,
     error::BadInput,
     kernel_objects::{
@@ -22,16 +20,9 @@ use core_relo_loader::sys::{self, Errno};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-pub(crate) fn run(console: &mut Console<'_>, command: &LinkCommand) -> io::Result<()> {
-    match command {
-        LinkCommand::List(args) => kernel_facts::list::<LinkFacts>(console, args.format),
-        LinkCommand::Show(args) => kernel_facts::show::<LinkFacts>(console, &args.selector, args.format),
-    }
-}
-
 /// The facts that `link list` and `link show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
-struct LinkFacts {
+pub(super) struct LinkFacts {
     id: u32,
     link_type: String,
     prog_id: Option<u32>,

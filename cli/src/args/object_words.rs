@@ -1,0 +1,82 @@
+//! The arguments of the commands that select an object by words or options and take further words: pins, `link update`, and the
+//! `map` commands with keys.
+
+use super::{
+    format::Format,
+    kernel_objects::{ObjectSelector, parse_id},
+};
+use crate::error::BadInput;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+const PIN_HELP: &str = "Examples:
+  core-relo prog pin 7 /sys/fs/bpf/handle_exec
+  core-relo map pin --name counts /sys/fs/bpf/counts
+  core-relo link pin 3 /sys/fs/bpf/exec_link
+
+The path is on a bpffs. `rm` removes the pin.";
+const UPDATE_HELP: &str = "Examples:
+  core-relo link update 3 42
+  core-relo link update --pinned /sys/fs/bpf/exec_link pinned /sys/fs/bpf/handle_exec_2
+
+The new program is an id, `name NAME` or `pinned PATH`; for a link of struct_ops, it is a map.";
+
+/// A program, map or link, and words after it
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ObjectWords {
+    /// The object's id, unless an option selects the object, and the words that follow it
+    #[arg(value_name = "ID_AND_WORDS", allow_negative_numbers = true)]
+    words: Vec<String>,
+    /// The object with this id
+    #[arg(long, value_name = "N", group = "object")]
+    id: Option<u32>,
+    /// The object with this name. The map of a data section also has the section's name, such as `.rodata`
+    #[arg(long, value_name = "NAME", group = "object")]
+    name: Option<String>,
+    /// The object pinned at this path
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "object")]
+    pinned: Option<PathBuf>,
+}
+
+impl ObjectWords {
+    /// Returns the selection of the object, and the words after it. Without an option, the first word is the object's id.
+    pub(crate) fn split(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
+        let Self { id, name, pinned, words } = self;
+        if id.is_some() || name.is_some() || pinned.is_some() {
+            let selector =
+                ObjectSelector { positional_id: None, id: *id, name: name.clone(), pinned: pinned.clone() };
+            return Ok((selector, words));
+        }
+        let (first, rest) = words.split_first().ok_or_else(|| {
+            BadInput::new("core-relo", "nothing is selected, expected an id, --name or --pinned")
+        })?;
+        let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
+        Ok((ObjectSelector { positional_id: Some(id), ..ObjectSelector::default() }, rest))
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = PIN_HELP)]
+#[command(
+    override_usage = "core-relo <prog|map|link> pin [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <NEW_PATH>"
+)]
+pub(crate) struct PinArgs {
+    #[command(flatten)]
+    pub(crate) object: ObjectWords,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = UPDATE_HELP)]
+#[command(
+    override_usage = "core-relo link update [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <PROGRAM>..."
+)]
+pub(crate) struct LinkUpdateArgs {
+    #[command(flatten)]
+    pub(crate) object: ObjectWords,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}

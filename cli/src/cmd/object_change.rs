@@ -1,0 +1,117 @@
+//! Changes of programs, maps and links: pins, and the report on a change.
+
+use crate::{
+    args::{format::Format, kernel_objects::ObjectSelector, object_words::PinArgs},
+    console::Console,
+    error::{BadInput, escape_path},
+    kernel_objects::{error::object_name, kind::Kind, select::select_one},
+    text::{line::Line, style},
+};
+use core_relo_loader::sys::{self, Errno};
+use serde::Serialize;
+use std::{io, os::fd::OwnedFd, path::Path};
+
+/// A change of an object, and its JSON line.
+#[derive(Serialize)]
+pub(super) struct ObjectChange {
+    /// `prog`, `map` or `link`.
+    kind: &'static str,
+    id: u32,
+    /// The change: `pinned`, `detached` and so on.
+    change: &'static str,
+    pin: Option<String>,
+    /// The new program of a link.
+    prog_id: Option<u32>,
+    /// The new struct_ops map of a link.
+    map_id: Option<u32>,
+    /// The object in messages.
+    #[serde(skip)]
+    name: String,
+}
+
+impl ObjectChange {
+    pub(super) fn new(kind: Kind, id: u32, change: &'static str) -> Self {
+        let name = object_name(kind, id, "");
+        Self { kind: kind.command(), id, change, pin: None, prog_id: None, map_id: None, name }
+    }
+
+    /// Adds the object's name.
+    pub(super) fn named(mut self, kind: Kind, name: &str) -> Self {
+        self.name = object_name(kind, self.id, name);
+        self
+    }
+
+    pub(super) fn pin(mut self, path: &Path) -> Self {
+        self.pin = Some(escape_path(path));
+        self
+    }
+
+    /// Adds the program or map that a link has now.
+    pub(super) fn content(mut self, kind: Kind, id: u32) -> Self {
+        match kind {
+            Kind::Map => self.map_id = Some(id),
+            _ => self.prog_id = Some(id),
+        }
+        self
+    }
+
+    pub(super) fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
+        if format == Format::Json {
+            return console.out.json(self);
+        }
+        let mut line = Line::new().styled(style::GOOD, self.change).text(format_args!(": {}", self.name));
+        if let Some(path) = &self.pin {
+            line = line.text(format_args!(": {path}"));
+        }
+        for (kind, id) in [(Kind::Prog, self.prog_id), (Kind::Map, self.map_id)] {
+            if let Some(id) = id {
+                line = line.text(format_args!(": {}", object_name(kind, id, "")));
+            }
+        }
+        console.out.line(line)
+    }
+}
+
+/// Opens the one object that is selected, calls `change` with its id, its descriptor and the words after it, and reports the change.
+pub(super) fn open_and_change(
+    console: &mut Console<'_>,
+    kind: Kind,
+    selected: Result<(ObjectSelector, &[String]), BadInput>,
+    format: Format,
+    change: impl FnOnce(u32, &OwnedFd, &[String]) -> Result<ObjectChange, BadInput>,
+) -> io::Result<()> {
+    let changed = selected.and_then(|(selector, words)| {
+        let (id, fd) = select_one(kind, &selector)?;
+        change(id, &fd, words)
+    });
+    match changed {
+        Ok(change) => change.write(console, format),
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+/// `prog pin`, `map pin` and `link pin`.
+pub(super) fn pin(console: &mut Console<'_>, kind: Kind, args: &PinArgs) -> io::Result<()> {
+    open_and_change(console, kind, args.object.split(), args.format, |id, fd, words| {
+        let [path] = words else {
+            let bad = BadInput::new(object_name(kind, id, ""), "expected one path for the pin");
+            return Err(bad.help(format!("core-relo {} pin {id} /sys/fs/bpf/NAME", kind.command())));
+        };
+        let path = Path::new(path);
+        sys::obj_pin(fd, path).map_err(|e| pin_refusal(path, e))?;
+        Ok(ObjectChange::new(kind, id, "pinned").pin(path))
+    })
+}
+
+/// Returns the error of a pin that the kernel refuses.
+pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
+    let bad = BadInput::for_path(path, format_args!("cannot pin it: {e}"));
+    let has_dots = path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'.'));
+    match e.name() {
+        Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),
+        Some("EPERM" | "EINVAL") => bad.help("is it on a mounted bpffs, such as /sys/fs/bpf?"),
+        Some("ENOENT") => bad.help("create its directory first: mkdir"),
+        Some("EEXIST") => bad.help("another object is pinned there: rm removes the pin"),
+        _ => bad,
+    }
+}
