@@ -1,14 +1,14 @@
 //! The conversion of a file: shards of units on threads, then one BTF.
 
 use crate::{
-    decode::{Contexts, Entries, UnitContext, UnitDecoder, Wanted},
+    decode::{Contexts, DeclTagValue, Entries, UnitContext, UnitDecoder, Wanted},
     elf::DebugSections,
     error::{EncodeError, EntryProblem, Place},
     finish::finish,
     graph::{RecordHead, Records, TypeWords, name_words},
     intern::{NameId, Names, ShardTypes},
     limits,
-    lower::{Lowered, foreign_references, lower},
+    lower::{Lowered, foreign_references, lower, tagged_entry},
     units::{Unit, Units},
 };
 use alloc::sync::Arc;
@@ -149,7 +149,11 @@ fn convert_shards<'s>(
 ) -> Result<Vec<Shard<'s>>, EncodeError> {
     let ranges = shard_ranges(&units.list);
     let bytes: u64 = units.list.iter().map(Unit::bytes).fold(0, u64::saturating_add);
-    let foreign_left = AtomicU64::new(bytes.saturating_mul(limits::FOREIGN_ENTRIES_PER_BYTE));
+    let records = bytes.saturating_mul(limits::RECORDS_PER_BYTE).saturating_add(limits::FILE_RECORDS);
+    let budget = Budget {
+        foreign_left: AtomicU64::new(bytes.saturating_mul(limits::FOREIGN_ENTRIES_PER_BYTE)),
+        records_left: AtomicU64::new(records),
+    };
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<Result<Shard<'s>, EncodeError>>>> =
         Mutex::new(core::iter::repeat_with(|| None).take(ranges.len()).collect());
@@ -158,7 +162,7 @@ fn convert_shards<'s>(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = ranges.get(index).cloned() else { return };
             let list = units.list.get(range).unwrap_or_default();
-            let result = ShardConverter::new(units, list, &foreign_left, has_flat_arrays).convert(list);
+            let result = ShardConverter::new(units, list, &budget, has_flat_arrays).convert(list);
             if result.is_err() {
                 // Later shards are not begun. Earlier shards end, so that the first error is reported.
                 next.store(ranges.len(), Ordering::Relaxed);
@@ -202,32 +206,40 @@ fn shard_ranges(units: &[Unit<'_>]) -> Vec<Range<usize>> {
     ranges
 }
 
+/// What all shards may still do.
+struct Budget {
+    /// The entries of other units to decode.
+    foreign_left: AtomicU64,
+    /// The records to keep.
+    records_left: AtomicU64,
+}
+
+/// Takes an amount from a part of the budget. Returns `None` if less is left.
+fn spend(left: &AtomicU64, amount: u64) -> Option<()> {
+    let spent = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left: u64| left.checked_sub(amount));
+    spent.map(|_| ()).ok()
+}
+
 /// Converts the units of a shard.
 struct ShardConverter<'a, 's> {
     units: &'a Units<'s>,
     names: Names<'s>,
     types: ShardTypes,
     contexts: Contexts<'s>,
-    /// The entries of other units that all shards may still decode.
-    foreign_left: &'a AtomicU64,
+    budget: &'a Budget,
     /// Whether arrays of arrays become arrays of one dimension.
     has_flat_arrays: bool,
 }
 
 impl<'a, 's> ShardConverter<'a, 's> {
-    fn new(
-        units: &'a Units<'s>,
-        list: &[Unit<'s>],
-        foreign_left: &'a AtomicU64,
-        has_flat_arrays: bool,
-    ) -> Self {
+    fn new(units: &'a Units<'s>, list: &[Unit<'s>], budget: &'a Budget, has_flat_arrays: bool) -> Self {
         let bytes = list.iter().map(Unit::bytes).fold(0, u64::saturating_add);
         Self {
             units,
             names: Names::new(bytes),
             types: ShardTypes::default(),
             contexts: Contexts::default(),
-            foreign_left,
+            budget,
             has_flat_arrays,
         }
     }
@@ -248,7 +260,16 @@ impl<'a, 's> ShardConverter<'a, 's> {
                 entries.flatten_arrays();
             }
             lower(&entries, &mut self.names, self.units.sections.endian, &mut lowered)?;
+            let before = self.types.stored();
             self.types.add_unit(&lowered)?;
+            let added = self.types.stored().checked_sub(before).and_then(|added| u64::try_from(added).ok());
+            let invariant = "a shard loses no records";
+            let added = added.ok_or(EncodeError::Internal { invariant })?;
+            spend(&self.budget.records_left, added).ok_or(EncodeError::Entry {
+                unit: unit.start,
+                entry: unit.start,
+                problem: EntryProblem::FileRecords,
+            })?;
         }
         let ShardTypes { records, addresses, .. } = self.types;
         Ok(Shard { names: self.names, records, addresses, skipped_units })
@@ -270,10 +291,23 @@ impl<'a, 's> ShardConverter<'a, 's> {
             place.section() != unit.start.section()
                 || distance.is_none_or(|distance| distance >= unit.bytes())
         };
-        let mut at = 0;
+        let (mut at, mut tag_at) = (0, 0);
         let mut found = Vec::new();
-        while let Some(entry) = entries.list.get(at) {
-            foreign_references(entry, is_foreign, &mut found);
+        loop {
+            // Tags of members and parameters are not in their entries.
+            let entry = if let Some(entry) = entries.list.get(at) {
+                at = at.saturating_add(1);
+                foreign_references(entry, is_foreign, &mut found);
+                entry
+            } else if let Some(tag) = entries.decl_tags.get(tag_at) {
+                tag_at = tag_at.saturating_add(1);
+                let DeclTagValue::Annotation(place) = tag.value else { continue };
+                found.extend(Some(place).filter(|place| is_foreign(*place)));
+                let invariant = "a declaration tag belongs to an entry";
+                entries.list.get(tagged_entry(tag)).ok_or(EncodeError::Internal { invariant })?
+            } else {
+                return Ok(());
+            };
             let (from_unit, from) = (entry.unit, entry.place);
             for target in found.drain(..) {
                 if entries.by_place.contains_key(&target) {
@@ -288,17 +322,9 @@ impl<'a, 's> ShardConverter<'a, 's> {
                 let context = self.contexts.get(self.units, &other)?;
                 let read =
                     self.decoder(&context, entries, Wanted::Types).decode_entry(gimli::UnitOffset(offset))?;
-                self.spend_foreign(read).map_err(fail)?;
+                spend(&self.budget.foreign_left, read).ok_or(EntryProblem::ForeignEntries).map_err(fail)?;
             }
-            at = at.saturating_add(1);
         }
-        Ok(())
-    }
-
-    fn spend_foreign(&self, count: u64) -> Result<(), EntryProblem> {
-        let spend = |left: u64| left.checked_sub(count);
-        let spent = self.foreign_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
-        spent.map(|_| ()).ok().ok_or(EntryProblem::ForeignEntries)
     }
 }
 

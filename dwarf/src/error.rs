@@ -140,6 +140,23 @@ pub enum SectionProblem {
         /// The limit.
         limit: u64,
     },
+    /// The table of the section's relocations cannot be read.
+    #[error("its relocations cannot be read")]
+    RelocationTable,
+    /// A relocation has a kind that is not known for this architecture.
+    #[error("relocation at {offset:#x}: kind {kind} is not known for this architecture")]
+    RelocationKind {
+        /// The offset of the relocation.
+        offset: u64,
+        /// The number of the kind (`R_*`).
+        kind: u32,
+    },
+    /// A relocation refers to a symbol or section that does not exist.
+    #[error("relocation at {offset:#x} refers to a symbol or section that does not exist")]
+    RelocationTarget {
+        /// The offset of the relocation.
+        offset: u64,
+    },
     /// A relocation lies outside of the section.
     #[error("relocation at {offset:#x} is outside of the section")]
     Relocation {
@@ -233,6 +250,9 @@ pub enum EntryProblem {
     /// The types of a unit become too many BTF records.
     #[error("the types of the unit are more than {} BTF records", crate::limits::UNIT_RECORDS)]
     UnitRecords,
+    /// The types of all units become too many BTF records.
+    #[error("the types of the file are too many BTF records for its size")]
+    FileRecords,
     /// Too many annotations.
     #[error("more than {} annotations", crate::limits::ANNOTATIONS)]
     Annotations,

@@ -118,15 +118,18 @@ fn place_variables(
     let mut variables = Vec::new();
     let mut end = per_cpu.address;
     for (address, size, id) in placed {
-        let mut place = || {
+        let place = || {
             let offset = address.checked_sub(per_cpu.address)?;
             let after = address.checked_add(size)?;
             let is_inside = address >= end && after <= per_cpu.address.checked_add(per_cpu.size)?;
-            end = after;
-            is_inside.then_some(Variable { id, offset: offset.try_into().ok()?, size: size.try_into().ok()? })
+            let variable = Variable { id, offset: offset.try_into().ok()?, size: size.try_into().ok()? };
+            is_inside.then_some((variable, after))
         };
         match place() {
-            Some(variable) => variables.push(variable),
+            Some((variable, after)) => {
+                variables.push(variable);
+                end = after;
+            }
             None => {
                 dropped.insert(id);
             }
@@ -154,9 +157,34 @@ fn drop_unused(merged: &Btf<'_>, dropped: &mut HashSet<TypeId>) {
                 dropped.insert(ty.id());
             }
         } else if let Some(target) = ty.target() {
-            // Only pointers and functions refer to prototypes.
+            // A pointer, a typedef or another function refers to the prototype.
             prototypes.remove(&target);
         }
     }
     dropped.extend(prototypes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo::Endian;
+
+    /// A symbol that reaches past the section does not hide those after it.
+    #[test]
+    fn a_variable_outside_of_the_section_is_left_out_alone() {
+        let mut builder = Builder::new(Endian::Little);
+        let int = builder.int("long", 8, Builder::SIGNED);
+        let names = [("first", 0, 8), ("too_large", 4, 100), ("overlaps", 4, 8), ("last", 8, 8)];
+        for (name, ..) in names {
+            builder.var(name, int, 0);
+        }
+        let Ok(btf) = Btf::parse(builder.finish()) else { panic!("the builder writes valid BTF") };
+        let addresses = names.map(|(_, address, _)| address);
+        let variables = names.map(|(name, address, size)| ((address, name.as_bytes()), size));
+        let per_cpu = PerCpuSymbols { address: 0, size: 16, variables: variables.into_iter().collect() };
+        let mut dropped = HashSet::new();
+        let placed = place_variables(&btf, &addresses, &per_cpu, &mut dropped);
+        let places: Vec<_> = placed.iter().map(|variable| (variable.offset, variable.size)).collect();
+        assert_eq!((places, dropped.len()), (vec![(0, 8), (8, 8)], 2));
+    }
 }

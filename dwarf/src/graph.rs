@@ -110,6 +110,16 @@ impl Records {
         u32::try_from(self.ends.len()).ok()
     }
 
+    /// Replaces a word of a record.
+    pub(crate) fn set(&mut self, index: usize, at: usize, word: u32) -> Option<()> {
+        let start = match index.checked_sub(1) {
+            Some(before) => usize::try_from(*self.ends.get(before)?).ok()?,
+            None => 0,
+        };
+        *self.words.get_mut(start.checked_add(at)?)? = word;
+        Some(())
+    }
+
     /// Removes all records.
     pub(crate) fn clear(&mut self) {
         self.words.clear();

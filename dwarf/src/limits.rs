@@ -40,6 +40,14 @@ pub const UNIT_ENTRIES: u32 = 1 << 21;
 /// The BTF records of a unit, before equal types are merged. Entries may share annotations, which become a record of each entry.
 pub const UNIT_RECORDS: usize = 1 << 22;
 
+/// The BTF records that the shards of a file keep, for each byte of its debug information, in addition to [`FILE_RECORDS`].
+///
+/// A type takes two bytes or more, but annotations may be shared.
+pub const RECORDS_PER_BYTE: u64 = 1;
+
+/// The number of BTF records that the shards of a file may always keep.
+pub const FILE_RECORDS: u64 = 1 << 20;
+
 /// The length of a name, in bytes. The kernel accepts 511.
 pub const NAME_BYTES: usize = 4096;
 

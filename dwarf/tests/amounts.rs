@@ -85,6 +85,36 @@ fn units_have_a_limited_number_of_records() {
     assert_eq!(problem(&unit.elf()), EntryProblem::UnitRecords);
 }
 
+/// Each `const` refers to the one before it, and all share one chain of annotations: no record equals another.
+#[test]
+fn files_have_a_limited_number_of_records() {
+    let (tag, next) = (DwTag(0x6001), DwAt(0x2139));
+    let text = [(DW_AT_name, Value::Text("btf_type_tag")), (DW_AT_const_value, Value::Text("t"))];
+    let mut unit = Unit::new();
+    let mut annotation = unit.die(tag, false, &text);
+    let chain: u64 = 200;
+    let code = unit.abbreviation(tag, false, &[text[0], text[1], (next, Value::Ref(0))]);
+    for _ in 1..chain {
+        let own = unit.next();
+        unit.bytes(&[code]);
+        unit.bytes(b"btf_type_tag\0t\0");
+        unit.bytes(&annotation.to_le_bytes());
+        annotation = own;
+    }
+    let mut last = unit.die(DW_TAG_unspecified_type, false, &[]);
+    let code =
+        unit.abbreviation(DW_TAG_const_type, false, &[(DW_AT_type, Value::Ref(0)), (next, Value::Ref(0))]);
+    // Fewer than a unit may have.
+    for _ in 0..limits::FILE_RECORDS * 2 / chain {
+        let own = unit.next();
+        unit.bytes(&[code]);
+        unit.bytes(&last.to_le_bytes());
+        unit.bytes(&annotation.to_le_bytes());
+        last = own;
+    }
+    assert_eq!(problem(&unit.elf()), EntryProblem::FileRecords);
+}
+
 /// Each unit refers to a struct of the first unit, with many entries that are no members.
 #[test]
 fn entries_of_other_units_that_are_skipped_count() {

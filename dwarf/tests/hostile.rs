@@ -222,6 +222,35 @@ fn names_without_an_end_and_overlapping_names() {
     );
 }
 
+/// A relocation that is skipped would be a wrong name.
+#[test]
+fn relocations_of_unknown_kind_and_of_missing_symbols() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects/gcc-dwarf5.o");
+    let file = fs::read(path).unwrap();
+    let elf = object::File::parse(&*file).unwrap();
+    let table = elf.section_by_name(".rela.debug_info").unwrap();
+    let (start, _) = table.file_range().unwrap();
+    // `struct Elf64_Rela`: offset, kind and symbol, addend.
+    let info = usize::try_from(start).unwrap() + 8;
+    let offset = u64::from_le_bytes(file[info - 8..info].try_into().unwrap());
+    let with = |kind: u32, symbol: u32| {
+        let mut file = file.clone();
+        file[info..info + 4].copy_from_slice(&kind.to_le_bytes());
+        file[info + 4..info + 8].copy_from_slice(&symbol.to_le_bytes());
+        convert(&file).err()
+    };
+    let bad = |problem| Some(EncodeError::Section { section: ".debug_info", problem });
+    assert_eq!(with(200, 1), bad(SectionProblem::RelocationKind { offset, kind: 200 }));
+    assert_eq!(with(10, 0x7000_0000), bad(SectionProblem::RelocationTarget { offset }));
+    // A table that is cut off: the size in the section header is no multiple of an entry's.
+    let size = usize::try_from(start).unwrap();
+    let headers = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
+    let header = (headers..file.len()).step_by(64).find(|at| file[at + 24..at + 32] == size.to_le_bytes());
+    let mut cut = file.clone();
+    cut[header.unwrap() + 32] += 1;
+    assert_eq!(convert(&cut).err(), bad(SectionProblem::RelocationTable));
+}
+
 #[test]
 fn files_without_debug_information() {
     assert!(matches!(convert(b"\x7fELF"), Err(EncodeError::Elf(_))));

@@ -2,6 +2,7 @@
 
 mod compressed;
 mod relocate;
+mod relocation_kinds;
 mod sections;
 mod symbols;
 

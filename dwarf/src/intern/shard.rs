@@ -18,6 +18,11 @@ pub(crate) struct ShardTypes {
     classes: Classes,
     /// The record of each class; zero if there is none.
     class_records: Vec<TypeRef>,
+    /// For each record, whether it is a forward declaration or leads to one before it leads to a struct or union.
+    leads_to_forward: Vec<bool>,
+    /// For each record, whether it is a struct or union that refers to forward declarations. Its class may refer to definitions in
+    /// other units.
+    is_unfinished: Vec<bool>,
     /// The class of the definition of each named struct and union, by the class of the name.
     definitions: HashMap<ClassId, ClassId>,
     /// The records of the shard.
@@ -35,14 +40,19 @@ impl ShardTypes {
         // The ids of new records are known before their words, because types refer to later types.
         let mut shard_refs = Vec::with_capacity(classes.len());
         let mut new = Vec::new();
+        let mut merged = Vec::new();
         let too_many = EncodeError::TooManyTypes;
         let mut next = u32::try_from(self.records.len()).ok().ok_or_else(|| too_many.clone())?;
         for (record, class) in classes.iter().enumerate() {
-            let is_variable = RecordHead::new(unit.records.get(record)).kind == Kind::Var;
+            let kind = RecordHead::new(unit.records.get(record)).kind;
+            let is_variable = kind == Kind::Var;
             let slot = usize::try_from(class.0).ok().and_then(|class| self.class_records.get_mut(class));
             let slot = slot.filter(|_| !is_variable && is_apart.get(record) != Some(&true));
             if let Some(known) = slot.as_deref().filter(|known| **known != 0) {
                 shard_refs.push(*known);
+                if kind.is_composite() {
+                    merged.push((record, *known));
+                }
                 continue;
             }
             next = next.checked_add(1).ok_or_else(|| too_many.clone())?;
@@ -53,17 +63,77 @@ impl ShardTypes {
             new.push(record);
         }
         check_containment(unit, &new)?;
-        for record in new {
-            let mut words = unit.records.get(record).to_vec();
+        for record in &new {
+            let mut words = unit.records.get(*record).to_vec();
             for at in TypeWords::new(RecordHead::new(&words).kind, words.len()) {
                 if let Some(word) = words.get_mut(at) {
                     *word = index_of(*word).and_then(|target| shard_refs.get(target)).copied().unwrap_or(0);
                 }
             }
             self.records.add(words).ok_or_else(|| too_many.clone())?;
+            let is_forward = RecordHead::new(unit.records.get(*record)).kind == Kind::Fwd;
+            let class = classes.get(*record).copied().unwrap_or(ClassId::VOID);
+            self.leads_to_forward.push(is_forward || self.classes.defined(class) != class);
+        }
+        for record in new {
+            let added = shard_refs.get(record).copied().and_then(index_of);
+            let is_unfinished = added.is_some_and(|index| self.refers_to_forward(index));
+            self.is_unfinished.push(is_unfinished);
+        }
+        for (record, known) in merged {
+            if let Some(known) = index_of(known).filter(|known| self.is_unfinished.get(*known) == Some(&true))
+            {
+                self.finish(unit, record, known, &shard_refs)?;
+            }
         }
         self.addresses.extend_from_slice(&unit.addresses);
         Ok(())
+    }
+
+    /// Lets a struct or union refer to the definitions to which the same type of a unit refers, instead of to forward declarations.
+    ///
+    /// Another definition of the name may exist, so that nobody could find the right one later.
+    fn finish(
+        &mut self,
+        unit: &Lowered,
+        record: usize,
+        known: usize,
+        shard_refs: &[TypeRef],
+    ) -> Result<(), EncodeError> {
+        let words = unit.records.get(record);
+        for at in TypeWords::new(RecordHead::new(words).kind, words.len()) {
+            let own = words.get(at).copied().and_then(index_of).and_then(|target| shard_refs.get(target));
+            let shards = self.records.get(known).get(at);
+            if let (Some(own), Some(shards)) = (own.copied(), shards.copied())
+                && self.is_forward(shards)
+                && !self.is_forward(own)
+            {
+                let invariant = "structs of one class have the same number of members";
+                self.records.set(known, at, own).ok_or(EncodeError::Internal { invariant })?;
+            }
+        }
+        let is_unfinished = self.refers_to_forward(known);
+        if let Some(slot) = self.is_unfinished.get_mut(known) {
+            *slot = is_unfinished;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a record is a struct or union that refers to forward declarations.
+    fn refers_to_forward(&self, record: usize) -> bool {
+        let words = self.records.get(record);
+        let kind = RecordHead::new(words).kind;
+        let mut targets = TypeWords::new(kind, words.len()).filter_map(|at| words.get(at).copied());
+        kind.is_composite() && targets.any(|target| self.is_forward(target))
+    }
+
+    fn is_forward(&self, target: TypeRef) -> bool {
+        index_of(target).and_then(|index| self.leads_to_forward.get(index)) == Some(&true)
+    }
+
+    /// Returns the number of records and classes, which is a measure of the memory.
+    pub(crate) fn stored(&self) -> usize {
+        self.records.len().saturating_add(self.classes.len())
     }
 
     /// Returns, for each record, whether it reaches a struct or union whose definition differs from the shard's.

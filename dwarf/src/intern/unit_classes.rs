@@ -97,7 +97,8 @@ impl<'a> UnitClasses<'a> {
         for at in TypeWords::new(head.kind, words.len()) {
             let target = words.get(at).copied().unwrap_or_default();
             let mut class = self.class_of(target).ok_or(EncodeError::TooManyTypes)?;
-            // Structs are equal if one of them refers to a forward declaration of what the other refers to.
+            // Structs are equal if one of them refers to a forward declaration of what the other refers to. The shard then keeps the
+            // reference to the definition.
             if head.kind.is_composite() {
                 class = self.classes.defined(class);
             }

@@ -15,7 +15,7 @@ use crate::{
 use core_relo::{Endian, btf::Kind};
 use references::{References, Resolved};
 
-pub(crate) use references::foreign_references;
+pub(crate) use references::{foreign_references, tagged_entry};
 
 /// The name of the index type of arrays in a unit without `int`.
 const ARRAY_INDEX_NAME: &[u8] = b"__ARRAY_SIZE_TYPE__";

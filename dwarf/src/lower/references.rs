@@ -188,6 +188,6 @@ pub(crate) fn foreign_references(entry: &Entry, is_foreign: impl Fn(Place) -> bo
 }
 
 /// Returns the index of a declaration tag's entry.
-pub(super) fn tagged_entry(tag: &DeclTag) -> usize {
+pub(crate) fn tagged_entry(tag: &DeclTag) -> usize {
     usize::try_from(tag.entry).unwrap_or(usize::MAX)
 }

@@ -137,26 +137,36 @@ impl Unit {
     }
 
     /// Returns an object file with the unit.
-    pub(crate) fn elf(mut self) -> Vec<u8> {
-        self.info[1] = u8::try_from(self.language.0).unwrap();
-        let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
-        let mut header = Vec::new();
-        header.extend((u32::try_from(self.info.len()).unwrap() + HEADER_BYTES - 4).to_le_bytes());
-        header.extend([4, 0, 0, 0, 0, 0, 8]);
-        header.extend(&self.info);
-        header.extend(&self.next_units);
-        self.abbrev.push(0);
-        let mut add = |name: &str, data: &[u8]| {
-            let section = object.add_section(Vec::new(), name.into(), SectionKind::Debug);
-            object.append_section_data(section, data, 1);
-        };
-        if !self.without_info {
-            add(".debug_info", &header);
-        }
-        add(".debug_abbrev", &self.abbrev);
-        add(".debug_str", &self.str);
-        object.write().unwrap()
+    pub(crate) fn elf(self) -> Vec<u8> {
+        elf(vec![self])
     }
+}
+
+/// Returns an object file with units. The names in `.debug_str` are those of the first.
+pub(crate) fn elf(mut units: Vec<Unit>) -> Vec<u8> {
+    let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+    let (mut info, mut abbrev) = (Vec::new(), Vec::new());
+    for unit in &mut units {
+        unit.info[1] = u8::try_from(unit.language.0).unwrap();
+        info.extend((u32::try_from(unit.info.len()).unwrap() + HEADER_BYTES - 4).to_le_bytes());
+        info.extend([4, 0]);
+        info.extend(u32::try_from(abbrev.len()).unwrap().to_le_bytes());
+        info.push(8);
+        info.extend(&unit.info);
+        info.extend(&unit.next_units);
+        abbrev.extend(&unit.abbrev);
+        abbrev.push(0);
+    }
+    let mut add = |name: &str, data: &[u8]| {
+        let section = object.add_section(Vec::new(), name.into(), SectionKind::Debug);
+        object.append_section_data(section, data, 1);
+    };
+    if !units[0].without_info {
+        add(".debug_info", &info);
+    }
+    add(".debug_abbrev", &abbrev);
+    add(".debug_str", &units[0].str);
+    object.write().unwrap()
 }
 
 fn leb128(out: &mut Vec<u8>, mut value: u64) {
