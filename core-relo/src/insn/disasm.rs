@@ -1,4 +1,4 @@
-//! The text of an instruction, in the notation of the verifier or of llvm-objdump.
+//! The text of an instruction, in a notation near the verifier's or in that of llvm-objdump.
 
 use super::{
     instruction::{Class, Insn},
@@ -18,7 +18,10 @@ const JMP: [&str; 16] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Notation {
-    /// The notation of the kernel's verifier and of bpftool: decimal numbers, `r1 = *(u32 *)(r2 +8)`.
+    /// Nearly the notation of the kernel's verifier and of bpftool: `r1 = *(u32 *)(r2 +8)`.
+    ///
+    /// Jumps are shorter, and all numbers are decimal: `if r1 == 16 goto +5`, where the verifier writes `if r1 == 0x10 goto pc+5`.
+    /// A load from a packet is `skb[r2 -4]` instead of `skb[r2 + -4]`.
     #[default]
     Kernel,
     /// The notation of `llvm-objdump -d --mcpu=v4` (LLVM 19): hexadecimal numbers, `w1 = *(u32 *)(r2 + 0x8)`. The text of an
@@ -337,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_as_the_verifier_does() {
+    fn is_near_the_notation_of_the_verifier() {
         let insn = |code, dst, src, off, imm| Insn { code, dst, src, off, imm }.to_string();
         assert_eq!(insn(0x61, 1, 2, 8, 0), "r1 = *(u32 *)(r2 +8)");
         assert_eq!(insn(0x99, 1, 2, -8, 0), "r1 = *(s64 *)(r2 -8)");

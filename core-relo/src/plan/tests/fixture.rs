@@ -72,17 +72,21 @@ impl PlannedRecord {
 /// Runs a test in both byte orders.
 pub(super) fn in_both_orders(test: impl Fn(&mut Fixture)) {
     for endian in [Endian::Little, Endian::Big] {
-        test(&mut Fixture {
+        test(&mut Fixture::new(endian));
+    }
+}
+
+impl Fixture {
+    pub(super) fn new(endian: Endian) -> Self {
+        Self {
             local: Builder::new(endian),
             target: Builder::new(endian),
             modules: Vec::new(),
             options: Options::default(),
             is_unvalidated: false,
-        });
+        }
     }
-}
 
-impl Fixture {
     /// Plans the records, all in one function.
     pub(super) fn plan(&mut self, records: &[RecordSpec<'_>]) -> Vec<PlannedRecord> {
         let (ext, code, endian) = self.object(records);
