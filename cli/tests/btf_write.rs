@@ -109,7 +109,46 @@ fn bad_input_is_one_line_and_writes_nothing() {
     fs::write(dir.path().join("module.btf"), split.finish()).unwrap();
     let convert = ["btf", "convert", "kernel.btf", "--endian", "big", "-o", "big.btf"];
     assert_eq!(run_in(dir.path(), convert).exit, 0);
-    let cases: [(&[&str], &str); 9] = [
+    fs::create_dir(dir.path().join("beside")).unwrap();
+    fs::copy(&kernel, dir.path().join("beside/vmlinux")).unwrap();
+    fs::copy(dir.path().join("module.btf"), dir.path().join("beside/module.btf")).unwrap();
+    let cases: [(&[&str], &str); 18] = [
+        (
+            &["sort", "beside/module.btf", "-o", "beside/vmlinux"],
+            "beside/vmlinux: is an input and the output",
+        ),
+        (
+            &["sort", "module.btf", "--base", "kernel.btf", "-o", "kernel.btf"],
+            "kernel.btf: is an input and the output",
+        ),
+        (
+            &["dedup", "module.btf", "--base", "kernel.btf", "-o", "kernel.btf"],
+            "kernel.btf: is an input and the output",
+        ),
+        (
+            &["convert", "module.btf", "--base", "kernel.btf", "--endian", "big", "-o", "kernel.btf"],
+            "kernel.btf: is an input and the output",
+        ),
+        (
+            &["merge", "module.btf", "--base", "kernel.btf", "-o", "kernel.btf"],
+            "kernel.btf: is an input and the output",
+        ),
+        (
+            &["split", "kernel.btf", "--base", "beside/vmlinux", "-o", "beside/vmlinux"],
+            "beside/vmlinux: is an input and the output",
+        ),
+        (
+            &["distil", "module.btf", "--base", "kernel.btf", "-o", "out", "--base-output", "kernel.btf"],
+            "kernel.btf: is an input and the output",
+        ),
+        (
+            &["distil", "module.btf", "--base", "kernel.btf", "-o", "out", "--base-output", "nosuch/base"],
+            "nosuch/base: cannot be written: no such directory",
+        ),
+        (
+            &["distil", "module.btf", "--base", "kernel.btf", "-o", "out", "--base-output", "beside/../out"],
+            "beside/../out: is the output of both BTFs",
+        ),
         (&["dedup", "nosuch", "-o", "out"], "nosuch: no such file"),
         (&["sort", "cut.btf", "-o", "out"], "cut.btf: truncated"),
         (&["convert", "cut.btf", "--endian", "big", "-o", "out"], "cut.btf: truncated"),
@@ -127,13 +166,14 @@ fn bad_input_is_one_line_and_writes_nothing() {
         (&["sort", "kernel.btf", "-o", "nosuch/out"], "nosuch/out: cannot be written: no such directory"),
     ];
     let files = || fs::read_dir(dir.path()).unwrap().count();
-    let before = (files(), fs::read(dir.path().join("kernel.btf")).unwrap());
+    let kernels = || ["kernel.btf", "beside/vmlinux"].map(|name| fs::read(dir.path().join(name)).unwrap());
+    let before = (files(), kernels());
     for (args, expected) in cases {
         let run = run_in(dir.path(), ["btf"].iter().chain(args));
         assert_eq!((run.exit, run.err.lines().count(), &*run.out), (2, 1, ""), "{args:?}: {}", run.err);
         assert!(run.err.starts_with(&format!("core-relo: {expected}")), "{args:?}: {}", run.err);
     }
-    assert_eq!((files(), fs::read(dir.path().join("kernel.btf")).unwrap()), before);
+    assert_eq!((files(), kernels()), before);
 }
 
 /// Builds an ELF file with a set of kfuncs whose ids are not resolved.

@@ -2,6 +2,7 @@
 
 use crate::{
     args::kernel_objects::ObjectSelector,
+    console::Console,
     error::{BadInput, escape_path},
     kernel_objects::{
         btf_cache::program_btf,
@@ -15,6 +16,7 @@ use crate::{
 use core_relo::TypeId;
 use core_relo_loader::sys::{self, Errno, LinkInfo, ProgInfo};
 use std::{
+    io,
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
 };
@@ -80,6 +82,23 @@ pub(crate) fn select_one(kind: Kind, selector: &ObjectSelector) -> Result<(u32, 
     let id = object.id;
     let gone = || BadInput::new(name(), format_args!("{} {id} is gone", kind.noun()));
     Ok((id, object.open()?.ok_or_else(gone)?))
+}
+
+/// Opens a selected object. Reports the error if it cannot be opened, or if it was removed since it was selected.
+pub(crate) fn open_or_report(
+    console: &mut Console<'_>,
+    kind: Kind,
+    object: KernelObject,
+) -> io::Result<Option<OwnedFd>> {
+    let id = object.id;
+    let bad = match object.open() {
+        Ok(Some(fd)) => return Ok(Some(fd)),
+        Ok(None) => BadInput::new(format!("{} {id}", kind.noun()), "was removed before it could be read")
+            .help(format!("`core-relo {} list` lists those that exist", kind.command())),
+        Err(bad) => bad,
+    };
+    console.report_error(&bad)?;
+    Ok(None)
 }
 
 fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {

@@ -52,6 +52,30 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     }
 }
 
+/// Writes two output files of one result, as [`write`] does. If both are regular files, an error leaves both as they were.
+pub(crate) fn write_both(first: (&Path, &[u8]), second: (&Path, &[u8])) -> Result<(), BadInput> {
+    let regular = |path: &Path| {
+        if is_dash(path) {
+            return Ok(None);
+        }
+        let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
+        let is_regular = matches!(found.kind, DestinationKind::Free | DestinationKind::File(_));
+        Ok::<_, BadInput>(is_regular.then_some(found))
+    };
+    let found = (regular(first.0)?, regular(second.0)?);
+    match &found {
+        (Some(to_first), Some(to_second)) => {
+            let files = [(to_first, first.1), (to_second, second.1)];
+            staged::replace_both(files).map_err(|(index, e)| {
+                not_writable(if index == 0 { first.0 } else { second.0 }, DestinationError::from(e))
+            })
+        }
+        // What a pipe has got cannot be taken back, so it gets the last bytes.
+        (None, Some(_)) => write(second.0, second.1).and_then(|()| write(first.0, first.1)),
+        _ => write(first.0, first.1).and_then(|()| write(second.0, second.1)),
+    }
+}
+
 /// Appends to a device, a pipe or an open file, as `cat >>` does. Waits for the reader of a pipe.
 fn append(found: &Destination, bytes: &[u8]) -> Result<(), DestinationError> {
     let mut file = found.open(OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;

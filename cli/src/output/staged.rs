@@ -29,14 +29,40 @@ const CHUNK_BYTES: usize = 1 << 20;
 ///
 /// A signal ends the process only after the temporary file has been removed or renamed.
 pub(super) fn replace(destination: &Destination, bytes: &[u8]) -> io::Result<()> {
+    with_signals(|signals| stage(destination, bytes, signals)?.rename(destination))
+}
+
+/// Replaces two files. Both temporary files are complete before one is renamed. The error has the index of the file.
+pub(super) fn replace_both(files: [(&Destination, &[u8]); 2]) -> Result<(), (usize, io::Error)> {
+    let [(first, first_bytes), (second, second_bytes)] = files;
+    let mut failed = 0;
+    let result = with_signals(|signals| {
+        let staged_first = stage(first, first_bytes, signals)?;
+        failed = 1;
+        let staged_second = stage(second, second_bytes, signals)?;
+        failed = 0;
+        staged_first.rename(first)?;
+        failed = 1;
+        staged_second.rename(second)
+    });
+    result.map_err(|e| (failed, e))
+}
+
+/// Runs a function that creates and removes temporary files. A signal ends the process after it.
+fn with_signals(run: impl FnOnce(&mut TerminationSignals) -> io::Result<()>) -> io::Result<()> {
     let mut signals = TerminationSignals::catch_all().map_err(io::Error::other)?;
-    let result = stage(destination, bytes, &mut signals);
-    // The temporary file does not exist any more.
+    let result = run(&mut signals);
+    // The temporary files do not exist any more.
     signals.release().map_err(io::Error::other)?;
     result
 }
 
-fn stage(destination: &Destination, bytes: &[u8], signals: &mut TerminationSignals) -> io::Result<()> {
+/// Writes a temporary file beside the destination, with the owner and mode of the file that it replaces.
+fn stage<'d>(
+    destination: &'d Destination,
+    bytes: &[u8],
+    signals: &mut TerminationSignals,
+) -> io::Result<Staged<'d>> {
     let before = match &destination.kind {
         DestinationKind::File(stat) => Some(stat),
         _ => None,
@@ -55,11 +81,8 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut TerminationSigna
     let dir = &destination.dir;
     if let Some(file) = unnamed(dir)? {
         fill(&file)?;
-        if before.is_none() && link(&file, dir, destination.name.as_os_str()).is_ok() {
-            return Ok(());
-        }
         if let Some(staged) = Staged::link(&file, dir)? {
-            return staged.rename(destination);
+            return Ok(staged);
         }
         log::info!("a file without a name cannot get one here");
     }
@@ -67,7 +90,7 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut TerminationSigna
     let mode = if before.is_some() { Mode::RUSR | Mode::WUSR } else { new_mode() };
     let (staged, file) = Staged::create(dir, mode)?;
     fill(&file)?;
-    staged.rename(destination)
+    Ok(staged)
 }
 
 fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {

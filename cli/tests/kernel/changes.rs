@@ -217,6 +217,21 @@ fn programs_and_maps_become_values() {
     assert_eq!(event_of(&jumps, 1), Ok(native32(id).to_vec()));
 }
 
+/// Opening a FIFO for reading waits for a writer, who may never come.
+#[test]
+fn a_fifo_is_no_cgroup() {
+    const CGROUP_ARRAY: u32 = 8;
+    let Some(_types) = types() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let map = untyped(CGROUP_ARRAY, 4);
+    let wrong = run_on("update", &map, &["0", common::text(&fifo)]);
+    assert_eq!(wrong.exit, 2);
+    assert!(wrong.err.contains("cannot open it: Not a directory"), "{}", wrong.err);
+}
+
 #[test]
 fn maps_that_user_space_cannot_write_say_why() {
     if types().is_none() {

@@ -11,7 +11,11 @@ use crate::{
     },
     console::Console,
     error::{BadInput, escape_path},
-    input::{btf_file, kernel::module, limits::Limits},
+    input::{
+        btf_file,
+        kernel::module::{self, find_base},
+        limits::Limits,
+    },
     output,
     text::{line::Line, style},
 };
@@ -51,6 +55,8 @@ struct DistilledBaseReport {
 /// An input file and its types.
 struct Input {
     path: PathBuf,
+    /// The files of the BTFs on which it is split, the nearest first.
+    bases: Vec<PathBuf>,
     btf: Btf<'static>,
 }
 
@@ -76,7 +82,9 @@ pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> io::R
 impl Input {
     /// Reads BTF. The base of split BTF is `base`, or the `vmlinux` in the same directory.
     fn read(path: &Path, base: Option<&Path>) -> Result<Self, BadInput> {
-        Ok(Self { path: path.to_path_buf(), btf: read_file(path, base)? })
+        let btf = read_file(path, base)?;
+        let bases = base_files(path, base, &btf);
+        Ok(Self { path: path.to_path_buf(), bases, btf })
     }
 
     /// Reads BTF that is split from `base`, or has no base.
@@ -84,7 +92,8 @@ impl Input {
         match base {
             Some(base) => {
                 let file = btf_file::read(path, Limits::default())?;
-                Ok(Self { path: path.to_path_buf(), btf: module::parse_split(path, &file, base)? })
+                let btf = module::parse_split(path, &file, base)?;
+                Ok(Self { path: path.to_path_buf(), bases: Vec::new(), btf })
             }
             None => {
                 let input = Self::read(path, None)?;
@@ -101,9 +110,22 @@ impl Input {
     }
 }
 
+/// Returns the files of the BTFs on which a file's BTF is split: `base`, or the kernel in the same directory, and the files on which
+/// these are split.
+fn base_files(path: &Path, base: Option<&Path>, btf: &Btf<'_>) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = base.map(Path::to_path_buf).into_iter().collect();
+    let mut lower = btf.base().filter(|_| base.is_none()).or_else(|| btf.base().and_then(|base| base.base()));
+    while let Some(btf) = lower {
+        let last = files.last().map_or(path, PathBuf::as_path);
+        files.extend(find_base(last));
+        lower = btf.base();
+    }
+    files
+}
+
 /// Merges files that have the same base, or none, and writes the deduplicated types.
 fn merge(args: &BtfMergeArgs) -> Result<WriteReport, BadInput> {
-    let base = args.base.as_deref().map(|path| read_file(path, None).map(Arc::new)).transpose()?;
+    let base = args.base.as_deref().map(|path| read_base(path, &args.output.output)).transpose()?;
     let read = |path: &PathBuf| Input::read_with(path, base.as_ref());
     let inputs = args.paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = inputs.first() else { return Err(BadInput::new("btf merge", "expected a path")) };
@@ -114,9 +136,16 @@ fn merge(args: &BtfMergeArgs) -> Result<WriteReport, BadInput> {
     append_and_write(&inputs, base.as_ref(), builder, &args.output)
 }
 
+/// Reads the base of several inputs, which must not be the output.
+fn read_base(path: &Path, output: &Path) -> Result<Arc<Btf<'static>>, BadInput> {
+    let base = Input::read(path, None)?;
+    refuse_input_as_output(&[&base], output)?;
+    Ok(Arc::new(base.btf))
+}
+
 /// Writes the types of files that the base does not have.
 fn split(args: &BtfSplitArgs) -> Result<WriteReport, BadInput> {
-    let base = Arc::new(read_file(&args.base, None)?);
+    let base = read_base(&args.base, &args.output.output)?;
     let read = |path: &PathBuf| {
         let input = Input::read_with(path, None)?;
         if input.btf.endian() != base.endian() {
@@ -169,16 +198,15 @@ fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
     }
     refuse_input_as_output(&[&input], &args.base_output)?;
     let distilled = distil_base(&input.btf).map_err(|e| input.bad(e))?;
-    let bytes = distilled.base.len();
-    let base = Btf::parse(distilled.base.clone()).map_err(|e| bad_output(&args.base_output, e))?;
+    let base = Btf::parse(distilled.base).map_err(|e| bad_output(&args.base_output, e))?;
     let base = Arc::new(base);
-    // The base is written last: a base without its split BTF is of no use.
-    let mut report = write(&[&input], distilled.split, Some(&base), &args.output)?;
-    output::write(&args.base_output, &distilled.base)?;
+    let (written, mut report) = check_result(&[&input], distilled.split, Some(&base), &args.output)?;
+    // A base without its split BTF is of no use, nor is split BTF without its base.
+    output::write_both((&args.output.output, written.as_bytes()), (&args.base_output, base.as_bytes()))?;
     report.distilled_base = Some(DistilledBaseReport {
         output: escape_path(&args.base_output),
         types: base.types().count(),
-        bytes,
+        bytes: base.as_bytes().len(),
     });
     Ok(report)
 }
@@ -231,6 +259,18 @@ fn write(
     base: Option<&Arc<Btf<'static>>>,
     output: &BtfOutputArgs,
 ) -> Result<WriteReport, BadInput> {
+    let (written, report) = check_result(inputs, bytes, base, output)?;
+    output::write(&output.output, written.as_bytes())?;
+    Ok(report)
+}
+
+/// Parses the result, so that nothing invalid is written, and creates the report on it.
+fn check_result(
+    inputs: &[&Input],
+    bytes: Vec<u8>,
+    base: Option<&Arc<Btf<'static>>>,
+    output: &BtfOutputArgs,
+) -> Result<(Btf<'static>, WriteReport), BadInput> {
     refuse_input_as_output(inputs, &output.output)?;
     let written = parse(bytes, base).map_err(|e| bad_output(&output.output, e))?;
     let report = WriteReport {
@@ -242,8 +282,7 @@ fn write(
         bytes: written.as_bytes().len(),
         distilled_base: None,
     };
-    output::write(&output.output, written.as_bytes())?;
-    Ok(report)
+    Ok((written, report))
 }
 
 /// Creates the error for a result that cannot be parsed.
@@ -251,13 +290,20 @@ fn bad_output(path: &Path, e: impl fmt::Display) -> BadInput {
     BadInput::for_path(path, format_args!("nothing written: the result is invalid: {e}"))
 }
 
+/// Returns the path without links, `.` and `..`. The last name may be that of a file that does not exist.
 pub(super) fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+    let of_new_file = || {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Some(fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(of_new_file).unwrap_or_else(|| path.to_path_buf())
 }
 
-/// Refuses to replace an input, which may be an ELF file, by raw BTF.
+/// Refuses to replace an input or its base, which may be ELF files, by raw BTF.
 fn refuse_input_as_output(inputs: &[&Input], output: &Path) -> Result<(), BadInput> {
-    if inputs.iter().any(|input| real_path(&input.path) == real_path(output)) {
+    let output_path = real_path(output);
+    let mut files = inputs.iter().flat_map(|input| input.bases.iter().chain([&input.path]));
+    if files.any(|file| real_path(file) == output_path) {
         let bad = BadInput::for_path(output, "is an input and the output, expected another output");
         return Err(bad.help("the output is raw BTF: give it a name of its own with -o"));
     }

@@ -4,7 +4,11 @@ use super::element::{ElementError, MapElements, unreadable_type};
 use crate::{
     args::kernel_objects::MapDumpArgs,
     console::Console,
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        kind::Kind,
+        select::{open_or_report, select},
+    },
 };
 use core_relo_loader::{
     maps::{Entries, MapError},
@@ -20,11 +24,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<(
     let mut btfs = BtfCache::default();
     for map in maps {
         let id = map.id;
-        let fd = match map.open() {
-            Ok(Some(fd)) => fd,
-            Ok(None) => continue,
-            Err(bad) => return console.report_error(&bad),
-        };
+        let Some(fd) = open_or_report(console, Kind::Map, map)? else { continue };
         let elements = MapElements::new(&fd, &args.elements, &mut btfs).map_err(ElementError::Kernel);
         if let Err(e) = elements.and_then(|elements| dump(console, &elements)) {
             e.report(console, id)?;

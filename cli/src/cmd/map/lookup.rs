@@ -4,7 +4,11 @@ use super::element::{ElementError, MapElements, unreadable_type};
 use crate::{
     args::map_elements::MapLookupArgs,
     console::Console,
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        kind::Kind,
+        select::{open_or_report, select},
+    },
 };
 use core_relo_loader::sys;
 use std::io;
@@ -22,11 +26,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> io::Result
     let mut btfs = BtfCache::default();
     for map in maps {
         let id = map.id;
-        let fd = match map.open() {
-            Ok(Some(fd)) => fd,
-            Ok(None) => continue,
-            Err(bad) => return console.report_error(&bad),
-        };
+        let Some(fd) = open_or_report(console, Kind::Map, map)? else { continue };
         let elements = MapElements::new(&fd, &args.elements, &mut btfs).map_err(ElementError::Kernel);
         let looked_up = elements.and_then(|elements| {
             elements.note_unreadable_types(console)?;

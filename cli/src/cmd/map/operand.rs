@@ -13,8 +13,8 @@ use crate::{
 };
 use core_relo::Endian;
 use core_relo_loader::object::MapType;
+use rustix::fs::{self, Mode, OFlags};
 use std::{
-    fs::File,
     io,
     os::fd::{AsRawFd as _, OwnedFd},
     path::Path,
@@ -98,10 +98,13 @@ impl MapElements<'_> {
         let [path] = words else {
             return Err(self.bad_input("value: expected the directory of a cgroup", "below /sys/fs/cgroup"));
         };
-        let dir = File::open(path).map_err(|e| {
-            ElementError::BadInput(BadInput::for_path(Path::new(path), format_args!("cannot open it: {e}")))
+        // Opening a FIFO for reading would wait for its writer.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = fs::open(path, flags, Mode::empty()).map_err(|e| {
+            let what = format_args!("cannot open it: {}", std::io::Error::from(e));
+            ElementError::BadInput(BadInput::for_path(Path::new(path), what))
         })?;
-        self.descriptor_operand(dir.into())
+        self.descriptor_operand(dir)
     }
 
     fn descriptor_operand(&self, fd: OwnedFd) -> Result<ValueOperand, ElementError> {

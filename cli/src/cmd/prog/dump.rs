@@ -11,7 +11,7 @@ use crate::{
         error::unreadable,
         instructions::{Annotator, Call, Instruction, MapRef, SourceLine, decode_raw},
         kind::Kind,
-        select::{full_program_name, select},
+        select::{full_program_name, open_or_report, select},
         symbols::Symbols,
     },
     text::{
@@ -43,11 +43,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
     }
     for program in programs {
         let id = program.id;
-        let fd = match program.open() {
-            Ok(Some(fd)) => fd,
-            Ok(None) => continue,
-            Err(bad) => return console.report_error(&bad),
-        };
+        let Some(fd) = open_or_report(console, Kind::Prog, program)? else { continue };
         if args.jited {
             jited::dump(console, args, (id, &fd), &symbols, &mut btfs)?;
             continue;
