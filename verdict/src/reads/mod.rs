@@ -4,12 +4,13 @@
 //! finds the reads of usual programs, not all reads: what it does not find is never reported.
 
 mod comparison;
+mod model;
 mod state;
 #[cfg(test)]
 mod tests;
 mod trace;
 
 pub use comparison::Comparison;
-pub use trace::{ContextWord, Read, ReadKind};
+pub use model::{ContextWord, Read, ReadKind};
 
 pub(crate) use trace::trace;

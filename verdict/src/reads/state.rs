@@ -1,6 +1,6 @@
 //! The values in registers and on the stack at an instruction.
 
-use super::trace::ContextWord;
+use super::model::ContextWord;
 use core_relo_object::ExternIndex;
 
 /// The frame pointer.

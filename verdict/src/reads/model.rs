@@ -1,0 +1,70 @@
+//! A read of a program: the instruction, and what it reads.
+
+use super::comparison::Comparison;
+use core_relo_object::ExternIndex;
+
+/// A read of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "a read is an instruction and what it reads")]
+pub struct Read {
+    /// The index of the instruction in the linked program.
+    pub insn: u32,
+    /// What the instruction reads.
+    pub kind: ReadKind,
+}
+
+/// A word of the context, such as an argument of the traced function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum ContextWord {
+    /// The word at this offset in bytes.
+    Offset(i16),
+    /// The field of this CO-RE record.
+    Record(usize),
+}
+
+/// What an instruction reads. Records are indices of the object's CO-RE records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadKind {
+    /// A part of the context.
+    Context {
+        /// The first byte.
+        word: ContextWord,
+        /// The width in bytes.
+        bytes: u32,
+    },
+    /// A field of the type that a word of the context points to.
+    Pointee {
+        /// The word.
+        word: ContextWord,
+        /// The record of the field.
+        record: usize,
+    },
+    /// A field, with `bpf_probe_read_kernel` and a constant size.
+    ProbeRead {
+        /// The record of the field.
+        record: usize,
+        /// The size in bytes.
+        bytes: u32,
+    },
+    /// A field, with a load whose width CO-RE adjusts.
+    Load {
+        /// The record of the field.
+        record: usize,
+    },
+    /// A comparison of a field's value with a constant.
+    Comparison {
+        /// The record of the field.
+        record: usize,
+        /// The constant.
+        value: i32,
+    },
+    /// A comparison of a configuration value with a constant.
+    KconfigComparison {
+        /// The extern.
+        index: ExternIndex,
+        /// The comparison.
+        comparison: Comparison,
+    },
+}
