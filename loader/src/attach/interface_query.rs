@@ -25,14 +25,23 @@ pub struct InterfacePrograms {
 
 /// Returns all programs on a network interface. Kinds that the kernel does not support are empty.
 pub fn query_interface<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<InterfacePrograms, AttachError> {
-    const ATTACH_TYPES: [AttachType; 4] =
-        [AttachType::TcxIngress, AttachType::TcxEgress, AttachType::NetkitPrimary, AttachType::NetkitPeer];
     let ifindex = interface.into().index()?;
     let mut found = InterfacePrograms { xdp: xdp_query(ifindex)?, ..InterfacePrograms::default() };
+    found.links = query_interface_links(ifindex)?;
+    found.tc_ingress = TcHook { ifindex, attach_point: TcAttachPoint::Ingress }.filters()?;
+    found.tc_egress = TcHook { ifindex, attach_point: TcAttachPoint::Egress }.filters()?;
+    Ok(found)
+}
+
+/// Returns the tcx and netkit programs of a network interface, for each attach type that has any.
+pub fn query_interface_links(ifindex: u32) -> Result<Vec<(AttachType, AttachedPrograms)>, AttachError> {
+    const ATTACH_TYPES: [AttachType; 4] =
+        [AttachType::TcxIngress, AttachType::TcxEgress, AttachType::NetkitPrimary, AttachType::NetkitPeer];
+    let mut links = Vec::new();
     for attach_type in ATTACH_TYPES {
         match query_target(QueryTarget::Interface(ifindex), attach_type) {
             Ok(attached) if attached.prog_ids.is_empty() => {}
-            Ok(attached) => found.links.push((attach_type, attached)),
+            Ok(attached) => links.push((attach_type, attached)),
             // The kernel does not know the attach type, or the interface is no netkit device.
             Err(errno)
                 if matches!(
@@ -45,9 +54,7 @@ pub fn query_interface<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<Int
             }
         }
     }
-    found.tc_ingress = TcHook { ifindex, attach_point: TcAttachPoint::Ingress }.filters()?;
-    found.tc_egress = TcHook { ifindex, attach_point: TcAttachPoint::Egress }.filters()?;
-    Ok(found)
+    Ok(links)
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub mod fuzzing;
 mod interface;
 #[cfg(feature = "netlink")]
 mod interface_query;
+#[cfg(feature = "netlink")]
+mod interfaces;
 mod iter;
 pub(crate) mod kprobe;
 mod kprobe_multi;
@@ -87,7 +89,9 @@ pub use error::AttachError;
 #[cfg(feature = "netlink")]
 pub use interface::InterfaceRef;
 #[cfg(feature = "netlink")]
-pub use interface_query::{InterfacePrograms, query_interface};
+pub use interface_query::{InterfacePrograms, query_interface, query_interface_links};
+#[cfg(feature = "netlink")]
+pub use interfaces::{NetworkInterface, network_interfaces};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
 pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
 pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi};
@@ -107,7 +111,7 @@ pub use sockmap::{sockmap, sockmap_attach};
 pub use struct_ops::{struct_ops, struct_ops_update};
 pub use target::FileRef;
 #[cfg(feature = "netlink")]
-pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions};
+pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions, TcProgram, tc_programs};
 #[cfg(feature = "netlink")]
 pub use tcx::{netkit, tcx};
 pub use trace::{FreplaceTarget, TraceOptions, freplace, freplace_function, lsm, trace};

@@ -36,6 +36,8 @@ pub struct AttachedPrograms {
     pub link_ids: Vec<u32>,
     /// For a cgroup, `BPF_F_ALLOW_OVERRIDE` (1) and `BPF_F_ALLOW_MULTI` (2).
     pub flags: u32,
+    /// For LSM programs of a cgroup, the flags of each program. Empty for other targets.
+    pub prog_flags: Vec<u32>,
     /// The revision, which changes with every attach and detach, see [`Placement`](super::Placement). 0 for targets without.
     pub revision: u64,
 }
@@ -84,9 +86,9 @@ pub(super) fn query_target(
         | QueryTarget::Sockmap(fd)
         | QueryTarget::Lirc(fd) => (Some(fd), 0, 0),
     };
-    let QueryResult { prog_ids, link_ids, attach_flags, revision } =
+    let QueryResult { prog_ids, link_ids, attach_flags, prog_attach_flags, revision } =
         sys::prog_query(fd, ifindex, attach_type.number(), flags)?;
-    Ok(AttachedPrograms { prog_ids, link_ids, flags: attach_flags, revision })
+    Ok(AttachedPrograms { prog_ids, link_ids, flags: attach_flags, prog_flags: prog_attach_flags, revision })
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use super::{
 use crate::sys::{Errno, Netlink};
 use core_relo::Endian;
 
-const RTM_GETLINK: u16 = 18;
-const IFLA_IFNAME: u16 = 3;
+pub(super) const RTM_GETLINK: u16 = 18;
+pub(super) const IFLA_IFNAME: u16 = 3;
 /// Bytes of `struct ifinfomsg`.
-const IFINFOMSG_BYTES: usize = 16;
+pub(super) const IFINFOMSG_BYTES: usize = 16;
 
 /// A netlink socket. It stays in the network namespace of the thread that opened it, whichever thread uses it later.
 #[derive(Debug)]

@@ -3,10 +3,12 @@
 //! A classifier stays attached as long as its qdisc exists, even if the process ends. Dropping its [`Link`] detaches it. Kernels
 //! from 6.6 also have [`tcx`](super::tcx), which attaches classifiers by kernel links.
 
+mod programs;
 mod qdisc;
 #[cfg(test)]
 mod tests;
 
+pub use programs::{TcProgram, tc_programs};
 pub use qdisc::Qdisc;
 
 use super::{

@@ -199,7 +199,8 @@ pub fn xdp_query<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<XdpProgra
     }
 }
 
-fn parse_interface_attributes(attributes: &[u8]) -> XdpPrograms {
+/// Parses the XDP programs in the attributes of an interface.
+pub(super) fn parse_interface_attributes(attributes: &[u8]) -> XdpPrograms {
     // An interface without XDP programs may lack the attribute.
     attribute(attributes, IFLA_XDP).map(parse_xdp_attribute).unwrap_or_default()
 }

@@ -4,6 +4,11 @@ use super::call::{Cmd, address_mut, attr, call_done, count, fd, opt_fd};
 use core_relo_object::Errno;
 use std::os::fd::BorrowedFd;
 
+/// `BPF_F_QUERY_EFFECTIVE`.
+const QUERY_EFFECTIVE: u32 = 1;
+/// `BPF_LSM_CGROUP`.
+const LSM_CGROUP: u32 = 43;
+
 attr! {
     struct AttachAttr {
         target: u32, attach_bpf_fd: u32, attach_type: u32, attach_flags: u32, replace_bpf_fd: u32, relative: u32,
@@ -69,6 +74,8 @@ pub struct QueryResult {
     pub attach_flags: u32,
     /// For an interface, the link id of each program, 0 for a program without a link. Empty for other targets.
     pub link_ids: Vec<u32>,
+    /// The flags of each program, for LSM programs of a cgroup: each function has its own. Empty for other targets.
+    pub prog_attach_flags: Vec<u32>,
     /// A number that each attach and detach changes; 0 if the kernel has no such number for the target.
     pub revision: u64,
 }
@@ -83,6 +90,9 @@ pub fn prog_query(
     let mut prog_ids = vec![0u32; 64];
     // Kernels with programs on interfaces know this field. Older kernels refuse a query with unknown fields.
     let mut link_ids = if target.is_none() { prog_ids.clone() } else { Vec::new() };
+    // Kernels with LSM programs on cgroups know this field, but refuse it for effective programs.
+    let has_own_flags = attach_type == LSM_CGROUP && flags & QUERY_EFFECTIVE == 0;
+    let mut prog_attach_flags = if has_own_flags { prog_ids.clone() } else { Vec::new() };
     loop {
         let mut attr = QueryAttr {
             target: target.map_or(ifindex, fd),
@@ -90,6 +100,7 @@ pub fn prog_query(
             query_flags: flags,
             count: count(&prog_ids)?,
             prog_ids: address_mut(&mut prog_ids),
+            prog_attach_flags: address_mut(&mut prog_attach_flags),
             link_ids: address_mut(&mut link_ids),
             ..QueryAttr::default()
         };
@@ -98,14 +109,16 @@ pub fn prog_query(
             Err(Errno(libc::ENOSPC)) if room < 1 << 16 => {
                 prog_ids.resize(room.checked_mul(4).ok_or(Errno(libc::E2BIG))?, 0);
                 link_ids.resize(if link_ids.is_empty() { 0 } else { prog_ids.len() }, 0);
+                prog_attach_flags.resize(if prog_attach_flags.is_empty() { 0 } else { prog_ids.len() }, 0);
             }
             Err(e) => return Err(e),
             Ok(()) => {
                 let count = usize::try_from(attr.count).map_err(|_large| Errno(libc::E2BIG))?;
                 prog_ids.truncate(count);
                 link_ids.truncate(count);
+                prog_attach_flags.truncate(count);
                 let QueryAttr { attach_flags, revision, .. } = attr;
-                return Ok(QueryResult { prog_ids, attach_flags, link_ids, revision });
+                return Ok(QueryResult { prog_ids, attach_flags, link_ids, prog_attach_flags, revision });
             }
         }
     }

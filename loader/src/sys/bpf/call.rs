@@ -59,6 +59,7 @@ pub(super) enum Cmd {
     RawTracepointOpen = 17,
     BtfLoad = 18,
     BtfFdById = 19,
+    TaskFdQuery = 20,
     MapLookupAndDelete = 21,
     MapFreeze = 22,
     BtfNextId = 23,

@@ -11,6 +11,7 @@ mod link;
 mod map;
 mod pin;
 mod prog;
+mod task_fd;
 
 pub use attach::{ProgAttach, QueryResult, prog_attach, prog_detach, prog_query};
 pub use btf::{BtfLoad, btf_load};
@@ -38,3 +39,4 @@ pub use prog::{
     ProgLoad, StreamId, TestRun, TestRunResult, prog_assoc_struct_ops, prog_bind_map, prog_load,
     prog_stream_read, prog_test_run,
 };
+pub use task_fd::{TaskFd, task_fd_query};
