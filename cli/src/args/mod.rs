@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod attachments;
 pub(crate) mod btf;
 pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
@@ -12,6 +13,7 @@ pub(crate) mod gen_rust;
 pub(crate) mod gen_vmlinux;
 pub(crate) mod guest;
 pub(crate) mod kernel_objects;
+pub(crate) mod kernel_services;
 pub(crate) mod load;
 pub(crate) mod map_elements;
 pub(crate) mod object_words;
@@ -21,12 +23,14 @@ pub(crate) mod shard;
 pub(crate) mod stats;
 pub(crate) mod vm;
 
+use attachments::{CgroupCommand, NetCommand, PerfCommand};
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
 use core_relo::Name;
 use format::{BtfDumpFormat, Color, Format};
 use gen_object::GenCommand;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
+use kernel_services::{IterCommand, StructOpsCommand, TokenCommand};
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
 use requires::RequiresArgs;
@@ -134,6 +138,24 @@ pub(crate) enum Command {
     /// Show the links in the running kernel, and what they attach to
     #[command(subcommand)]
     Link(LinkCommand),
+    /// Show the programs on network interfaces and in the network namespace
+    #[command(subcommand)]
+    Net(NetCommand),
+    /// Show the programs of cgroups
+    #[command(subcommand)]
+    Cgroup(CgroupCommand),
+    /// Show the programs on perf events and raw tracepoints, by process
+    #[command(subcommand)]
+    Perf(PerfCommand),
+    /// Show, register and unregister structs of the kernel that programs implement
+    #[command(subcommand, name = "struct_ops")]
+    StructOps(StructOpsCommand),
+    /// Pin iterators, and read their output
+    #[command(subcommand)]
+    Iter(IterCommand),
+    /// Show the mounted bpffs from which BPF tokens can be created
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Generate files from objects: one linked object, a Rust skeleton, a small vmlinux.h
     #[command(subcommand)]
     Gen(GenCommand),
@@ -231,6 +253,17 @@ impl Command {
             Self::Prog(ProgCommand::Pin(c)) | Self::Link(LinkCommand::Pin(c)) => c.format,
             Self::Link(LinkCommand::Detach(c)) => c.format,
             Self::Link(LinkCommand::Update(c)) => c.format,
+            Self::Net(NetCommand::List(c)) => c.format,
+            Self::Cgroup(CgroupCommand::List(c) | CgroupCommand::Tree(c)) => c.format,
+            Self::Perf(PerfCommand::List(c)) => c.format,
+            Self::StructOps(StructOpsCommand::List(c)) => c.format,
+            Self::StructOps(StructOpsCommand::Show(c)) => c.format,
+            Self::StructOps(StructOpsCommand::Dump(c)) => c.elements.format,
+            Self::StructOps(StructOpsCommand::Register(c)) => c.format,
+            Self::StructOps(StructOpsCommand::Unregister(c)) => c.format,
+            Self::Iter(IterCommand::Pin(c)) => c.format,
+            Self::Iter(IterCommand::Read(_)) => Format::Text,
+            Self::Token(TokenCommand::List(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
             Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
             Self::Demo(c) => c.format,

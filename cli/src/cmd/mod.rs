@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod btf;
+pub(crate) mod cgroup;
 pub(crate) mod check;
 #[cfg(feature = "completions")]
 pub(crate) mod completions;
@@ -10,18 +11,24 @@ pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
 pub(crate) mod gen_vmlinux;
 pub(crate) mod inspect;
+pub(crate) mod iter;
 mod kernel_facts;
 pub(crate) mod link;
 pub(crate) mod load;
 #[cfg(feature = "man")]
 pub(crate) mod man;
 pub(crate) mod map;
+pub(crate) mod net;
 mod object_change;
+mod object_refusal;
 pub(crate) mod patch;
+pub(crate) mod perf;
 pub(crate) mod plan;
 mod plans;
 pub(crate) mod prog;
 pub(crate) mod requires;
 pub(crate) mod run;
+pub(crate) mod struct_ops;
+pub(crate) mod token;
 mod verdicts;
 pub(crate) mod vm;

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod attachments;
 mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
 mod links;
 mod lookup;
+mod services;
 
 use common::{run, schema};
 use core_relo_loader::attach::{

@@ -119,9 +119,9 @@ pub(super) fn type_name(number: u32) -> String {
 }
 
 /// The type of a map's keys or values, and the BTF that has it.
-pub(super) struct MapElementType {
-    pub(super) btf: Arc<Btf<'static>>,
-    pub(super) id: TypeId,
+pub(crate) struct MapElementType {
+    pub(crate) btf: Arc<Btf<'static>>,
+    pub(crate) id: TypeId,
 }
 
 /// Returns the type of a map's keys.
@@ -135,7 +135,7 @@ fn element_type(btf_id: u32, type_id: u32, btfs: &mut BtfCache) -> Option<MapEle
 }
 
 /// Returns the type of a map's values. The value of a struct_ops map has a type of the kernel.
-pub(super) fn value_type(info: &MapInfo, btfs: &mut BtfCache) -> Option<MapElementType> {
+pub(crate) fn value_type(info: &MapInfo, btfs: &mut BtfCache) -> Option<MapElementType> {
     if info.btf_vmlinux_value_type_id != 0 {
         let btf = match info.btf_vmlinux_id {
             0 => btfs.kernel(),

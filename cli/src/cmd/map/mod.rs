@@ -17,6 +17,7 @@ use facts::MapFacts;
 use std::io;
 
 pub(crate) use element::{LINE_BYTES, print};
+pub(crate) use facts::{MapElementType, value_type};
 
 pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result<()> {
     match command {

@@ -1,0 +1,178 @@
+//! `iter pin` and `iter read`: iterators, programs whose output is read from a file.
+
+use super::{load::setup::object_name, object_refusal::ObjectRefusal};
+use crate::{
+    args::kernel_services::{IterCommand, IterPinArgs, IterReadArgs},
+    cmd::object_change::ObjectChange,
+    console::Console,
+    error::BadInput,
+    input::object::ObjectFile,
+    kernel_objects::{
+        error::{hint, object_name as kernel_object_name},
+        kind::Kind,
+        select::{parse_selector, select_one},
+    },
+    text::line::Line,
+};
+use core_relo_loader::{
+    Loader,
+    attach::{IterOptions, IterReader, IterTarget, Link, iter},
+    load::RunningKernel,
+    load_plan::LoadPlan,
+    object::{AttachType, ProgramType},
+    sys,
+};
+use std::{
+    io::{self, BufRead as _, BufReader, Read as _},
+    os::fd::{AsFd as _, OwnedFd},
+};
+
+/// `BPF_LINK_TYPE_ITER`.
+const ITER_LINK: u32 = 4;
+
+/// The bound on the length of a line that is printed at once, in bytes.
+const LINE_BYTES: u64 = 1 << 16;
+
+pub(crate) fn run(console: &mut Console<'_>, command: &IterCommand) -> io::Result<()> {
+    match command {
+        IterCommand::Pin(args) => pin(console, args),
+        IterCommand::Read(args) => read(console, args),
+    }
+}
+
+fn pin(console: &mut Console<'_>, args: &IterPinArgs) -> io::Result<()> {
+    let file = match ObjectFile::read(&args.object) {
+        Ok(file) => file,
+        Err(bad) => return console.report_error(&bad),
+    };
+    match pin_iterator(&file, args) {
+        Ok(change) => change.write(console, args.format),
+        Err(e) => e.report(console, &file.name),
+    }
+}
+
+fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, ObjectRefusal> {
+    let map = args.map.as_deref().map(open_map).transpose()?;
+    let object = file.parse()?;
+    let mut loader = Loader::new(&object).name(object_name(&args.object));
+    let name = find_iterator(&file.name, &loader.plan()?, args.program.as_deref())?;
+    loader.select_programs([name.as_str()]);
+    let plan = loader.plan()?;
+    let mut loaded = loader.execute_unpinned(&plan, &RunningKernel)?;
+    let program = loaded.program(&name).ok_or_else(|| {
+        BadInput::new(&*file.name, format_args!("`{name}` is not among the loaded programs"))
+    })?;
+    let target = map.as_ref().map_or(IterTarget::All, |map| IterTarget::Map(map.as_fd()));
+    let mut options = IterOptions::default();
+    options.target = target;
+    let mut link = iter(program.as_fd(), &options)?;
+    let unreadable = |e| BadInput::new(&*file.name, format_args!("the link cannot be read: {e}"));
+    let id = match link.fd() {
+        Some(fd) => sys::link_info(&fd).map_err(unreadable)?.id,
+        None => return Err(BadInput::new(&*file.name, "the iterator has no link, expected one").into()),
+    };
+    link.pin(&args.path)?;
+    if let Err(e) = loaded.pin_maps(&RunningKernel) {
+        if let Err(e) = link.unpin() {
+            log::warn!("{e}");
+        }
+        return Err(e.into());
+    }
+    link.leak();
+    Ok(ObjectChange::new(Kind::Link, id, "pinned").pin(&args.path))
+}
+
+fn open_map(words: &[String]) -> Result<OwnedFd, BadInput> {
+    let selector = parse_selector(Kind::Map, words)
+        .map_err(|what| BadInput::new("--map", what).help("`core-relo map list` lists them"))?;
+    select_one(Kind::Map, &selector).map(|(_, fd)| fd)
+}
+
+/// Returns the name of the only iterator in an object, or of the one with a name.
+fn find_iterator(file: &str, plan: &LoadPlan, name: Option<&str>) -> Result<String, BadInput> {
+    let programs = plan.programs().iter().filter(|program| {
+        program.program_type() == ProgramType::Tracing
+            && program.attach_type() == AttachType::TraceIter.number()
+    });
+    let iterators: Vec<&str> = programs.map(|program| program.name()).collect();
+    match (&*iterators, name) {
+        ([], _) => {
+            Err(BadInput::new(file, "it has no iterator").help("its section is named iter/task, for example"))
+        }
+        ([only], None) => Ok((*only).to_owned()),
+        (all, None) => {
+            let what = format!("it has {} iterators, expected one: {}", all.len(), all.join(", "));
+            Err(BadInput::new(file, what).help("select one with --program"))
+        }
+        (all, Some(name)) if all.contains(&name) => Ok(name.to_owned()),
+        (all, Some(name)) => {
+            let bad = BadInput::new(file, format_args!("it has no iterator `{name}`"));
+            Err(bad.help(format!("it has {}", all.join(", "))))
+        }
+    }
+}
+
+fn read(console: &mut Console<'_>, args: &IterReadArgs) -> io::Result<()> {
+    let reader = match open_reader(args) {
+        Ok(reader) => reader,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let copied = match args.raw {
+        true => copy_bytes(console, reader),
+        false => copy_lines(console, reader),
+    };
+    match copied {
+        Err(CopyError::Write(e)) => Err(e),
+        Err(CopyError::Read(e)) => {
+            console.report_error(&BadInput::new("iterator", format_args!("its output cannot be read: {e}")))
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+fn open_reader(args: &IterReadArgs) -> Result<IterReader, BadInput> {
+    let (id, fd) = select_one(Kind::Link, &args.selector)?;
+    let name = kernel_object_name(Kind::Link, id, "");
+    let info = sys::link_info(&fd).map_err(|e| BadInput::new(&*name, format_args!("cannot be read: {e}")))?;
+    if info.link_type != ITER_LINK {
+        let bad = BadInput::new(name, "is no link of an iterator");
+        return Err(bad.help("`core-relo link list` lists them, with their types"));
+    }
+    let link = Link::from_fd(fd, &*name);
+    let reader = IterReader::new(&link).map_err(|e| {
+        let bad = BadInput::new("running kernel", &e);
+        e.errno().and_then(hint).map_or(bad.clone(), |help| bad.help(help))
+    });
+    // The link belongs to others: dropping it would be no more than closing the descriptor, but leaking it says so.
+    link.leak();
+    reader
+}
+
+/// The reason why the output of an iterator is not copied.
+enum CopyError {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+fn copy_bytes(console: &mut Console<'_>, mut reader: IterReader) -> Result<(), CopyError> {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let len = reader.read(&mut buffer).map_err(CopyError::Read)?;
+        let Some(bytes) = buffer.get(..len).filter(|bytes| !bytes.is_empty()) else { return Ok(()) };
+        console.out.unescaped(bytes).map_err(CopyError::Write)?;
+    }
+}
+
+fn copy_lines(console: &mut Console<'_>, reader: IterReader) -> Result<(), CopyError> {
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let len = reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line).map_err(CopyError::Read)?;
+        if len == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
+        console.out.line(Line::new().formatted(&text)).map_err(CopyError::Write)?;
+    }
+}

@@ -1,0 +1,230 @@
+//! `perf list`: the programs behind the perf events and raw tracepoints of processes.
+
+use crate::{
+    args::{
+        attachments::{PerfCommand, PerfListArgs},
+        format::Format,
+    },
+    console::Console,
+    describe,
+    error::BadInput,
+    kernel_objects::{error::hint, program_names::ProgramNames},
+    text::{
+        kernel_object as text,
+        table::{AlignedTable, left_cell, right_cell},
+    },
+};
+use core_relo_loader::sys::{self, Errno, TaskFd};
+use serde::Serialize;
+use std::{fs, io, path::Path};
+
+const COLUMNS: &[&str] = &["PID", "COMMAND", "FD", "ID", "NAME", "TYPE", "ATTACHED TO"];
+
+/// The kinds of events by number (`enum bpf_task_fd_type`).
+const FD_TYPES: [&str; 6] = ["raw_tracepoint", "tracepoint", "kprobe", "kretprobe", "uprobe", "uretprobe"];
+
+/// The JSON line of a descriptor. The keys are those of `bpftool perf`, and `comm` and `name`.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct PerfFd {
+    pid: u32,
+    comm: String,
+    fd: u32,
+    prog_id: u32,
+    name: Option<String>,
+    fd_type: String,
+    /// Of tracepoints.
+    tracepoint: Option<String>,
+    /// Of kprobes.
+    func: Option<String>,
+    /// Of kprobes without a name; `None` if the kernel hides it.
+    addr: Option<u64>,
+    /// Of uprobes.
+    filename: Option<String>,
+    /// In the function or file.
+    offset: Option<u64>,
+}
+
+impl PerfFd {
+    fn new(pid: u32, fd: u32, found: &TaskFd) -> Self {
+        let fd_type = usize::try_from(found.fd_type).ok().and_then(|number| FD_TYPES.get(number));
+        let target = Some(describe::name(&found.name)).filter(|name| !name.is_empty());
+        let mut line = Self {
+            pid,
+            comm: String::new(),
+            fd,
+            prog_id: found.prog_id,
+            name: None,
+            fd_type: fd_type.map_or_else(|| format!("unknown({})", found.fd_type), |name| (*name).to_owned()),
+            tracepoint: None,
+            func: None,
+            addr: None,
+            filename: None,
+            offset: None,
+        };
+        match found.fd_type {
+            0 | 1 => line.tracepoint = target,
+            2 | 3 => {
+                line.offset = target.is_some().then_some(found.probe_offset);
+                line.addr = Some(found.probe_addr).filter(|addr| target.is_none() && *addr != 0);
+                line.func = target;
+            }
+            4 | 5 => (line.filename, line.offset) = (target, Some(found.probe_offset)),
+            _ => {}
+        }
+        line
+    }
+
+    /// Returns the place that the program is attached to.
+    fn place(&self) -> String {
+        let name = self.tracepoint.as_ref().or(self.func.as_ref()).or(self.filename.as_ref());
+        let name = name.cloned().or_else(|| self.addr.map(|addr| format!("{addr:#x}")));
+        match (name, self.offset) {
+            (Some(name), Some(offset)) if offset != 0 || self.filename.is_some() => {
+                format!("{name}+{offset:#x}")
+            }
+            (name, _) => name.unwrap_or_else(|| "?".to_owned()),
+        }
+    }
+}
+
+pub(crate) fn run(console: &mut Console<'_>, command: &PerfCommand) -> io::Result<()> {
+    let PerfCommand::List(args) = command;
+    list(console, args)
+}
+
+fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
+    let mut forbidden = 0_u64;
+    let mut found = Vec::new();
+    for pid in match numbers_in(Path::new("/proc")) {
+        Ok(pids) => pids,
+        Err(e) => return console.report_error(&BadInput::new("/proc", format_args!("cannot read it: {e}"))),
+    } {
+        match read_process(pid) {
+            Ok(descriptors) => found.extend(descriptors),
+            Err(ProcessError::Gone) => {}
+            Err(ProcessError::Forbidden) => forbidden += 1,
+            Err(ProcessError::Query(bad)) => return console.report_error(&bad),
+        }
+    }
+    if forbidden > 0 {
+        console.note(&format!("the descriptors of {forbidden} processes may not be read"))?;
+    }
+    let mut names = ProgramNames::default();
+    for line in &mut found {
+        line.name = names.get(line.prog_id).name;
+    }
+    if args.format == Format::Json {
+        return found.iter().try_for_each(|line| console.out.json(line));
+    }
+    let mut table = AlignedTable::new();
+    text::header(&mut table, COLUMNS);
+    for line in &found {
+        table.row([
+            right_cell(line.pid),
+            left_cell(&line.comm),
+            right_cell(line.fd),
+            right_cell(line.prog_id),
+            left_cell(line.name.as_deref().unwrap_or_default()),
+            left_cell(&line.fd_type),
+            left_cell(line.place()),
+        ]);
+    }
+    text::write_table(&mut console.out, &mut table, found.len(), "no process has a program on a perf event")
+}
+
+/// The reason why the descriptors of a process are not listed.
+#[derive(Debug)]
+enum ProcessError {
+    /// The process has ended.
+    Gone,
+    /// This process may not read the descriptors.
+    Forbidden,
+    /// The kernel does not answer about any descriptor.
+    Query(BadInput),
+}
+
+/// Returns the descriptors of a process that have a program.
+fn read_process(pid: u32) -> Result<Vec<PerfFd>, ProcessError> {
+    let dir = Path::new("/proc").join(pid.to_string());
+    let fds = numbers_in(&dir.join("fd")).map_err(|e| match e.kind() {
+        io::ErrorKind::PermissionDenied => ProcessError::Forbidden,
+        _ => ProcessError::Gone,
+    })?;
+    let mut found = Vec::new();
+    for fd in fds {
+        let target = fs::read_link(dir.join("fd").join(fd.to_string()));
+        if !target.is_ok_and(|target| target.to_str().is_some_and(may_have_program)) {
+            continue;
+        }
+        match sys::task_fd_query(pid, fd) {
+            Ok(answer) => found.push(PerfFd::new(pid, fd, &answer)),
+            Err(e) if has_no_program(e) => {}
+            Err(e) => {
+                let place = format!("process {pid}, descriptor {fd}");
+                let bad = BadInput::new(place, format_args!("cannot query its program: {e}"));
+                return Err(ProcessError::Query(match hint(e) {
+                    Some(help) => bad.help(help),
+                    None => bad,
+                }));
+            }
+        }
+    }
+    if !found.is_empty() {
+        // The name is that of the process now; it may have ended.
+        let comm = fs::read(dir.join("comm")).unwrap_or_default();
+        let comm = describe::name(comm.trim_ascii_end());
+        found.iter_mut().for_each(|line| line.comm.clone_from(&comm));
+    }
+    Ok(found)
+}
+
+/// Returns whether a descriptor with this link in `/proc/PID/fd` may have a program: a perf event, or a raw tracepoint.
+fn may_have_program(link: &str) -> bool {
+    link.strip_prefix("anon_inode:").is_some_and(|kind| {
+        matches!(kind.trim_matches(['[', ']']), "perf_event" | "bpf_link" | "bpf-link" | "bpf-raw-tracepoint")
+    })
+}
+
+/// Returns whether an error means that a descriptor is closed, has no program, or is of another kind; or that its process has ended.
+fn has_no_program(errno: Errno) -> bool {
+    /// The kernel's own number, which user space has no name for.
+    const ENOTSUPP: i32 = 524;
+    errno.0 == ENOTSUPP || matches!(errno.name(), Some("ENOENT" | "EBADF" | "ESRCH" | "EOPNOTSUPP"))
+}
+
+/// Returns the names in a directory that are numbers, in their order.
+fn numbers_in(dir: &Path) -> io::Result<Vec<u32>> {
+    let names = fs::read_dir(dir)?.flatten();
+    let mut numbers: Vec<u32> = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fd(fd_type: u32, name: &[u8], probe_offset: u64, probe_addr: u64) -> PerfFd {
+        let mut found = TaskFd::default();
+        (found.fd_type, found.name) = (fd_type, name.to_vec());
+        (found.probe_offset, found.probe_addr) = (probe_offset, probe_addr);
+        PerfFd::new(7, 3, &found)
+    }
+
+    #[test]
+    fn each_kind_of_event_has_its_place() {
+        for (line, fd_type, place) in [
+            (fd(0, b"sched_switch", 0, 0), "raw_tracepoint", "sched_switch"),
+            (fd(1, b"sched:sched_switch", 0, 0), "tracepoint", "sched:sched_switch"),
+            (fd(2, b"do_exit", 0, 0), "kprobe", "do_exit"),
+            (fd(3, b"do_exit", 16, 0), "kretprobe", "do_exit+0x10"),
+            (fd(2, b"", 0, 0xffff_0000), "kprobe", "0xffff0000"),
+            (fd(2, b"", 0, 0), "kprobe", "?"),
+            (fd(4, b"/lib/a\nb", 64, 0), "uprobe", "/lib/a\\nb+0x40"),
+            (fd(9, b"x", 64, 0), "unknown(9)", "?"),
+        ] {
+            assert_eq!((&*line.fd_type, &*line.place()), (fd_type, place));
+        }
+        assert!(may_have_program("anon_inode:[perf_event]") && !may_have_program("anon_inode:bpf-map"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `struct_ops`: the structs of the kernel that programs implement.
+
+mod facts;
+mod register;
+
+use crate::{
+    args::{
+        format::Format,
+        kernel_objects::ObjectSelector,
+        kernel_services::{StructOpsCommand, StructOpsDumpArgs},
+    },
+    cmd::map::{LINE_BYTES, print},
+    console::Console,
+    error::BadInput,
+    kernel_objects::{
+        btf_cache::BtfCache,
+        error::unreadable,
+        kind::Kind,
+        object::{self, KernelObject},
+        select::select,
+    },
+    text::{
+        hex, kernel_object as text,
+        table::{AlignedTable, left_cell, right_cell},
+    },
+};
+use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name, to_json};
+use serde::Serialize;
+use serde_json::Value;
+use std::io;
+
+const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD BY"];
+
+/// The JSON line of `struct_ops dump`.
+#[derive(Serialize)]
+struct StructOpsValue {
+    id: u32,
+    name: String,
+    kernel_struct_ops: Option<String>,
+    value: Option<Value>,
+    value_bytes: String,
+}
+
+pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> io::Result<()> {
+    match command {
+        StructOpsCommand::List(args) => list(console, args.format),
+        StructOpsCommand::Show(args) => show(console, &args.selector, args.format),
+        StructOpsCommand::Dump(args) => dump(console, args),
+        StructOpsCommand::Register(args) => register::register(console, args),
+        StructOpsCommand::Unregister(args) => register::unregister(console, args),
+    }
+}
+
+fn list(console: &mut Console<'_>, format: Format) -> io::Result<()> {
+    let facts = match object::list(Kind::Map).and_then(all_facts) {
+        Ok(facts) => facts,
+        Err(bad) => return console.report_error(&bad),
+    };
+    if format == Format::Json {
+        return facts.iter().try_for_each(|facts| console.out.json(facts));
+    }
+    let mut table = AlignedTable::new();
+    text::header(&mut table, COLUMNS);
+    for facts in &facts {
+        table.row([
+            right_cell(facts.id),
+            left_cell(&facts.name),
+            left_cell(facts.kernel_struct_ops.as_deref().unwrap_or("?")),
+            left_cell(facts.state.as_deref().unwrap_or("?")),
+            left_cell(text::ids_cell(&facts.link_ids)),
+            left_cell(text::holders_cell(&facts.pids, &facts.pinned)),
+        ]);
+    }
+    text::write_table(&mut console.out, &mut table, facts.len(), "there are no struct_ops maps")
+}
+
+/// Returns the facts of the struct_ops maps among maps.
+fn all_facts(maps: Vec<KernelObject>) -> Result<Vec<StructOpsFacts>, BadInput> {
+    let mut context = FactsContext::read()?;
+    let mut found = Vec::new();
+    for map in maps {
+        if let Some(Ok(map)) = StructOpsMap::open(map)? {
+            found.push(map.facts(&mut context)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the selected maps. A map of another type is an error, unless a map of the same name is a struct_ops map.
+fn select_maps(selector: &ObjectSelector) -> Result<Vec<StructOpsMap>, BadInput> {
+    let (mut found, mut other) = (Vec::new(), None);
+    for map in select(Kind::Map, selector)? {
+        match StructOpsMap::open(map)? {
+            Some(Ok(map)) => found.push(map),
+            Some(Err(bad)) => other = Some(bad),
+            None => {}
+        }
+    }
+    match (found.is_empty(), other) {
+        (true, Some(bad)) => Err(bad),
+        (true, None) => Err(BadInput::new("map", "was removed before it could be read")),
+        (false, _) => Ok(found),
+    }
+}
+
+fn show(console: &mut Console<'_>, selector: &ObjectSelector, format: Format) -> io::Result<()> {
+    let facts = select_maps(selector).and_then(|maps| {
+        let mut context = FactsContext::read()?;
+        maps.iter().map(|map| map.facts(&mut context)).collect::<Result<Vec<_>, _>>()
+    });
+    let facts = match facts {
+        Ok(facts) => facts,
+        Err(bad) => return console.report_error(&bad),
+    };
+    for facts in &facts {
+        if format == Format::Json {
+            console.out.json(facts)?;
+            continue;
+        }
+        text::title(&mut console.out, facts.id, "struct_ops", &facts.name)?;
+        text::optional_field(&mut console.out, "of", facts.kernel_struct_ops.as_ref())?;
+        text::optional_field(&mut console.out, "state", facts.state.as_ref())?;
+        if !facts.link_ids.is_empty() {
+            text::field(&mut console.out, "links", text::ids_cell(&facts.link_ids))?;
+        }
+        text::holders(&mut console.out, &facts.pids, &facts.pinned)?;
+    }
+    Ok(())
+}
+
+fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
+    let maps = match select_maps(&args.selector) {
+        Ok(maps) => maps,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let mut btfs = BtfCache::default();
+    for map in &maps {
+        let id = map.info.id;
+        let value = match map.value() {
+            Ok(value) => value,
+            Err(e) => {
+                console.report_error(&unreadable(Kind::Map, id, "its value", e))?;
+                continue;
+            }
+        };
+        let ty = map.value_type(&mut btfs);
+        let kernel_struct = ty.as_ref().and_then(kernel_struct_name);
+        let ty = ty.filter(|_| !args.elements.hex);
+        if args.elements.format == Format::Json {
+            console.out.json(&StructOpsValue {
+                id,
+                name: map.info.name(),
+                kernel_struct_ops: kernel_struct,
+                value: ty.as_ref().map(|ty| to_json(ty, &value)).transpose()?,
+                value_bytes: hex::digits(&value),
+            })?;
+            continue;
+        }
+        text::title(
+            &mut console.out,
+            id,
+            kernel_struct.as_deref().unwrap_or("struct_ops"),
+            &map.info.name(),
+        )?;
+        let text = match &ty {
+            Some(ty) => {
+                let text = ty.btf.value(ty.id, &value).text().types(args.elements.types);
+                let line = text.to_string();
+                if line.len() <= LINE_BYTES { line } else { format!("{text:#}") }
+            }
+            None => hex::lines(&value),
+        };
+        print(&mut console.out, text.trim_start_matches('\n'))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! The file systems that this process sees mounted, from `/proc/self/mounts`.
+
+use std::{ffi::OsString, fs, io, os::unix::ffi::OsStringExt as _, path::PathBuf};
+
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// The mount point.
+    pub(crate) dir: PathBuf,
+    /// The options, separated by commas.
+    pub(crate) options: String,
+}
+
+/// Returns the mounts of a type of file system, such as `bpf`, in the order in which they were mounted.
+pub(crate) fn mounts(fs_type: &str) -> io::Result<Vec<Mount>> {
+    let lines = fs::read("/proc/self/mounts")?;
+    Ok(lines.split(|b| *b == b'\n').filter_map(|line| parse_line(line, fs_type)).collect())
+}
+
+/// Parses a line of `/proc/self/mounts`. Returns `None` for another type of file system.
+fn parse_line(line: &[u8], fs_type: &str) -> Option<Mount> {
+    let mut words = line.split(|b| *b == b' ').skip(1);
+    let (dir, found_type, options) = (words.next()?, words.next()?, words.next()?);
+    (found_type == fs_type.as_bytes()).then(|| Mount {
+        dir: PathBuf::from(OsString::from_vec(unescape(dir))),
+        options: String::from_utf8_lossy(options).into_owned(),
+    })
+}
+
+/// Decodes `\040`: the kernel writes blanks and backslashes as three octal digits.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let [byte, after @ ..] = rest {
+        let digits = after.get(..3).and_then(|digits| str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(octal) if *byte == b'\\' => {
+                out.push(octal);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            _ => {
+                out.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_mounts() {
+        let dir = |line: &str| parse_line(line.as_bytes(), "bpf").map(|mount| mount.dir);
+        assert_eq!(dir("none /sys/fs/bpf bpf rw,mode=700 0 0"), Some("/sys/fs/bpf".into()));
+        assert_eq!(dir("bpf /tmp/a\\040b bpf rw 0 0"), Some("/tmp/a b".into()));
+        assert_eq!(dir("bpf /bpf tmpfs rw 0 0"), None);
+        assert_eq!(dir(""), None);
+        assert_eq!(unescape(b"a\\134\\04"), b"a\\\\04");
+        let cgroup = parse_line(b"cgroup2 /c cgroup2 rw,relatime 0 0", "cgroup2");
+        assert_eq!(cgroup.map(|mount| mount.options).as_deref(), Some("rw,relatime"));
+    }
+}
