@@ -1,7 +1,8 @@
 //! The report on an object that is not loaded, for commands that load one object.
 
-use super::load::report::print_refusal;
+use super::{load::report::print_refusal, object_change::pin_refusal};
 use crate::{
+    args::format::Format,
     console::{Console, ExitStatus},
     error::BadInput,
     json::load as json,
@@ -43,15 +44,18 @@ impl ObjectRefusal {
             Self::BadInput(bad) => console.report_error(&bad),
             Self::Load(e) => {
                 console.raise_exit(ExitStatus::Incompatible);
-                if console.format == crate::args::format::Format::Json {
+                if console.format == Format::Json {
                     return console.out.json(&json::refused(file, None, &e, false, None));
                 }
                 let name = Line::new().styled(ERROR, "refused").text(format_args!("  {file}: "));
                 print_refusal(&mut console.out, name, &e, Path::new(file))
             }
+            Self::Attach(AttachError::Pin { path, errno, .. }) => {
+                console.report_error(&pin_refusal(&path, errno))
+            }
             Self::Attach(e) => {
                 console.raise_exit(ExitStatus::Incompatible);
-                if console.format == crate::args::format::Format::Json {
+                if console.format == Format::Json {
                     return console.out.json(&json::attach_failed(file, file, "attach", &e));
                 }
                 let line = Line::new().styled(ERROR, "refused");

@@ -106,19 +106,25 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
             Err(ProcessError::Query(bad)) => return console.report_error(&bad),
         }
     }
-    if forbidden > 0 {
-        console.note(&format!("the descriptors of {forbidden} processes may not be read"))?;
-    }
     let mut names = ProgramNames::default();
     for line in &mut found {
         line.name = names.get(line.prog_id).name;
     }
+    print(console, args, &found)?;
+    if forbidden > 0 {
+        let what = format_args!("the descriptors of {forbidden} processes may not be read");
+        console.report_error_on_stderr(&BadInput::new("/proc", what).help("run it as root"))?;
+    }
+    Ok(())
+}
+
+fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io::Result<()> {
     if args.format == Format::Json {
         return found.iter().try_for_each(|line| console.out.json(line));
     }
     let mut table = AlignedTable::new();
     text::header(&mut table, COLUMNS);
-    for line in &found {
+    for line in found {
         table.row([
             right_cell(line.pid),
             left_cell(&line.comm),

@@ -133,7 +133,10 @@ fn a_struct_ops_map_with_a_link_is_registered_as_long_as_its_pin() {
     bytes[at] = b'd';
     fs::write(&other, bytes).unwrap();
     let taken = run(["struct_ops", "register", text(&other), text(pins)]);
-    assert!(taken.exit == 1 && taken.out.contains("/sys/fs/bpf/still/still"), "{taken:?}");
+    assert!(
+        taken.exit == 2 && taken.err.contains("/sys/fs/bpf/still/still: cannot pin it: EEXIST"),
+        "{taken:?}"
+    );
     assert!(is_removed(&format!("d{}", &second[1..])) && is_available(&name));
 
     ok(run(["link", "detach", &link]));
@@ -182,7 +185,7 @@ fn an_iterator_is_pinned_and_read() {
     assert!(ok(run(["iter", "read", "--pinned", text(pin)])).out.contains("\\u{0}"));
 
     let taken = run(["iter", "pin", text(&prebuilt("live/iter_task.bpf.o")), text(pin)]);
-    assert!(taken.exit == 1 && taken.out.contains("/sys/fs/bpf/tasks: EEXIST"), "{taken:?}");
+    assert!(taken.exit == 2 && taken.err.contains("/sys/fs/bpf/tasks: cannot pin it: EEXIST"), "{taken:?}");
     let no_iterator = run(["iter", "pin", text(&prebuilt("live/xdp.bpf.o")), "/sys/fs/bpf/none"]);
     assert!(no_iterator.exit == 2 && no_iterator.err.contains("it has no iterator"), "{no_iterator:?}");
     assert!(!Path::new("/sys/fs/bpf/none").exists());

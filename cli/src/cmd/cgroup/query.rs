@@ -130,8 +130,10 @@ fn refusal(path: &Path, e: &dyn std::fmt::Display, errno: Option<Errno>) -> Cgro
                 .help("`mount -t cgroup2` lists where they are"),
         ),
         Some("ENODEV" | "ENOENT") => CgroupError::Gone(bad),
-        _ => CgroupError::Bad(match errno.and_then(hint) {
-            Some(help) => BadInput::for_path(path, "cannot query its programs").help(help),
+        _ => CgroupError::Bad(match errno.and_then(|errno| Some((errno, hint(errno)?))) {
+            Some((errno, help)) => {
+                BadInput::for_path(path, format_args!("cannot query its programs: {errno}")).help(help)
+            }
             None => bad,
         }),
     }
