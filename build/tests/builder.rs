@@ -194,6 +194,13 @@ fn a_type_of_several_kinds_of_events_is_one_variant() {
     let twice = kinds("2").replace("event, pid, 2", "event, ns, 2");
     let error = skeleton_of(&twice).unwrap().unwrap_err();
     assert!(error.contains("two members tell the kind of `Event`"), "{error}");
+    let same = kinds("1").replacen(
+        "EVENT_KIND(events, struct event",
+        "struct other { unsigned pid; };\nEVENT_KIND(events, struct other",
+        1,
+    );
+    let error = skeleton_of(&same).unwrap().unwrap_err();
+    assert!(error.contains("events of map `events`: `other` and `event` have the same kind 1"), "{error}");
 }
 
 /// A struct is a Rust type or bytes, whatever other variables there are.

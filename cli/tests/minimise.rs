@@ -175,6 +175,27 @@ fn an_archive_names_its_kernels_and_which_finds_them() {
     assert_eq!((&line["chosen"], &line["evidence"]), (&Value::Bool(true), &Value::from("release")));
 }
 
+/// The target of a link has at most 100 bytes in the `ustar` format, a name 256.
+#[test]
+fn equal_btf_with_a_long_name_is_stored_under_each_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = format!("5.10.0-{}.btf", "long".repeat(20));
+    for distribution in ["debian/11", "debian/12"] {
+        let path = dir.path().join("kernels").join(distribution).join("x86_64");
+        fs::create_dir_all(&path).unwrap();
+        fs::copy(demo().join(KERNELS[0]), path.join(&file)).unwrap();
+    }
+    let [kernels, archive] = ["kernels", "min.tar.gz"].map(|name| text(&dir.path().join(name)));
+    let made = run(["btf", "min", "exec.bpf.o", "--btf", &kernels, "-o", &archive]);
+    assert_eq!(made.exit, 0, "{}", made.err);
+    let release = file.trim_end_matches(".btf");
+    let which = run(["btf", "which", &archive, "--release", release, "--distribution", "debian/12"]);
+    assert_eq!(
+        which.out,
+        format!("debian/12/x86_64/{file}: chosen by release, distribution and its version\n")
+    );
+}
+
 /// Modules lie in the directory with the name of their kernel, in the input and in the archive.
 #[test]
 fn archives_have_the_modules_that_objects_need() {

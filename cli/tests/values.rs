@@ -99,6 +99,21 @@ fn data_that_is_too_short_or_too_long() {
     assert_eq!((&*empty.out, empty.exit), ("<cut off>\n", 1));
 }
 
+/// Compilers write 0 as the size of a section.
+#[test]
+fn a_section_is_as_large_as_its_variables() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let variables = ["first", "last"].map(|name| b.var(name, int, 0));
+    b.datasec(".bss", 0, &[(variables[0], 0, 4), (variables[1], 4, 4)]);
+    fs::write(dir.path().join("types.btf"), b.finish()).unwrap();
+    let run = print(&dir, &[1, 0, 0, 0, 2, 0, 0, 0], &["--type", ".bss", "--compact"]);
+    assert_eq!((&*run.out, &*run.err, run.exit), ("{.first = 1, .last = 2}\n", "", 0));
+    let run = print(&dir, &[1, 0, 0, 0, 2], &["--type", ".bss", "--format", "json"]);
+    assert_eq!((&run.lines()[0]["missing_bytes"], run.exit), (&json!(3), 1));
+}
+
 #[test]
 fn arrays_of_values_and_flexible_arrays() {
     let dir = directory();

@@ -2,11 +2,12 @@
 //! them.
 
 use crate::limits;
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core_relo::{
-    TypeId,
-    btf::{Btf, Kind, Member, Type},
+    Text, TypeId,
+    btf::{Btf, Kind, Member, Type, WalkError},
 };
+use thiserror::Error;
 
 /// The section of the declarations.
 const SECTION: &[u8] = b".core_relo.events";
@@ -31,6 +32,66 @@ pub struct EventKind {
     pub value: u32,
 }
 
+/// The bytes of a record that contain its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_structs, reason = "the place of a number, and the number")]
+pub struct KindField {
+    /// The offset of the number in bytes.
+    pub offset: usize,
+    /// The size of the number in bytes: 1, 2, 4 or 8.
+    pub size: usize,
+    /// The number in records of this kind.
+    pub value: u32,
+}
+
+/// The reason why the records of a map's event types cannot be told apart.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EventKindError {
+    /// The map has several types, one of them without a kind.
+    #[error("it has several types: declare each with EVENT_KIND")]
+    NoKind,
+    /// The member that contains the kind does not exist.
+    #[error("`{ty}` has no member `{member}`")]
+    NoMember {
+        /// The name of the event type.
+        ty: Text,
+        /// The name of the member.
+        member: Text,
+    },
+    /// The member that contains the kind is no number.
+    #[error("the member `{member}` of `{ty}` is no integer or enum")]
+    NoNumber {
+        /// The name of the event type.
+        ty: Text,
+        /// The name of the member.
+        member: Text,
+    },
+    /// The value is larger than the member that contains the kind.
+    #[error("{value} does not fit the member `{member}` of `{ty}`")]
+    TooLarge {
+        /// The name of the event type.
+        ty: Text,
+        /// The name of the member.
+        member: Text,
+        /// The value.
+        value: u32,
+    },
+    /// Two types have the same value in the same place, so that no record would be of the second type.
+    #[error("`{first}` and `{second}` have the same kind {value}")]
+    SameKind {
+        /// The name of the first type.
+        first: Text,
+        /// The name of the second type.
+        second: Text,
+        /// The value.
+        value: u32,
+    },
+    /// A reference between types cannot be followed.
+    #[error(transparent)]
+    Walk(#[from] WalkError),
+}
+
 impl DeclaredEvent {
     /// Creates an event of a map whose records all have this type.
     pub fn of_type(ty: TypeId) -> Self {
@@ -51,6 +112,63 @@ pub fn declared_events(btf: &Btf<'_>) -> BTreeMap<Vec<u8>, Vec<DeclaredEvent>> {
         }
     }
     events
+}
+
+/// Returns, for each event of a map, the bytes of its records that contain the kind. The only event of a map may have no kind.
+pub fn kind_fields(
+    btf: &Btf<'_>,
+    events: &[DeclaredEvent],
+) -> Result<Vec<Option<KindField>>, EventKindError> {
+    let mut types: BTreeMap<KindField, Type<'_>> = BTreeMap::new();
+    let mut fields = Vec::with_capacity(events.len());
+    for DeclaredEvent { ty, kind } in events {
+        let Some(kind) = kind else {
+            if events.len() > 1 {
+                return Err(EventKindError::NoKind);
+            }
+            fields.push(None);
+            continue;
+        };
+        let record = btf.strip(*ty)?;
+        let field = kind_field(btf, record, kind)?;
+        let first = *types.entry(field).or_insert(record);
+        if first.id() != record.id() {
+            let (first, second) = (text(first.name().as_bytes()), text(record.name().as_bytes()));
+            return Err(EventKindError::SameKind { first, second, value: field.value });
+        }
+        fields.push(Some(field));
+    }
+    Ok(fields)
+}
+
+/// Finds the member of an event type that contains the kind.
+fn kind_field(btf: &Btf<'_>, record: Type<'_>, kind: &EventKind) -> Result<KindField, EventKindError> {
+    let (ty, member, value) = (text(record.name().as_bytes()), text(&kind.member), kind.value);
+    let Some(found) = record.members().find(|m| m.name.as_bytes() == kind.member.as_slice()) else {
+        return Err(EventKindError::NoMember { ty, member });
+    };
+    let is_number = matches!(btf.strip(found.ty)?.kind(), Kind::Int | Kind::Enum | Kind::Enum64);
+    let extent = btf.member_extent(&found)?;
+    let (size, max) = match extent.bits {
+        8 => (1, u8::MAX.into()),
+        16 => (2, u16::MAX.into()),
+        32 => (4, u32::MAX),
+        64 => (8, u32::MAX),
+        _ => return Err(EventKindError::NoNumber { ty, member }),
+    };
+    if !is_number || extent.is_bitfield || !extent.bit_offset.0.is_multiple_of(8) {
+        return Err(EventKindError::NoNumber { ty, member });
+    }
+    if value > max {
+        return Err(EventKindError::TooLarge { ty, member, value });
+    }
+    let offset = usize::try_from(extent.bit_offset.0 / 8);
+    let offset = offset.map_err(|_too_far| EventKindError::NoNumber { ty, member })?;
+    Ok(KindField { offset, size, value })
+}
+
+fn text(name: &[u8]) -> Text {
+    String::from_utf8_lossy(name).into_owned().into()
 }
 
 /// Reads a declaration: the map's name and the event.
@@ -80,7 +198,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
     use super::*;
-    use alloc::{vec, vec::Vec};
+    use alloc::{string::ToString as _, vec};
     use core_relo::{Endian, btf::Builder};
 
     /// Returns the number of events of an object with one declaration: a map's name, and members that the macros do not write.
@@ -99,6 +217,45 @@ mod tests {
         b.datasec(".core_relo.events", 8, &[(variable, 0, 8)]);
         let btf = Btf::parse(b.finish()).unwrap();
         declared_events(&btf).values().map(Vec::len).sum()
+    }
+
+    /// Returns the result for types with a kind in a member of type `int`, and the ids of the types.
+    fn fields_of(events: &[(usize, &str, u32)]) -> Result<Vec<Option<KindField>>, EventKindError> {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let byte = b.int("char", 1, 0);
+        let pointer = b.pointer(int);
+        let bytes = b.array(byte, int, 4);
+        let members = [("kind", int, 0), ("byte", byte, 32), ("pointer", pointer, 64), ("bytes", bytes, 128)];
+        let types = ["a", "b"].map(|name| b.structure(name, 24, &members));
+        let btf = Btf::parse(b.finish()).unwrap();
+        let event = |(ty, member, value): &(usize, &str, u32)| DeclaredEvent {
+            ty: types[*ty],
+            kind: (!member.is_empty())
+                .then(|| EventKind { member: member.as_bytes().to_vec(), value: *value }),
+        };
+        kind_fields(&btf, &events.iter().map(event).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn kinds_tell_the_records_of_a_map_apart() {
+        let kind = |value| Some(KindField { offset: 0, size: 4, value });
+        assert_eq!(fields_of(&[(0, "", 0)]), Ok(vec![None]));
+        assert_eq!(fields_of(&[(0, "kind", 1), (1, "kind", 2)]), Ok(vec![kind(1), kind(2)]));
+        assert_eq!(fields_of(&[(0, "kind", 1), (0, "kind", 1)]), Ok(vec![kind(1), kind(1)]));
+        let byte = Some(KindField { offset: 4, size: 1, value: 1 });
+        assert_eq!(fields_of(&[(0, "kind", 1), (1, "byte", 1)]), Ok(vec![kind(1), byte]));
+        let errors = [
+            (&[(0, "kind", 7), (1, "kind", 7)][..], "`a` and `b` have the same kind 7"),
+            (&[(0, "kind", 7), (1, "", 0)], "it has several types: declare each with EVENT_KIND"),
+            (&[(0, "none", 7)], "`a` has no member `none`"),
+            (&[(0, "byte", 256)], "256 does not fit the member `byte` of `a`"),
+            (&[(0, "pointer", 1)], "the member `pointer` of `a` is no integer or enum"),
+            (&[(0, "bytes", 1)], "the member `bytes` of `a` is no integer or enum"),
+        ];
+        for (events, expected) in errors {
+            assert_eq!(fields_of(events).unwrap_err().to_string(), expected);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
 };
-use core_relo_object::events::{DeclaredEvent, EventKind, declared_events};
+use core_relo_object::events::{DeclaredEvent, KindField, declared_events, kind_fields};
 
 /// The declared events of the maps, by map name.
 #[derive(Debug)]
@@ -62,9 +62,11 @@ impl Events {
             None | Some([]) => Ok(plain("Vec<u8>".into())),
             Some([DeclaredEvent { ty, kind: None, .. }]) => Ok(plain(types.of(*ty, map)?.text)),
             Some(several) => {
+                let fields = kind_fields(types.btf(), several).map_err(|e| error(map, e.to_string()))?;
                 let mut variants: Vec<Variant> = Vec::new();
-                for declared in several {
-                    add_variant(&mut variants, variant(map, declared, types)?, map)?;
+                for (declared, field) in several.iter().zip(fields) {
+                    let ty = types.of(declared.ty, map)?.text;
+                    add_variant(&mut variants, variant(map, ty, field)?, map)?;
                 }
                 let map = String::from_utf8_lossy(map).into_owned();
                 let name = types.take_name(identifier::type_name(format!("{map}_event").as_bytes()));
@@ -91,34 +93,16 @@ fn error(map: &[u8], problem: String) -> SkeletonError {
     SkeletonError::EventKind { map, problem: problem.into() }
 }
 
-fn variant(map: &[u8], declared: &DeclaredEvent, types: &mut Types<'_>) -> Result<Variant, SkeletonError> {
-    let error = |problem: String| error(map, problem);
-    let Some(EventKind { member, value }) = &declared.kind else {
-        return Err(error("it has several types: declare each with EVENT_KIND".into()));
+fn variant(map: &[u8], ty: String, field: Option<KindField>) -> Result<Variant, SkeletonError> {
+    let no_kind = || error(map, format!("`{ty}` has no kind"));
+    let KindField { offset, size, value } = field.ok_or_else(no_kind)?;
+    let number = match size {
+        1 => "u8",
+        2 => "u16",
+        4 => "u32",
+        _ => "u64",
     };
-    let ty = types.of(declared.ty, map)?.text;
-    let btf = types.btf();
-    let record = btf.strip(declared.ty).map_err(|cause| SkeletonError::Walk { id: declared.ty, cause })?;
-    let shown = String::from_utf8_lossy(member).into_owned();
-    let found = record.members().find(|m| m.name.as_bytes() == member.as_slice());
-    let found = found.ok_or_else(|| error(format!("`{}` has no member `{shown}`", record.name())))?;
-    let size = types.size_of(found.ty)?;
-    let is_number = found.bitfield_bits == 0 && found.bit_offset.0.is_multiple_of(8);
-    if !is_number || !matches!(size, 1 | 2 | 4 | 8) {
-        return Err(error(format!("the member `{shown}` of `{}` is no integer or enum", record.name())));
-    }
-    let offset =
-        usize::try_from(found.bit_offset.0 / 8).map_err(|_far| error(format!("`{shown}` lies too far")))?;
-    let (number, max) = match size {
-        1 => ("u8", u8::MAX.into()),
-        2 => ("u16", u16::MAX.into()),
-        4 => ("u32", u32::MAX),
-        _ => ("u64", u32::MAX),
-    };
-    if *value > max {
-        return Err(error(format!("{value} does not fit the member `{shown}` of `{}`", record.name())));
-    }
-    Ok(Variant { ty, offset, number: number.to_owned(), values: vec![*value] })
+    Ok(Variant { ty, offset, number: number.to_owned(), values: vec![value] })
 }
 
 /// Finds a struct or union by its name, with or without the keyword, or by the name of a typedef.

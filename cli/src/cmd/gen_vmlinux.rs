@@ -9,7 +9,10 @@ use crate::{
     output,
     text::{line::Line, style},
 };
-use core_relo::btf::{CHeader, HeaderRoots};
+use core_relo::{
+    btf::{CHeader, HeaderRoots},
+    ext::RelocKind,
+};
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Result<()> {
@@ -44,7 +47,9 @@ fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
             .btf()
             .ok_or_else(|| BadInput::new(&*file.name, "has no BTF").help("compile the object with -g"))?;
         let relocs = file.relocs_or_none(&object)?;
-        roots.add_object(btf, relocs.records().iter().map(|record| record.relo.root));
+        // A local id is that of a type of the object.
+        let accesses = relocs.records().iter().filter(|record| record.relo.kind != RelocKind::TypeIdLocal);
+        roots.add_object(btf, accesses.map(|record| record.relo.root));
     }
     let kernel = read_file(&args.btf, None)?;
     let mut ids = roots.resolve(&kernel);

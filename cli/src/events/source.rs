@@ -7,7 +7,7 @@ use core_relo::{
     explain::CType,
 };
 use core_relo_loader::{
-    events::{DeclaredEvent, EventKind, declared_events},
+    events::{DeclaredEvent, KindField, declared_events, kind_fields},
     object::{MapType, Object},
 };
 use std::sync::Arc;
@@ -40,14 +40,6 @@ pub(super) struct EventType {
     pub(super) size: usize,
     pub(super) has_flexible_array: bool,
     kind: Option<KindField>,
-}
-
-/// The bytes of a record that contain its kind.
-#[derive(Clone, Copy, Debug)]
-struct KindField {
-    offset: usize,
-    size: usize,
-    value: u64,
 }
 
 /// Finds the maps of `--print` and the types of their records in the object.
@@ -90,13 +82,13 @@ impl EventSource {
             }
             (Some(name), Some(btf)) => {
                 let ty = find_type(btf, name).map_err(|what| (what, help.to_owned()))?;
-                vec![EventType::new(btf, &DeclaredEvent::of_type(ty.id())).map_err(|e| (e, help.into()))?]
+                vec![EventType::new(btf, ty.id(), None).map_err(|e| (e, help.into()))?]
             }
             (None, None) => Vec::new(),
             (None, Some(btf)) => {
                 let declared = declared_events(btf).remove(map.as_bytes()).unwrap_or_default();
-                let types: Result<_, _> = declared.iter().map(|event| EventType::new(btf, event)).collect();
-                types.map_err(|what| (format!("map `{map}`: {what}"), "is EVENT_TYPE right?".into()))?
+                declared_types(btf, &declared)
+                    .map_err(|what| (format!("map `{map}`: {what}"), "is EVENT_TYPE right?".into()))?
             }
         };
         Ok(Self { map: map.clone(), buffer, types, btf: btf.cloned() })
@@ -120,7 +112,7 @@ impl EventSource {
             None => true,
             Some(KindField { offset, size, value }) => {
                 let bytes = offset.checked_add(size).and_then(|end| record.get(offset..end));
-                bytes.is_some_and(|bytes| number(ty.btf.endian(), bytes) == value)
+                bytes.is_some_and(|bytes| number(ty.btf.endian(), bytes) == u64::from(value))
             }
         })
     }
@@ -161,12 +153,16 @@ fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, S
     })
 }
 
+/// Returns the types that the object declares for the records of a map.
+fn declared_types(btf: &Arc<Btf<'static>>, declared: &[DeclaredEvent]) -> Result<Vec<EventType>, String> {
+    let fields = kind_fields(btf, declared).map_err(|e| e.to_string())?;
+    declared.iter().zip(fields).map(|(event, kind)| EventType::new(btf, event.ty, kind)).collect()
+}
+
 impl EventType {
-    fn new(btf: &Arc<Btf<'static>>, event: &DeclaredEvent) -> Result<Self, String> {
-        let id = event.ty;
+    fn new(btf: &Arc<Btf<'static>>, id: TypeId, kind: Option<KindField>) -> Result<Self, String> {
         let c_type = CType::new(btf, id).to_string();
         let size = btf.size_of(id).map_err(|e| format!("`{c_type}` has no values: {e}"))?;
-        let kind = event.kind.as_ref().map(|kind| kind_field(btf, id, kind)).transpose()?;
         Ok(Self {
             btf: Arc::clone(btf),
             id,
@@ -175,23 +171,6 @@ impl EventType {
             has_flexible_array: has_flexible_array(btf, id),
             kind,
         })
-    }
-}
-
-fn kind_field(btf: &Btf<'_>, ty: TypeId, kind: &EventKind) -> Result<KindField, String> {
-    let name = String::from_utf8_lossy(&kind.member);
-    let record = btf.strip(ty).map_err(|e| e.to_string())?;
-    let member = record.members().find(|m| m.name.as_bytes() == kind.member.as_slice());
-    let member = member.ok_or_else(|| format!("`{}` has no member `{name}`", record.name()))?;
-    let extent = btf.member_extent(&member).map_err(|e| e.to_string())?;
-    let is_number = !extent.is_bitfield && extent.bit_offset.0.is_multiple_of(8);
-    match (is_number, extent.bits) {
-        (true, 8 | 16 | 32 | 64) => Ok(KindField {
-            offset: usize::try_from(extent.bit_offset.0 / 8).map_err(|e| e.to_string())?,
-            size: usize::try_from(extent.bits / 8).map_err(|e| e.to_string())?,
-            value: kind.value.into(),
-        }),
-        _ => Err(format!("the member `{name}` of `{}` is no integer or enum", record.name())),
     }
 }
 

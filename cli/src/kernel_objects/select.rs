@@ -206,7 +206,32 @@ pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
     use super::*;
+    use crate::{args::format::Format, console::ExitStatus, text::printer::Printer};
+
+    /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
+    #[test]
+    fn an_object_that_was_removed_is_reported() {
+        if sys::next_prog_id(0).is_err() {
+            return println!("SKIP: this user cannot list programs");
+        }
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut console = Console {
+            out: Printer::new(&mut out, false),
+            err: Printer::new(&mut err, false),
+            format: Format::Text,
+            exit: ExitStatus::Success,
+        };
+        // Ids are given in order, so that nobody has the last one.
+        let object = KernelObject::new(Kind::Prog, i32::MAX.cast_unsigned());
+        assert!(open_or_report(&mut console, Kind::Prog, object).unwrap().is_none());
+        assert_eq!(console.exit, ExitStatus::Error);
+        let text = String::from_utf8(err).unwrap();
+        assert!(text.contains("program 2147483647: was removed before it could be read"), "{text}");
+        assert!(text.contains("`core-relo prog list` lists those that exist"), "{text}");
+    }
 
     #[test]
     fn data_maps_have_the_name_of_their_section() {

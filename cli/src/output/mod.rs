@@ -52,7 +52,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     }
 }
 
-/// Writes two output files of one result, as [`write`] does. If both are regular files, an error leaves both as they were.
+/// Writes two output files of one result, as [`write`] does. If both are regular files, an error leaves both as they were, except on
+/// file systems that cannot exchange two names.
 pub(crate) fn write_both(first: (&Path, &[u8]), second: (&Path, &[u8])) -> Result<(), BadInput> {
     let regular = |path: &Path| {
         if is_dash(path) {

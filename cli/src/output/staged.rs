@@ -6,7 +6,7 @@ use crate::{
 };
 use rustix::{
     fd::OwnedFd,
-    fs::{self, AtFlags, Mode, OFlags, Stat},
+    fs::{self, AtFlags, Mode, OFlags, RenameFlags, Stat},
     io::Errno,
 };
 use std::{
@@ -32,7 +32,8 @@ pub(super) fn replace(destination: &Destination, bytes: &[u8]) -> io::Result<()>
     with_signals(|signals| stage(destination, bytes, signals)?.rename(destination))
 }
 
-/// Replaces two files. Both temporary files are complete before one is renamed. The error has the index of the file.
+/// Replaces two files. Both temporary files are complete before one is renamed. If the second cannot be renamed, the first is put back.
+/// The error has the index of the file.
 pub(super) fn replace_both(files: [(&Destination, &[u8]); 2]) -> Result<(), (usize, io::Error)> {
     let [(first, first_bytes), (second, second_bytes)] = files;
     let mut failed = 0;
@@ -41,9 +42,9 @@ pub(super) fn replace_both(files: [(&Destination, &[u8]); 2]) -> Result<(), (usi
         failed = 1;
         let staged_second = stage(second, second_bytes, signals)?;
         failed = 0;
-        staged_first.rename(first)?;
+        let replaced = staged_first.replace(first)?;
         failed = 1;
-        staged_second.rename(second)
+        staged_second.rename(second).inspect_err(|_| replaced.put_back(first))
     });
     result.map_err(|e| (failed, e))
 }
@@ -163,6 +164,50 @@ impl<'d> Staged<'d> {
     }
 }
 
+/// The content that a destination had before it was replaced.
+enum Replaced<'d> {
+    /// The old file, which has the temporary name now.
+    File(Staged<'d>),
+    /// No file.
+    Free,
+    /// A file that is lost: the file system cannot exchange two names.
+    Lost,
+}
+
+impl<'d> Staged<'d> {
+    /// Gives the file the name of the destination. The result keeps the old file.
+    fn replace(self, destination: &Destination) -> io::Result<Replaced<'d>> {
+        if !matches!(destination.kind, DestinationKind::File(_)) {
+            self.rename(destination)?;
+            return Ok(Replaced::Free);
+        }
+        match self.exchange(destination) {
+            Ok(()) => Ok(Replaced::File(self)),
+            Err(_) => self.rename(destination).map(|()| Replaced::Lost),
+        }
+    }
+
+    /// Exchanges the names of the file and of the destination.
+    fn exchange(&self, destination: &Destination) -> Result<(), Errno> {
+        let to = (&destination.dir, &destination.name);
+        fs::renameat_with(self.dir, &*self.name, to.0, to.1, RenameFlags::EXCHANGE)
+    }
+}
+
+impl Replaced<'_> {
+    /// Gives the destination its old content.
+    fn put_back(&self, destination: &Destination) {
+        let put_back = match self {
+            Self::File(old) => old.exchange(destination),
+            Self::Free => fs::unlinkat(&destination.dir, &destination.name, AtFlags::empty()),
+            Self::Lost => Err(Errno::OPNOTSUPP),
+        };
+        if let Err(e) = put_back {
+            log::warn!("{} is replaced: {e}", destination.name.display());
+        }
+    }
+}
+
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
         if let Err(e) = fs::unlinkat(self.dir, &*self.name, AtFlags::empty()) {
@@ -244,5 +289,28 @@ mod tests {
         replace(&found, b"again").unwrap();
         assert_eq!(std::fs::read(at("trap/out")).unwrap(), b"theirs");
         assert!(!at("moved/out").is_symlink());
+    }
+
+    /// The second file becomes a directory after it was found, so that it cannot be replaced.
+    #[test]
+    fn the_first_of_two_files_is_put_back_if_the_second_cannot_be_replaced() {
+        for old in [None, Some("old")] {
+            let temp = tempfile::tempdir().unwrap();
+            let at = |name: &str| temp.path().join(name);
+            if let Some(old) = old {
+                std::fs::write(at("first"), old).unwrap();
+            }
+            let (first, second) =
+                (Destination::find(&at("first")).unwrap(), Destination::find(&at("second")).unwrap());
+            std::fs::create_dir(at("second")).unwrap();
+            assert_eq!(replace_both([(&first, b"a"), (&second, b"b")]).unwrap_err().0, 1);
+            assert_eq!(std::fs::read_to_string(at("first")).ok().as_deref(), old);
+            assert_eq!(entries(temp.path()).len(), if old.is_some() { 2 } else { 1 });
+            std::fs::remove_dir(at("second")).unwrap();
+            replace_both([(&first, b"a"), (&second, b"b")]).unwrap();
+            assert_eq!(std::fs::read(at("first")).unwrap(), b"a");
+            assert_eq!(std::fs::read(at("second")).unwrap(), b"b");
+            assert_eq!(entries(temp.path()), ["first", "second"]);
+        }
     }
 }

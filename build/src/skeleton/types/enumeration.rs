@@ -10,6 +10,9 @@ use crate::skeleton::{
 use core_relo::btf::Type;
 use std::collections::HashSet;
 
+/// The problem of an enum of another size.
+const ENUM_SIZES: &str = "an enum has 1, 2, 4 or 8 bytes";
+
 /// Writes an enum.
 pub(super) fn write(
     code: &mut Code,
@@ -28,8 +31,7 @@ pub(super) fn write(
     let mut constants = Vec::new();
     for enumerator in ty.enumerators() {
         let constant = names.take(identifier::value_name(enumerator.name.as_bytes()));
-        let value = enumerator.c_value();
-        let value = if ty.kflag() { value.cast_signed().to_string() } else { value.to_string() };
+        let value = stored_value(ty, enumerator.c_value())?;
         constants.push((constant, values.insert(value.clone()), value, enumerator.name.shortened()));
     }
     code.line("");
@@ -62,6 +64,21 @@ pub(super) fn write(
     Ok(())
 }
 
+/// Returns the number that the bytes of an enum have for an enumerator.
+///
+/// clang before version 16 writes no sign: -1 of an enum of one byte is 4294967295 in the BTF, and 255 in the byte.
+fn stored_value(ty: Type<'_>, value: u64) -> Result<String, SkeletonError> {
+    let bits = ty.size().and_then(|size| size.0.checked_mul(8));
+    let unused = bits.and_then(|bits| u64::BITS.checked_sub(bits));
+    let unused = unused.ok_or_else(|| type_error(ty, ENUM_SIZES))?;
+    let at_top = value.wrapping_shl(unused);
+    Ok(if ty.kflag() {
+        at_top.cast_signed().wrapping_shr(unused).to_string()
+    } else {
+        at_top.wrapping_shr(unused).to_string()
+    })
+}
+
 /// Returns the integer of an enum.
 pub(super) fn number(ty: Type<'_>) -> Result<&'static str, SkeletonError> {
     Ok(match (ty.size().map(|size| size.0), ty.kflag()) {
@@ -73,6 +90,6 @@ pub(super) fn number(ty: Type<'_>) -> Result<&'static str, SkeletonError> {
         (Some(4), true) => "i32",
         (Some(8), false) => "u64",
         (Some(8), true) => "i64",
-        _ => return Err(type_error(ty, "an enum has 1, 2, 4 or 8 bytes")),
+        _ => return Err(type_error(ty, ENUM_SIZES)),
     })
 }

@@ -105,11 +105,6 @@ impl<'b> Types<'b> {
         self.name_of(id, context)
     }
 
-    /// Returns the size of a C type in bytes, if Rust can express the type.
-    pub(super) fn size_of(&mut self, id: TypeId) -> Result<usize, SkeletonError> {
-        Ok(self.layouts.of(id)?.size)
-    }
-
     /// Returns the Rust type of a C type whose layout is known.
     fn name_of(&mut self, id: TypeId, context: &[u8]) -> Result<RustType, SkeletonError> {
         let mut lengths = Vec::new();

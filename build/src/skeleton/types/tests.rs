@@ -119,6 +119,18 @@ fn enums_have_the_size_and_sign_of_c() {
     assert_lines(&text, &["pub struct Wide(pub u64);", "pub const MAX: Self = Self(18446744073709551615);"]);
 }
 
+/// clang before version 16 marks no enum as signed. A constant that does not fit its integer would not compile.
+#[test]
+fn enumerators_have_the_value_of_the_bytes() {
+    let (_, text) = generate(|b, _| b.enumeration("e", 1, false, &[("A", -1), ("B", 100), ("C", 255)]));
+    assert_lines(&text, &["pub const A: Self = Self(255);", "pub const B: Self = Self(100);"]);
+    assert_eq!(text.matches("=> f.write_str").count(), 2, "255 has the name of the first");
+    let (_, text) = generate(|b, _| b.enumeration("e", 2, true, &[("A", -2), ("B", 0xfffe)]));
+    assert_lines(&text, &["pub const A: Self = Self(-2);", "pub const B: Self = Self(-2);"]);
+    let (_, text) = generate(|b, _| b.enumeration("e", 4, false, &[("A", -1)]));
+    assert_lines(&text, &["pub const A: Self = Self(4294967295);"]);
+}
+
 #[test]
 fn unions_have_methods_and_may_be_empty() {
     let (_, text) = generate(|b, int| {

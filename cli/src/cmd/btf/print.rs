@@ -105,13 +105,18 @@ fn write_value(
 
 /// Returns the size of a type's values in bytes; `None` if the type has no values.
 fn value_size(btf: &Btf<'_>, ty: Type<'_>) -> Option<usize> {
-    let (id, size) = match ty.kind() {
-        Kind::Datasec => (ty.id(), ty.size()),
-        Kind::Var => (ty.target()?, None),
-        _ => (ty.id(), None),
+    let size = match ty.kind() {
+        Kind::Datasec => section_size(ty)?,
+        Kind::Var => btf.size_of(ty.target()?).ok()?.0,
+        _ => btf.size_of(ty.id()).ok()?.0,
     };
-    let size = size.or_else(|| btf.size_of(id).ok())?;
-    usize::try_from(size.0).ok()
+    usize::try_from(size).ok()
+}
+
+/// Returns the size of a section in bytes. Compilers leave it 0 until the loader knows it, so that the variables count, too.
+fn section_size(ty: Type<'_>) -> Option<u32> {
+    let ends = ty.secinfos().map(|info| info.offset.checked_add(info.size));
+    ends.chain([ty.size().map(|size| size.0)]).try_fold(0, |size, end| Some(size.max(end?)))
 }
 
 /// Returns whether the last member of a struct is an array without elements, or the type is such an array.

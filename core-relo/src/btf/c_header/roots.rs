@@ -6,6 +6,7 @@ use crate::{
     name::Name,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
+use hashbrown::HashSet;
 
 /// The integer types that the declarations of BPF helpers use.
 const HELPER_TYPES: &[&str] = &[
@@ -35,15 +36,23 @@ enum RootKind {
 /// enumerators begin with `BPF_`, `XDP_` or `TCX_` are therefore always roots, as are the integer types of helpers.
 #[derive(Debug, Default)]
 pub struct HeaderRoots {
-    /// The wanted names, and whether the kernel has them.
-    wanted: BTreeMap<RootKind, BTreeMap<Vec<u8>, bool>>,
+    wanted: BTreeMap<RootKind, BTreeMap<Vec<u8>, Root>>,
+}
+
+/// A name that an object uses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Root {
+    /// Whether the name is a kernel's. Typedefs and the types of parameters may be the object's own.
+    is_of_kernel: bool,
+    /// Whether a kernel has the name.
+    is_found: bool,
 }
 
 impl HeaderRoots {
     /// Returns the roots that all programs need.
     pub fn new() -> Self {
         let mut roots = Self::default();
-        let typedefs = HELPER_TYPES.iter().map(|name| (name.as_bytes().to_vec(), true));
+        let typedefs = HELPER_TYPES.iter().map(|name| (name.as_bytes().to_vec(), Root::default()));
         roots.wanted.insert(RootKind::Typedef, typedefs.collect());
         roots
     }
@@ -51,16 +60,20 @@ impl HeaderRoots {
     /// Adds the types that an object uses. `accesses` are the root types of its CO-RE records.
     pub fn add_object(&mut self, object: &Btf<'_>, accesses: impl IntoIterator<Item = TypeId>) {
         for id in accesses {
-            self.add_type(object, id);
+            self.add_type(object, id, true);
         }
+        let options = kernel_options(object);
         for ty in object.types() {
             match ty.kind() {
-                Kind::Typedef => self.want(RootKind::Typedef, ty.name()),
+                Kind::Typedef => self.want(RootKind::Typedef, ty.name(), false),
                 Kind::FuncProto => ty.params().for_each(|param| self.add_pointee(object, param.ty)),
                 // An extern: a kfunc, or a function of another file.
-                Kind::Func if ty.linkage() == Some(2) => self.want(RootKind::Func, ty.name()),
-                Kind::Var if ty.linkage() == Some(2) => {
-                    self.want(RootKind::Var, ty.name());
+                Kind::Func if ty.linkage() == Some(2) => self.want(RootKind::Func, ty.name(), true),
+                Kind::Var if ty.linkage() == Some(2) && !options.contains(&ty.id()) => {
+                    // An extern without a type is a symbol, which need not be in the kernel's BTF.
+                    let has_type =
+                        object.strip(TypeId(ty.size_or_type())).is_ok_and(|ty| ty.kind() != Kind::Void);
+                    self.want(RootKind::Var, ty.name(), has_type);
                     self.add_pointee(object, TypeId(ty.size_or_type()));
                 }
                 _ => {}
@@ -84,8 +97,8 @@ impl HeaderRoots {
                 roots.push(ty.id());
             }
             let wanted = self.wanted.get_mut(&kind).and_then(|names| names.get_mut(ty.name().as_bytes()));
-            if let Some(is_found) = wanted {
-                *is_found = true;
+            if let Some(root) = wanted {
+                root.is_found = true;
                 roots.push(if kind == RootKind::Var {
                     pointee(kernel, TypeId(ty.size_or_type()))
                 } else {
@@ -96,19 +109,16 @@ impl HeaderRoots {
         roots
     }
 
-    /// Returns the names that no kernel has had so far, without typedefs: those are often the object's own.
+    /// Returns the names that no kernel has had so far, without those that may be the object's own.
     pub fn missing(&self) -> impl Iterator<Item = Name<'_>> {
-        let kinds = self.wanted.iter().filter(|(kind, _)| **kind != RootKind::Typedef);
-        kinds
-            .flat_map(|(_, names)| names)
-            .filter(|(_, is_found)| !**is_found)
-            .map(|(name, _)| Name::new(name))
+        let names = self.wanted.values().flatten();
+        names.filter(|(_, root)| root.is_of_kernel && !root.is_found).map(|(name, _)| Name::new(name))
     }
 
-    fn add_type(&mut self, object: &Btf<'_>, id: TypeId) {
+    fn add_type(&mut self, object: &Btf<'_>, id: TypeId, is_of_kernel: bool) {
         let Ok(ty) = object.strip(id) else { return };
         if let (Some(kind), false) = (root_kind(ty), ty.name().is_empty()) {
-            self.want(kind, ty.name());
+            self.want(kind, ty.name(), is_of_kernel);
         }
     }
 
@@ -116,14 +126,22 @@ impl HeaderRoots {
         let target = pointee(object, id);
         let is_wanted = |ty: &Type<'_>| ty.kind().is_composite();
         if object.ty(target).is_some_and(|ty| is_wanted(&ty)) {
-            self.add_type(object, target);
+            self.add_type(object, target, false);
         }
     }
 
-    fn want(&mut self, kind: RootKind, name: Name<'_>) {
+    fn want(&mut self, kind: RootKind, name: Name<'_>, is_of_kernel: bool) {
         let name = if kind == RootKind::Typedef { name } else { name.essential() };
-        self.wanted.entry(kind).or_default().entry(name.as_bytes().to_vec()).or_insert(false);
+        let root = self.wanted.entry(kind).or_default().entry(name.as_bytes().to_vec()).or_default();
+        root.is_of_kernel |= is_of_kernel;
     }
+}
+
+/// Returns the externs that are values of the kernel's configuration, not variables.
+fn kernel_options(object: &Btf<'_>) -> HashSet<TypeId> {
+    let sections =
+        object.types().filter(|ty| ty.kind() == Kind::Datasec && ty.name().as_bytes() == b".kconfig");
+    sections.flat_map(Type::secinfos).map(|info| info.ty).collect()
 }
 
 fn root_kind(ty: Type<'_>) -> Option<RootKind> {

@@ -244,10 +244,15 @@ fn objects_name_their_roots() {
     let int = o.int("int", 4, Builder::SIGNED);
     let access = o.structure("task_struct___old", 4, &[("pid", int, 0)]);
     let context = o.structure("pt_regs", 4, &[("ip", int, 0)]);
-    let ptr = o.pointer(context);
-    o.func_proto(int, &[("ctx", ptr)]);
+    let own = o.structure("own", 4, &[("i", int, 0)]);
+    let (ptr, own) = (o.pointer(context), o.pointer(own));
+    o.func_proto(int, &[("ctx", ptr), ("state", own)]);
     o.typedef("pid_t", int);
     let gone = o.structure("gone", 4, &[("i", int, 0)]);
+    let option = o.var("CONFIG_HZ", int, 2);
+    o.datasec(".kconfig", 4, &[(option, 0, 4)]);
+    o.var("init_task", TypeId::VOID, 2);
+    o.var("runqueues", int, 2);
     let object = Btf::parse(o.finish()).unwrap();
 
     let mut k = Builder::new(Endian::Little);
@@ -261,7 +266,7 @@ fn objects_name_their_roots() {
     let mut roots = HeaderRoots::new();
     roots.add_object(&object, [access, gone]);
     assert_eq!(roots.resolve(&kernel), [task, regs, pid, action]);
-    assert_eq!(roots.missing().collect::<Vec<_>>(), [Name::new(b"gone")]);
+    assert_eq!(roots.missing().collect::<Vec<_>>(), [Name::new(b"gone"), Name::new(b"runqueues")]);
 }
 
 #[test]

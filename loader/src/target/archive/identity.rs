@@ -78,11 +78,13 @@ impl fmt::Display for KernelIdentity {
 }
 
 /// The names of architectures: Debian's and Go's, and the kernel's.
-const ARCHITECTURES: [(&str, &str); 14] = [
+const ARCHITECTURES: [(&str, &str); 15] = [
     ("x86_64", "x86_64"),
     ("amd64", "x86_64"),
     ("aarch64", "aarch64"),
     ("arm64", "aarch64"),
+    // The name for 32-bit processes.
+    ("armv8l", "aarch64"),
     ("ppc64le", "ppc64le"),
     ("ppc64el", "ppc64le"),
     ("s390x", "s390x"),

@@ -6,7 +6,10 @@ use super::{
     identity::{Distribution, KernelIdentity},
     read::BtfArchive,
 };
-use crate::target::{kernel, open::io_error, open_file, read_all, release, running_kernel_btf};
+use crate::{
+    sys,
+    target::{kernel, open::io_error, open_file, read_all, release, running_kernel_btf},
+};
 use alloc::sync::Arc;
 use core_relo::{Endian, btf::Btf};
 use core_relo_object::target::{KernelBtf, TargetError};
@@ -118,9 +121,9 @@ pub(super) fn parse_modules(text: &str) -> HashSet<String> {
 /// What cannot be read is unknown, apart from the release.
 pub fn running_identity() -> Result<KernelIdentity, TargetError> {
     let mut identity = KernelIdentity::new(release()?, "");
-    // The file exists since Linux 6.1.
+    // The file exists since Linux 6.1. `uname` names the architecture of the process for processes with the personality `linux32`.
     identity.architecture =
-        read_line("/proc/sys/kernel/arch").unwrap_or_else(|| own_architecture().to_owned());
+        read_line("/proc/sys/kernel/arch").or_else(|| sys::machine().ok()).unwrap_or_default();
     identity.version = read_line("/proc/sys/kernel/version").unwrap_or_default();
     let os_release = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| read_regular(path));
     identity.distribution = os_release.map(|bytes| parse_os_release(&bytes)).unwrap_or_default();
@@ -148,17 +151,6 @@ fn read_kernel_file(path: &str) -> Option<Vec<u8>> {
 fn read_line(path: &str) -> Option<String> {
     let text = String::from_utf8(read_kernel_file(path)?).ok()?;
     Some(text.lines().next()?.trim().to_owned()).filter(|line| !line.is_empty())
-}
-
-/// Returns the architecture for which this program was compiled, as `uname -m` prints it.
-const fn own_architecture() -> &'static str {
-    match (std::env::consts::ARCH.as_bytes(), Endian::native()) {
-        (b"powerpc64", Endian::Little) => "ppc64le",
-        (b"powerpc64", Endian::Big) => "ppc64",
-        (b"x86", _) => "i686",
-        (b"arm", _) => "armv7l",
-        _ => std::env::consts::ARCH,
-    }
 }
 
 /// Parses `ID` and `VERSION_ID` of `/etc/os-release`.

@@ -285,6 +285,7 @@ fn names_of_files_are_parsed_and_written() {
     ] {
         assert_eq!(KernelIdentity::from_file_name(path).file_name(), name);
     }
+    assert_eq!(KernelIdentity::new("6.1.0", "armv8l").file_name(), "aarch64/6.1.0.btf");
     assert_eq!(kernel("ubuntu", "20.04", "5.4.0").to_string(), "ubuntu/20.04/x86_64/5.4.0");
 }
 

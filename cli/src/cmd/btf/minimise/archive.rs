@@ -9,7 +9,11 @@ use std::{
 };
 use tar::{EntryType, Header};
 
-/// Returns the bytes of an archive of the kernels. Equal BTF is stored once; its other names are hard links.
+/// The longest target of a link in the `ustar` format.
+const LINK_BYTES: usize = 100;
+
+/// Returns the bytes of an archive of the kernels. Equal BTF is stored once; its other names are hard links. BTF with a name that is too
+/// long for the target of a link is stored under each name.
 ///
 /// Kernels are sorted by name, so that similar BTF is adjacent, which compresses best. The modules of a kernel follow the kernel.
 pub(super) fn encode(kernels: &[MinimalKernel]) -> io::Result<Vec<u8>> {
@@ -27,7 +31,7 @@ pub(super) fn encode(kernels: &[MinimalKernel]) -> io::Result<Vec<u8>> {
     append(&mut archive, INDEX_NAME, index_text(&entries).as_bytes())?;
     for ((name, kernel), entry) in sorted.iter().zip(&entries) {
         let is_first = entry.content == *name;
-        let mut add = |name: &str, content: &str, bytes: &[u8]| match is_first {
+        let mut add = |name: &str, content: &str, bytes: &[u8]| match is_first || content.len() > LINK_BYTES {
             true => append(&mut archive, name, bytes),
             false => append_link(&mut archive, name, content),
         };
