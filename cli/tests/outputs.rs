@@ -1,4 +1,4 @@
-//! Output files of `patch` and `gen object`: files, streams, links of other users, and interrupted writes.
+//! Output files: inputs, files, streams, links of other users, and interrupted writes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -234,4 +234,35 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
     assert_eq!(run_in(dir.path(), patch("shared/own")).exit, 0, "links of the same user are followed");
     assert_ne!(fs::read(&victim).unwrap(), b"precious");
     assert!(shared.join("own").is_symlink());
+}
+
+/// An object or a kernel's BTF that is replaced by the result is lost.
+#[test]
+fn inputs_are_no_outputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = ["exec.bpf.o", "linux-7.2.btf"];
+    for file in files {
+        fs::copy(common::demo().join(file), dir.path().join(file)).unwrap();
+    }
+    symlink("linux-7.2.btf", dir.path().join("link")).unwrap();
+    let contents = || files.map(|file| fs::read(dir.path().join(file)).unwrap());
+    let before = contents();
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&["btf", "min", "exec.bpf.o", "--btf", "linux-7.2.btf"], &["exec.bpf.o", "./linux-7.2.btf", "link"]),
+        (&["btf", "min", "exec.bpf.o", "--btf", "."], &["linux-7.2.btf"]),
+        (&["gen", "vmlinux", "exec.bpf.o", "--btf", "linux-7.2.btf"], &["exec.bpf.o", "linux-7.2.btf"]),
+        (&["gen", "rust", "exec.bpf.o"], &["exec.bpf.o"]),
+    ];
+    for (args, outputs) in cases {
+        for output in outputs {
+            let run = run_in(dir.path(), args.iter().chain(&["-o", output]));
+            let expected = format!("{output}: is an input and the output, expected another output");
+            assert!(
+                run.exit == 2 && run.out.is_empty() && run.err.contains(&expected),
+                "{args:?}: {}",
+                run.err
+            );
+        }
+    }
+    assert!(contents() == before);
 }

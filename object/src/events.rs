@@ -195,7 +195,12 @@ fn declared(btf: &Btf<'_>, ty: TypeId) -> Option<(Vec<u8>, DeclaredEvent)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::unwrap_in_result,
+        clippy::arithmetic_side_effects,
+        reason = "tests fail by panicking"
+    )]
 
     use super::*;
     use alloc::{string::ToString as _, vec};

@@ -1,11 +1,13 @@
 //! Output files of commands. Regular files are replaced atomically; devices, pipes and open files are appended to.
 
 mod destination;
+mod inputs;
 mod staged;
 mod stream;
 
 use crate::error::BadInput;
 pub(crate) use destination::{Destination, DestinationError, DestinationKind};
+pub(crate) use inputs::{real_path, refuse_inputs};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},

@@ -1,6 +1,6 @@
 //! `btf encode`: BTF from debug information.
 
-use super::{read::read_file, write::real_path};
+use super::{read::read_file, write::HELP_RAW_BTF};
 use crate::{
     args::{btf_write::BtfEncodeArgs, format::Format},
     console::Console,
@@ -41,12 +41,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfEncodeArgs) -> io::Result
 fn encode(args: &BtfEncodeArgs) -> Result<EncodeReport, BadInput> {
     let base = args.base.as_deref().map(|base| read_file(base, None).map(Arc::new)).transpose()?;
     let input = InputFile::open(&args.path, limits::FILE_BYTES)?;
-    let same = |path| real_path(path) == real_path(&args.output.output);
-    if same(&args.path) || args.base.as_deref().is_some_and(same) {
-        let bad =
-            BadInput::for_path(&args.output.output, "is an input and the output, expected another output");
-        return Err(bad.help("the output is raw BTF: give it a name of its own with -o"));
-    }
+    let inputs = args.base.as_deref().into_iter().chain([&*args.path]);
+    output::refuse_inputs(inputs, &args.output.output, HELP_RAW_BTF)?;
     let mut settings = EncodeSettings::default();
     settings.threads = NonZeroUsize::new(args.jobs)
         .or_else(|| thread::available_parallelism().ok())

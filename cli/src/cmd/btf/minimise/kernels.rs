@@ -12,6 +12,7 @@ use crate::{
             source::KernelSource,
         },
     },
+    output,
 };
 use core_relo::{
     Name, Plan,
@@ -19,7 +20,12 @@ use core_relo::{
     minimise::{Detail, MinimalBtf, MinimiseError, Needs},
 };
 use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
-use std::{collections::HashMap, io, ops::ControlFlow, path::Path};
+use std::{
+    collections::HashMap,
+    io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 /// The minimal BTF of a kernel.
 pub(super) struct MinimalKernel {
@@ -59,6 +65,10 @@ pub(super) fn minimise_kernels(
     let selection = Selection::with_listed_modules(&args.kernels);
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    if let Err(bad) = refuse_inputs(args, &selection) {
+        console.report_error(&bad)?;
+        return Ok(Vec::new());
+    }
     let by_order = ObjectsByOrder::new(&objects.objects);
     let mut kernels: Vec<MinimalKernel> = Vec::new();
     let mut positions: HashMap<String, usize> = HashMap::new();
@@ -88,6 +98,17 @@ pub(super) fn minimise_kernels(
         console.report_error(&bad)?;
     }
     Ok(kernels)
+}
+
+/// Refuses to replace an object, a kernel or a module by the output.
+fn refuse_inputs(args: &BtfMinArgs, selection: &Selection) -> Result<(), BadInput> {
+    let kernels = selection.sources.iter().filter_map(|source| match source {
+        KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path),
+        _ => None,
+    });
+    let inputs = kernels.chain(&args.objects).chain(&selection.modules).chain(&args.kernels.base);
+    let help = "give the minimal BTF a name of its own with -o";
+    output::refuse_inputs(inputs.map(PathBuf::as_path), &args.output, help)
 }
 
 /// Adds a kernel, unless its name and BTF are known. Two kernels of one name are bad input.
