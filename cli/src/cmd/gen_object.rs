@@ -14,10 +14,7 @@ use core_relo_loader::{
     static_link::{Linker, StaticLinkError},
 };
 use serde::Serialize;
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::PathBuf};
 
 /// The report on the linked object, and its JSON line.
 #[derive(Serialize)]
@@ -44,8 +41,7 @@ fn link(args: &GenObjectArgs) -> Result<LinkReport, BadInput> {
     let read = |path: &PathBuf| ObjectFile::read_within(path, &budget);
     let files = args.objects.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let name = escape_path(&args.output);
-    let real_path = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    if args.objects.iter().any(|input| real_path(input) == real_path(&args.output)) {
+    if args.objects.iter().any(|input| output::real_path(input) == output::real_path(&args.output)) {
         let bad = BadInput::new(&*name, "is an input and the output, expected another output");
         return Err(bad.help("the first path is the output: core-relo gen object OUT IN..."));
     }

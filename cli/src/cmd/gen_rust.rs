@@ -29,6 +29,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenRustArgs) -> io::Result<(
 
 /// Writes the skeleton, and returns its number of lines.
 fn write_skeleton(args: &GenRustArgs) -> Result<usize, BadInput> {
+    let inputs = [Some(&args.object), args.other.as_ref()].into_iter().flatten();
+    output::refuse_inputs(&args.output, inputs.map(PathBuf::as_path), "Rust")?;
     let file = ObjectFile::read(&args.object)?;
     let name = match &args.name {
         Some(name) => name.clone(),

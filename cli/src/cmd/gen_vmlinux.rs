@@ -10,7 +10,7 @@ use crate::{
     text::{line::Line, style},
 };
 use core_relo::btf::{CHeader, HeaderRoots};
-use std::io;
+use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Result<()> {
     let (text, missing) = match generate(args) {
@@ -36,6 +36,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Resul
 
 /// Returns the header, and the names that the kernel does not have.
 fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
+    let inputs = args.objects.iter().chain([&args.btf]).map(PathBuf::as_path);
+    output::refuse_inputs(&args.output, inputs, "a C header")?;
     let mut roots = HeaderRoots::new();
     for path in &args.objects {
         let file = ObjectFile::read(path)?;

@@ -8,9 +8,10 @@ use crate::error::BadInput;
 pub(crate) use destination::{Destination, DestinationError, DestinationKind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
+    fs,
     io::{self, Write},
     os::unix::fs::MetadataExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 pub(crate) use stream::{Stream, is_ended_by_signal};
 
@@ -26,6 +27,29 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
         Some((own.st_dev, own.st_ino) == (other.dev(), other.ino()))
     };
     is_dash(path) || same().unwrap_or(false)
+}
+
+/// Returns the path without links, `.` and `..`. The last name may be that of a file that does not exist.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    let of_new_file = || {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Some(fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(of_new_file).unwrap_or_else(|| path.to_path_buf())
+}
+
+/// Refuses to replace an input by the output, which is a file of another kind (`kind`, with an article).
+pub(crate) fn refuse_inputs<'p>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'p Path>,
+    kind: &str,
+) -> Result<(), BadInput> {
+    let output_path = real_path(output);
+    if !is_dash(output) && inputs.into_iter().any(|input| real_path(input) == output_path) {
+        let bad = BadInput::for_path(output, "is an input and the output, expected another output");
+        return Err(bad.help(format!("the output is {kind}: give it a name of its own with -o")));
+    }
+    Ok(())
 }
 
 /// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a pipe or an open file

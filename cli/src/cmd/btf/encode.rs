@@ -1,6 +1,6 @@
 //! `btf encode`: BTF from debug information.
 
-use super::{read::read_file, write::real_path};
+use super::read::read_file;
 use crate::{
     args::{btf_write::BtfEncodeArgs, format::Format},
     console::Console,
@@ -12,7 +12,7 @@ use crate::{
 use core_relo::btf::Btf;
 use core_relo_dwarf::{EncodeError, EncodeSettings, Encoded, encode_file, limits};
 use serde::Serialize;
-use std::{io, num::NonZeroUsize, sync::Arc, thread};
+use std::{io, num::NonZeroUsize, path::PathBuf, sync::Arc, thread};
 
 /// The names of functions in the text report.
 const SHOWN_FUNCTIONS: usize = 5;
@@ -41,12 +41,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfEncodeArgs) -> io::Result
 fn encode(args: &BtfEncodeArgs) -> Result<EncodeReport, BadInput> {
     let base = args.base.as_deref().map(|base| read_file(base, None).map(Arc::new)).transpose()?;
     let input = InputFile::open(&args.path, limits::FILE_BYTES)?;
-    let same = |path| real_path(path) == real_path(&args.output.output);
-    if same(&args.path) || args.base.as_deref().is_some_and(same) {
-        let bad =
-            BadInput::for_path(&args.output.output, "is an input and the output, expected another output");
-        return Err(bad.help("the output is raw BTF: give it a name of its own with -o"));
-    }
+    let inputs = [Some(&args.path), args.base.as_ref()].into_iter().flatten();
+    output::refuse_inputs(&args.output.output, inputs.map(PathBuf::as_path), "raw BTF")?;
     let mut settings = EncodeSettings::default();
     settings.threads = NonZeroUsize::new(args.jobs)
         .or_else(|| thread::available_parallelism().ok())

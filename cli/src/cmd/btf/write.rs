@@ -25,7 +25,7 @@ use core_relo::{
 };
 use serde::Serialize;
 use std::{
-    fmt, fs, io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -192,7 +192,7 @@ fn write_sorted(input: &Input, output: &BtfOutputArgs) -> Result<WriteReport, Ba
 /// Writes split BTF on its distilled base, and the base.
 fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
     let input = Input::read(&args.path, args.base.as_deref())?;
-    if real_path(&args.base_output) == real_path(&args.output.output) {
+    if output::real_path(&args.base_output) == output::real_path(&args.output.output) {
         let help = "give different files to -o and --base-output";
         return Err(BadInput::for_path(&args.base_output, "is the output of both BTFs").help(help));
     }
@@ -290,24 +290,10 @@ fn bad_output(path: &Path, e: impl fmt::Display) -> BadInput {
     BadInput::for_path(path, format_args!("nothing written: the result is invalid: {e}"))
 }
 
-/// Returns the path without links, `.` and `..`. The last name may be that of a file that does not exist.
-pub(super) fn real_path(path: &Path) -> PathBuf {
-    let of_new_file = || {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        Some(fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?.join(path.file_name()?))
-    };
-    fs::canonicalize(path).ok().or_else(of_new_file).unwrap_or_else(|| path.to_path_buf())
-}
-
 /// Refuses to replace an input or its base, which may be ELF files, by raw BTF.
 fn refuse_input_as_output(inputs: &[&Input], output: &Path) -> Result<(), BadInput> {
-    let output_path = real_path(output);
-    let mut files = inputs.iter().flat_map(|input| input.bases.iter().chain([&input.path]));
-    if files.any(|file| real_path(file) == output_path) {
-        let bad = BadInput::for_path(output, "is an input and the output, expected another output");
-        return Err(bad.help("the output is raw BTF: give it a name of its own with -o"));
-    }
-    Ok(())
+    let files = inputs.iter().flat_map(|input| input.bases.iter().chain([&input.path]));
+    output::refuse_inputs(output, files.map(PathBuf::as_path), "raw BTF")
 }
 
 fn print_report(console: &mut Console<'_>, report: &WriteReport) -> io::Result<()> {

@@ -5,7 +5,7 @@ mod kernels;
 mod report;
 
 use crate::{
-    args::{btf::BtfMinArgs, format::Format},
+    args::{btf::BtfMinArgs, format::Format, relocate::KernelArgs},
     cmd::verdicts::objects::{BadObjectReporter, JudgedObjects, read_objects, with_judged_objects},
     console::{Console, ExitStatus},
     error::{BadInput, escape_path},
@@ -14,9 +14,17 @@ use crate::{
 };
 use kernels::{MinimalKernel, minimise_kernels};
 use report::{MinimalKernelJson, write_report};
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()> {
+    let KernelArgs { btf, module, base, .. } = &args.kernels;
+    let inputs = args.objects.iter().chain(btf).chain(module).chain(base).map(PathBuf::as_path);
+    if let Err(bad) = output::refuse_inputs(&args.output, inputs, "BTF") {
+        return console.report_error(&bad);
+    }
     let threads = Threads::none();
     let files = read_objects(console, &args.objects, &threads, |console, bad| console.report_error(bad))?;
     let report_bad: BadObjectReporter = |console, bad| console.report_error(bad);
