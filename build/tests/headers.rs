@@ -191,7 +191,7 @@ fn add_members(
     }
     for member in ty.members() {
         let of = btf.strip(member.ty).unwrap();
-        let offset = start + member.bit_offset.0;
+        let offset = start.checked_add(member.bit_offset.0).unwrap();
         // Anonymous members are no part of the path.
         let path = if member.name.is_empty() { path.to_owned() } else { format!("{path}.{}", member.name) };
         add_members(btf, of, &path, offset, members);
