@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum BuildError {
     /// No clang was found that compiles for BPF.
     #[error(
-        "no clang that compiles BPF programs was found{}\ninstall clang {minimum} or later (Debian, Ubuntu: apt install clang; \
+        "no clang that compiles BPF programs was found{}\nhelp: install clang {minimum} or later (Debian, Ubuntu: apt install clang; \
          Fedora: dnf install clang; Alpine: apk add clang; Arch: pacman -S clang), or set CLANG to its path",
         refused_note(.refused)
     )]
@@ -57,7 +57,7 @@ pub enum BuildError {
         what: String,
     },
     /// clang refused a source.
-    #[error("{}: clang reports errors:\n{diagnostics}", .source_file.display())]
+    #[error("{}: clang reports errors:\n{diagnostics}{}", .source_file.display(), missing_type_help(.diagnostics))]
     Compile {
         /// The path of the source.
         source_file: PathBuf,
@@ -120,4 +120,56 @@ impl fmt::Debug for BuildError {
 fn refused_note(refused: &[(PathBuf, String)]) -> String {
     let lines: Vec<_> = refused.iter().map(|(path, why)| format!("\n  {}: {why}", path.display())).collect();
     lines.concat()
+}
+
+/// Returns advice if clang misses a type, of which the headers have only the most common ones.
+fn missing_type_help(diagnostics: &str) -> &'static str {
+    let misses = |text| diagnostics.contains(text);
+    if misses("'vmlinux.h' file not found") {
+        "help: `Builder::vmlinux_of_running_kernel` makes `vmlinux.h` at each build; \
+         `core-relo btf dump --format c > src/bpf/vmlinux.h` writes one to keep with the sources"
+    } else if misses("unknown type name")
+        || misses("incomplete definition of type")
+        || misses("has incomplete type")
+    {
+        "help: for types that `bpf_helpers.h` lacks, include `vmlinux.h` (from `Builder::vmlinux_of_running_kernel`) \
+         or `<linux/bpf.h>` before it"
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(diagnostics: &str) -> String {
+        BuildError::Compile { source_file: "agent.bpf.c".into(), diagnostics: format!("{diagnostics}\n") }
+            .to_string()
+    }
+
+    #[test]
+    fn missing_types_are_errors_with_a_way_out() {
+        for diagnostics in [
+            "a.c:1:1: error: unknown type name 'u64'",
+            "a.c:1:1: error: incomplete definition of type 'struct bpf_perf_event_data'",
+            "a.c:1:1: error: variable has incomplete type 'struct bpf_fib_lookup'",
+        ] {
+            let message = message(diagnostics);
+            assert!(
+                message.contains("\nhelp: for types that `bpf_helpers.h` lacks, include `vmlinux.h`"),
+                "{message}"
+            );
+        }
+        let message = message("a.c:1:10: fatal error: 'vmlinux.h' file not found");
+        assert!(message.contains("\nhelp: `Builder::vmlinux_of_running_kernel` makes"), "{message}");
+    }
+
+    #[test]
+    fn other_errors_of_clang_have_no_advice() {
+        assert_eq!(
+            message("a.c:1:1: error: expected ';'"),
+            "agent.bpf.c: clang reports errors:\na.c:1:1: error: expected ';'\n"
+        );
+    }
 }

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use core_relo::insn::helper_name;
+use core_relo::{
+    btf::{Btf, Kind, Type},
+    insn::helper_name,
+};
 use core_relo_build::skeleton::{Options, generate};
 use core_relo_object::object::Object;
 use std::{
@@ -36,11 +39,16 @@ fn include() -> PathBuf {
 
 /// Compiles a program with all warnings. Returns `None` if the machine does not have the compiler, or it has no BPF.
 fn compile(clang: &str, name: &str, target: &str, machine: &str) -> Option<Vec<u8>> {
+    compile_with(clang, name, target, machine, &[])
+}
+
+fn compile_with(clang: &str, name: &str, target: &str, machine: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let object = dir.path().join("program.o");
     let mut command = Command::new(clang);
     command.args(["-g", "-O2", "-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]);
     command.args(["-target", target, &format!("-D__TARGET_ARCH_{machine}"), "-c"]).arg("-I").arg(include());
+    command.args(arguments);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.bpf.c"));
     let output = command.arg(source).arg("-o").arg(&object).output().ok()?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -133,6 +141,63 @@ fn the_maps_of_usdt_programs_have_libbpfs_layout() {
     }
     if compiled == 0 {
         println!("SKIP: no clang that compiles BPF programs");
+    }
+}
+
+/// Compares our structs with the kernel's, as far as the kernel's header on this machine knows them.
+#[test]
+fn the_contexts_are_those_of_the_kernel() {
+    let multiarch = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    let kernels = ["-DKERNEL_HEADER", "-idirafter", &multiarch];
+    let mut compared = 0;
+    for clang in CLANGS {
+        let Some(ours) = compile(clang, "contexts", "bpf", "x86") else { continue };
+        if !Path::new("/usr/include/linux/bpf.h").exists() || !Path::new(&multiarch).exists() {
+            continue;
+        }
+        let kernels = compile_with(clang, "contexts", "bpf", "x86", &kernels).unwrap();
+        let (ours, kernels) = (members(&ours), members(&kernels));
+        let wrong: Vec<_> = kernels.iter().filter(|member| !ours.contains(*member)).collect();
+        assert!(wrong.is_empty(), "{clang}: not in bpf_types.h, or elsewhere: {wrong:?}");
+        assert!(kernels.len() > 150, "{clang}: {} members", kernels.len());
+        compared += 1;
+    }
+    if compared == 0 {
+        println!("SKIP: no clang that compiles BPF programs, or no <linux/bpf.h>");
+    }
+}
+
+/// Returns the bit offset and size in bytes of each member of the structs that are variables, by path.
+fn members(object: &[u8]) -> HashSet<(String, u32, u64)> {
+    let object = Object::parse(object).unwrap();
+    let btf = object.btf().unwrap();
+    let mut members = HashSet::new();
+    for var in btf.types().filter(|ty| ty.kind() == Kind::Var) {
+        let ty = btf.strip(var.target().unwrap()).unwrap();
+        add_members(btf, ty, &var.name().to_string(), 0, &mut members);
+    }
+    members
+}
+
+fn add_members(
+    btf: &Btf<'_>,
+    ty: Type<'_>,
+    path: &str,
+    start: u32,
+    members: &mut HashSet<(String, u32, u64)>,
+) {
+    if !matches!(ty.kind(), Kind::Struct | Kind::Union) {
+        return;
+    }
+    for member in ty.members() {
+        let of = btf.strip(member.ty).unwrap();
+        let offset = start.checked_add(member.bit_offset.0).unwrap();
+        // Anonymous members are no part of the path.
+        let path = if member.name.is_empty() { path.to_owned() } else { format!("{path}.{}", member.name) };
+        add_members(btf, of, &path, offset, members);
+        if !member.name.is_empty() {
+            members.insert((path, offset, btf.size_of(member.ty).unwrap().0.into()));
+        }
     }
 }
 

@@ -43,13 +43,22 @@ pub(crate) fn find_type<'b>(btf: &'b Btf<'_>, text: &str) -> Result<Type<'b>, St
     let mut named = btf
         .all_types()
         .filter(|ty| !name.is_empty() && of_kind(ty) && ty.name().as_bytes() == name.as_bytes());
-    let first = named.next().ok_or_else(|| format!("no type `{text}`"))?;
+    let first = named.next().ok_or_else(|| no_type(btf, text, name))?;
     let mut others: Vec<_> = named.filter(|other| !are_same(btf, first, *other)).collect();
     if others.is_empty() {
         return Ok(first);
     }
     others.insert(0, first);
     Err(ambiguous(btf, text, &others))
+}
+
+/// Returns the error for a name that no type with values has.
+fn no_type(btf: &Btf<'_>, text: &str, name: &str) -> String {
+    let mut other = btf.all_types().filter(|ty| !name.is_empty() && ty.name().as_bytes() == name.as_bytes());
+    match other.next() {
+        Some(ty) => format!("no type `{text}`: `{name}` is of the kind {:?}", ty.kind()),
+        None => format!("no type `{text}`"),
+    }
 }
 
 /// Returns whether values of two types are the same: the types are equal without typedefs, or they are equal numbers.

@@ -65,7 +65,7 @@ fn files_that_cannot_be_converted() {
     assert_eq!((run.exit, run.out.as_str()), (2, ""), "{}", run.err);
     let run = run_in(&objects(), ["btf", "encode", "build.sh", "-o", text(&out)]);
     assert_eq!(run.exit, 2);
-    assert!(run.err.contains("build.sh: ELF: "), "{}", run.err);
+    assert!(run.err.contains("build.sh: not an ELF file"), "{}", run.err);
     let object = common::demo().join("exec.bpf.o");
     let run = run_in(dir.path(), ["btf", "encode", text(&object), "-o", text(&out)]);
     assert_eq!(run.exit, 2);

@@ -169,6 +169,10 @@ fn an_archive_names_its_kernels_and_which_finds_them() {
     assert_eq!(out.lines().collect::<Vec<_>>(), expected);
     let (exit, out, err) = which(&["--release", "6.6.6"]);
     assert!(exit == 1 && out.is_empty() && err.contains("no BTF for kernel 6.6.6 among 3 kernels"), "{err}");
+    assert!(
+        err.contains("min.tar.gz: BTF archive: ") && err.contains("; `--all` lists the entries"),
+        "{err}"
+    );
     let (_, out, _) = which(&["--release", "7.2.0-1", "--format", "json"]);
     let line: Value = serde_json::from_str(&out).unwrap();
     schema().check("btf which", &line);

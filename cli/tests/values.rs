@@ -52,7 +52,7 @@ fn a_value_is_printed_by_name_keyword_typedef_and_id() {
         assert_eq!((&*run.out, &*run.err, run.exit), (expected, "", 0), "{ty}");
     }
     for (ty, what) in [
-        ("union event", "types.btf: no type `union event`"),
+        ("union event", "types.btf: no type `union event`: `event` is of the kind Struct"),
         ("nosuch", "no type `nosuch`"),
         ("", "no type ``"),
         ("99", "no type [99], expected [1] to [9]"),

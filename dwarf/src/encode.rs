@@ -6,7 +6,7 @@ use crate::{
     error::{EncodeError, EntryProblem, Place},
     finish::finish,
     graph::{RecordHead, Records, TypeWords, name_words},
-    intern::{NameId, Names, ShardTypes},
+    intern::{NameId, Names, ShardTypes, resolve_forwards},
     limits,
     lower::{Lowered, foreign_references, lower, tagged_entry},
     units::{Unit, Units},
@@ -84,7 +84,9 @@ fn encode_data<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result
     }
     let units = Units::read(&sections)?;
     let has_flat_arrays = settings.base.as_deref().is_some_and(has_flat_arrays);
-    let shards = convert_shards(&units, settings.threads, has_flat_arrays)?;
+    let mut shards = convert_shards(&units, settings.threads, has_flat_arrays)?;
+    let mut types: Vec<_> = shards.iter_mut().map(|shard| (&shard.names, &mut shard.records)).collect();
+    resolve_forwards(&mut types, settings.base.as_deref())?;
     let skipped_units = shards.iter().map(|shard| shard.skipped_units).sum();
     let units_read = units.list.len().saturating_sub(skipped_units);
     if units_read == 0 {

@@ -50,6 +50,9 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EncodeError {
+    /// The file is no ELF file.
+    #[error("not an ELF file")]
+    NotElf,
     /// The ELF file cannot be read.
     #[error("ELF: {0}")]
     Elf(#[from] ElfProblem),

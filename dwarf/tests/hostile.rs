@@ -253,8 +253,9 @@ fn relocations_of_unknown_kind_and_of_missing_symbols() {
 
 #[test]
 fn files_without_debug_information() {
-    assert!(matches!(convert(b"\x7fELF"), Err(EncodeError::Elf(_))));
-    assert!(matches!(convert(b""), Err(EncodeError::Elf(_))));
+    assert!(matches!(convert(b"\x7fELF\x02\x01\x01"), Err(EncodeError::NotElf)));
+    assert!(matches!(convert(b"\x7fELF\x02\x01\x01 cut off after the start"), Err(EncodeError::Elf(_))));
+    assert!(matches!(convert(b""), Err(EncodeError::NotElf)));
     let mut unit = Unit::new();
     unit.without_info = true;
     assert_eq!(convert(&unit.elf()), Err(EncodeError::NoDebugInfo));

@@ -167,9 +167,9 @@ mod with_libbpf {
         text.replace("(nil)", "0x0").replace("(enum )", "(enum)")
     }
 
-    /// Returns a type in libbpf's notation: without `const` and `volatile`.
+    /// Returns a type in libbpf's notation: without `const` and `volatile`, and `char(*)[2]` for `char (*)[2]`.
     fn libbpf_type(c_type: &str) -> String {
-        let mut text = c_type.replace(" {...}", "");
+        let mut text = c_type.replace(" {...}", "").replace(" (*)[", "(*)[").replace(" (**)[", "(**)[");
         for modifier in ["const", "volatile"] {
             for (word, without) in [(format!("{modifier} "), ""), (format!("*{modifier}"), "*")] {
                 text = text.replace(&word, without);

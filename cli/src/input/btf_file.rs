@@ -11,7 +11,7 @@ use crate::{
         },
         elf_sections::{BtfSections, read_btf},
         file::{self, InputFile},
-        file_kind::{btf_endian, is_elf, is_raw_or_elf, is_tar, max_bytes},
+        file_kind::{btf_endian, is_archive_name, is_elf, is_raw_or_elf, is_tar, max_bytes},
         image_facts::{ImageFacts, WantedFacts},
         limits::{Limits, MAX_SEARCHED_BYTES},
     },
@@ -139,7 +139,11 @@ fn unpack(
             (compression, Streams::concatenated(compression, &*bytes, budget.clone()))
         } else if is_tar(&bytes) {
             let bad = BadInput::for_path(path, "is a tar archive");
-            return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
+            return Err(bad.help(if is_archive_name(path) {
+                "BTF of one kernel is expected here: unpack the archive and name one of its files"
+            } else {
+                "give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"
+            }));
         } else {
             let (file, facts) = search(path, &bytes, &budget, wanted)?;
             return Ok((file, facts.or_else(outer_facts)));

@@ -37,9 +37,10 @@ pub(crate) struct DebugSections<'d> {
 impl<'d> DebugSections<'d> {
     /// Reads the sections of an ELF file. Only these sections and the symbols are read from `data`.
     pub(crate) fn read<R: ReadRef<'d>>(data: R) -> Result<Self, EncodeError> {
-        match object::FileKind::parse(data).parsed()? {
-            object::FileKind::Elf32 => Self::read_class::<FileHeader32<Endianness>, R>(data),
-            _ => Self::read_class::<FileHeader64<Endianness>, R>(data),
+        match object::FileKind::parse(data) {
+            Ok(object::FileKind::Elf32) => Self::read_class::<FileHeader32<Endianness>, R>(data),
+            Ok(object::FileKind::Elf64) => Self::read_class::<FileHeader64<Endianness>, R>(data),
+            _ => Err(EncodeError::NotElf),
         }
     }
 

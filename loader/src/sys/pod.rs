@@ -138,7 +138,13 @@ impl PartialEq<bool> for Bool {
 
 impl fmt::Debug for Bool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().fmt(f)
+        fmt::Debug::fmt(&self.get(), f)
+    }
+}
+
+impl fmt::Display for Bool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.get(), f)
     }
 }
 
@@ -206,6 +212,11 @@ mod tests {
     crate::pod! {
         #[derive(Debug, PartialEq, Eq)]
         struct Pair { a: u32, b: [u16; 2] }
+    }
+
+    #[test]
+    fn a_bool_prints_as_a_bool_whatever_its_byte() {
+        assert_eq!(format!("{} {:?} {}", Bool(2), Bool(1), Bool(0)), "true true false");
     }
 
     #[test]

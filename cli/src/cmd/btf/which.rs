@@ -3,7 +3,7 @@
 use crate::{
     args::{btf::BtfWhichArgs, format::Format},
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, escape_path},
     input::file::InputFile,
     text::{line::Line, style},
 };
@@ -61,7 +61,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfWhichArgs) -> io::Result<
         Ok(_) => Ok(()),
         Err(error @ (ArchiveError::NoMatch { .. } | ArchiveError::Ambiguous { .. })) => {
             console.raise_exit(ExitStatus::Incompatible);
-            console.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {error}")))
+            let path = escape_path(&args.archive);
+            let help = if args.all { "" } else { "; `--all` lists the entries of the archive" };
+            let text = format_args!(": {path}: {error}{help}");
+            console.err.line(Line::new().styled(style::ERROR, "core-relo").text(text))
         }
         Err(error) => console.report_error(&BadInput::for_path(&args.archive, error)),
     }
