@@ -7,12 +7,23 @@ mod common;
 use common::{prebuilt, run_in, text};
 use std::{fs, path::Path};
 
-/// The committed skeletons, and the files of their objects below `prebuilt/el` and `prebuilt/eb`.
-const COMMITTED: [(&str, &str, &str); 4] = [
-    ("loader/examples/skeletons/exec_monitor.skel.rs", "loader/examples/prebuilt", "exec_monitor.bpf.o"),
-    ("loader/examples/skeletons/xdp_counter.skel.rs", "loader/examples/prebuilt", "xdp_counter.bpf.o"),
-    ("tests/tests/live/skeletons/skeleton.skel.rs", "bpf-progs/prebuilt", "live/skeleton.bpf.o"),
-    ("tests/tests/live/skeletons/arena_globals.skel.rs", "bpf-progs/prebuilt", "live/arena_globals.bpf.o"),
+/// The committed skeletons, the files of their objects below `prebuilt/el` and `prebuilt/eb`, and the options that generate them. The live
+/// tests compile the traits of bytemuck and zerocopy.
+const COMMITTED: [(&str, &str, &str, &[&str]); 4] = [
+    ("loader/examples/skeletons/exec_monitor.skel.rs", "loader/examples/prebuilt", "exec_monitor.bpf.o", &[]),
+    ("loader/examples/skeletons/xdp_counter.skel.rs", "loader/examples/prebuilt", "xdp_counter.bpf.o", &[]),
+    (
+        "tests/tests/live/skeletons/skeleton.skel.rs",
+        "bpf-progs/prebuilt",
+        "live/skeleton.bpf.o",
+        &["--bytemuck"],
+    ),
+    (
+        "tests/tests/live/skeletons/arena_globals.skel.rs",
+        "bpf-progs/prebuilt",
+        "live/arena_globals.bpf.o",
+        &["--zerocopy"],
+    ),
 ];
 
 /// Returns the lines without those that contain the paths of objects.
@@ -23,9 +34,9 @@ fn without_paths(skeleton: &str) -> Vec<&str> {
 #[test]
 fn the_committed_skeletons_are_those_of_the_committed_objects() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for (skeleton, directory, object) in COMMITTED {
+    for (skeleton, directory, object, options) in COMMITTED {
         let [little, big] = ["el", "eb"].map(|order| root.join(directory).join(order).join(object));
-        let run = run_in(&root, ["gen", "rust", text(&little), text(&big)]);
+        let run = run_in(&root, ["gen", "rust", text(&little), text(&big)].iter().chain(options));
         assert_eq!((run.exit, &*run.err), (0, ""), "{skeleton}");
         let committed = fs::read_to_string(root.join(skeleton)).unwrap();
         let pairs = without_paths(&run.out).into_iter().zip(without_paths(&committed));

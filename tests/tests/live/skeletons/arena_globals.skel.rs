@@ -205,7 +205,7 @@ pub mod arena_globals {
     }
 
     /// `struct config`
-    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::zerocopy::FromBytes, ::zerocopy::IntoBytes, ::zerocopy::Immutable, ::zerocopy::KnownLayout)]
     #[repr(C)]
     pub struct Config {
         pub enabled: u32,
@@ -237,7 +237,7 @@ pub mod arena_globals {
     };
 
     /// An anonymous struct.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::zerocopy::FromBytes, ::zerocopy::IntoBytes, ::zerocopy::Immutable, ::zerocopy::KnownLayout)]
     #[repr(C)]
     pub struct ConfigPorts {
         pub low: u16,

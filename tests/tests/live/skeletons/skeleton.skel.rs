@@ -424,6 +424,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Settings {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Settings {}
+
     const _: () = {
         assert!(::core::mem::size_of::<Settings>() == 128);
         assert!(::core::mem::offset_of!(Settings, r#type) == 0);
@@ -476,6 +482,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Flow {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Flow {}
+
     const _: () = {
         assert!(::core::mem::size_of::<Flow>() == 8);
         assert!(::core::mem::offset_of!(Flow, address) == 0);
@@ -508,6 +520,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Flow2 {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Flow2 {}
 
     const _: () = {
         assert!(::core::mem::size_of::<Flow2>() == 16);
@@ -542,6 +560,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Started {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Started {}
 
     const _: () = {
         assert!(::core::mem::size_of::<Started>() == 24);
@@ -578,6 +602,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Ended {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Ended {}
+
     const _: () = {
         assert!(::core::mem::size_of::<Ended>() == 16);
         assert!(::core::mem::offset_of!(Ended, kind) == 0);
@@ -611,6 +641,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Message {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Message {}
+
     const _: () = {
         assert!(::core::mem::size_of::<Message>() == 4);
         assert!(::core::mem::offset_of!(Message, length) == 0);
@@ -642,6 +678,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Type {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Type {}
 
     const _: () = {
         assert!(::core::mem::size_of::<Type>() == 8);
@@ -684,6 +726,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Mode {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Mode {}
+
     /// `enum `
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(transparent)]
@@ -717,6 +765,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Heat {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Heat {}
+
     /// `enum tiny`
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(transparent)]
@@ -749,6 +803,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Tiny {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Tiny {}
 
     /// An anonymous union.
     #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -821,6 +881,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsAddress {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsAddress {}
+
     const _: () = assert!(::core::mem::size_of::<SettingsAddress>() == 16);
 
     /// An anonymous struct.
@@ -850,6 +916,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsEndpoints {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsEndpoints {}
 
     const _: () = {
         assert!(::core::mem::size_of::<SettingsEndpoints>() == 4);
@@ -907,6 +979,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsAnon48 {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsAnon48 {}
+
     const _: () = assert!(::core::mem::size_of::<SettingsAnon48>() == 8);
 
     /// `struct header`
@@ -937,6 +1015,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for Header {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for Header {}
+
     const _: () = {
         assert!(::core::mem::size_of::<Header>() == 13);
         assert!(::core::mem::offset_of!(Header, version) == 0);
@@ -966,6 +1050,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsNothing {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsNothing {}
+
     const _: () = {
         assert!(::core::mem::size_of::<SettingsNothing>() == 0);
     };
@@ -993,6 +1083,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsNoMember {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsNoMember {}
 
     const _: () = assert!(::core::mem::size_of::<SettingsNoMember>() == 0);
 
@@ -1029,6 +1125,12 @@ pub mod skeleton {
         }
     }
 
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for EventKind {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for EventKind {}
+
     /// An anonymous struct.
     #[derive(Clone, Copy, PartialEq, Eq, Hash)]
     #[repr(C)]
@@ -1054,6 +1156,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsAddressHalves {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsAddressHalves {}
 
     const _: () = {
         assert!(::core::mem::size_of::<SettingsAddressHalves>() == 4);
@@ -1086,6 +1194,12 @@ pub mod skeleton {
             ::core_relo_loader::Pod::zeroed()
         }
     }
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Zeroable for SettingsAnon48Anon1 {}
+
+    // SAFETY: as above.
+    unsafe impl ::bytemuck::Pod for SettingsAnon48Anon1 {}
 
     const _: () = {
         assert!(::core::mem::size_of::<SettingsAnon48Anon1>() == 8);
