@@ -4,6 +4,7 @@
 //! `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
 
 mod args;
+mod attach_point;
 mod budget;
 mod cmd;
 mod console;
@@ -26,6 +27,7 @@ mod stable_hash;
 mod text;
 mod type_name;
 mod value_parser;
+mod words;
 
 use console::ExitStatus;
 use error::BadInput;

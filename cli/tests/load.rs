@@ -155,7 +155,7 @@ fn a_program_is_run_on_data() {
     let args = ["run", text(&object), "--program", &name, "--data-out", text(&out), "--format", "json"];
     let shown = run(args);
     assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
-    schema().check("run", &shown.lines()[0]);
+    schema().check("run, prog run", &shown.lines()[0]);
     assert_eq!(fs::read(&out).unwrap().len(), 64);
     let shown = run(["run", text(&object), "--program", "nope"]);
     assert_eq!(shown.exit, 2, "{}{}", shown.out, shown.err);

@@ -17,10 +17,14 @@ pub(crate) mod kernel_services;
 pub(crate) mod load;
 pub(crate) mod map_elements;
 pub(crate) mod object_words;
+pub(crate) mod prog_attach;
+pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
 pub(crate) mod shard;
 pub(crate) mod stats;
+pub(crate) mod test_run;
+pub(crate) mod trace_output;
 pub(crate) mod vm;
 
 use attachments::{CgroupCommand, NetCommand, PerfCommand};
@@ -239,6 +243,12 @@ impl Command {
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
+            Self::Prog(ProgCommand::Attach(c)) => c.format,
+            Self::Prog(ProgCommand::Run(c)) => c.format,
+            Self::Prog(ProgCommand::Stats(c)) => c.format,
+            Self::Prog(ProgCommand::Tracelog(c)) => c.format,
+            Self::Prog(ProgCommand::Stream(c)) => c.format,
+            Self::Prog(ProgCommand::Detach(c)) => c.format,
             Self::Map(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c)) => c.elements.format,
             Self::Map(MapCommand::Lookup(c)) => c.elements.format,
             Self::Map(MapCommand::Getnext(c)) => c.elements.format,
@@ -284,7 +294,8 @@ impl Command {
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
-            Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
+            Self::Run(c) => c.test.output_paths(),
+            Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Vm(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

@@ -29,6 +29,7 @@ pub(crate) mod prog;
 pub(crate) mod requires;
 pub(crate) mod run;
 pub(crate) mod struct_ops;
+mod test_run;
 pub(crate) mod token;
 mod verdicts;
 pub(crate) mod vm;

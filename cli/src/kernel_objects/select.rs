@@ -69,6 +69,17 @@ pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<ObjectSelec
     }
 }
 
+/// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any other text a name.
+pub(crate) fn selector_from_word(word: &str) -> ObjectSelector {
+    if let Ok(id) = word.parse() {
+        return ObjectSelector { id: Some(id), ..ObjectSelector::default() };
+    }
+    if word.contains('/') {
+        return ObjectSelector { pinned: Some(word.into()), ..ObjectSelector::default() };
+    }
+    ObjectSelector { name: Some(word.to_owned()), ..ObjectSelector::default() }
+}
+
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
 pub(crate) fn select_one(kind: Kind, selector: &ObjectSelector) -> Result<(u32, OwnedFd), BadInput> {
     let mut objects = select(kind, selector)?;
