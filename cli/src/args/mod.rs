@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod attachments;
+pub(crate) mod batch;
 pub(crate) mod btf;
 pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
@@ -28,6 +29,7 @@ pub(crate) mod trace_output;
 pub(crate) mod vm;
 
 use attachments::{CgroupCommand, NetCommand, PerfCommand};
+use batch::BatchArgs;
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
 use core_relo::Name;
@@ -163,6 +165,9 @@ pub(crate) enum Command {
     /// Generate files from objects: one linked object, a Rust skeleton, a small vmlinux.h
     #[command(subcommand)]
     Gen(GenCommand),
+    /// Run commands from a file, one for each line
+    #[command(after_help = batch::HELP)]
+    Batch(BatchArgs),
     /// Run `check` and `explain` on an example object and kernels that are built in
     Demo(DemoArgs),
     /// Print a shell completion script
@@ -276,6 +281,7 @@ impl Command {
             Self::Token(TokenCommand::List(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
             Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
+            Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]
             Self::Completions { .. } => Format::Text,

@@ -1,5 +1,6 @@
 //! The commands.
 
+pub(crate) mod batch;
 pub(crate) mod btf;
 pub(crate) mod cgroup;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! Tests of `prog run`, `prog stats`, `prog tracelog` and `prog stream`.
+//! Tests of `prog run`, `prog stats`, `prog tracelog` and `prog stream`, and of `batch`.
 
 use super::{
     common::{run, run_in, schema},
@@ -206,4 +206,37 @@ fn the_stream_of_a_program_is_read_to_its_end() {
     ok(run(["prog", "stream", &id, "--stderr", "--follow", "--timeout", "0"]));
     let none = run(["prog", "stream", &id, "--count", "2"]);
     assert!(none.exit == 1 && none.err.contains("2 lines of --count did not arrive"), "{none:?}");
+}
+
+#[test]
+fn a_batch_stops_at_the_first_line_that_fails() {
+    if types().is_none() {
+        return;
+    }
+    let pass = pass();
+    let id = id_of(&pass);
+    let dir = tempfile::tempdir().unwrap();
+    let commands = format!(
+        "# a comment\n\nprog run {id} # another\nprog show --pinned \"/no such pin\"\nmop list\nprog run '{id}'\n"
+    );
+    fs::write(dir.path().join("commands"), commands).unwrap();
+    let stopped = run_in(dir.path(), ["batch", "commands"]);
+    assert_eq!((stopped.exit, stopped.out.lines().count()), (2, 1), "{stopped:?}");
+    assert!(
+        stopped.err.contains("/no such pin: ") && stopped.err.contains("commands:4: this command failed"),
+        "{stopped:?}"
+    );
+    let all = run_in(dir.path(), ["batch", "commands", "--keep-going", "--format", "json"]);
+    let lines = all.lines();
+    assert_eq!((all.exit, lines.len()), (2, 4), "{all:?}");
+    assert_eq!((&lines[0]["retval"], &lines[3]["retval"]), (&json!(2), &json!(2)));
+    assert_eq!(lines[1]["error"]["file"], "/no such pin");
+    assert_eq!(lines[2]["error"]["file"], "commands:5");
+    for (file, what) in [("none", "none: no such file"), ("commands/", "commands")] {
+        let wrong = run_in(dir.path(), ["batch", file]);
+        assert!(wrong.exit == 2 && wrong.err.contains(what), "{wrong:?}");
+    }
+    fs::write(dir.path().join("bytes"), b"map list\n\xff\n").unwrap();
+    let wrong = run_in(dir.path(), ["batch", "bytes"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("no UTF-8 text") && wrong.out.is_empty(), "{wrong:?}");
 }
