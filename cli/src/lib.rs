@@ -39,6 +39,8 @@ pub fn main() -> ExitCode {
     // In a guest of `vm`, this process may be the first one.
     core_relo_vm::run_as_init();
     diagnostics::init_panic_hook();
+    #[cfg(feature = "completions")]
+    args::completion::answer_shell();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     diagnostics::init_log(args.verbose);
     if let Err(e) = signals::catch_file_size_signal() {

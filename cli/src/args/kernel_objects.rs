@@ -1,5 +1,7 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
+#[cfg(feature = "completions")]
+use crate::args::completion;
 use crate::args::{
     format::Format,
     map_elements::{MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs, MapUpdateArgs},
@@ -185,12 +187,15 @@ pub(crate) enum LinkCommand {
 pub(crate) struct ObjectSelector {
     /// The object with this id; short for --id
     #[arg(value_name = "ID", value_parser = parse_id)]
+    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) positional_id: Option<u32>,
     /// The object with this id
     #[arg(long, value_name = "N")]
+    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) id: Option<u32>,
     /// All objects with this name. The map of a data section also has the section's name, such as `.rodata`
     #[arg(long, value_name = "NAME")]
+    #[cfg_attr(feature = "completions", arg(add = completion::names()))]
     pub(crate) name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]

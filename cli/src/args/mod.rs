@@ -7,6 +7,8 @@ pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
 pub(crate) mod btf_write;
 mod byte_count;
+#[cfg(feature = "completions")]
+pub(crate) mod completion;
 pub(crate) mod events;
 pub(crate) mod format;
 pub(crate) mod gen_object;
@@ -172,9 +174,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Print a shell completion script
     #[cfg(feature = "completions")]
-    #[command(
-        after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
-    )]
+    #[command(after_help = completion::HELP)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,

@@ -173,6 +173,21 @@ fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
     }
 }
 
+/// Returns the name of an object; of a link, the name of its program. Empty for an object without a name.
+#[cfg(feature = "completions")]
+pub(crate) fn object_label(kind: Kind, fd: &OwnedFd) -> String {
+    let name = match kind {
+        Kind::Prog => sys::prog_info(fd).map(|info| full_program_name(fd, &info)).ok(),
+        Kind::Map => sys::map_info(fd).map(|info| info.name()).ok(),
+        Kind::Btf => sys::btf_name(fd).ok(),
+        Kind::Link => sys::link_info(fd).ok().and_then(|info| {
+            let program = Kind::Prog.open(info.prog_id).ok()?;
+            Some(full_program_name(&program, &sys::prog_info(&program).ok()?))
+        }),
+    };
+    name.unwrap_or_default()
+}
+
 /// Returns whether the map of a data section has the name of this section: `.rodata` for `my_objec.rodata`.
 fn has_section(map_name: &str, section: &str) -> bool {
     let Some((dot, _)) = map_name.match_indices('.').next() else { return false };
