@@ -74,8 +74,11 @@ fn complete(current: &OsStr, has_ids: bool, has_names: bool) -> Vec<CompletionCa
 /// Returns the kind of objects of the command in the user's line: the first of its words that names a kind.
 fn kind_of_command() -> Option<Kind> {
     let mut words = env::args_os().skip_while(|word| word != "--").skip(2);
-    words.find_map(|word| {
-        let kinds = [Kind::Prog, Kind::Map, Kind::Link, Kind::Btf];
-        kinds.into_iter().find(|kind| word == kind.command())
+    words.find_map(|word| match word.to_str()? {
+        "prog" => Some(Kind::Prog),
+        "map" | "struct_ops" => Some(Kind::Map),
+        "link" | "iter" => Some(Kind::Link),
+        "btf" => Some(Kind::Btf),
+        _ => None,
     })
 }
