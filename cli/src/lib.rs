@@ -4,6 +4,7 @@
 //! `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
 
 mod args;
+mod attach_point;
 mod budget;
 mod cmd;
 mod console;
@@ -26,6 +27,7 @@ mod stable_hash;
 mod text;
 mod type_name;
 mod value_parser;
+mod words;
 
 use console::ExitStatus;
 use error::BadInput;
@@ -37,6 +39,8 @@ pub fn main() -> ExitCode {
     // In a guest of `vm`, this process may be the first one.
     core_relo_vm::run_as_init();
     diagnostics::init_panic_hook();
+    #[cfg(feature = "completions")]
+    args::completion::answer_shell();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     diagnostics::init_log(args.verbose);
     if let Err(e) = signals::catch_file_size_signal() {

@@ -42,7 +42,7 @@ fn declared_events_are_printed_by_their_kinds() {
     let lines = json.lines();
     assert_eq!((lines.len(), json.exit), (4, 0), "{json:?}");
     lines[..3].iter().for_each(|line| schema().check("--print", line));
-    schema().check("run", &lines[3]);
+    schema().check("run, prog run", &lines[3]);
     let ended = json!({"kind": "ENDED", "status": -1, "duration_ns": 7});
     assert_eq!(
         (&lines[1]["map"], &lines[1]["type"], &lines[1]["value"]),

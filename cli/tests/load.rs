@@ -42,6 +42,34 @@ fn a_wrong_argument_is_one_line_and_status_2() {
 }
 
 #[test]
+fn sizes_of_maps_and_targets_of_programs_are_set() {
+    let plan = |object: &str, args: &[&str]| {
+        let object = prebuilt(object);
+        load(&[&[text(&object), "--dry-run", "--btf", "linux-6.12.btf"], args].concat())
+    };
+    let sized = plan("live/maps.bpf.o", &["--key-size", "hash=16", "--value-size", "hash=32"]);
+    assert!(sized.out.contains("map hash: hash, key 16, value 32, entries 16"), "{sized:?}");
+    let data = plan("live/maps.bpf.o", &["--value-size", ".bss=4096"]);
+    assert!(data.out.contains("map .bss: array, key 4, value 4096"), "{data:?}");
+    for (object, args, what) in [
+        ("live/maps.bpf.o", ["--value-size", "hush=8"], "it has no map `hush`"),
+        ("live/maps.bpf.o", ["--key-size", "hash=0"], "expected MAP=N with a number from 1"),
+        ("live/fentry.bpf.o", ["--attach-target", "open_entri=f"], "did you mean `open_entry`?"),
+        ("live/fentry.bpf.o", ["--attach-target", "open_entry"], "expected PROG=FUNC or PROG=FUNC@PROGRAM"),
+        (
+            "live/fentry.bpf.o",
+            ["--attach-target", "open_entry=f@"],
+            "expected PROG=FUNC or PROG=FUNC@PROGRAM",
+        ),
+    ] {
+        let wrong = plan(object, &args);
+        assert!(wrong.exit == 2 && wrong.err.contains(what) && wrong.out.is_empty(), "{args:?}: {wrong:?}");
+    }
+    let missing = plan("live/fentry.bpf.o", &["--attach-target", "open_entry=no_such_function"]);
+    assert!(missing.exit == 1 && missing.out.contains("`no_such_function` not found"), "{missing:?}");
+}
+
+#[test]
 fn variables_of_every_kind_are_set_by_name_and_path() {
     let set_global = |object: &str, set: &str| {
         let object = prebuilt(object);
@@ -155,7 +183,7 @@ fn a_program_is_run_on_data() {
     let args = ["run", text(&object), "--program", &name, "--data-out", text(&out), "--format", "json"];
     let shown = run(args);
     assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
-    schema().check("run", &shown.lines()[0]);
+    schema().check("run, prog run", &shown.lines()[0]);
     assert_eq!(fs::read(&out).unwrap().len(), 64);
     let shown = run(["run", text(&object), "--program", "nope"]);
     assert_eq!(shown.exit, 2, "{}{}", shown.out, shown.err);

@@ -51,6 +51,7 @@ impl Errno {
             3 => "ESRCH",
             4 => "EINTR",
             5 => "EIO",
+            6 => "ENXIO",
             7 => "E2BIG",
             9 => "EBADF",
             11 => "EAGAIN",

@@ -39,7 +39,7 @@ impl FromStr for PrintedMap {
 }
 
 /// Parses a number of seconds, which may have a fraction.
-fn parse_seconds(text: &str) -> Result<Duration, &'static str> {
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds: f64 = text.parse().map_err(|_no_number| "expected a number of seconds")?;
     Duration::try_from_secs_f64(seconds).map_err(|_out_of_range| "expected a number of seconds, at least 0")
 }

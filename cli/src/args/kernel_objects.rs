@@ -1,9 +1,15 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
+#[cfg(feature = "completions")]
+use crate::args::completion;
 use crate::args::{
     format::Format,
     map_elements::{MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs, MapUpdateArgs},
     object_words::{LinkUpdateArgs, PinArgs},
+    prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
+    prog_stats::{self, ProgStatsArgs},
+    test_run::{self, ProgRunArgs},
+    trace_output::{self, ProgStreamArgs, TracelogArgs},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -13,6 +19,7 @@ const PROG_HELP: &str = "Examples:
   core-relo prog show --name handle_exec
   core-relo prog dump 42
   core-relo prog list --format json | jq 'select(.run_cnt > 0)'
+  core-relo prog attach 42 --to dev:eth0
 
 Needs CAP_SYS_ADMIN. Exit status: 0 if everything was read, 2 if not.";
 const PROG_LIST_HELP: &str = "Example:
@@ -99,6 +106,24 @@ pub(crate) enum ProgCommand {
     Dump(ProgDumpArgs),
     /// Pin a program
     Pin(PinArgs),
+    /// Attach a program to an interface, a cgroup, a map, a function and so on
+    #[command(after_help = prog_attach::ATTACH_HELP)]
+    Attach(ProgAttachArgs),
+    /// Detach a program that is attached without a link
+    #[command(after_help = prog_attach::DETACH_HELP)]
+    Detach(ProgDetachArgs),
+    /// Run a loaded program on your data (BPF_PROG_TEST_RUN)
+    #[command(after_help = test_run::PROG_RUN_HELP)]
+    Run(ProgRunArgs),
+    /// Count the runs of programs and measure their time
+    #[command(after_help = prog_stats::HELP, visible_alias = "profile")]
+    Stats(ProgStatsArgs),
+    /// Print the messages of bpf_trace_printk and bpf_printk
+    #[command(after_help = trace_output::TRACELOG_HELP)]
+    Tracelog(TracelogArgs),
+    /// Print the messages of bpf_stream_printk, or the kernel's reports of a program's faults
+    #[command(after_help = trace_output::STREAM_HELP)]
+    Stream(ProgStreamArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -162,12 +187,15 @@ pub(crate) enum LinkCommand {
 pub(crate) struct ObjectSelector {
     /// The object with this id; short for --id
     #[arg(value_name = "ID", value_parser = parse_id)]
+    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) positional_id: Option<u32>,
     /// The object with this id
     #[arg(long, value_name = "N")]
+    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) id: Option<u32>,
     /// All objects with this name. The map of a data section also has the section's name, such as `.rodata`
     #[arg(long, value_name = "NAME")]
+    #[cfg_attr(feature = "completions", arg(add = completion::names()))]
     pub(crate) name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]

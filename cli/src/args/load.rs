@@ -1,6 +1,9 @@
 //! The arguments of `load` and `run`.
 
-use crate::args::{events::EventArgs, format::Format, stats::StatsArgs};
+use crate::{
+    args::{events::EventArgs, format::Format, stats::StatsArgs, test_run::TestRunArgs},
+    attach_point::AttachPoint,
+};
 use clap::{ArgGroup, Args, ValueHint};
 use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
@@ -12,8 +15,23 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load *.bpf.o --each --budget budget.jsonl the same, and whether the verifier needs more work than before
   core-relo load prog.bpf.o --attach --set target_pid=42
   core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
+  core-relo load prog.bpf.o --attach-to drop_packets=dev:eth0 --pin /sys/fs/bpf/mine
+  core-relo load prog.bpf.o --attach-to check=cgroup:/sys/fs/cgroup/system.slice --attach-to sample=pid:42
+  core-relo load prog.bpf.o --attach-target on_enter=do_unlinkat --attach
   core-relo load prog.bpf.o --attach --print events='struct event' --count 10
   core-relo load prog.bpf.o --attach --print events --format json | jq .value.pid
+
+An attach point is KIND:PLACE, and for some kinds a comma and the attach type:
+  dev:eth0[,xdp|xdpgeneric|xdpdrv|xdpoffload|ingress|egress|tc_ingress|tc_egress|primary|peer]   a network interface
+  cgroup:PATH[,TYPE]          a cgroup: TYPE as connect4 or cgroup_inet_egress
+  netns:NAME or netns:PATH    a network namespace: socket lookup, flow dissector
+  map:NAME[,TYPE]             a sockmap, or the map of an iterator; for `prog attach` also an id or pin
+  netfilter:ipv4,input,0[,defrag]   family, hook and priority
+  pid:N                       a process: perf_event programs (99 samples a second), uprobes and USDT probes, iterators of tasks
+  cpu:N or cpu:all            processors: perf_event programs (99 samples a second)
+  lirc:/dev/lirc0             an infrared receiver
+  kprobe:FUNCTION, kretprobe:FUNCTION, ksyscall:NAME, kprobe.multi:PATTERN, uprobe:BINARY:FUNCTION, usdt:BINARY:PROVIDER:NAME,
+  tp:CATEGORY/NAME, raw_tp:NAME     as in section names
 
 Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
 until Ctrl-C. With --print, the records of a map are printed as they arrive, one line or block each, until Ctrl-C, --count or
@@ -44,7 +62,17 @@ pub(crate) struct SetupArgs {
     pub(crate) set: Vec<Assignment>,
     /// Set the max_entries of a map; may be given several times
     #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<MapEntries>,
+    pub(crate) max_entries: Vec<MapNumber>,
+    /// Set the size of the values of a map in bytes; for a data section, its size. May be given several times
+    #[arg(long, value_name = "MAP=N")]
+    pub(crate) value_size: Vec<MapNumber>,
+    /// Set the size of the keys of a map in bytes; may be given several times
+    #[arg(long, value_name = "MAP=N")]
+    pub(crate) key_size: Vec<MapNumber>,
+    /// Load a program for this function or hook instead of that in its section: fentry, fexit, fmod_ret, tp_btf, LSM, freplace. FUNC may be
+    /// `MODULE:FUNC`, or `FUNC@PROGRAM` for a function of a loaded program: its id, name or pin. May be given several times
+    #[arg(long, value_name = "PROG=FUNC")]
+    pub(crate) attach_target: Vec<LoadTarget>,
     /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
     #[arg(long, value_name = "MAP")]
     pub(crate) without_map: Vec<String>,
@@ -60,7 +88,8 @@ pub(crate) struct SetupArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(group = ArgGroup::new("events").arg("print").multiple(true).requires("attach").conflicts_with("pin"))]
+#[command(group = ArgGroup::new("events").arg("print").multiple(true).requires("attaching").conflicts_with("pin"))]
+#[command(group = ArgGroup::new("attaching").args(["attach", "attach_to"]).multiple(true))]
 pub(crate) struct LoadArgs {
     /// The objects
     #[arg(required = true, value_hint = ValueHint::FilePath)]
@@ -69,7 +98,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Vec<String>,
     /// Load each program by itself, and continue after a refusal
-    #[arg(long, conflicts_with_all = ["attach", "pin", "dry_run"], group = "single_loads")]
+    #[arg(long, conflicts_with_all = ["attach", "attach_to", "pin", "dry_run"], group = "single_loads")]
     pub(crate) each: bool,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
@@ -85,6 +114,9 @@ pub(crate) struct LoadArgs {
     /// Attach every program whose section name contains the attach target, and every struct_ops map
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
+    /// Attach a program to this attach point, see below; may be given several times
+    #[arg(long, value_name = "PROG=KIND:PLACE", conflicts_with = "dry_run")]
+    pub(crate) attach_to: Vec<AttachRequest>,
     /// Pin everything below this directory of a bpffs; the directory is created if its parent exists
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
     pub(crate) pin: Option<PathBuf>,
@@ -105,21 +137,8 @@ pub(crate) struct RunArgs {
     /// The program
     #[arg(long, value_name = "NAME")]
     pub(crate) program: String,
-    /// Input data, for example a packet
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) data_in: Option<PathBuf>,
-    /// Write the data after the run to this file; `-` is stdout, and the report goes to stderr
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) data_out: Option<PathBuf>,
-    /// Input context
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) ctx_in: Option<PathBuf>,
-    /// Write the context after the run to this file; `-` is stdout, and the report goes to stderr
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) ctx_out: Option<PathBuf>,
-    /// Number of runs
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) test: TestRunArgs,
     #[command(flatten)]
     pub(crate) events: EventArgs,
     #[command(flatten)]
@@ -127,6 +146,13 @@ pub(crate) struct RunArgs {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub(crate) format: Format,
+}
+
+impl LoadArgs {
+    /// Returns whether programs are attached.
+    pub(crate) fn attaches(&self) -> bool {
+        self.attach || !self.attach_to.is_empty()
+    }
 }
 
 /// An assignment: `name=value`.
@@ -147,20 +173,68 @@ impl FromStr for Assignment {
     }
 }
 
-/// The number of entries of a map: `map=number`.
+/// A number of a map, such as its number of entries: `map=number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MapEntries {
+pub(crate) struct MapNumber {
     pub(crate) map: String,
-    pub(crate) count: NonZeroU32,
+    pub(crate) number: NonZeroU32,
 }
 
-impl FromStr for MapEntries {
+impl FromStr for MapNumber {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (map, count) = text.split_once('=').filter(|(map, _)| !map.is_empty()).ok_or("expected MAP=N")?;
-        let count =
-            count.parse().map_err(|_no_number| "expected MAP=N with a number from 1 to 4294967295")?;
-        Ok(Self { map: map.into(), count })
+        let (map, number) =
+            text.split_once('=').filter(|(map, _)| !map.is_empty()).ok_or("expected MAP=N")?;
+        let number =
+            number.parse().map_err(|_no_number| "expected MAP=N with a number from 1 to 4294967295")?;
+        Ok(Self { map: map.into(), number })
+    }
+}
+
+/// A program and the function that it is loaded for: `program=function` or `program=function@program`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoadTarget {
+    pub(crate) program: String,
+    pub(crate) function: String,
+    /// The loaded program that has the function: its id, name or pin.
+    pub(crate) of_program: Option<String>,
+}
+
+impl FromStr for LoadTarget {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const EXPECTED: &str = "expected PROG=FUNC or PROG=FUNC@PROGRAM";
+        let (program, target) = text.split_once('=').ok_or(EXPECTED)?;
+        let (function, of_program) =
+            target.split_once('@').map_or((target, None), |(function, of)| (function, Some(of)));
+        if program.is_empty() || function.is_empty() || of_program == Some("") {
+            return Err(EXPECTED);
+        }
+        Ok(Self {
+            program: program.into(),
+            function: function.into(),
+            of_program: of_program.map(str::to_owned),
+        })
+    }
+}
+
+/// A program and its attach point: `program=dev:eth0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AttachRequest {
+    pub(crate) program: String,
+    pub(crate) point: AttachPoint,
+}
+
+impl FromStr for AttachRequest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (program, point) = text
+            .split_once('=')
+            .filter(|(program, _)| !program.is_empty())
+            .ok_or("expected PROG=KIND:PLACE")?;
+        Ok(Self { program: program.into(), point: point.parse()? })
     }
 }

@@ -1,11 +1,14 @@
 //! The command line.
 
 pub(crate) mod attachments;
+pub(crate) mod batch;
 pub(crate) mod btf;
 pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
 pub(crate) mod btf_write;
 mod byte_count;
+#[cfg(feature = "completions")]
+pub(crate) mod completion;
 pub(crate) mod events;
 pub(crate) mod format;
 pub(crate) mod gen_object;
@@ -17,13 +20,18 @@ pub(crate) mod kernel_services;
 pub(crate) mod load;
 pub(crate) mod map_elements;
 pub(crate) mod object_words;
+pub(crate) mod prog_attach;
+pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
 pub(crate) mod shard;
 pub(crate) mod stats;
+pub(crate) mod test_run;
+pub(crate) mod trace_output;
 pub(crate) mod vm;
 
 use attachments::{CgroupCommand, NetCommand, PerfCommand};
+use batch::BatchArgs;
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
 use core_relo::Name;
@@ -159,13 +167,14 @@ pub(crate) enum Command {
     /// Generate files from objects: one linked object, a Rust skeleton, a small vmlinux.h
     #[command(subcommand)]
     Gen(GenCommand),
+    /// Run commands from a file, one for each line
+    #[command(after_help = batch::HELP)]
+    Batch(BatchArgs),
     /// Run `check` and `explain` on an example object and kernels that are built in
     Demo(DemoArgs),
     /// Print a shell completion script
     #[cfg(feature = "completions")]
-    #[command(
-        after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
-    )]
+    #[command(after_help = completion::HELP)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -239,6 +248,12 @@ impl Command {
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
             Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
+            Self::Prog(ProgCommand::Attach(c)) => c.format,
+            Self::Prog(ProgCommand::Run(c)) => c.format,
+            Self::Prog(ProgCommand::Stats(c)) => c.format,
+            Self::Prog(ProgCommand::Tracelog(c)) => c.format,
+            Self::Prog(ProgCommand::Stream(c)) => c.format,
+            Self::Prog(ProgCommand::Detach(c)) => c.format,
             Self::Map(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c)) => c.elements.format,
             Self::Map(MapCommand::Lookup(c)) => c.elements.format,
             Self::Map(MapCommand::Getnext(c)) => c.elements.format,
@@ -266,6 +281,7 @@ impl Command {
             Self::Token(TokenCommand::List(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
             Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
+            Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]
             Self::Completions { .. } => Format::Text,
@@ -284,7 +300,8 @@ impl Command {
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
-            Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
+            Self::Run(c) => c.test.output_paths(),
+            Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Vm(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

@@ -5,7 +5,7 @@ use crate::{
         byte_count,
         format::{CheckFormat, Format},
         guest::GuestArgs,
-        load::MapEntries,
+        load::MapNumber,
         shard::Shard,
         stats::StatsArgs,
     },
@@ -96,7 +96,7 @@ pub(crate) struct EvidenceArgs {
     pub(crate) kallsyms: Option<PathBuf>,
     /// Maps whose max_entries user space sets before the load; may be given several times
     #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<MapEntries>,
+    pub(crate) max_entries: Vec<MapNumber>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! The arguments of `vm`.
 
-use crate::args::{format::Format, guest::GuestArgs, load::MapEntries, stats::StatsArgs};
+use crate::args::{format::Format, guest::GuestArgs, load::MapNumber, stats::StatsArgs};
 use clap::{Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -37,7 +37,7 @@ pub(crate) struct VmArgs {
     pub(crate) file: Vec<PathBuf>,
     /// Set the max_entries of a map before the load; may be given several times
     #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<MapEntries>,
+    pub(crate) max_entries: Vec<MapNumber>,
     /// Number of kernels to boot at the same time; 0 means one for each CPU
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,

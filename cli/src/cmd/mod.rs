@@ -1,5 +1,6 @@
 //! The commands.
 
+pub(crate) mod batch;
 pub(crate) mod btf;
 pub(crate) mod cgroup;
 pub(crate) mod check;
@@ -29,6 +30,7 @@ pub(crate) mod prog;
 pub(crate) mod requires;
 pub(crate) mod run;
 pub(crate) mod struct_ops;
+mod test_run;
 pub(crate) mod token;
 mod verdicts;
 pub(crate) mod vm;

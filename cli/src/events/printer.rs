@@ -10,10 +10,10 @@ use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     json::value::value_to_json,
+    output::is_stdout_closed,
     text::hex,
 };
 use core_relo::Escaped;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::{
     io,
@@ -150,15 +150,6 @@ fn warn_of_losses(
         .lost()
         .filter(|(_, lost)| *lost > 0)
         .try_for_each(|(map, lost)| console.warn(&lost_text(map, lost)))
-}
-
-/// Returns whether nobody reads stdout any more: the other end of a pipe is closed.
-fn is_stdout_closed() -> bool {
-    let stdout = io::stdout();
-    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok()
-        && fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::NVAL))
 }
 
 fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Record) -> io::Result<()> {

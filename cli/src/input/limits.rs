@@ -63,3 +63,6 @@ pub(super) const MAX_BANNERS: usize = 256;
 
 /// The maximum length of a pattern for names, in bytes.
 pub(crate) const MAX_PATTERN_BYTES: usize = 512;
+
+/// The largest file of `batch`, in bytes.
+pub(crate) const MAX_BATCH_BYTES: u64 = 16 << 20;

@@ -375,7 +375,8 @@ fn loaded_program<'l>(loaded: &'l LoadedProgram, map_names: Option<&MapNames<'l>
 /// The result of a test run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunOutcome<'l> {
-    pub(crate) object: &'l str,
+    pub(crate) object: Option<&'l str>,
+    pub(crate) prog_id: Option<u32>,
     pub(crate) program: &'l str,
     pub(crate) status: &'static str,
     pub(crate) retval: u32,

@@ -69,6 +69,17 @@ pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<ObjectSelec
     }
 }
 
+/// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any other text a name.
+pub(crate) fn selector_from_word(word: &str) -> ObjectSelector {
+    if let Ok(id) = word.parse() {
+        return ObjectSelector { id: Some(id), ..ObjectSelector::default() };
+    }
+    if word.contains('/') {
+        return ObjectSelector { pinned: Some(word.into()), ..ObjectSelector::default() };
+    }
+    ObjectSelector { name: Some(word.to_owned()), ..ObjectSelector::default() }
+}
+
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
 pub(crate) fn select_one(kind: Kind, selector: &ObjectSelector) -> Result<(u32, OwnedFd), BadInput> {
     let mut objects = select(kind, selector)?;
@@ -160,6 +171,21 @@ fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
         Kind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
         Kind::Link => sys::link_info(fd).is_ok_and(|info| link_has_name(&info, wanted)),
     }
+}
+
+/// Returns the name of an object; of a link, the name of its program. Empty for an object without a name.
+#[cfg(feature = "completions")]
+pub(crate) fn object_label(kind: Kind, fd: &OwnedFd) -> String {
+    let name = match kind {
+        Kind::Prog => sys::prog_info(fd).map(|info| full_program_name(fd, &info)).ok(),
+        Kind::Map => sys::map_info(fd).map(|info| info.name()).ok(),
+        Kind::Btf => sys::btf_name(fd).ok(),
+        Kind::Link => sys::link_info(fd).ok().and_then(|info| {
+            let program = Kind::Prog.open(info.prog_id).ok()?;
+            Some(full_program_name(&program, &sys::prog_info(&program).ok()?))
+        }),
+    };
+    name.unwrap_or_default()
 }
 
 /// Returns whether the map of a data section has the name of this section: `.rodata` for `my_objec.rodata`.

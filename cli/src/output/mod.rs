@@ -14,7 +14,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
-pub(crate) use stream::{Stream, is_ended_by_signal};
+pub(crate) use stream::{Stream, is_ended_by_signal, is_stdout_closed};
 
 /// Returns whether a path names standard output: `-`.
 fn is_dash(path: &Path) -> bool {

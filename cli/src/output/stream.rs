@@ -62,3 +62,11 @@ impl<S: AsFd> Write for Stream<S> {
 pub(crate) fn is_ended_by_signal(e: &io::Error) -> bool {
     e.get_ref().is_some_and(|e| e.is::<WriteEnded>())
 }
+
+/// Returns whether nobody reads stdout any more: the other end of a pipe is closed.
+pub(crate) fn is_stdout_closed() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    poll(&mut fds, Some(&NO_PAUSE)).is_ok()
+        && fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::NVAL))
+}

@@ -6,7 +6,7 @@ use super::{
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
-    args::load::MapEntries,
+    args::load::MapNumber,
     error::{BadInput, escape_path},
     input::file,
 };
@@ -20,7 +20,7 @@ pub(crate) struct Config {
     /// As `--strict`: `check.strict`.
     pub(crate) strict: bool,
     /// As `--max-entries`: `check.max-entries`.
-    pub(crate) max_entries: Vec<MapEntries>,
+    pub(crate) max_entries: Vec<MapNumber>,
 }
 
 impl Config {
@@ -53,7 +53,7 @@ impl Config {
             config.strict = check.boolean("strict")?.unwrap_or_default();
             if let Some(maps) = check.table("max-entries")? {
                 let entries = maps.counts()?.into_iter();
-                config.max_entries = entries.map(|(map, count)| MapEntries { map, count }).collect();
+                config.max_entries = entries.map(|(map, count)| MapNumber { map, number: count }).collect();
             }
         }
         Ok(config)

@@ -1,7 +1,9 @@
 //! An entry of the allow list.
 
-use super::limits::MAX_SUGGESTED_CHARS;
-use crate::glob::{Glob, GlobError};
+use crate::{
+    glob::{Glob, GlobError},
+    words::{list, suggestion},
+};
 use core_relo_verdict::judge::ReasonKind;
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -129,26 +131,4 @@ pub(super) type SharedEntry = Arc<AllowEntry>;
 
 fn kind_words() -> impl Iterator<Item = &'static str> + Clone {
     KINDS.iter().map(|kind| kind.word())
-}
-
-/// Returns words as a list: "`a`, `b` or `c`".
-pub(super) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
-    let words: Vec<_> = words.into_iter().map(|word| format!("`{word}`")).collect();
-    match words.as_slice() {
-        [words @ .., last] if !words.is_empty() => format!("{} or {last}", words.join(", ")),
-        words => words.concat(),
-    }
-}
-
-/// Returns the question whether the nearest word was meant, or an empty text if no word is near.
-pub(super) fn suggestion<'w>(unknown: &str, words: impl IntoIterator<Item = &'w str>) -> String {
-    if unknown.chars().nth(MAX_SUGGESTED_CHARS).is_some() {
-        return String::new();
-    }
-    let distance = |word: &'w str| (strsim::damerau_levenshtein(unknown, word), word);
-    let nearest = words.into_iter().map(distance).min_by_key(|(distance, _)| *distance);
-    match nearest {
-        Some((distance, word)) if distance <= word.len().div_ceil(3) => format!("; did you mean `{word}`?"),
-        _ => String::new(),
-    }
 }

@@ -31,7 +31,7 @@ fn a_configuration_has_entries_and_settings() {
     ];
     assert_eq!(entries, expected.map(|(entry, words)| (entry.to_owned(), words.to_owned())));
     let maps: Vec<_> =
-        config.max_entries.iter().map(|entries| (&*entries.map, entries.count.get())).collect();
+        config.max_entries.iter().map(|entries| (&*entries.map, entries.number.get())).collect();
     assert!(config.strict);
     assert_eq!(maps, [("hex", 16), ("stacks", 1024)]);
     assert_eq!(parse(""), Ok(Config::default()));

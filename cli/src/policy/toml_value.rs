@@ -1,6 +1,6 @@
 //! TOML tables whose errors name the line and the column.
 
-use super::entry::{list, suggestion};
+use crate::words::{list, suggestion};
 use core::{num::NonZeroU32, ops::Range};
 use toml::{
     Spanned,

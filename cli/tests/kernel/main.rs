@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod attach_points;
 mod attachments;
 mod changes;
 #[path = "../common/mod.rs"]
@@ -9,6 +10,7 @@ mod common;
 mod fixture;
 mod links;
 mod lookup;
+mod programs;
 mod services;
 
 use common::{run, schema};

@@ -80,6 +80,7 @@ mod tests {
             (libc::ESRCH, "ESRCH"),
             (libc::EINTR, "EINTR"),
             (libc::EIO, "EIO"),
+            (libc::ENXIO, "ENXIO"),
             (libc::E2BIG, "E2BIG"),
             (libc::EBADF, "EBADF"),
             (libc::EAGAIN, "EAGAIN"),

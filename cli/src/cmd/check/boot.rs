@@ -4,7 +4,7 @@ use super::{
     booted::BootedKernel, checker::Checker, kernel_output::OutputOptions, ordered, report::ObjectReport,
 };
 use crate::{
-    args::{format::Format, guest::GuestArgs, load::MapEntries},
+    args::{format::Format, guest::GuestArgs, load::MapNumber},
     cmd::verdicts::objects::{BadObjectReporter, JudgedObject, read_objects, with_judged_objects},
     console::Console,
     error::BadInput,
@@ -34,7 +34,7 @@ use std::{
 pub(crate) struct BootSettings<'a> {
     pub(crate) guest: &'a GuestArgs,
     /// The sizes of maps that user space sets.
-    pub(crate) max_entries: Vec<MapEntries>,
+    pub(crate) max_entries: Vec<MapNumber>,
     /// Whether programs load with the verifier's statistics.
     pub(crate) stats: bool,
 }
@@ -80,7 +80,7 @@ fn object_programs<'o>(
     if settings.stats {
         options.push("--stats".into());
     }
-    for MapEntries { map: name, count } in &settings.max_entries {
+    for MapNumber { map: name, number: count } in &settings.max_entries {
         if object.object.maps().iter().any(|map| map.name == name.as_bytes()) {
             options.extend(["--max-entries".into(), format!("{name}={count}").into()]);
         }

@@ -15,7 +15,7 @@ mod settings;
 mod writer;
 
 use crate::{
-    args::{format::Format, load::MapEntries, relocate::CheckArgs},
+    args::{format::Format, load::MapNumber, relocate::CheckArgs},
     budget::BudgetGate,
     cmd::verdicts::objects::{JudgedObjects, read_objects, with_judged_objects},
     console::{self, Console, ExitStatus},
@@ -120,12 +120,12 @@ fn check_selection(
 fn warn_of_unknown_maps(
     console: &mut Console<'_>,
     objects: &JudgedObjects<'_>,
-    max_entries: &[MapEntries],
+    max_entries: &[MapNumber],
 ) -> io::Result<()> {
     let is_known = |name: &str| {
         objects.objects.iter().flat_map(|object| object.object.maps()).any(|map| map.name == name.as_bytes())
     };
-    max_entries.iter().try_for_each(|MapEntries { map, count }| match is_known(map) {
+    max_entries.iter().try_for_each(|MapNumber { map, number: count }| match is_known(map) {
         true => Ok(()),
         false => console.warn(&format!("--max-entries {map}={count}: no object has a map of this name")),
     })

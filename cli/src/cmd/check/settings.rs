@@ -2,7 +2,7 @@
 
 use super::{boot::BootSettings, reports::Reports};
 use crate::{
-    args::{load::MapEntries, relocate::CheckArgs},
+    args::{load::MapNumber, relocate::CheckArgs},
     cmd::verdicts::kernel_inputs,
     error::BadInput,
     input::{kernel::selection::Selection, limits::Limits},
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,
     /// The maps whose size user space sets.
-    pub(super) max_entries: Vec<MapEntries>,
+    pub(super) max_entries: Vec<MapNumber>,
     pub(super) allow_list: AllowList,
     pub(super) reports: Reports,
     pub(super) strict: bool,
@@ -58,7 +58,7 @@ impl<'a> CheckSettings<'a> {
         options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
         options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
         let maps = self.max_entries.iter();
-        options.extend(maps.map(|MapEntries { map, count }| format!("--max-entries={map}={count}")));
+        options.extend(maps.map(|MapNumber { map, number: count }| format!("--max-entries={map}={count}")));
         if self.strict {
             options.push("--strict".to_owned());
         }

@@ -1,16 +1,21 @@
 //! A loaded object with its links and pins, which are undone together.
 
 use crate::{
+    args::load::AttachRequest,
+    attach_point::{self, AttachedProgram},
     error::{BadInput, escape_path},
     events::{EventReaders, EventSource},
     process::interrupt::InterruptibleKernel,
 };
 use core_relo_loader::{
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, Pins},
+    load::{LoadError, Loaded, LoadedMap, Pins},
+    load_plan::ProgramPlan,
+    object::AttachType,
 };
 use std::{
     mem,
+    os::fd::AsFd as _,
     path::{Path, PathBuf},
 };
 
@@ -72,6 +77,53 @@ impl LoadedObject {
         Err(LoadFailure::Interrupted)
     }
 
+    /// Attaches programs to the attach points that the user names.
+    pub(crate) fn attach_to(
+        &mut self,
+        kernel: &InterruptibleKernel<'_>,
+        requests: &[AttachRequest],
+    ) -> Result<(), LoadFailure> {
+        for request in requests {
+            if kernel.check_interrupted() {
+                return Err(LoadFailure::Interrupted);
+            }
+            let links = self.attach_one(request);
+            self.links.extend(links.map_err(|cause| LoadFailure::Attach { stage: "attach", cause })?);
+        }
+        Ok(())
+    }
+
+    fn attach_one(
+        &self,
+        AttachRequest { program: name, point }: &AttachRequest,
+    ) -> Result<Vec<Link>, AttachError> {
+        let missing = || AttachError::target(format!("program `{name}`"), "it is not loaded");
+        let program = self.loaded.program(name).ok_or_else(missing)?;
+        let open_map = |map: &str| {
+            let missing = "the object has no such map, or it was not created";
+            let fd = self.loaded.map(map).and_then(LoadedMap::fd);
+            let fd = fd.ok_or_else(|| AttachError::target(format!("map `{map}`"), missing))?;
+            fd.try_clone_to_owned().map_err(|e| AttachError::target(format!("map `{map}`"), e.to_string()))
+        };
+        let attached = attach_point::attach(
+            &AttachedProgram {
+                fd: program.as_fd(),
+                name,
+                section: program.plan.section(),
+                program_type: program.plan.program_type(),
+                attach_type: planned_attach_type(&program.plan),
+                usdt: self.loaded.usdt()?,
+                open_map: &open_map,
+            },
+            point,
+        );
+        attached.map_err(|cause| AttachError::Program {
+            program: name.as_str().into(),
+            section: program.plan.section().into(),
+            cause: Box::new(cause),
+        })
+    }
+
     /// Pins everything below a directory, then the maps at the paths that the object names.
     pub(crate) fn pin(&mut self, kernel: &InterruptibleKernel<'_>, dir: &Path) -> Result<(), LoadFailure> {
         let pins = self.loaded.pin_all(kernel, dir, &mut self.links);
@@ -97,6 +149,15 @@ impl LoadedObject {
         self.pins = None;
         self.named_pins.clear();
         mem::take(&mut self.links).into_iter().for_each(Link::leak);
+    }
+}
+
+/// Returns the attach type that a program is loaded with or that its section names.
+pub(crate) fn planned_attach_type(plan: &ProgramPlan) -> Option<AttachType> {
+    // The plan has 0 for no attach type, which is also the number of an attach type.
+    match plan.attach_type() {
+        0 => plan.sec_def().and_then(|def| def.attach_type),
+        number => AttachType::from_number(number),
     }
 }
 

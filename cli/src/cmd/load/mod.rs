@@ -24,7 +24,7 @@ use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
-use setup::{object_name, set_up};
+use setup::{check_program_name, object_name, set_up};
 use std::{io, path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
@@ -48,7 +48,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
     match finished {
         Err(e) if is_ended_by_signal(&e) => end_by_signal(console, termination),
         Err(e) => {
-            if args.attach || args.pin.is_some() {
+            if args.attaches() || args.pin.is_some() {
                 // The objects whose report was not delivered are unloaded again.
                 console.raise_exit(ExitStatus::Error);
             }
@@ -73,7 +73,7 @@ fn keep_loaded(
         // pins of maps that the objects themselves name.
         console.out.flush()?;
         loaded.into_iter().for_each(LoadedObject::leak);
-    } else if args.attach && !loaded.is_empty() {
+    } else if args.attaches() && !loaded.is_empty() {
         console.out.flush()?;
         if loaded.iter().any(|object| !object.links.is_empty()) {
             console.note("attached; Ctrl-C detaches")?;
@@ -102,6 +102,10 @@ fn load_all(
 ) -> io::Result<Option<Vec<LoadedObject>>> {
     if !args.events.print.is_empty() && args.objects.len() > 1 {
         let bad = BadInput::new("--print", format_args!("{} objects, expected one", args.objects.len()));
+        return console.report_error(&bad).map(|()| Some(Vec::new()));
+    }
+    if !args.attach_to.is_empty() && args.objects.len() > 1 {
+        let bad = BadInput::new("--attach-to", format_args!("{} objects, expected one", args.objects.len()));
         return console.report_error(&bad).map(|()| Some(Vec::new()));
     }
     let (target, judged_kernel) = match target_kernel(args) {
@@ -163,6 +167,13 @@ impl LoadRequest<'_, '_> {
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
             return Ok(Err(bad));
+        }
+        for request in &args.attach_to {
+            if let Err(bad) = check_program_name(&file, &object, &request.program) {
+                return Ok(Err(bad));
+            }
+            // The attach point replaces that of the section.
+            loader.program_mut(&request.program).autoattach = Some(false);
         }
         if args.stats.needs_stats() {
             loader.settings_mut().log_level |= LOG_STATS;

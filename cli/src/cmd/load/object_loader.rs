@@ -1,11 +1,14 @@
 //! The steps of loading one object, and the report of the outcome.
 
 use super::{
-    loaded_object::{LoadFailure, LoadedObject},
+    loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
     report::{print_log, print_refusal, unknown_name},
 };
 use crate::{
-    args::{format::Format, load::LoadArgs},
+    args::{
+        format::Format,
+        load::{AttachRequest, LoadArgs},
+    },
     budget::{BudgetGate, stats::ProgramStats},
     cmd::verdicts::{exit_status, reasons::reason_lines},
     console::{Console, ExitStatus},
@@ -32,7 +35,7 @@ use core_relo_verdict::judge::ObjectVerdict;
 use std::{io, path::Path};
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
-const NO_TARGET: &str = "its section names no target; pin it (--pin), and attach it with the tool that sets up the interface, cgroup or socket";
+const NO_TARGET: &str = "its section names no target: name one with --attach-to";
 
 /// The steps of loading one object, and its report.
 pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
@@ -61,6 +64,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if let Some(verdict) = self.verdict {
             self.console.raise_exit(exit_status(verdict.verdict, false));
             return self.report_plan(&plan).map(|()| None);
+        }
+        if let Err(bad) = self.check_attach_points(&plan) {
+            return self.console.report_error(&bad).map(|()| None);
         }
         match self.load(loader, &plan) {
             Ok(object) => self.finish(&plan, object),
@@ -98,10 +104,25 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.args.attach {
             object.attach(self.kernel)?;
         }
+        object.attach_to(self.kernel, &self.args.attach_to)?;
         if let Some(dir) = &self.args.pin {
             object.pin(self.kernel, dir)?;
         }
         Ok(object)
+    }
+
+    /// Checks that the programs of `--attach-to` can have their attach points, before anything is loaded.
+    fn check_attach_points(&self, plan: &LoadPlan) -> Result<(), BadInput> {
+        for AttachRequest { program, point } in &self.args.attach_to {
+            let bad =
+                |what: String| BadInput::new(&*self.file.name, format_args!("program `{program}`: {what}"));
+            let planned = plan.programs().iter().find(|planned| planned.name() == program);
+            let planned = planned.ok_or_else(|| {
+                bad("it is not loaded, so it cannot be attached".into()).help("select it with --program")
+            })?;
+            point.check_fits(planned.program_type(), planned_attach_type(planned)).map_err(bad)?;
+        }
+        Ok(())
     }
 
     /// Loads each program by itself.
@@ -220,7 +241,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             object.close();
             return Ok(Some(object));
         }
-        Ok(self.args.attach.then_some(object))
+        Ok(self.args.attaches().then_some(object))
     }
 
     fn report_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
@@ -242,7 +263,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
             AttachError::NoAutoAttach { .. } => NO_TARGET.to_owned(),
             error => error.to_string(),
         };
-        let unattached = loaded.unattached().into_iter();
+        let is_attached = |name: &str| self.args.attach_to.iter().any(|request| request.program == name);
+        let unattached = loaded.unattached().into_iter().filter(|(program, _)| !is_attached(program.name()));
         unattached.map(|(program, error)| (program.name().to_owned(), reason(error))).collect()
     }
 

@@ -2,12 +2,21 @@
 
 use super::global_value;
 use crate::{
-    args::load::{Assignment, MapEntries, SetupArgs},
+    args::load::{Assignment, LoadTarget, MapNumber, SetupArgs},
     error::BadInput,
     input::{kernel_text, object::ObjectFile},
+    kernel_objects::{
+        kind::Kind,
+        select::{select_one, selector_from_word},
+    },
+    words::{list, suggestion},
 };
-use core_relo_loader::{Loader, load_plan::TokenSource};
-use std::path::Path;
+use core_relo_loader::{
+    Loader,
+    load_plan::{AttachTarget, TokenSource},
+    object::Object,
+};
+use std::{path::Path, sync::Arc};
 
 /// Returns the object's name for the kernel: the file name up to the first dot, as in libbpf.
 pub(crate) fn object_name(path: &Path) -> String {
@@ -32,8 +41,25 @@ pub(crate) fn set_up(
         };
         loader.set_global_bytes(name, &bytes).map_err(|e| bad(e.to_string()))?;
     }
-    for MapEntries { map, count } in &args.max_entries {
-        loader.map_mut(map).max_entries = Some(count.get());
+    for MapNumber { map, number } in &args.max_entries {
+        loader.map_mut(map).max_entries = Some(number.get());
+    }
+    for MapNumber { map, number } in &args.value_size {
+        loader.map_mut(map).value_size = Some(number.get());
+    }
+    for MapNumber { map, number } in &args.key_size {
+        loader.map_mut(map).key_size = Some(number.get());
+    }
+    for LoadTarget { program, function, of_program } in &args.attach_target {
+        check_program_name(file, loader.object(), program)?;
+        let target = match of_program {
+            None => AttachTarget::Kernel(function.clone()),
+            Some(word) => {
+                let (_, fd) = select_one(Kind::Prog, &selector_from_word(word))?;
+                AttachTarget::Program { program: Arc::new(fd), function: function.clone() }
+            }
+        };
+        loader.program_mut(program).attach_to = Some(target);
     }
     for name in &args.without_map {
         loader.map_mut(name).autocreate = Some(false);
@@ -48,4 +74,19 @@ pub(crate) fn set_up(
         loader.settings_mut().log_level = 1;
     }
     Ok(())
+}
+
+/// Returns an error with the names of the object's programs unless the object has a program of this name.
+pub(crate) fn check_program_name(file: &ObjectFile, object: &Object<'_>, name: &str) -> Result<(), BadInput> {
+    let programs = object.programs().iter().filter(|program| !program.is_subprogram);
+    let names: Vec<_> = programs.map(|program| String::from_utf8_lossy(program.name())).collect();
+    if names.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let suggestion = suggestion(name, names.iter().map(|known| &**known));
+    let bad = BadInput::new(&*file.name, format_args!("it has no program `{name}`{suggestion}"));
+    if !suggestion.is_empty() {
+        return Err(bad);
+    }
+    Err(bad.help(format!("it has {}", list(names.iter().map(|known| &**known)))))
 }

@@ -90,11 +90,12 @@ fn what_a_signal_stops_is_undone_wherever_it_arrives() {
     }
     let [pinned, attached, other] = ["pinned.bpf.o", "raw_tp.bpf.o", "ringbuf.bpf.o"].map(prebuilt);
     let dir = ["--pin", "/sys/fs/bpf/dir"];
-    let cases: [&[&str]; 8] = [
+    let cases: [&[&str]; 9] = [
         &["load", &pinned],
         &["load", &pinned, dir[0], dir[1]],
         &["load", &attached, "--attach"],
         &["load", &attached, "--attach", dir[0], dir[1]],
+        &["load", &attached, "--attach-to", "enter=raw_tp:sys_exit"],
         &["load", "--each", &other],
         &["load", &other, &attached, &pinned],
         &["load", &other, &attached, "--attach"],

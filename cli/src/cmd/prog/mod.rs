@@ -1,8 +1,14 @@
 //! `prog`: the programs in the running kernel.
 
+mod attach;
 mod dump;
 mod facts;
 mod jited;
+mod messages;
+mod run;
+mod stats;
+mod stream;
+mod tracelog;
 
 use super::{kernel_facts, object_change};
 use crate::{args::kernel_objects::ProgCommand, console::Console, kernel_objects::kind::Kind};
@@ -14,6 +20,12 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Resul
         ProgCommand::List(args) => kernel_facts::list::<ProgramFacts>(console, args.format),
         ProgCommand::Show(args) => kernel_facts::show::<ProgramFacts>(console, &args.selector, args.format),
         ProgCommand::Dump(args) => dump::run(console, args),
+        ProgCommand::Attach(args) => attach::attach(console, args),
+        ProgCommand::Detach(args) => attach::detach(console, args),
+        ProgCommand::Run(args) => run::run(console, args),
+        ProgCommand::Stats(args) => stats::run(console, args),
+        ProgCommand::Tracelog(args) => tracelog::run(console, args),
+        ProgCommand::Stream(args) => stream::run(console, args),
         ProgCommand::Pin(args) => object_change::pin(console, Kind::Prog, args),
     }
 }

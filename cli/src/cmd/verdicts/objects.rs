@@ -1,7 +1,7 @@
 //! The objects to judge, parsed once for all kernels.
 
 use crate::{
-    args::load::MapEntries,
+    args::load::MapNumber,
     console::Console,
     error::BadInput,
     input::{
@@ -98,7 +98,7 @@ pub(crate) fn read_objects(
 pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
-    max_entries: &[MapEntries],
+    max_entries: &[MapNumber],
     threads: &Threads,
     report_bad: BadObjectReporter,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,

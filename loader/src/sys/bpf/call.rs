@@ -71,6 +71,7 @@ pub(super) enum Cmd {
     LinkUpdate = 29,
     LinkFdById = 30,
     LinkNextId = 31,
+    EnableStats = 32,
     IterCreate = 33,
     LinkDetach = 34,
     ProgBindMap = 35,

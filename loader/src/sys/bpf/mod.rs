@@ -36,7 +36,7 @@ pub use map::{
 };
 pub use pin::{make_pin_dir, obj_get, obj_pin, rename_pin, token_create};
 pub use prog::{
-    ProgLoad, StreamId, TestRun, TestRunResult, prog_assoc_struct_ops, prog_bind_map, prog_load,
-    prog_stream_read, prog_test_run,
+    ProgLoad, StreamId, TestRun, TestRunResult, enable_stats, prog_assoc_struct_ops, prog_bind_map,
+    prog_load, prog_stream_read, prog_test_run,
 };
 pub use task_fd::{TaskFd, task_fd_query};

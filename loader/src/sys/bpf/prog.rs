@@ -35,6 +35,7 @@ attr! {
     }
     struct BindAttr { prog_fd: u32, map_fd: u32, flags: u32, }
     struct AssocAttr { map_fd: u32, prog_fd: u32, flags: u32, }
+    struct StatsAttr { kind: u32, }
     struct StreamAttr { buf: u64, buf_len: u32, stream_id: u32, prog_fd: u32, pad: u32, }
 }
 
@@ -241,6 +242,14 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
         ctx_len: attr.ctx_size_out,
         truncated,
     })
+}
+
+/// Turns on the statistics of program runs: `run_cnt` and `run_time_ns` of [`ProgInfo`](super::ProgInfo) (`BPF_ENABLE_STATS`, kernels
+/// from 5.8). They are off again when all descriptors are closed, unless the sysctl `kernel.bpf_stats_enabled` is 1.
+pub fn enable_stats() -> Result<OwnedFd, Errno> {
+    /// `BPF_STATS_RUN_TIME`.
+    const RUN_TIME: u32 = 0;
+    call_fd(Cmd::EnableStats, &mut StatsAttr { kind: RUN_TIME })
 }
 
 /// An output stream of a program.

@@ -1,0 +1,48 @@
+//! The words for attach types.
+
+use core_relo_loader::object::{AttachType, ProgramType, SEC_DEFS};
+
+/// Returns the name of an attach type as libbpf and bpftool write it: `cgroup_inet_egress`.
+pub(super) fn short_name(attach_type: AttachType) -> String {
+    let name = attach_type.name();
+    name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
+}
+
+/// Finds an attach type among candidates: by its name (`cgroup_inet4_connect`), by the end of a section's name (`connect4`), or by its
+/// name without `cgroup_` (`device`).
+pub(super) fn find_attach_type(word: &str, candidates: &[AttachType]) -> Option<AttachType> {
+    if let Some(named) = candidates.iter().find(|candidate| short_name(**candidate) == word) {
+        return Some(*named);
+    }
+    let by_section =
+        SEC_DEFS.iter().filter(|def| def.name.rsplit_once('/').is_some_and(|(_, end)| end == word));
+    let by_section = by_section.filter_map(|def| def.attach_type).find(|found| candidates.contains(found));
+    let of_cgroup = format!("cgroup_{word}");
+    by_section.or_else(|| candidates.iter().copied().find(|candidate| short_name(*candidate) == of_cgroup))
+}
+
+/// Returns the attach types of cgroups.
+pub(super) fn attach_types_of_cgroups() -> impl Iterator<Item = AttachType> {
+    AttachType::ALL.iter().copied().filter(|attach_type| is_of_cgroup(*attach_type))
+}
+
+/// Returns whether programs of an attach type are attached to cgroups.
+pub(super) fn is_of_cgroup(attach_type: AttachType) -> bool {
+    attach_type == AttachType::LsmCgroup || attach_type.name().starts_with("BPF_CGROUP_")
+}
+
+/// Returns the attach types of sockmaps and sockhashes.
+pub(super) fn attach_types_of_sockmaps() -> impl Iterator<Item = AttachType> {
+    use AttachType as A;
+    [A::SkMsgVerdict, A::SkSkbStreamParser, A::SkSkbStreamVerdict, A::SkSkbVerdict].into_iter()
+}
+
+/// Returns the attach types of a program type among candidates, by libbpf's table of section names.
+pub(super) fn attach_types_of(program_type: ProgramType, candidates: &[AttachType]) -> Vec<AttachType> {
+    let of_type = SEC_DEFS.iter().filter(|def| def.program_type == program_type);
+    let mut types: Vec<_> = of_type.filter_map(|def| def.attach_type).collect();
+    types.retain(|attach_type| candidates.contains(attach_type));
+    types.sort_unstable();
+    types.dedup();
+    types
+}

@@ -1,0 +1,184 @@
+//! The attach points that fit a program, and the hook that the program gets there.
+
+use super::{
+    AttachPoint, AttachedProgram, InterfaceHook, Site,
+    attach_type::{
+        attach_types_of, attach_types_of_cgroups, attach_types_of_sockmaps, is_of_cgroup, short_name,
+    },
+};
+use crate::{describe::short_type_name, words::list};
+use core_relo_loader::{
+    attach::XdpMode,
+    object::{AttachType, ProgramType, SEC_DEFS, SecMatch},
+};
+
+/// The kinds of attach points that are no section names, and the program types that fit them.
+const KINDS: [(&str, &[ProgramType]); 8] = {
+    use ProgramType as P;
+    [
+        ("dev", &[P::Xdp, P::SchedCls]),
+        (
+            "cgroup",
+            &[
+                P::CgroupSkb,
+                P::CgroupSock,
+                P::CgroupSockAddr,
+                P::CgroupSockopt,
+                P::CgroupSysctl,
+                P::CgroupDevice,
+                P::SockOps,
+                P::Lsm,
+                P::Tracing,
+            ],
+        ),
+        ("netns", &[P::SkLookup, P::FlowDissector]),
+        ("map", &[P::SkMsg, P::SkSkb, P::Tracing]),
+        ("lirc", &[P::LircMode2]),
+        ("netfilter", &[P::Netfilter]),
+        ("pid", &[P::PerfEvent, P::Kprobe, P::Tracing]),
+        ("cpu", &[P::PerfEvent]),
+    ]
+};
+
+/// Returns the section names that are kinds of attach points, with their program types.
+fn section_kinds() -> impl Iterator<Item = (&'static str, ProgramType)> {
+    use ProgramType as P;
+    let probes = [P::Kprobe, P::Tracepoint, P::RawTracepoint, P::RawTracepointWritable];
+    let defs = SEC_DEFS.iter().filter(|def| def.matching == SecMatch::WithTarget);
+    defs.filter(move |def| probes.contains(&def.program_type)).map(|def| (def.name, def.program_type))
+}
+
+/// Returns whether a kind of attach point is a section's name.
+pub(super) fn is_section_kind(kind: &str) -> bool {
+    section_kinds().any(|(name, _)| name == kind)
+}
+
+/// Returns the words of all kinds.
+pub(super) fn all_kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(kind, _)| *kind).chain(section_kinds().map(|(kind, _)| kind))
+}
+
+/// Returns the kinds of attach points that fit a program type.
+fn fitting_kinds(program_type: ProgramType) -> Vec<&'static str> {
+    let places = KINDS.iter().filter(|(_, types)| types.contains(&program_type)).map(|(kind, _)| *kind);
+    let sections = section_kinds().filter(|(_, of)| *of == program_type).map(|(kind, _)| kind);
+    places.chain(sections).collect()
+}
+
+impl AttachPoint {
+    /// Checks that a program can have this attach point. The error names the kinds that fit, or the attach types.
+    pub(crate) fn check_fits(
+        &self,
+        program_type: ProgramType,
+        attach_type: Option<AttachType>,
+    ) -> Result<(), String> {
+        let (kind, _) = self.text.split_once(':').unwrap_or((&self.text, ""));
+        let fitting = fitting_kinds(program_type);
+        let type_name = short_type_name(program_type.name());
+        if fitting.is_empty() {
+            return Err(format!("programs of type {type_name} have no attach point that can be named here"));
+        }
+        if !fitting.contains(&kind) {
+            let expected = list(fitting);
+            return Err(format!("`{self}` does not fit a program of type {type_name}: expected {expected}"));
+        }
+        match &self.site {
+            Site::Interface { hook, .. } => interface_hook(*hook, program_type, attach_type).map(drop),
+            Site::Cgroup { attach_type: given, .. } => {
+                self.cgroup_attach_type(program_type, given.or(attach_type)).map(drop)
+            }
+            Site::Map { attach_type: given, .. } => {
+                self.map_attach_type(program_type, given.or(attach_type)).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the attach type with which a program is attached to a cgroup.
+    pub(super) fn cgroup_attach_type(
+        &self,
+        program_type: ProgramType,
+        attach_type: Option<AttachType>,
+    ) -> Result<AttachType, String> {
+        if program_type == ProgramType::Tracing {
+            return Ok(AttachType::TraceIter);
+        }
+        let candidates: Vec<_> = attach_types_of_cgroups().collect();
+        self.one_attach_type(program_type, attach_type.filter(|given| is_of_cgroup(*given)), &candidates)
+    }
+
+    /// Returns the attach type with which a program is attached to a map.
+    pub(super) fn map_attach_type(
+        &self,
+        program_type: ProgramType,
+        attach_type: Option<AttachType>,
+    ) -> Result<AttachType, String> {
+        if program_type == ProgramType::Tracing {
+            return Ok(AttachType::TraceIter);
+        }
+        let candidates: Vec<_> = attach_types_of_sockmaps().collect();
+        self.one_attach_type(program_type, attach_type, &candidates)
+    }
+
+    /// Returns the attach type that is given or, if the program type has only one, this one.
+    fn one_attach_type(
+        &self,
+        program_type: ProgramType,
+        given: Option<AttachType>,
+        candidates: &[AttachType],
+    ) -> Result<AttachType, String> {
+        let types = attach_types_of(program_type, candidates);
+        match (given, types.as_slice()) {
+            (Some(given), types) if types.contains(&given) => Ok(given),
+            (None, [only]) => Ok(*only),
+            (given, types) => {
+                let names: Vec<_> = types.iter().map(|of| short_name(*of)).collect();
+                let expected = list(names.iter().map(String::as_str));
+                let what = match given {
+                    Some(given) => format!("attach type {} does not fit", short_name(given)),
+                    None => "the attach type is missing".to_owned(),
+                };
+                let type_name = short_type_name(program_type.name());
+                Err(format!(
+                    "`{self}`: program of type {type_name}: {what}: expected `{self},TYPE` with {expected}"
+                ))
+            }
+        }
+    }
+}
+
+/// Returns the hook of an interface for a program.
+pub(super) fn interface_hook(
+    hook: Option<InterfaceHook>,
+    program_type: ProgramType,
+    attach_type: Option<AttachType>,
+) -> Result<InterfaceHook, String> {
+    use AttachType as A;
+    let by_type = || match (program_type, attach_type) {
+        (ProgramType::Xdp, _) => Some(InterfaceHook::Xdp(XdpMode::Any)),
+        (_, Some(of @ (A::TcxIngress | A::TcxEgress | A::NetkitPrimary | A::NetkitPeer))) => {
+            Some(InterfaceHook::Classifier(of))
+        }
+        _ => None,
+    };
+    let type_name = short_type_name(program_type.name());
+    let hook = hook.or_else(by_type).ok_or_else(|| {
+        format!(
+            "the direction of a program of type {type_name} is missing: expected `dev:NAME,ingress` or `dev:NAME,egress`"
+        )
+    })?;
+    let is_xdp = matches!(hook, InterfaceHook::Xdp(_));
+    if is_xdp == (program_type == ProgramType::Xdp) {
+        return Ok(hook);
+    }
+    let expected =
+        if is_xdp { "`ingress` or `egress`" } else { "`xdp`, `xdpgeneric`, `xdpdrv` or `xdpoffload`" };
+    Err(format!("this hook does not fit a program of type {type_name}: expected {expected}"))
+}
+
+impl AttachedProgram<'_> {
+    /// Checks that the program can have an attach point.
+    pub(crate) fn check_fits(&self, point: &AttachPoint) -> Result<(), String> {
+        point.check_fits(self.program_type, self.attach_type)
+    }
+}

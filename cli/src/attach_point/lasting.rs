@@ -1,0 +1,292 @@
+//! Attachments without a link, which last when the command ends, and their removal.
+
+use super::{
+    AttachPoint, AttachedProgram, InterfaceHook, Site,
+    fit::interface_hook,
+    link::{attach_classifier, netns_attach_type},
+};
+use clap::ValueEnum;
+use core_relo_loader::{
+    attach::{
+        self, AttachError, InterfaceRef, QueryTarget, TcAttachPoint, TcHook, XdpMode, XdpPrograms, XdpReplace,
+    },
+    object::AttachType,
+    sys::{self, Errno, ProgAttach},
+};
+use rustix::fs::{Mode, OFlags};
+use std::{
+    fs,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::fs::MetadataExt as _,
+    },
+    path::Path,
+};
+
+/// The network namespace of this process.
+const OWN_NETNS: &str = "/proc/self/ns/net";
+
+/// The way in which a program without a link shares its cgroup with other programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CgroupSharing {
+    /// All programs run: those of the cgroup and of its descendants
+    #[default]
+    Multi,
+    /// A program of a descendant runs instead of this one
+    Override,
+    /// No other program can be attached to the cgroup and its descendants
+    Exclusive,
+}
+
+impl From<CgroupSharing> for attach::CgroupSharing {
+    fn from(sharing: CgroupSharing) -> Self {
+        match sharing {
+            CgroupSharing::Multi => Self::Multi,
+            CgroupSharing::Override => Self::Override,
+            CgroupSharing::Exclusive => Self::Exclusive,
+        }
+    }
+}
+
+/// A program and an attach point where it is attached without a link.
+pub(crate) struct LastingAttachment<'a> {
+    pub(crate) program: &'a AttachedProgram<'a>,
+    pub(crate) id: u32,
+    pub(crate) point: &'a AttachPoint,
+}
+
+impl LastingAttachment<'_> {
+    /// Attaches the program. With `replace`, the program takes the place of another one, where only one can be attached.
+    pub(crate) fn attach(&self, sharing: CgroupSharing, replace: bool) -> Result<(), AttachError> {
+        let fd = self.program.fd;
+        match &self.point.site {
+            Site::Interface { name, hook } => {
+                match self.interface_hook(*hook)? {
+                    InterfaceHook::Xdp(mode) => {
+                        let replace = if replace { XdpReplace::Any } else { XdpReplace::Never };
+                        attach::xdp_netlink(fd, name, mode, replace)?.leak();
+                    }
+                    InterfaceHook::Tc(direction) => attach_classifier(fd, name, direction)?.leak(),
+                    InterfaceHook::Classifier(of) => {
+                        let ifindex = InterfaceRef::from(name).index()?;
+                        let request = ProgAttach {
+                            prog: Some(fd),
+                            ifindex,
+                            attach_type: of.number(),
+                            ..ProgAttach::default()
+                        };
+                        sys::prog_attach(&request).map_err(|e| self.refused("attach", e))?;
+                    }
+                }
+                Ok(())
+            }
+            Site::Cgroup { path, attach_type } => {
+                let of = self.cgroup_attach_type(*attach_type)?;
+                if of == AttachType::TraceIter {
+                    return Err(self.needs_link());
+                }
+                attach::cgroup_attach(fd, path, of, sharing.into(), None)?.leak();
+                Ok(())
+            }
+            Site::Map { map, attach_type } => {
+                let of = self.map_attach_type(*attach_type)?;
+                if of == AttachType::TraceIter {
+                    return Err(self.needs_link());
+                }
+                let map = (self.program.open_map)(map)?;
+                // The kernel replaces a program without a question. Kernels before 5.18 cannot tell which.
+                let attached = attach::query(QueryTarget::Sockmap(map.as_fd()), of);
+                let other = attached.ok().and_then(|found| found.prog_ids.first().copied());
+                if let Some(other) = other.filter(|other| !replace && *other != self.id) {
+                    return Err(self.bad(format!("program {other} is attached there: --replace replaces it")));
+                }
+                attach::sockmap_attach(fd, map.as_fd(), of)?.leak();
+                Ok(())
+            }
+            Site::Netns(path) => {
+                let request = self.netns_request(path)?;
+                sys::prog_attach(&request).map_err(|e| self.refused("attach", e))
+            }
+            Site::Lirc(path) => {
+                attach::lirc(fd, path)?.leak();
+                Ok(())
+            }
+            Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.needs_link()),
+        }
+    }
+
+    /// Detaches the program. Fails if this program is not attached there, or is attached by a link.
+    pub(crate) fn detach(&self) -> Result<(), AttachError> {
+        let request = ProgAttach { prog: Some(self.program.fd), ..ProgAttach::default() };
+        match &self.point.site {
+            Site::Interface { name, hook } => match self.interface_hook(*hook)? {
+                InterfaceHook::Xdp(_) => self.detach_xdp(name),
+                InterfaceHook::Tc(direction) => self.detach_tc(name, direction),
+                InterfaceHook::Classifier(of) => {
+                    let ifindex = InterfaceRef::from(name).index()?;
+                    self.check_attached(QueryTarget::Interface(ifindex), of)?;
+                    self.detach_by(&ProgAttach { ifindex, attach_type: of.number(), ..request })
+                }
+            },
+            Site::Cgroup { path, attach_type } => {
+                let of = self.cgroup_attach_type(*attach_type)?;
+                let dir = open(path, OFlags::DIRECTORY)?;
+                self.check_attached(QueryTarget::Cgroup(dir.as_fd()), of)?;
+                self.detach_by(&ProgAttach { target: Some(dir.as_fd()), attach_type: of.number(), ..request })
+            }
+            Site::Map { map, attach_type } => {
+                let of = self.map_attach_type(*attach_type)?;
+                let map = (self.program.open_map)(map)?;
+                self.check_attached(QueryTarget::Sockmap(map.as_fd()), of)?;
+                self.detach_by(&ProgAttach { target: Some(map.as_fd()), attach_type: of.number(), ..request })
+            }
+            Site::Netns(path) => {
+                if netns_attach_type(self.program.program_type) != AttachType::FlowDissector {
+                    return Err(self.only_links());
+                }
+                let request = self.netns_request(path)?;
+                let netns = open(path, OFlags::empty())?;
+                self.check_attached(QueryTarget::Netns(netns.as_fd()), AttachType::FlowDissector)?;
+                self.detach_by(&request)
+            }
+            Site::Lirc(path) => {
+                let (device, of) = (open(path, OFlags::empty())?, AttachType::LircMode2);
+                self.check_attached(QueryTarget::Lirc(device.as_fd()), of)?;
+                self.detach_by(&ProgAttach {
+                    target: Some(device.as_fd()),
+                    attach_type: of.number(),
+                    ..request
+                })
+            }
+            Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.only_links()),
+        }
+    }
+
+    fn detach_xdp(&self, name: &str) -> Result<(), AttachError> {
+        let XdpPrograms {
+            has_multiple_modes,
+            prog_id,
+            driver_prog_id,
+            generic_prog_id,
+            hardware_prog_id,
+            ..
+        } = attach::xdp_query(name)?;
+        let modes = [
+            (driver_prog_id, XdpMode::Driver),
+            (generic_prog_id, XdpMode::Generic),
+            (hardware_prog_id, XdpMode::Hardware),
+            (if has_multiple_modes { 0 } else { prog_id }, XdpMode::Any),
+        ];
+        let (_, mode) =
+            modes.into_iter().find(|(id, _)| *id == self.id).ok_or_else(|| self.not_attached())?;
+        attach::xdp_detach(name, mode, Some(self.program.fd)).map_err(|e| match e.errno() {
+            Some(errno) if errno.name() == Some("EBUSY") => self.attached_by_link(),
+            _ => e,
+        })
+    }
+
+    fn detach_tc(&self, name: &str, direction: TcAttachPoint) -> Result<(), AttachError> {
+        let hook = TcHook::new(name, direction)?;
+        let filters = hook.filters()?;
+        let own: Vec<_> = filters.iter().filter(|filter| filter.prog_id == self.id).collect();
+        if own.is_empty() {
+            return Err(self.not_attached());
+        }
+        own.into_iter().try_for_each(|filter| hook.detach(filter.handle, filter.priority))
+    }
+
+    /// Returns an error unless the program is attached to a target without a link.
+    fn check_attached(&self, target: QueryTarget<'_>, attach_type: AttachType) -> Result<(), AttachError> {
+        let attached = match attach::query(target, attach_type) {
+            Ok(attached) => attached,
+            // Sockmaps before 5.18 cannot be queried. They detach only the program that the request names.
+            Err(_) if matches!(target, QueryTarget::Sockmap(_)) => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        let place =
+            attached.prog_ids.iter().position(|id| *id == self.id).ok_or_else(|| self.not_attached())?;
+        match attached.link_ids.get(place) {
+            Some(link) if *link != 0 => {
+                Err(self
+                    .bad(format!("link {link} attaches program {}: `core-relo link detach {link}`", self.id)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn detach_by(&self, request: &ProgAttach<'_>) -> Result<(), AttachError> {
+        sys::prog_detach(request).map_err(|e| match e.name() {
+            // The program was among those that the query returned.
+            Some("ENOENT" | "EPERM" | "EINVAL" | "EBUSY") => self.attached_by_link(),
+            _ => self.refused("detach", e),
+        })
+    }
+
+    /// Returns the request for a flow dissector of this process's network namespace. The kernel attaches no program to other
+    /// namespaces without a link.
+    fn netns_request(&self, path: &Path) -> Result<ProgAttach<'_>, AttachError> {
+        let attach_type = netns_attach_type(self.program.program_type);
+        let identity = |path: &Path| fs::metadata(path).map(|of| (of.dev(), of.ino())).ok();
+        if attach_type != AttachType::FlowDissector {
+            return Err(self.needs_link());
+        }
+        if identity(path).is_none() || identity(path) != identity(Path::new(OWN_NETNS)) {
+            let problem = "expected the network namespace of this command: `ip netns exec` runs it in another one; \
+                           or make a link with --pin PATH";
+            return Err(self.bad(problem.into()));
+        }
+        let attach_type = attach_type.number();
+        Ok(ProgAttach { prog: Some(self.program.fd), attach_type, ..ProgAttach::default() })
+    }
+
+    fn interface_hook(&self, hook: Option<InterfaceHook>) -> Result<InterfaceHook, AttachError> {
+        let AttachedProgram { program_type, attach_type, .. } = *self.program;
+        interface_hook(hook, program_type, attach_type).map_err(|problem| self.bad(problem))
+    }
+
+    fn cgroup_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
+        let given = given.or(self.program.attach_type);
+        self.point.cgroup_attach_type(self.program.program_type, given).map_err(|problem| self.bad(problem))
+    }
+
+    fn map_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
+        let given = given.or(self.program.attach_type);
+        self.point.map_attach_type(self.program.program_type, given).map_err(|problem| self.bad(problem))
+    }
+
+    fn bad(&self, problem: String) -> AttachError {
+        AttachError::target(self.point.to_string(), problem)
+    }
+
+    fn refused(&self, action: &str, e: Errno) -> AttachError {
+        self.bad(format!("cannot {action} program {}: {e}", self.id))
+    }
+
+    fn needs_link(&self) -> AttachError {
+        self.bad("only a link attaches programs there, and it needs a pin to last: --pin PATH".into())
+    }
+
+    fn only_links(&self) -> AttachError {
+        self.bad("programs are attached there by links: `core-relo link list` shows them".into())
+    }
+
+    fn not_attached(&self) -> AttachError {
+        self.bad(format!("program {} is not attached there", self.id))
+    }
+
+    fn attached_by_link(&self) -> AttachError {
+        self.bad(format!(
+            "a link attaches program {}: `core-relo link list` shows it, `core-relo link detach` detaches it",
+            self.id
+        ))
+    }
+}
+
+/// Opens a file without waiting for the writer of a named pipe.
+pub(super) fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, AttachError> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(|e| {
+        let e = std::io::Error::from(e);
+        AttachError::target(path.display().to_string(), format!("cannot open it: {e}"))
+    })
+}

@@ -1,0 +1,171 @@
+//! Attachments by links. The program stays attached as long as the link.
+
+use super::{AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook, lasting::open};
+use core_relo_loader::{
+    attach::{
+        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
+        PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef, TcAttachPoint, TcHook,
+        TcOptions, UprobeMultiOptions, UprobeOptions, UprobeSet,
+    },
+    object::{AttachType, ProgramType},
+    sys,
+};
+use rustix::fs::OFlags;
+use std::{
+    os::fd::{AsFd as _, BorrowedFd},
+    path::Path,
+};
+
+/// The samples per second of a program on a perf event, as few as do not disturb and without the beat of timers.
+const SAMPLES_PER_SECOND: u64 = 99;
+
+/// Attaches a program to an attach point. All processors together are a link for each.
+pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Result<Vec<Link>, AttachError> {
+    let AttachedProgram { fd, program_type, attach_type, .. } = *program;
+    let bad = |problem: String| AttachError::target(point.to_string(), problem);
+    let one = |link: Link| vec![link];
+    match &point.site {
+        Site::Interface { name, hook } => {
+            let hook = interface_hook(*hook, program_type, attach_type).map_err(bad)?;
+            let name = name.as_str();
+            match hook {
+                InterfaceHook::Xdp(mode) => attach::xdp(fd, name, mode),
+                InterfaceHook::Classifier(of @ (AttachType::TcxIngress | AttachType::TcxEgress)) => {
+                    attach::tcx(fd, name, of, &Placement::default())
+                }
+                InterfaceHook::Classifier(of) => attach::netkit(fd, name, of, &Placement::default()),
+                InterfaceHook::Tc(direction) => attach_classifier(fd, name, direction),
+            }
+            .map(one)
+        }
+        Site::Cgroup { path, attach_type: given } => {
+            let of = point.cgroup_attach_type(program_type, given.or(attach_type)).map_err(bad)?;
+            if of == AttachType::TraceIter {
+                return attach_cgroup_iterator(program, path).map(one);
+            }
+            attach::cgroup(fd, path, of, &CgroupOptions::default()).map(one)
+        }
+        Site::Netns(path) => attach::netns(fd, path, netns_attach_type(program_type)).map(one),
+        Site::Map { map, attach_type: given } => {
+            let of = point.map_attach_type(program_type, given.or(attach_type)).map_err(bad)?;
+            let map = (program.open_map)(map)?;
+            if of == AttachType::TraceIter {
+                return attach::iter(fd, &IterOptions { target: IterTarget::Map(map.as_fd()) }).map(one);
+            }
+            attach::sockmap(fd, map.as_fd(), of).map(one)
+        }
+        Site::Lirc(path) => attach::lirc(fd, path).map(one),
+        Site::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
+        Site::Process(pid) => attach_to_process(program, *pid).map(one),
+        Site::Cpu(cpu) => attach_to_cpus(program, *cpu),
+        Site::Section(section) => attach::auto(&ProgramRef {
+            fd,
+            name: program.name,
+            section,
+            program_type,
+            attach_type: None,
+            usdt: program.usdt,
+        })
+        .map(one),
+    }
+}
+
+/// Attaches a classifier of traffic control. A `clsact` qdisc that was created for it is removed if the classifier is refused.
+pub(super) fn attach_classifier(
+    fd: BorrowedFd<'_>,
+    interface: &str,
+    direction: TcAttachPoint,
+) -> Result<Link, AttachError> {
+    let hook = TcHook::new(interface, direction)?;
+    let is_new = hook.create()?;
+    let attached = hook.attach(fd, TcOptions::default());
+    if is_new
+        && attached.is_err()
+        && let Err(e) = TcHook::clsact(hook.ifindex).destroy()
+    {
+        log::warn!("the clsact qdisc of {interface} is not removed: {e}");
+    }
+    attached
+}
+
+/// Returns the attach type of a program of network namespaces.
+pub(super) fn netns_attach_type(program_type: ProgramType) -> AttachType {
+    match program_type {
+        ProgramType::SkLookup => AttachType::SkLookup,
+        _ => AttachType::FlowDissector,
+    }
+}
+
+/// Attaches an iterator to a cgroup and its descendants.
+fn attach_cgroup_iterator(program: &AttachedProgram<'_>, path: &Path) -> Result<Link, AttachError> {
+    let dir = open(path, OFlags::DIRECTORY)?;
+    let target =
+        IterTarget::Cgroup { cgroup: CgroupRef::Fd(dir.as_fd()), order: CgroupOrder::DescendantsPre };
+    attach::iter(program.fd, &IterOptions { target })
+}
+
+/// Attaches a program to one process: a sampling perf event, the uprobe or USDT probe of its section, or an iterator.
+fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, AttachError> {
+    let fd = program.fd;
+    match program.program_type {
+        ProgramType::PerfEvent => {
+            let event = attach::open_perf_counter(
+                PerfCounter::CpuClock,
+                PerfSample::Frequency(SAMPLES_PER_SECOND),
+                Some(pid),
+                None,
+            )?;
+            return attach::perf_event(fd, event, &PerfEventOptions::default());
+        }
+        ProgramType::Tracing => {
+            let target = IterTarget::Task(TaskRef::Process(pid));
+            return attach::iter(fd, &IterOptions { target });
+        }
+        _ => {}
+    }
+    let pid = Some(pid);
+    match SectionTarget::parse(program.section)? {
+        Some(SectionTarget::Uprobe { binary, function, offset, retprobe }) => {
+            let name = if offset == 0 { function.to_owned() } else { format!("{function}+{offset}") };
+            let options = UprobeOptions { function: Some(&name), retprobe, pid, ..UprobeOptions::default() };
+            attach::uprobe(fd, binary, &options)
+        }
+        Some(SectionTarget::UprobeMulti { binary, pattern, kind }) => {
+            let options = UprobeMultiOptions { kind, pid, ..UprobeMultiOptions::default() };
+            attach::uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
+        }
+        Some(SectionTarget::Usdt { binary, provider, name }) => {
+            let manager = program.usdt.ok_or_else(|| {
+                AttachError::target(program.section, "the object lacks the maps of libbpf's usdt.bpf.h")
+            })?;
+            attach::usdt(fd, manager, binary, provider, name, &attach::UsdtOptions { pid, cookie: 0 })
+        }
+        _ => {
+            let problem = "only uprobes and USDT probes run for one process, expected a section such as \
+                           `uprobe//bin/bash:readline`";
+            Err(AttachError::target(program.section, problem))
+        }
+    }
+}
+
+/// Attaches a program to a sampling perf event of a processor, or of each processor that is online.
+fn attach_to_cpus(program: &AttachedProgram<'_>, cpu: Option<u32>) -> Result<Vec<Link>, AttachError> {
+    let sample = PerfSample::Frequency(SAMPLES_PER_SECOND);
+    let open = |cpu| attach::open_perf_counter(PerfCounter::CpuClock, sample, None, Some(cpu));
+    let options = PerfEventOptions::default();
+    if let Some(cpu) = cpu {
+        return Ok(vec![attach::perf_event(program.fd, open(cpu)?, &options)?]);
+    }
+    let cpus = sys::possible_cpu_numbers()
+        .map_err(|e| AttachError::target("cpu:all", format!("the processors are not known: {e}")))?;
+    let mut links = Vec::new();
+    for cpu in cpus {
+        match open(*cpu) {
+            Ok(event) => links.push(attach::perf_event(program.fd, event, &options)?),
+            // A processor that is offline has no events.
+            Err(e) if e.errno().and_then(|errno| errno.name()) == Some("ENODEV") => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(links)
+}

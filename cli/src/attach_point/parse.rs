@@ -1,0 +1,150 @@
+//! The text of attach points: `KIND:PLACE`, and after a comma the attach type.
+
+use super::{
+    AttachPoint, InterfaceHook, Site,
+    attach_type::{attach_types_of_cgroups, attach_types_of_sockmaps, find_attach_type},
+    fit::{all_kinds, is_section_kind},
+};
+use crate::words::{list, suggestion};
+use core_relo_loader::{
+    attach::{NetfilterHook, TcAttachPoint, XdpMode},
+    object::AttachType,
+};
+use std::{path::PathBuf, str::FromStr};
+
+/// The words for the hooks of a network interface. Those of bpftool's `net attach` are among them.
+const INTERFACE_HOOKS: [(&str, InterfaceHook); 14] = [
+    ("xdp", InterfaceHook::Xdp(XdpMode::Any)),
+    ("xdpgeneric", InterfaceHook::Xdp(XdpMode::Generic)),
+    ("xdpdrv", InterfaceHook::Xdp(XdpMode::Driver)),
+    ("xdpoffload", InterfaceHook::Xdp(XdpMode::Hardware)),
+    ("ingress", InterfaceHook::Classifier(AttachType::TcxIngress)),
+    ("egress", InterfaceHook::Classifier(AttachType::TcxEgress)),
+    ("tcx_ingress", InterfaceHook::Classifier(AttachType::TcxIngress)),
+    ("tcx_egress", InterfaceHook::Classifier(AttachType::TcxEgress)),
+    ("primary", InterfaceHook::Classifier(AttachType::NetkitPrimary)),
+    ("peer", InterfaceHook::Classifier(AttachType::NetkitPeer)),
+    ("netkit_primary", InterfaceHook::Classifier(AttachType::NetkitPrimary)),
+    ("netkit_peer", InterfaceHook::Classifier(AttachType::NetkitPeer)),
+    ("tc_ingress", InterfaceHook::Tc(TcAttachPoint::Ingress)),
+    ("tc_egress", InterfaceHook::Tc(TcAttachPoint::Egress)),
+];
+
+/// The words for netfilter's hooks, at the kernel's numbers.
+const NETFILTER_HOOKS: [&str; 5] = ["prerouting", "input", "forward", "output", "postrouting"];
+
+/// The directory of named network namespaces, as `ip netns` makes them.
+const NETNS_DIR: &str = "/run/netns";
+
+impl FromStr for AttachPoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, place) = text.split_once(':').unwrap_or((text, ""));
+        let known: Vec<_> = all_kinds().collect();
+        if !known.contains(&kind) {
+            let suggestion = suggestion(kind, known.iter().copied());
+            return Err(format!(
+                "unknown kind of attach point `{kind}`, expected KIND:PLACE with {}{suggestion}",
+                list(known)
+            ));
+        }
+        if place.is_empty() {
+            return Err(format!("expected `{kind}:` and a place, for example `{}`", example(kind)));
+        }
+        Ok(Self { text: text.to_owned(), site: parse_site(kind, place)? })
+    }
+}
+
+/// Returns an example of a kind of attach point.
+fn example(kind: &str) -> String {
+    let place = match kind {
+        "dev" => "eth0",
+        "cgroup" => "/sys/fs/cgroup/system.slice",
+        "netns" => "/proc/self/ns/net",
+        "map" => "socks",
+        "lirc" => "/dev/lirc0",
+        "netfilter" => "ipv4,input,0",
+        "pid" => "42",
+        "cpu" => "all",
+        "tp" | "tp.s" | "tracepoint" | "tracepoint.s" => "sched/sched_switch",
+        kind if kind.starts_with("usdt") => "/usr/bin/node:node:gc__start",
+        kind if kind.starts_with('u') => "/bin/bash:readline",
+        kind if kind.starts_with("raw") => "sys_enter",
+        _ => "vfs_read",
+    };
+    format!("{kind}:{place}")
+}
+
+fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
+    Ok(match kind {
+        "dev" => {
+            let (name, hook) = split_word(place, |word| {
+                INTERFACE_HOOKS.iter().find(|(known, _)| *known == word).map(|(_, hook)| *hook)
+            });
+            if let (None, Some((name, word))) = (hook, place.rsplit_once(',')) {
+                let words = INTERFACE_HOOKS.iter().map(|(word, _)| *word);
+                return Err(format!("interface {name}: unknown hook `{word}`, expected {}", list(words)));
+            }
+            Site::Interface { name: name.to_owned(), hook }
+        }
+        "cgroup" => {
+            let types: Vec<_> = attach_types_of_cgroups().collect();
+            let (path, attach_type) = split_word(place, |word| find_attach_type(word, &types));
+            Site::Cgroup { path: path.into(), attach_type }
+        }
+        "netns" if place.contains('/') => Site::Netns(place.into()),
+        "netns" => Site::Netns(PathBuf::from(NETNS_DIR).join(place)),
+        "map" => {
+            let types: Vec<_> = attach_types_of_sockmaps().collect();
+            let (map, attach_type) = split_word(place, |word| find_attach_type(word, &types));
+            Site::Map { map: map.to_owned(), attach_type }
+        }
+        "lirc" => Site::Lirc(place.into()),
+        "netfilter" => Site::Netfilter(netfilter_hook(place)?),
+        "pid" => Site::Process(number(kind, place)?),
+        "cpu" if place == "all" => Site::Cpu(None),
+        "cpu" => Site::Cpu(Some(number(kind, place)?)),
+        kind if is_section_kind(kind) => Site::Section(format!("{kind}/{place}")),
+        // `from_str` has checked the kind.
+        kind => return Err(format!("unknown kind of attach point `{kind}`")),
+    })
+}
+
+/// Divides a text at its last comma, if a known word follows. Paths and names may contain commas.
+fn split_word<T>(text: &str, find: impl FnOnce(&str) -> Option<T>) -> (&str, Option<T>) {
+    let Some((place, word)) = text.rsplit_once(',') else { return (text, None) };
+    match find(word) {
+        Some(found) => (place, Some(found)),
+        None => (text, None),
+    }
+}
+
+fn number(kind: &str, text: &str) -> Result<u32, String> {
+    let expected = if kind == "cpu" { "a number or `all`" } else { "a number" };
+    text.parse().map_err(|_no_number| format!("{kind}: {text}: expected {expected}"))
+}
+
+/// Parses `ipv4,input,0` or `ipv6,prerouting,-300,defrag`.
+fn netfilter_hook(text: &str) -> Result<NetfilterHook, String> {
+    let expected = || {
+        let hooks = list(NETFILTER_HOOKS);
+        format!(
+            "netfilter: {text}: expected FAMILY,HOOK,PRIORITY with `ipv4` or `ipv6`, {hooks}, and a number; optionally `,defrag`"
+        )
+    };
+    let words: Vec<_> = text.split(',').collect();
+    let (words, defragment) = match words.as_slice() {
+        [words @ .., "defrag"] => (words, true),
+        words => (words, false),
+    };
+    let [family, hook, priority] = *words else { return Err(expected()) };
+    let family = match family {
+        "ipv4" => 2,
+        "ipv6" => 10,
+        _ => return Err(expected()),
+    };
+    let (hook, _) = (0..).zip(NETFILTER_HOOKS).find(|(_, known)| *known == hook).ok_or_else(expected)?;
+    let priority = priority.parse().map_err(|_no_number| expected())?;
+    Ok(NetfilterHook { family, hook, priority, defragment })
+}

@@ -1,0 +1,129 @@
+//! Tests of the text of attach points, and of what fits a program.
+
+use super::{
+    AttachPoint, InterfaceHook, Site,
+    attach_type::{attach_types_of_cgroups, find_attach_type, short_name},
+};
+use core_relo_loader::{
+    attach::{NetfilterHook, TcAttachPoint, XdpMode},
+    object::{AttachType as A, ProgramType as P},
+};
+
+fn site(text: &str) -> Result<Site, String> {
+    text.parse::<AttachPoint>().map(|point| point.site)
+}
+
+#[test]
+fn attach_points_are_parsed() {
+    let interface = |name: &str, hook| Ok(Site::Interface { name: name.into(), hook });
+    assert_eq!(site("dev:eth0"), interface("eth0", None));
+    assert_eq!(site("dev:eth0,xdpdrv"), interface("eth0", Some(InterfaceHook::Xdp(XdpMode::Driver))));
+    assert_eq!(site("dev:eth0,egress"), interface("eth0", Some(InterfaceHook::Classifier(A::TcxEgress))));
+    assert_eq!(
+        site("dev:eth0,tc_ingress"),
+        interface("eth0", Some(InterfaceHook::Tc(TcAttachPoint::Ingress)))
+    );
+    let cgroup = |path: &str, attach_type| Ok(Site::Cgroup { path: path.into(), attach_type });
+    assert_eq!(site("cgroup:/a,b"), cgroup("/a,b", None));
+    assert_eq!(site("cgroup:/a,b,connect4"), cgroup("/a,b", Some(A::CgroupInet4Connect)));
+    assert_eq!(site("netns:blue"), Ok(Site::Netns("/run/netns/blue".into())));
+    assert_eq!(site("netns:/proc/1/ns/net"), Ok(Site::Netns("/proc/1/ns/net".into())));
+    assert_eq!(
+        site("map:socks,sk_skb_verdict"),
+        Ok(Site::Map { map: "socks".into(), attach_type: Some(A::SkSkbVerdict) })
+    );
+    assert_eq!(
+        site("netfilter:ipv6,output,-5,defrag"),
+        Ok(Site::Netfilter(NetfilterHook { family: 10, hook: 3, priority: -5, defragment: true }))
+    );
+    assert_eq!(site("cpu:all"), Ok(Site::Cpu(None)));
+    assert_eq!(site("kprobe:vfs_read+0x4"), Ok(Site::Section("kprobe/vfs_read+0x4".into())));
+    assert_eq!(site("uprobe:/bin/sh:main"), Ok(Site::Section("uprobe//bin/sh:main".into())));
+}
+
+#[test]
+fn a_wrong_attach_point_is_explained() {
+    for (text, what) in [
+        ("", "unknown kind of attach point ``, expected KIND:PLACE with `dev`, `cgroup`"),
+        ("cgruop:/a", "did you mean `cgroup`?"),
+        ("dev:", "expected `dev:` and a place, for example `dev:eth0`"),
+        ("dev", "for example `dev:eth0`"),
+        ("dev:eth0,ingres", "interface eth0: unknown hook `ingres`, expected `xdp`"),
+        ("pid:x", "pid: x: expected a number"),
+        ("cpu:x", "cpu: x: expected a number or `all`"),
+        ("netfilter:ipv4,input", "expected FAMILY,HOOK,PRIORITY"),
+        ("netfilter:ipv4,input,x", "expected FAMILY,HOOK,PRIORITY"),
+    ] {
+        let error = site(text).unwrap_err();
+        assert!(error.contains(what), "{text}: {error}");
+    }
+}
+
+#[test]
+fn attach_types_are_found_by_bpftools_words_and_by_section_names() {
+    let types: Vec<_> = attach_types_of_cgroups().collect();
+    for attach_type in &types {
+        assert_eq!(find_attach_type(&short_name(*attach_type), &types), Some(*attach_type));
+    }
+    // The words of bpftool before 7.0.
+    for (word, attach_type) in [
+        ("ingress", A::CgroupInetIngress),
+        ("egress", A::CgroupInetEgress),
+        ("sock_create", A::CgroupInetSockCreate),
+        ("sock_release", A::CgroupInetSockRelease),
+        ("sock_ops", A::CgroupSockOps),
+        ("device", A::CgroupDevice),
+        ("bind4", A::CgroupInet4Bind),
+        ("connect6", A::CgroupInet6Connect),
+        ("post_bind4", A::CgroupInet4PostBind),
+        ("getpeername4", A::CgroupInet4Getpeername),
+        ("sendmsg6", A::CgroupUdp6Sendmsg),
+        ("recvmsg4", A::CgroupUdp4Recvmsg),
+        ("sysctl", A::CgroupSysctl),
+        ("getsockopt", A::CgroupGetsockopt),
+        ("setsockopt", A::CgroupSetsockopt),
+    ] {
+        assert_eq!(find_attach_type(word, &types), Some(attach_type), "{word}");
+    }
+    assert_eq!(find_attach_type("connect", &types), None, "three attach types");
+}
+
+#[test]
+fn what_does_not_fit_a_program_names_what_fits() {
+    let check = |point: &str, program_type, attach_type| {
+        point.parse::<AttachPoint>().unwrap().check_fits(program_type, attach_type)
+    };
+    for (point, program_type, attach_type) in [
+        ("dev:eth0", P::Xdp, None),
+        ("dev:eth0", P::SchedCls, Some(A::NetkitPeer)),
+        ("dev:eth0,ingress", P::SchedCls, None),
+        ("cgroup:/a", P::CgroupDevice, None),
+        ("cgroup:/a", P::Lsm, None),
+        ("cgroup:/a,egress", P::CgroupSkb, None),
+        ("map:m", P::SkMsg, None),
+        ("pid:1", P::PerfEvent, None),
+        ("kprobe:f", P::Kprobe, None),
+        ("raw_tp:f", P::RawTracepoint, None),
+    ] {
+        assert_eq!(check(point, program_type, attach_type), Ok(()), "{point}");
+    }
+    for (point, program_type, attach_type, what) in [
+        ("cgroup:/a", P::Xdp, None, "`cgroup:/a` does not fit a program of type xdp: expected `dev`"),
+        ("dev:eth0", P::SkLookup, None, "expected `netns`"),
+        ("dev:eth0", P::SchedCls, None, "expected `dev:NAME,ingress` or `dev:NAME,egress`"),
+        ("dev:eth0,xdp", P::SchedCls, None, "expected `ingress` or `egress`"),
+        ("dev:eth0,ingress", P::Xdp, None, "expected `xdp`, `xdpgeneric`, `xdpdrv` or `xdpoffload`"),
+        (
+            "cgroup:/a",
+            P::CgroupSkb,
+            None,
+            "the attach type is missing: expected `cgroup:/a,TYPE` with `cgroup_inet_ingress` or `cgroup_inet_egress`",
+        ),
+        ("cgroup:/a,connect4", P::CgroupSkb, None, "attach type cgroup_inet4_connect does not fit"),
+        ("map:m", P::SkSkb, None, "the attach type is missing"),
+        ("dev:eth0", P::SocketFilter, None, "no attach point that can be named here"),
+    ] {
+        let error = check(point, program_type, attach_type).unwrap_err();
+        assert!(error.contains(what), "{point}: {error}");
+    }
+}

@@ -1,0 +1,113 @@
+//! `batch`: commands from a file, one for each line.
+
+use crate::{
+    args::{
+        Args, Command,
+        batch::BatchArgs,
+        format::{Color, Format},
+    },
+    console::{Console, ExitStatus},
+    dispatch,
+    error::{BadInput, escape_path},
+    input::{file, limits::MAX_BATCH_BYTES},
+};
+use clap::{Parser as _, error::ErrorKind};
+use std::io;
+
+pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> io::Result<()> {
+    let name = escape_path(&batch.file);
+    let text = file::read(&batch.file, MAX_BATCH_BYTES).and_then(|bytes| {
+        let text = str::from_utf8(&bytes).map(str::to_owned);
+        text.map_err(|e| BadInput::for_path(&batch.file, format_args!("it is no UTF-8 text: {e}")))
+    });
+    let text = match text {
+        Ok(text) => text,
+        Err(bad) => return console.report_error(&bad),
+    };
+    for (number, line) in (1u32..).zip(text.lines()) {
+        let place = format!("{name}:{number}");
+        let args = match parse_line(line, batch.format) {
+            Ok(None) => continue,
+            Ok(Some(args)) => args,
+            Err(what) => {
+                console.report_error(&BadInput::new(place, what))?;
+                // The next command has a buffer of its own.
+                console.out.flush()?;
+                if batch.keep_going {
+                    continue;
+                }
+                return Ok(());
+            }
+        };
+        let args = Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
+        let status = dispatch::run(&args)?;
+        if status == ExitStatus::Success {
+            continue;
+        }
+        console.raise_exit(status);
+        if !batch.keep_going {
+            console
+                .note(&format!("{place}: this command failed, and ends the batch; --keep-going goes on"))?;
+            return Ok(());
+        }
+        console.note(&format!("{place}: this command failed"))?;
+    }
+    Ok(())
+}
+
+/// Parses a line: `None` if it has no command.
+fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
+    let words = shlex::split(line).ok_or("a quote is not closed, or a backslash ends the line")?;
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let parse = |more: &[&str]| {
+        let words = words.iter().map(String::as_str);
+        Args::try_parse_from(["core-relo"].into_iter().chain(words).chain(more.iter().copied()))
+    };
+    let json: &[&str] = &["--format", "json"];
+    let parsed = match format {
+        Format::Text => parse(&[]),
+        // Some commands have one format, and a line may name its own.
+        Format::Json => parse(json).or_else(|_no_such_option| parse(&[])),
+    };
+    match parsed {
+        Ok(Args { command: Command::Batch(_), .. }) => Err("`batch` cannot run in a batch".into()),
+        Ok(args) => Ok(Some(args)),
+        Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            Err("a batch prints no help, expected a command".into())
+        }
+        Err(e) => {
+            let text = e.to_string();
+            let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+            let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+            Err(text.strip_prefix("error: ").unwrap_or(&text).to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_words_with_quotes_and_comments() {
+        for line in ["", "  ", "# map list", "  # x"] {
+            assert!(parse_line(line, Format::Text).unwrap().is_none(), "{line}");
+        }
+        let args = parse_line("map update --name 'a b' 1 2 # comment", Format::Json).unwrap().unwrap();
+        assert_eq!(args.command.format(), Format::Json);
+        let args = parse_line("map list --format text", Format::Json).unwrap().unwrap();
+        assert_eq!(args.command.format(), Format::Text, "the line's own format");
+        for (line, what) in [
+            ("map 'list", "a quote is not closed"),
+            ("batch -", "`batch` cannot run in a batch"),
+            ("map --help", "prints no help"),
+            ("mop list", "unrecognized subcommand 'mop'"),
+            ("map list 7", "unexpected argument '7' found"),
+        ] {
+            let error = parse_line(line, Format::Text).unwrap_err();
+            assert!(error.contains(what) && !error.contains('\n'), "{line}: {error}");
+        }
+    }
+}

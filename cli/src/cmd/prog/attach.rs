@@ -1,0 +1,125 @@
+//! `prog attach` and `prog detach`: programs in the kernel, attached and detached by attach point.
+
+use crate::{
+    args::{
+        format::Format,
+        kernel_objects::ObjectSelector,
+        prog_attach::{ProgAttachArgs, ProgDetachArgs},
+    },
+    attach_point::{self, AttachPoint, AttachedProgram, LastingAttachment},
+    console::Console,
+    error::{BadInput, escape_path},
+    kernel_objects::{
+        error::{object_name, unreadable},
+        kind::Kind,
+        select::{full_program_name, select_one, selector_from_word},
+    },
+    text::{line::Line, style},
+};
+use core_relo_loader::{attach::AttachError, object::ProgramType, sys};
+use serde::Serialize;
+use std::{io, os::fd::AsFd as _, path::Path};
+
+/// A program that was attached or detached, and its JSON line.
+#[derive(Serialize)]
+struct AttachChange {
+    prog_id: u32,
+    /// `attached` or `detached`.
+    change: &'static str,
+    /// The attach point, as the user wrote it.
+    attach_point: String,
+    /// The id of the new link.
+    link_id: Option<u32>,
+    pin: Option<String>,
+    #[serde(skip)]
+    name: String,
+}
+
+impl AttachChange {
+    fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
+        if format == Format::Json {
+            return console.out.json(self);
+        }
+        let line = Line::new().styled(style::GOOD, self.change);
+        let program = object_name(Kind::Prog, self.prog_id, &self.name);
+        let mut line = line.text(format_args!(": {program}: {}", self.attach_point));
+        if let (Some(link), Some(pin)) = (self.link_id, &self.pin) {
+            line = line.text(format_args!(": link {link}, pinned at {pin}"));
+        }
+        console.out.line(line)
+    }
+}
+
+pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Result<()> {
+    let ProgAttachArgs { selector, to: point, pin, replace, sharing, format } = args;
+    let changed = with_program(selector, point, |id, program| match pin {
+        Some(path) => pin_link(program, point, path).map(Some),
+        None => LastingAttachment { program, id, point }.attach(*sharing, *replace).map(|()| None),
+    });
+    match changed {
+        Ok((prog_id, name, link_id)) => {
+            let pin = pin.as_deref().map(escape_path);
+            let attach_point = point.to_string();
+            AttachChange { prog_id, change: "attached", attach_point, link_id, pin, name }
+                .write(console, *format)
+        }
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> io::Result<()> {
+    let ProgDetachArgs { selector, from: point, format } = args;
+    let detach = |id, program: &AttachedProgram<'_>| LastingAttachment { program, id, point }.detach();
+    match with_program(selector, point, detach) {
+        Ok((prog_id, name, ())) => {
+            let attach_point = point.to_string();
+            AttachChange { prog_id, change: "detached", attach_point, link_id: None, pin: None, name }
+                .write(console, *format)
+        }
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+/// Opens the selected program, checks that the attach point fits, and calls `change`. Returns the program's id and name, and the result.
+fn with_program<T>(
+    selector: &ObjectSelector,
+    point: &AttachPoint,
+    change: impl FnOnce(u32, &AttachedProgram<'_>) -> Result<T, AttachError>,
+) -> Result<(u32, String, T), BadInput> {
+    let (id, fd) = select_one(Kind::Prog, selector)?;
+    let info = sys::prog_info(&fd).map_err(|e| unreadable(Kind::Prog, id, "its properties", e))?;
+    let name = full_program_name(&fd, &info);
+    let bad = |what: String| BadInput::new(object_name(Kind::Prog, id, &name), what);
+    let number = info.prog_type;
+    let program_type = ProgramType::from_number(number)
+        .ok_or_else(|| bad(format!("its type is not known: {number}, expected 1 to 32")))?;
+    let program = AttachedProgram {
+        fd: fd.as_fd(),
+        name: &name,
+        section: "",
+        program_type,
+        attach_type: None,
+        usdt: None,
+        open_map: &|word| {
+            let opened = select_one(Kind::Map, &selector_from_word(word));
+            opened.map(|(_, map)| map).map_err(|e| AttachError::target(e.file, e.what))
+        },
+    };
+    program.check_fits(point).map_err(bad)?;
+    let changed = change(id, &program).map_err(|e| bad(e.to_string()))?;
+    Ok((id, name, changed))
+}
+
+/// Attaches a program by a link, and pins the link. Returns the link's id. If the link cannot be pinned, the program is detached again.
+fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> Result<u32, AttachError> {
+    let bad = |problem: &str| AttachError::target(point.to_string(), problem.to_owned());
+    if point.has_several_links() {
+        return Err(bad("these are several links, expected one for the pin: name one processor"));
+    }
+    let mut links = attach_point::attach(program, point)?;
+    let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
+    link.pin(path)?;
+    let id = link.fd().and_then(|fd| sys::link_info(&fd).ok()).map(|info| info.id);
+    link.leak();
+    id.ok_or_else(|| bad("the pinned link has no id"))
+}

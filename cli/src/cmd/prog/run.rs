@@ -1,0 +1,40 @@
+//! `prog run`: a test run of a program that is in the kernel.
+
+use crate::{
+    args::test_run::ProgRunArgs,
+    cmd::test_run::{RunProgram, TestRunInput, refusal_help},
+    console::Console,
+    error::BadInput,
+    kernel_objects::{
+        error::{object_name, unreadable},
+        kind::Kind,
+        select::{full_program_name, select_one},
+    },
+};
+use core_relo_loader::{object::ProgramType, sys};
+use std::{io, os::fd::AsFd as _};
+
+pub(super) fn run(console: &mut Console<'_>, args: &ProgRunArgs) -> io::Result<()> {
+    let run = || {
+        let (id, fd) = select_one(Kind::Prog, &args.selector)?;
+        let info = sys::prog_info(&fd).map_err(|e| unreadable(Kind::Prog, id, "its properties", e))?;
+        let name = full_program_name(&fd, &info);
+        let input = TestRunInput::read(&args.test)?;
+        let program_type = ProgramType::from_number(info.prog_type);
+        let output = input.run(fd.as_fd(), program_type, &args.test).map_err(|errno| {
+            let type_name =
+                program_type.map_or_else(|| info.prog_type.to_string(), |known| known.name().to_owned());
+            let bad =
+                BadInput::new(object_name(Kind::Prog, id, &name), format_args!("cannot be run: {errno}"));
+            bad.help(refusal_help(errno, &type_name))
+        })?;
+        Ok((id, name, output))
+    };
+    match run() {
+        Ok((id, name, output)) => {
+            let program = RunProgram { object: None, prog_id: Some(id), name: &name };
+            output.report(console, &program, &args.test)
+        }
+        Err(bad) => console.report_error(&bad),
+    }
+}

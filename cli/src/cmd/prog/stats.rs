@@ -1,0 +1,239 @@
+//! `prog stats`: the runs and the time of programs while the kernel's statistics are on.
+
+use crate::{
+    args::{format::Format, prog_stats::ProgStatsArgs},
+    console::{Console, ExitStatus},
+    describe::short_type_name,
+    error::BadInput,
+    kernel_objects::{
+        error::hint,
+        kind::Kind,
+        object,
+        select::{full_program_name, select_one, selector_from_word},
+    },
+    output::is_stdout_closed,
+    process::signals::TerminationSignals,
+    text::{
+        kernel_object as text,
+        table::{AlignedTable, left_cell, right_cell},
+    },
+};
+use core_relo_loader::{
+    object::ProgramType,
+    sys::{self, ProgInfo},
+};
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    io,
+    os::fd::OwnedFd,
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The time of a measurement without --duration.
+const DEFAULT_DURATION: Duration = Duration::from_secs(1);
+
+/// The time between two checks for a signal.
+const PAUSE: Duration = Duration::from_millis(50);
+
+const COLUMNS: &[&str] = &["ID", "NAME", "TYPE", "RUNS", "RUNS/S", "NS/RUN", "CPU %", "MISSED"];
+
+/// The runs of a program during a measurement, and its JSON line.
+#[derive(Serialize)]
+struct ProgramRuns {
+    prog_id: u32,
+    name: String,
+    program_type: String,
+    /// The time of the measurement.
+    seconds: f64,
+    run_cnt: u64,
+    run_time_ns: u64,
+    recursion_misses: u64,
+}
+
+/// The counters of a program.
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    run_cnt: u64,
+    run_time_ns: u64,
+    recursion_misses: u64,
+}
+
+impl From<&ProgInfo> for Counters {
+    fn from(info: &ProgInfo) -> Self {
+        Self { run_cnt: info.run_cnt, run_time_ns: info.run_time_ns, recursion_misses: info.recursion_misses }
+    }
+}
+
+impl Counters {
+    /// Returns the growth since earlier counters. An id whose program was replaced counts from 0.
+    fn since(self, before: Self) -> Self {
+        let grown = || {
+            Some(Self {
+                run_cnt: self.run_cnt.checked_sub(before.run_cnt)?,
+                run_time_ns: self.run_time_ns.checked_sub(before.run_time_ns)?,
+                recursion_misses: self.recursion_misses.checked_sub(before.recursion_misses)?,
+            })
+        };
+        grown().unwrap_or(self)
+    }
+}
+
+pub(super) fn run(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<()> {
+    match measure(console, args)? {
+        Ok(()) => Ok(()),
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+/// Measures and prints. The outer error is that of the output.
+fn measure(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<Result<(), BadInput>> {
+    let opened = args.programs.iter().map(|word| select_one(Kind::Prog, &selector_from_word(word)));
+    let selected: Vec<(u32, OwnedFd)> = match opened.collect() {
+        Ok(selected) => selected,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    // The statistics are off again when the descriptor is closed.
+    let _enabled = match sys::enable_stats() {
+        Ok(enabled) => enabled,
+        Err(e) => {
+            let bad =
+                BadInput::new("running kernel", format_args!("cannot turn on run-time statistics: {e}"));
+            return Ok(Err(bad.help(hint(e).unwrap_or("needs a kernel from 5.8"))));
+        }
+    };
+    let mut termination = match TerminationSignals::catch() {
+        Ok(termination) => termination,
+        Err(e) => return Ok(Err(e.into())),
+    };
+    loop {
+        let (start, before) = (Instant::now(), counters(&selected));
+        let waited = match args.command.split_first() {
+            Some((program, arguments)) => run_command(console, Path::new(program), arguments),
+            None => {
+                wait(args.duration.unwrap_or(DEFAULT_DURATION), &mut || {
+                    termination.has_arrived() || is_stdout_closed()
+                });
+                Ok(())
+            }
+        };
+        if let Err(bad) = waited {
+            return Ok(Err(bad));
+        }
+        let elapsed = start.elapsed().as_secs_f64();
+        let runs = match (before, read_all(&selected)) {
+            (Ok(before), Ok(after)) => program_runs(&before, after, elapsed, !selected.is_empty()),
+            (Err(bad), _) | (_, Err(bad)) => return Ok(Err(bad)),
+        };
+        write(console, args.format, &runs)?;
+        console.out.flush()?;
+        if !args.follow || termination.has_arrived() || is_stdout_closed() {
+            return Ok(Ok(()));
+        }
+    }
+}
+
+/// Returns the counters of the selected programs, or of all programs.
+fn counters(selected: &[(u32, OwnedFd)]) -> Result<BTreeMap<u32, Counters>, BadInput> {
+    Ok(read_all(selected)?.into_iter().map(|(info, _)| (info.id, Counters::from(&info))).collect())
+}
+
+/// Reads the properties and names of the selected programs, or of all programs. Programs that are removed meanwhile are left out.
+fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgInfo, String)>, BadInput> {
+    let read = |fd: &OwnedFd| sys::prog_info(fd).ok().map(|info| (full_program_name(fd, &info), info));
+    let named = |(name, info)| (info, name);
+    if !selected.is_empty() {
+        return Ok(selected.iter().filter_map(|(_, fd)| read(fd)).map(named).collect());
+    }
+    let mut all = Vec::new();
+    for program in object::list(Kind::Prog)? {
+        // The descriptor is closed at once, so that programs end as they would without the measurement.
+        all.extend(program.open()?.as_ref().and_then(read).map(named));
+    }
+    Ok(all)
+}
+
+/// Returns the runs of each program since `before`, the most time first. Programs that did not run are left out unless they are selected.
+fn program_runs(
+    before: &BTreeMap<u32, Counters>,
+    after: Vec<(ProgInfo, String)>,
+    seconds: f64,
+    is_selected: bool,
+) -> Vec<ProgramRuns> {
+    let runs = |(info, name): (ProgInfo, String)| {
+        let earlier = before.get(&info.id).copied().unwrap_or_default();
+        let Counters { run_cnt, run_time_ns, recursion_misses } = Counters::from(&info).since(earlier);
+        let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
+        let program_type = program_type.unwrap_or_else(|| format!("unknown({})", info.prog_type));
+        ProgramRuns { prog_id: info.id, name, program_type, seconds, run_cnt, run_time_ns, recursion_misses }
+    };
+    let mut all: Vec<_> = after.into_iter().map(runs).collect();
+    all.retain(|runs| is_selected || runs.run_cnt > 0 || runs.recursion_misses > 0);
+    all.sort_by_key(|runs| (u64::MAX - runs.run_time_ns, runs.prog_id));
+    all
+}
+
+fn write(console: &mut Console<'_>, format: Format, all: &[ProgramRuns]) -> io::Result<()> {
+    if format == Format::Json {
+        return all.iter().try_for_each(|runs| console.out.json(runs));
+    }
+    let mut table = AlignedTable::new();
+    text::header(&mut table, COLUMNS);
+    for runs in all {
+        let (count, nanoseconds) = (to_f64(runs.run_cnt), to_f64(runs.run_time_ns));
+        let per_run = if runs.run_cnt == 0 { String::new() } else { format!("{:.0}", nanoseconds / count) };
+        table.row([
+            right_cell(runs.prog_id),
+            left_cell(&runs.name),
+            left_cell(short_type_name(&runs.program_type)),
+            right_cell(runs.run_cnt),
+            right_cell(format_args!("{:.0}", count / runs.seconds)),
+            right_cell(per_run),
+            right_cell(format_args!("{:.3}", nanoseconds / runs.seconds / 1e7)),
+            right_cell(runs.recursion_misses),
+        ]);
+    }
+    text::write_table(&mut console.out, &mut table, all.len(), "no program ran")
+}
+
+/// Converts a counter for a quotient, whose last digits do not matter.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "the quotient is printed with few digits"
+)]
+fn to_f64(count: u64) -> f64 {
+    count as f64
+}
+
+/// Waits, or until `is_stopped`.
+fn wait(duration: Duration, is_stopped: &mut dyn FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_stopped() {
+        let Some(left) = duration.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else { return };
+        thread::sleep(left.min(PAUSE));
+    }
+}
+
+/// Runs the user's command. Its exit status becomes that of this process, if it is not 0.
+fn run_command(
+    console: &mut Console<'_>,
+    program: &Path,
+    arguments: &[std::ffi::OsString],
+) -> Result<(), BadInput> {
+    let status = Command::new(program).args(arguments).status();
+    let status =
+        status.map_err(|e| BadInput::for_path(program, format_args!("the command cannot be run: {e}")))?;
+    // As shells count: a signal is 128 and its number.
+    let code = status.code().or_else(|| status.signal().and_then(|signal| signal.checked_add(128)));
+    match code.and_then(|code| u8::try_from(code).ok()) {
+        Some(0) => {}
+        Some(code) => console.raise_exit(ExitStatus::Command(code)),
+        None => return Err(BadInput::for_path(program, format_args!("unknown end: {status}"))),
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! `prog stream`: the output streams of a program.
+
+use super::messages::{MessageSource, print_messages};
+use crate::{
+    args::{format::Format, trace_output::ProgStreamArgs},
+    console::Console,
+    error::BadInput,
+    kernel_objects::{
+        error::{hint, object_name},
+        kind::Kind,
+        select::select_one,
+    },
+    text::line::Line,
+};
+use core_relo_loader::sys::{self, StreamId};
+use serde::Serialize;
+use std::{io, os::fd::OwnedFd};
+
+pub(super) fn run(console: &mut Console<'_>, args: &ProgStreamArgs) -> io::Result<()> {
+    let (id, program) = match select_one(Kind::Prog, &args.selector) {
+        Ok(selected) => selected,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let stream = if args.stderr { StreamId::Stderr } else { StreamId::Stdout };
+    print_messages(console, &mut ProgramStream { id, program, stream, follows: args.follow }, args.limits)
+}
+
+/// An output stream of a program.
+struct ProgramStream {
+    id: u32,
+    program: OwnedFd,
+    stream: StreamId,
+    /// Whether to wait for more at the end of the stream.
+    follows: bool,
+}
+
+/// A line of a stream, and its JSON line.
+#[derive(Serialize)]
+struct StreamLine<'l> {
+    prog_id: u32,
+    /// `stdout` or `stderr`.
+    stream: &'static str,
+    message: &'l str,
+}
+
+impl MessageSource for ProgramStream {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, BadInput> {
+        match sys::prog_stream_read(&self.program, self.stream, into) {
+            Ok(read) => Ok(read),
+            Err(e) if matches!(e.name(), Some("EAGAIN" | "EINTR")) => Ok(0),
+            Err(e) => {
+                let what = format_args!("its stream cannot be read: {e}");
+                let bad = BadInput::new(object_name(Kind::Prog, self.id, ""), what);
+                Err(match e.name() {
+                    Some("EINVAL") => bad.help("streams need a kernel from 6.17"),
+                    _ => bad.help(hint(e).unwrap_or("`core-relo prog tracelog` prints other messages")),
+                })
+            }
+        }
+    }
+
+    fn print(&self, console: &mut Console<'_>, line: &[u8]) -> io::Result<()> {
+        let message = &*String::from_utf8_lossy(line);
+        if console.format == Format::Text {
+            return console.out.line(Line::new().text(message));
+        }
+        let stream = match self.stream {
+            StreamId::Stdout => "stdout",
+            StreamId::Stderr => "stderr",
+        };
+        console.out.json(&StreamLine { prog_id: self.id, stream, message })
+    }
+
+    fn waits(&self) -> bool {
+        self.follows
+    }
+}

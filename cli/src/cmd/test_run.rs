@@ -1,0 +1,174 @@
+//! Test runs of programs (`BPF_PROG_TEST_RUN`): input, run and report, which `run` and `prog run` share.
+
+use crate::{
+    args::{format::Format, test_run::TestRunArgs},
+    console::Console,
+    error::BadInput,
+    input::{file, limits::MAX_OBJECT_BYTES},
+    json::load as json,
+    output,
+    text::{line::Line, style::BOLD},
+};
+use core_relo_loader::{
+    object::ProgramType,
+    sys::{self, Errno, TestRun, TestRunResult},
+};
+use std::{
+    io,
+    os::fd::BorrowedFd,
+    path::{Path, PathBuf},
+};
+
+/// The size of the buffers for output data and context, in bytes.
+const OUTPUT_BYTES: usize = 256 * 1024;
+
+/// The default input of programs that take packets.
+const DEFAULT_PACKET: [u8; 64] = [0; 64];
+
+/// `BPF_F_TEST_RUN_ON_CPU`.
+const RUN_ON_CPU: u32 = 1 << 0;
+/// `BPF_F_TEST_XDP_LIVE_FRAMES`.
+const LIVE_FRAMES: u32 = 1 << 1;
+
+/// The data and the context that a program gets.
+pub(super) struct TestRunInput {
+    data: Option<Vec<u8>>,
+    context: Vec<u8>,
+}
+
+/// The result of a test run, with the output data and context.
+pub(super) struct TestRunOutput {
+    result: TestRunResult,
+    data: Vec<u8>,
+    context: Vec<u8>,
+}
+
+/// The program that ran, in the report.
+pub(super) struct RunProgram<'a> {
+    /// The object that `run` loaded.
+    pub(super) object: Option<&'a str>,
+    /// The id of the program that `prog run` selected.
+    pub(super) prog_id: Option<u32>,
+    pub(super) name: &'a str,
+}
+
+impl TestRunInput {
+    /// Reads the input files.
+    pub(super) fn read(args: &TestRunArgs) -> Result<Self, BadInput> {
+        let read = |path: &Option<PathBuf>| {
+            path.as_ref().map(|path| file::read(path, MAX_OBJECT_BYTES).map(|data| data.to_vec())).transpose()
+        };
+        Ok(Self { data: read(&args.data_in)?, context: read(&args.ctx_in)?.unwrap_or_default() })
+    }
+
+    /// Runs a program.
+    pub(super) fn run(
+        &self,
+        program: BorrowedFd<'_>,
+        program_type: Option<ProgramType>,
+        args: &TestRunArgs,
+    ) -> Result<TestRunOutput, Errno> {
+        let takes_packets = program_type.is_some_and(takes_packets);
+        let default_data: &[u8] = if takes_packets { &DEFAULT_PACKET } else { &[] };
+        let (mut data, mut context) = (vec![0; OUTPUT_BYTES], vec![0; OUTPUT_BYTES]);
+        // Live frames leave the program, so that no data comes back.
+        let wants_data = (takes_packets || self.data.is_some()) && !args.live_frames;
+        let on_cpu = if args.cpu.is_some() { RUN_ON_CPU } else { 0 };
+        let live = if args.live_frames { LIVE_FRAMES } else { 0 };
+        let mut request = TestRun {
+            data_in: self.data.as_deref().unwrap_or(default_data),
+            data_out: if wants_data { &mut data } else { &mut [] },
+            ctx_in: &self.context,
+            ctx_out: if args.ctx_out.is_some() { &mut context } else { &mut [] },
+            // Raw tracepoints and other types refuse a number of runs.
+            repeat: if args.repeat > 1 { args.repeat } else { 0 },
+            flags: on_cpu | live,
+            cpu: args.cpu.unwrap_or(0),
+            // The kernel takes 0 for its default.
+            batch_size: args.batch.unwrap_or(0),
+        };
+        let result = sys::prog_test_run(program, &mut request)?;
+        Ok(TestRunOutput { result, data, context })
+    }
+}
+
+impl TestRunOutput {
+    /// Writes the output files and prints the result.
+    pub(super) fn report(
+        &self,
+        console: &mut Console<'_>,
+        program: &RunProgram<'_>,
+        args: &TestRunArgs,
+    ) -> io::Result<()> {
+        let Self { result, data, context } = self;
+        let written = write_output(args.data_out.as_deref(), data, result.data_len)
+            .and_then(|()| write_output(args.ctx_out.as_deref(), context, result.ctx_len));
+        if let Err(bad) = written {
+            return console.report_error(&bad);
+        }
+        if console.format == Format::Json {
+            let line = json::RunOutcome {
+                object: program.object,
+                prog_id: program.prog_id,
+                program: program.name,
+                status: "ran",
+                retval: result.retval,
+                duration_ns: u64::try_from(result.duration.as_nanos()).unwrap_or(u64::MAX),
+                repeat: args.repeat,
+                data_len: result.data_len,
+                ctx_len: result.ctx_len,
+                truncated: result.truncated,
+            };
+            return console.out.json(&line);
+        }
+        let (retval, duration) = (result.retval, result.duration);
+        let signed = retval.cast_signed();
+        let signed_text = if signed < 0 { format!(" ({signed})") } else { String::new() };
+        let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
+        let rest = format!(" returned {retval}{signed_text} in {duration:?}{times}");
+        console.out.line(Line::new().styled(BOLD, program.name).text(rest))
+    }
+}
+
+/// Returns whether a test run of this program type needs a packet.
+fn takes_packets(program_type: ProgramType) -> bool {
+    use ProgramType as P;
+    matches!(
+        program_type,
+        P::SocketFilter
+            | P::SchedCls
+            | P::SchedAct
+            | P::Xdp
+            | P::CgroupSkb
+            | P::LwtIn
+            | P::LwtOut
+            | P::LwtXmit
+            | P::LwtSeg6local
+            | P::FlowDissector
+            | P::SkSkb
+    )
+}
+
+/// Returns the help for a test run that the kernel refused.
+pub(super) fn refusal_help(errno: Errno, type_name: &str) -> String {
+    match errno.name() {
+        Some("ENOTSUPP" | "EOPNOTSUPP") => {
+            format!("this kernel has no test run for programs of type {type_name}")
+        }
+        Some("EINVAL") => {
+            "the program type does not accept this data, context, number of runs or processor: see --data-in, --ctx-in, --repeat, --cpu"
+                .into()
+        }
+        Some("ENXIO") => "--cpu: no such processor is online".into(),
+        Some("EPERM") => "needs CAP_BPF, and CAP_NET_ADMIN or CAP_PERFMON".into(),
+        _ => "see BPF_PROG_TEST_RUN in the kernel's documentation".into(),
+    }
+}
+
+/// Writes the first `len` bytes to a file, if there is a path.
+fn write_output(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
+    let Some(path) = path else { return Ok(()) };
+    // The kernel also reports lengths beyond the buffer, whose data it cuts off.
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    output::write(path, bytes.get(..len).unwrap_or(bytes))
+}

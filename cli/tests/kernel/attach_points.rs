@@ -1,0 +1,284 @@
+//! Tests of `prog attach`, `prog detach` and `load --attach-to`, in own network namespaces and cgroups.
+
+use super::{
+    common::{Run, has_own_bpffs, prebuilt, run, schema, text},
+    fixture::*,
+    links::has_own_netns,
+};
+use core_relo_loader::sys::{self, Errno, ProgLoad};
+use serde_json::json;
+use std::{
+    fs,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+const CHANGE: &str = "prog attach, prog detach";
+
+/// The program of `live/raw_tp.bpf.o`, whose section is `raw_tp/sys_enter`.
+const PROGRAM: &str = "enter";
+
+const SOCKET_FILTER: u32 = 1;
+const SCHED_CLS: u32 = 3;
+const XDP: u32 = 6;
+const CGROUP_SKB: u32 = 8;
+const CGROUP_DEVICE: u32 = 15;
+const SK_MSG: u32 = 16;
+const RAW_TRACEPOINT: u32 = 17;
+const FLOW_DISSECTOR: u32 = 22;
+const SK_LOOKUP: u32 = 30;
+const BPF_SK_LOOKUP: u32 = 36;
+
+/// Loads a program that returns a number.
+fn load(prog_type: u32, expected_attach_type: u32, number: i32) -> Result<OwnedFd, Errno> {
+    let code = [insn(0xb7, 0, 0, 0, number), insn(0x95, 0, 0, 0, 0)].concat();
+    let load =
+        ProgLoad { prog_type, expected_attach_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
+    sys::prog_load(&load, &mut [])
+}
+
+fn id_of(program: &OwnedFd) -> String {
+    sys::prog_info(program).unwrap().id.to_string()
+}
+
+fn attach(id: &str, point: &str, more: &[&str]) -> Run {
+    run(["prog", "attach", id, "--to", point].iter().chain(more))
+}
+
+fn detach(id: &str, point: &str) -> Run {
+    run(["prog", "detach", id, "--from", point])
+}
+
+/// Checks that a command failed with one line that contains a text.
+fn refused(run: &Run, what: &str) {
+    assert!(
+        run.exit == 2 && run.out.is_empty() && run.err.lines().count() == 1 && run.err.contains(what),
+        "{run:?}"
+    );
+}
+
+/// Whether the kernel has tcx (6.6): a program of another type is not refused as an unknown attach type.
+fn has_tcx() -> bool {
+    sys::prog_query(None, 1, 46, 0).inspect_err(|e| println!("SKIP: no tcx: {e}")).is_ok()
+}
+
+#[test]
+fn programs_of_interfaces_are_attached_replaced_and_detached() {
+    if types().is_none()
+        || !has_own_netns("attach_points::programs_of_interfaces_are_attached_replaced_and_detached")
+    {
+        return;
+    }
+    let (first, second) = (load(XDP, 0, 2).unwrap(), load(XDP, 0, 1).unwrap());
+    let [first, second] = [&first, &second].map(id_of);
+    let attached = ok(attach(&first, "dev:own_lo", &["--format", "json"])).lines();
+    schema().check(CHANGE, &attached[0]);
+    assert_eq!(
+        (&attached[0]["change"], &attached[0]["attach_point"]),
+        (&json!("attached"), &json!("dev:own_lo"))
+    );
+    refused(&attach(&second, "dev:own_lo", &[]), "EBUSY");
+    // Nothing of another program is detached.
+    refused(&detach(&second, "dev:own_lo"), &format!("program {second} is not attached there"));
+    assert_eq!(
+        ok(attach(&second, "dev:own_lo", &["--replace"])).out,
+        format!("attached: program {second}: dev:own_lo\n")
+    );
+    refused(&detach(&first, "dev:own_lo"), "is not attached there");
+    ok(detach(&second, "dev:own_lo"));
+    refused(&detach(&second, "dev:own_lo"), "is not attached there");
+    refused(
+        &attach(&second, "dev:own_lo,ingress", &[]),
+        "expected `xdp`, `xdpgeneric`, `xdpdrv` or `xdpoffload`",
+    );
+    refused(&attach(&second, "dev:nowhere0", &[]), "interface nowhere0: cannot find: ENODEV");
+
+    let classifier = load(SCHED_CLS, 0, -1).unwrap();
+    let id = id_of(&classifier);
+    refused(&attach(&id, "dev:own_lo", &[]), "expected `dev:NAME,ingress` or `dev:NAME,egress`");
+    let attached = attach(&id, "dev:own_lo,tc_ingress", &[]);
+    if attached.err.contains("EOPNOTSUPP") || attached.err.contains("ENOENT") {
+        println!("SKIP: no classifiers of tc: {}", attached.err);
+    } else {
+        ok(attached);
+        refused(&detach(&id, "dev:own_lo,tc_egress"), "is not attached there");
+        ok(detach(&id, "dev:own_lo,tc_ingress"));
+        refused(&detach(&id, "dev:own_lo,tc_ingress"), "is not attached there");
+    }
+    if has_tcx() {
+        ok(attach(&id, "dev:own_lo,egress", &[]));
+        refused(&detach(&id, "dev:own_lo,ingress"), "is not attached there");
+        ok(detach(&id, "dev:own_lo,egress"));
+    }
+}
+
+/// A cgroup that is removed when it is dropped.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new(name: &str) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mount = mounts.lines().find_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            let (dir, kind) = (words.next()?, words.next()?);
+            (kind == "cgroup2").then_some(dir)
+        });
+        let dir = Path::new(mount.or_else(|| {
+            println!("SKIP: no cgroup2 is mounted");
+            None
+        })?)
+        .join(unique(name));
+        match fs::create_dir(&dir) {
+            Ok(()) => Some(Self(dir)),
+            Err(e) => {
+                println!("SKIP: no cgroup can be created: {e}");
+                None
+            }
+        }
+    }
+
+    fn point(&self, end: &str) -> String {
+        format!("cgroup:{}{end}", self.0.display())
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        fs::remove_dir(&self.0).unwrap();
+    }
+}
+
+#[test]
+fn programs_of_cgroups_are_attached_and_detached() {
+    if types().is_none() || !has_own_bpffs("attach_points::programs_of_cgroups_are_attached_and_detached") {
+        return;
+    }
+    let Some(group) = Cgroup::new("core_relo_attach") else { return };
+    let (device, skb) = (load(CGROUP_DEVICE, 6, 1).unwrap(), load(CGROUP_SKB, 0, 1).unwrap());
+    let [device, skb] = [&device, &skb].map(id_of);
+    // The program type has one attach type.
+    ok(attach(&device, &group.point(""), &[]));
+    refused(&detach(&skb, &group.point(",egress")), "is not attached there");
+    ok(detach(&device, &group.point(",device")));
+    refused(&detach(&device, &group.point("")), "is not attached there");
+    refused(&attach(&skb, &group.point(""), &[]), "with `cgroup_inet_ingress` or `cgroup_inet_egress`");
+    ok(attach(&skb, &group.point(",cgroup_inet_egress"), &["--sharing", "override"]));
+    refused(&detach(&skb, &group.point(",ingress")), "is not attached there");
+    ok(detach(&skb, &group.point(",egress")));
+    // A named pipe does not block.
+    let fifo = std::env::temp_dir().join(unique("core_relo_fifo"));
+    super::common::pipe(&fifo);
+    for run in [
+        attach(&device, &format!("cgroup:{}", fifo.display()), &[]),
+        detach(&device, &format!("cgroup:{}", fifo.display())),
+    ] {
+        refused(&run, "ot a directory");
+    }
+    fs::remove_file(fifo).unwrap();
+
+    let pin = "/sys/fs/bpf/device_link";
+    let attached = ok(attach(&device, &group.point(""), &["--pin", pin, "--format", "json"])).lines();
+    schema().check(CHANGE, &attached[0]);
+    if attached[0]["link_id"].is_null() {
+        return println!("SKIP: no links of cgroups");
+    }
+    assert_eq!(attached[0]["pin"], json!(pin));
+    refused(&detach(&device, &group.point("")), "a link attaches program");
+    refused(&attach(&device, &group.point(""), &["--pin", pin]), "EEXIST");
+    fs::remove_file(pin).unwrap();
+}
+
+#[test]
+fn programs_of_namespaces_and_maps_are_attached_and_detached() {
+    let test = "attach_points::programs_of_namespaces_and_maps_are_attached_and_detached";
+    if types().is_none() || !has_own_netns(test) {
+        return;
+    }
+    let own = "netns:/proc/self/ns/net";
+    let dissector = load(FLOW_DISSECTOR, 17, 0).unwrap();
+    let id = id_of(&dissector);
+    let attached = attach(&id, own, &[]);
+    if attached.err.contains("EEXIST") || attached.err.contains("EBUSY") {
+        println!("SKIP: the first namespace has a flow dissector: {}", attached.err);
+    } else {
+        ok(attached);
+        ok(detach(&id, own));
+        refused(&detach(&id, own), "is not attached there");
+    }
+    refused(&attach(&id, "netns:/proc/1/ns/net", &[]), "expected the network namespace of this command");
+    let lookup = load(SK_LOOKUP, BPF_SK_LOOKUP, 1).unwrap();
+    refused(&attach(&id_of(&lookup), own, &[]), "it needs a pin to last: --pin PATH");
+
+    let sockets = sys::map_create(&sys::MapCreate {
+        map_type: SOCKMAP,
+        name: b"sockets",
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..sys::MapCreate::default()
+    });
+    let sockets = sockets.unwrap();
+    let map = format!("map:{}", sys::map_info(&sockets).unwrap().id);
+    let (first, second) = (load(SK_MSG, 7, 1).unwrap(), load(SK_MSG, 7, 1).unwrap());
+    let [first, second] = [&first, &second].map(id_of);
+    ok(attach(&first, &map, &[]));
+    let kept = detach(&second, &map);
+    refused(&kept, &format!("program {second}"));
+    if attach(&second, &map, &[]).exit == 2 {
+        ok(attach(&second, &map, &["--replace"]));
+    } else {
+        println!("SKIP: the programs of sockmaps cannot be queried");
+    }
+    ok(detach(&second, &map));
+    refused(&attach(&first, "map:no_such_map", &[]), "no map of this name");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_happens() {
+    if types().is_none() {
+        return;
+    }
+    let filter = id_of(&load(SOCKET_FILTER, 0, 0).unwrap());
+    let gone = attach(&filter, "dev:lo", &[]);
+    refused(&gone, "no such program");
+    let filter = load(SOCKET_FILTER, 0, 0).unwrap();
+    refused(&attach(&id_of(&filter), "dev:lo", &[]), "no attach point that can be named here");
+    let raw = load(RAW_TRACEPOINT, 0, 0).unwrap();
+    let id = id_of(&raw);
+    refused(&attach(&id, "dev:lo", &[]), "expected `raw_tracepoint`, `raw_tp`");
+    refused(&attach(&id, "raw_tp:sys_enter", &[]), "--pin PATH");
+    refused(&detach(&id, "raw_tp:sys_enter"), "`core-relo link list` shows them");
+    for (point, what) in [("dve:lo", "did you mean `dev`?"), ("kprobe", "for example `kprobe:vfs_read`")] {
+        let wrong = attach(&id, point, &[]);
+        assert!(wrong.exit == 2 && wrong.err.contains(what), "{wrong:?}");
+    }
+}
+
+#[test]
+fn load_attaches_to_the_named_points() {
+    if types().is_none() {
+        return;
+    }
+    let object = prebuilt("live/raw_tp.bpf.o");
+    let load = |args: &[&str]| run([&["load", text(&object)], args].concat());
+    for (request, what) in [
+        ("nosuch=raw_tp:sys_enter", "it has no program `nosuch`"),
+        ("PROG=dev:lo", "does not fit a program of type raw_tracepoint: expected `raw_tracepoint`, `raw_tp`"),
+    ] {
+        let request = request.replace("PROG", PROGRAM);
+        refused(&load(&["--attach-to", &request]), what);
+    }
+    let wrong = load(&["--attach-to", &format!("{PROGRAM}=raw_tp:no_such_point")]);
+    assert!(wrong.exit == 1 && wrong.out.contains("no such raw tracepoint in this kernel"), "{wrong:?}");
+
+    if !has_own_bpffs("attach_points::load_attaches_to_the_named_points") {
+        return;
+    }
+    let request = format!("{PROGRAM}=raw_tp:sys_exit");
+    let loaded = load(&["--attach-to", &request, "--pin", "/sys/fs/bpf/named", "--format", "json"]);
+    let line = &ok(loaded).lines()[0];
+    schema().check("load", line);
+    assert_eq!(line["links"][0]["what"], "raw_tp/sys_exit");
+    assert_eq!(line["links"].as_array().unwrap().len(), 1, "not to the point of its section");
+    fs::remove_dir_all("/sys/fs/bpf/named").unwrap();
+}

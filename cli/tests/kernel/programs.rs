@@ -1,0 +1,279 @@
+//! Tests of `prog run`, `prog stats`, `prog tracelog` and `prog stream`, of `batch`, and of the completion of ids and names.
+
+use super::{
+    common::{run, run_in, schema},
+    fixture::*,
+};
+use core_relo_loader::sys::{self, ProgLoad};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::fd::OwnedFd,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+const COMMAND: &str = env!("CARGO_BIN_EXE_core-relo");
+const XDP: u32 = 6;
+const SYSCALL: u32 = 31;
+const SLEEPABLE: u32 = 1 << 4;
+/// `*(u64 *)(dst + off) = src`.
+const STORE: u8 = 0x7b;
+/// `dst = *(u64 *)(src + off)`.
+const LOAD: u8 = 0x79;
+
+fn load(prog_type: u32, prog_flags: u32, code: &[[u8; 8]]) -> OwnedFd {
+    let insns = &code.concat();
+    let mut log = vec![0; 4096];
+    let load =
+        ProgLoad { prog_type, prog_flags, insns, license: b"GPL", log_level: 1, ..ProgLoad::default() };
+    let loaded = sys::prog_load(&load, &mut log);
+    loaded.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&log).trim_matches('\0')))
+}
+
+/// Loads a program that adds 1 to the number in its context.
+fn counter() -> OwnedFd {
+    load(
+        SYSCALL,
+        SLEEPABLE,
+        &[
+            insn(LOAD, 2, 1, 0, 0),
+            insn(0x07, 2, 0, 0, 1),
+            insn(STORE, 1, 2, 0, 0),
+            insn(0xb7, 0, 0, 0, 7),
+            insn(0x95, 0, 0, 0, 0),
+        ],
+    )
+}
+
+/// Loads an XDP program that passes packets.
+fn pass() -> OwnedFd {
+    load(XDP, 0, &[insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)])
+}
+
+fn id_of(program: &OwnedFd) -> String {
+    sys::prog_info(program).unwrap().id.to_string()
+}
+
+#[test]
+fn a_program_in_the_kernel_runs_on_data_and_context() {
+    if types().is_none() {
+        return;
+    }
+    let counter = counter();
+    let id = id_of(&counter);
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("in"), 41u64.to_ne_bytes()).unwrap();
+    let shown =
+        run_in(dir.path(), ["prog", "run", &id, "--ctx-in", "in", "--ctx-out", "out", "--format", "json"]);
+    let line = &ok(shown).lines()[0];
+    schema().check("run, prog run", line);
+    assert_eq!(
+        (&line["object"], line["prog_id"].to_string(), &line["retval"]),
+        (&Value::Null, id.clone(), &json!(7))
+    );
+    assert_eq!(fs::read(dir.path().join("out")).unwrap(), 42u64.to_ne_bytes());
+    let wrong = run(["prog", "run", &id, "--cpu", "0"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("cannot be run: EINVAL"), "{wrong:?}");
+    let wrong = run(["prog", "run", &id, "--ctx-in", "/no/such/file"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("/no/such/file: no such file"), "{wrong:?}");
+
+    let pass = pass();
+    let id = id_of(&pass);
+    let text = ok(run(["prog", "run", &id, "--repeat", "10"])).out;
+    assert!(text.contains(" returned 2 in ") && text.ends_with(", mean of 10 runs\n"), "{text}");
+    let live = run(["prog", "run", &id, "--live-frames", "--repeat", "8", "--batch", "4"]);
+    assert!(live.exit == 0 || live.err.contains("EINVAL") || live.err.contains("ENODEV"), "{live:?}");
+    let many = run(["prog", "run", &id, "--live-frames", "--batch", "100000"]);
+    assert!(many.exit == 2 && many.err.contains("cannot be run: "), "{many:?}");
+}
+
+#[test]
+fn runs_are_counted_while_a_command_runs() {
+    if types().is_none() {
+        return;
+    }
+    let pass = pass();
+    let id = id_of(&pass);
+    let measured =
+        run(["prog", "stats", &id, "--format", "json", "--", COMMAND, "prog", "run", &id, "--repeat", "100"]);
+    if measured.err.contains("cannot turn on run-time statistics") {
+        return println!("SKIP: {}", measured.err);
+    }
+    let measured = ok(measured);
+    let line: Value = measured.out.lines().filter_map(|line| serde_json::from_str(line).ok()).next().unwrap();
+    schema().check("prog stats", &line);
+    assert_eq!((line["prog_id"].to_string(), &line["run_cnt"]), (id.clone(), &json!(100)), "{line}");
+    assert!(line["run_time_ns"].as_u64().unwrap() > 0, "{line}");
+
+    // A program that did not run is shown if it is selected. The exit status is that of the command.
+    let idle = run(["prog", "stats", &id, "--", "sh", "-c", "exit 3"]);
+    assert!(idle.exit == 3 && idle.out.lines().count() == 2, "{idle:?}");
+    let short = ok(run(["prog", "stats", &id, "--duration", "0", "--format", "json"])).lines();
+    assert_eq!(short[0]["run_cnt"], 0);
+    let wrong = run(["prog", "stats", "no_such_program"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("no program of this name"), "{wrong:?}");
+    let wrong = run(["prog", "stats", &id, "--", "/no/such/command"]);
+    assert!(
+        wrong.exit == 2 && wrong.err.contains("/no/such/command: the command cannot be run"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn messages_are_printed_until_a_signal() {
+    if types().is_none() || !has_tracefs("programs::messages_are_printed_until_a_signal") {
+        return;
+    }
+    let first = run(["prog", "tracelog", "--timeout", "0", "--count", "1"]);
+    if first.exit == 2 {
+        return println!("SKIP: {}", first.err);
+    }
+    let number = i32::try_from(std::process::id() % 10_000).unwrap();
+    let text = u32::from_ne_bytes(*b"n%d\0");
+    let printer = load(
+        SYSCALL,
+        SLEEPABLE,
+        &[
+            insn(0x62, 10, 0, -4, text.cast_signed()), // *(u32 *)(r10 - 4) = "n%d"
+            insn(0xbf, 1, 10, 0, 0),
+            insn(0x07, 1, 0, 0, -4),
+            insn(0xb7, 2, 0, 0, 4),
+            insn(0xb7, 3, 0, 0, number),
+            insn(0x85, 0, 0, 0, 6), // bpf_trace_printk
+            insn(0xb7, 0, 0, 0, 0),
+            insn(0x95, 0, 0, 0, 0),
+        ],
+    );
+    let id = id_of(&printer);
+    let mut tracelog = Command::new(COMMAND)
+        .args(["prog", "tracelog", "--format", "json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = BufReader::new(tracelog.stdout.take().unwrap());
+    let reader = thread::spawn(move || {
+        let lines = stdout.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+        lines.into_iter().find(|line| line["message"] == format!("n{number}"))
+    });
+    while !reader.is_finished() {
+        ok(run(["prog", "run", &id]));
+        thread::sleep(Duration::from_millis(20));
+    }
+    let line = reader.join().unwrap().expect("the message");
+    schema().check("prog tracelog", &line);
+    assert_eq!((&line["task"], &line["function"]), (&json!("core-relo"), &json!("bpf_trace_printk")));
+    // Nobody reads the output any more, or a signal arrives.
+    let pid = Pid::from_raw(i32::try_from(tracelog.id()).unwrap()).unwrap();
+    let _it_has_ended_already = kill_process(pid, Signal::INT);
+    assert_eq!(tracelog.wait().unwrap().code(), Some(0));
+}
+
+/// Whether this process has a tracefs. Where it has none yet, the test runs once more in a process that has.
+fn has_tracefs(test: &str) -> bool {
+    const VARIABLE: &str = "CORE_RELO_TEST_OWN_TRACEFS";
+    if std::env::var_os(VARIABLE).is_some() {
+        return true;
+    }
+    let script = "mount -t tracefs tracefs /sys/kernel/tracing || exit 42; exec \"$@\"";
+    let mut again = Command::new("unshare");
+    again.args(["--mount", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
+    match again.args(["--exact", test, "--nocapture"]).env(VARIABLE, "1").status() {
+        Ok(status) if status.success() => {}
+        Ok(status) if matches!(status.code(), Some(1 | 42)) => {
+            println!("SKIP: no tracefs can be mounted here")
+        }
+        other => panic!("{test}: {other:?}"),
+    }
+    false
+}
+
+#[test]
+fn the_stream_of_a_program_is_read_to_its_end() {
+    if types().is_none() {
+        return;
+    }
+    let pass = pass();
+    let id = id_of(&pass);
+    let read = run(["prog", "stream", &id]);
+    if read.err.contains("streams need a kernel from 6.17") {
+        return println!("SKIP: {}", read.err);
+    }
+    assert_eq!(ok(read).out, "");
+    ok(run(["prog", "stream", &id, "--stderr", "--follow", "--timeout", "0"]));
+    let none = run(["prog", "stream", &id, "--count", "2"]);
+    assert!(none.exit == 1 && none.err.contains("2 lines of --count did not arrive"), "{none:?}");
+}
+
+#[test]
+fn a_batch_stops_at_the_first_line_that_fails() {
+    if types().is_none() {
+        return;
+    }
+    let pass = pass();
+    let id = id_of(&pass);
+    let dir = tempfile::tempdir().unwrap();
+    let commands = format!(
+        "# a comment\n\nprog run {id} # another\nprog show --pinned \"/no such pin\"\nmop list\nprog run '{id}'\n"
+    );
+    fs::write(dir.path().join("commands"), commands).unwrap();
+    let stopped = run_in(dir.path(), ["batch", "commands"]);
+    assert_eq!((stopped.exit, stopped.out.lines().count()), (2, 1), "{stopped:?}");
+    assert!(
+        stopped.err.contains("/no such pin: ") && stopped.err.contains("commands:4: this command failed"),
+        "{stopped:?}"
+    );
+    let all = run_in(dir.path(), ["batch", "commands", "--keep-going", "--format", "json"]);
+    let lines = all.lines();
+    assert_eq!((all.exit, lines.len()), (2, 4), "{all:?}");
+    assert_eq!((&lines[0]["retval"], &lines[3]["retval"]), (&json!(2), &json!(2)));
+    assert_eq!(lines[1]["error"]["file"], "/no such pin");
+    assert_eq!(lines[2]["error"]["file"], "commands:5");
+    for (file, what) in [("none", "none: no such file"), ("commands/", "commands")] {
+        let wrong = run_in(dir.path(), ["batch", file]);
+        assert!(wrong.exit == 2 && wrong.err.contains(what), "{wrong:?}");
+    }
+    fs::write(dir.path().join("bytes"), b"map list\n\xff\n").unwrap();
+    let wrong = run_in(dir.path(), ["batch", "bytes"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("no UTF-8 text") && wrong.out.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn the_shell_completes_ids_and_names() {
+    let Some(types) = types() else { return };
+    let name = unique("shell");
+    let map = typed_map(&types, HASH, &name);
+    let id = map_id(&map).to_string();
+    let complete = |words: &[&str]| {
+        let output = Command::new(COMMAND)
+            .args(["--", "core-relo"])
+            .args(words)
+            .env("CORE_RELO_COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+            .env("_CLAP_IFS", "\n")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {text}");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(complete(&["map", "show", ""]).contains(&id));
+    assert!(complete(&["map", "lookup", ""]).contains(&id));
+    assert_eq!(complete(&["map", "show", "--name", &name]), std::slice::from_ref(&name));
+    assert!(!complete(&["prog", "show", "--name", ""]).contains(&name));
+    assert!(complete(&["prog", "at"]).contains(&"attach".to_owned()));
+    assert_eq!(complete(&["check", "nosuch"]), [""; 0]);
+
+    // The script in a shell.
+    let script = format!(
+        "core-relo() {{ '{COMMAND}' \"$@\"; }}; source <(core-relo completions bash) && COMP_WORDS=(core-relo map show --name {name}) \
+         && COMP_CWORD=4 && _clap_complete_core_relo core-relo {name} --name && echo \"${{COMPREPLY[@]}}\""
+    );
+    match Command::new("bash").args(["--norc", "-c", &script]).output() {
+        Err(e) => println!("SKIP: no bash: {e}"),
+        Ok(output) => assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{name}\n")),
+    }
+}
