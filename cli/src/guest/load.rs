@@ -1,6 +1,6 @@
 //! Loads of objects in a guest, and the outcome of each program.
 
-use crate::budget::stats::ProgramStats;
+use crate::{budget::stats::ProgramStats, json::verifier_report::VerifierReportJson};
 use core_relo_loader::object::Program;
 use core_relo_verdict::SourceLine;
 use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
@@ -82,6 +82,9 @@ pub(crate) struct Refusal {
     insn: Option<u32>,
     source: Option<String>,
     lacks: Option<String>,
+    /// Older builds of the guest's executable do not print the key.
+    #[serde(default)]
+    report: Option<VerifierReportJson>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
 }

@@ -2,7 +2,10 @@
 
 use crate::{
     budget::stats::ProgramStats,
-    json::{verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt},
+    json::{
+        verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt,
+        verifier_report::VerifierReportJson,
+    },
 };
 use core_relo_loader::{
     MapIndex, ProgramIndex,
@@ -48,6 +51,8 @@ struct LoadErrorJson {
     /// What the refused program uses and this kernel does not have: a match for a CO-RE record (`core_relo`), a map (`map`) or a
     /// kernel function (`kfunc`).
     lacks: Option<&'static str>,
+    /// The verifier's explanation, on Linux 7.3 and later.
+    report: Option<VerifierReportJson>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
 }
@@ -253,6 +258,7 @@ pub(crate) fn refused<'l>(
         insn: None,
         source: None,
         lacks: None,
+        report: None,
         verifier_log_lines: log.as_ref().map(|log| log.line_count),
         verifier_log: log.map(|log| log.text.into_owned()),
     };
@@ -261,6 +267,7 @@ pub(crate) fn refused<'l>(
             error.program = Some(refused.program.clone());
             error.insn = refused.insn;
             error.source.clone_from(&refused.source);
+            error.report = refused.report.as_ref().map(VerifierReportJson::new);
             error.lacks = refused.poison.as_ref().map(|m| match m {
                 Poison::CoreRelo { .. } => "core_relo",
                 Poison::Map(_) => "map",
@@ -294,6 +301,7 @@ pub(crate) fn attach_failed<'l>(
         insn: None,
         source: None,
         lacks: None,
+        report: None,
         verifier_log: None,
         verifier_log_lines: None,
     };

@@ -13,5 +13,6 @@ pub(crate) mod requires;
 pub(crate) mod value;
 pub(crate) mod verdict;
 mod verifier_log;
+pub(crate) mod verifier_report;
 pub(crate) mod vm;
 pub(crate) mod writer;

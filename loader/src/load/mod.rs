@@ -32,7 +32,7 @@ pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
 pub(crate) use token::create_token;
-pub use verifier::{Poison, RefusedProgram};
+pub use verifier::{Poison, RefusedProgram, ReportStep, VerifierReport};
 pub use verifier_stats::VerifierStats;
 
 use core_relo_object::load_plan::LoadPlan;

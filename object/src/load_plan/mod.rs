@@ -23,7 +23,7 @@ mod usdt;
 
 pub use crate::{globals::Global, link::FunctionCopy};
 pub use error::{LoadPlanError, Refusal};
-pub use externs::{ConfigValueError, ExternComparer, ModulePlan, write_config_value};
+pub use externs::{ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, write_config_value};
 pub use initial_values::InitialValues;
 pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use plan::{LoadPlan, SkippedProgram};

@@ -1,7 +1,7 @@
 //! The load plan.
 
 use super::{
-    externs::ModulePlan,
+    externs::{KfuncReplacement, ModulePlan},
     maps::MapPlan,
     programs::ProgramPlan,
     relocate::{self, PoisonedReloc, SelectedFunctions},
@@ -46,6 +46,7 @@ pub struct LoadPlan {
     pub(super) selected: SelectedFunctions,
     pub(super) externs: Vec<String>,
     pub(super) incompatible_kfuncs: Vec<ExternIndex>,
+    pub(super) kfunc_replacements: Vec<(ExternIndex, KfuncReplacement)>,
 }
 
 /// A program that is not loaded.
@@ -208,5 +209,10 @@ impl LoadPlan {
     /// are poisoned, like those of missing kfuncs.
     pub fn incompatible_kfuncs(&self) -> &[ExternIndex] {
         &self.incompatible_kfuncs
+    }
+
+    /// Returns the kernel's function that does the job of a missing or incompatible kfunc extern, if the kernel has one.
+    pub fn kfunc_replacement(&self, kfunc: ExternIndex) -> Option<&KfuncReplacement> {
+        self.kfunc_replacements.iter().find(|(index, _)| *index == kfunc).map(|(_, replacement)| replacement)
     }
 }

@@ -83,6 +83,7 @@ impl LoadPlan {
             selected,
             externs: linker.externs.iter().map(|e| key(e.name)).collect(),
             incompatible_kfuncs: incompatible_kfuncs(&resolved),
+            kfunc_replacements: externs::find_replacements(object.btf(), &linker.externs, &resolved, kernel),
         })
     }
 }

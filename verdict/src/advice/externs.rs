@@ -2,7 +2,7 @@
 
 use super::{
     Advisor,
-    c_line::CLine,
+    c_line::{CLine, split_arguments},
     fix::{Fix, FixPlace},
 };
 use crate::{
@@ -11,13 +11,14 @@ use crate::{
     source_line::SourceLine,
 };
 use core_relo::{
-    TypeId,
+    Name, TypeId,
     btf::{Btf, Kind},
     explain::CType,
 };
 use core_relo_object::{
     ExternIndex,
     link::{ExternBinding, ExternEntry, RefTarget},
+    load_plan::KfuncReplacement,
 };
 
 /// Returns the fixes of a missing extern.
@@ -49,7 +50,49 @@ pub(super) fn fixes(
     let is_function = matches!(entry.binding, ExternBinding::Function(_));
     let used_at = reason.source.clone().or_else(|| advisor.first_use(program, index));
     let declaration = declaration(btf, entry, name).filter(|_| !is_weak);
-    use_fixes(name, is_function, declaration.as_deref(), used_at.as_ref())
+    let kernel: &Btf<'_> = &advisor.plan.target().vmlinux().btf;
+    let replacement = replacement_fix(btf, kernel, entry, used_at.as_ref());
+    let guards = use_fixes(name, is_function, declaration.as_deref(), used_at.as_ref());
+    replacement.into_iter().chain(guards).collect()
+}
+
+/// Returns the fix that calls the kernel's function of another name, if the kernel has one that does the job of a missing kfunc.
+fn replacement_fix(
+    btf: &Btf<'_>,
+    kernel: &Btf<'_>,
+    entry: &ExternEntry<'_>,
+    used_at: Option<&SourceLine>,
+) -> Option<Fix> {
+    let ExternBinding::Function(proto) = entry.binding else { return None };
+    let flavour = core::str::from_utf8(entry.name).ok()?;
+    let name = core::str::from_utf8(Name::new(entry.name).essential().as_bytes()).ok()?;
+    let replacement = KfuncReplacement::find(kernel, name, btf.ty(proto)?)?;
+    let other = replacement.name.as_str();
+    let text = replacement.to_string();
+    let proto = kernel.ty(replacement.type_id)?.target()?;
+    let declarator = function_declarator(kernel, proto, other);
+    let mut declarations: Vec<_> =
+        declarator.map(|declarator| format!("extern {declarator} __ksym __weak;")).into_iter().collect();
+    if !entry.is_weak {
+        declarations.extend(declaration(btf, entry, flavour));
+    }
+    let called = used_at.and_then(|source| {
+        let line = CLine::new(&source.text)?;
+        let call = line.find_call(flavour)?;
+        let original = line.get(&call.range)?;
+        let mut arguments = split_arguments(call.arguments);
+        if arguments.len() != replacement.declared_parameters {
+            return None;
+        }
+        arguments.resize(replacement.parameters.len(), "0");
+        let other_call = format!("{other}({})", arguments.join(", "));
+        line.replace(&call.range, &format!("(bpf_ksym_exists({other}) ? {other_call} : {original})"))
+    });
+    let fix = match called {
+        Some(code) => Fix::c(FixPlace::Line, text, code).with_source(used_at),
+        None => Fix::c(FixPlace::Condition, text, format!("bpf_ksym_exists({other})")),
+    };
+    Some(if declarations.is_empty() { fix } else { fix.with_declaration(declarations.join("\n")) })
 }
 
 /// Returns the fixes for calls of kernel functions on a kernel without such calls.

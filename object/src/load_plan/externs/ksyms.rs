@@ -1,6 +1,6 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
-use super::{comparer::ExternComparer, modules::Modules};
+use super::{comparer::ExternComparer, modules::Modules, replacement::find_replacement};
 use crate::{
     elf::text,
     features::Feature,
@@ -77,7 +77,7 @@ pub(in crate::load_plan) fn resolve(
             }
         };
         if resolved.is_none() && !e.is_weak {
-            refused.add(e.name, missing_reason(e.binding, kernel));
+            refused.add(e.name, missing_reason(btf, e, kernel));
         }
         // A weak extern may be missing. A refusal fails the plan below.
         resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
@@ -86,8 +86,11 @@ pub(in crate::load_plan) fn resolve(
 }
 
 /// Returns the reason why a strong extern that the kernel does not have is refused.
-fn missing_reason(binding: ExternBinding, kernel: &TargetKernel) -> &'static str {
-    match binding {
+fn missing_reason(btf: Option<&Btf<'_>>, e: &ExternEntry<'_>, kernel: &TargetKernel) -> String {
+    if let Some(replacement) = btf.and_then(|btf| find_replacement(btf, e, kernel)) {
+        return format!("no kernel function (kfunc) of this name: {replacement}");
+    }
+    let reason = match e.binding {
         ExternBinding::Address if kernel.knows_btf_only() => {
             "its address in that kernel is unknown: only a load on that kernel can resolve it"
         }
@@ -103,7 +106,8 @@ fn missing_reason(binding: ExternBinding, kernel: &TargetKernel) -> &'static str
             "no symbol of this name in /proc/kallsyms, which has variables with CONFIG_KALLSYMS_ALL only: declare it __weak \
              to get 0 instead"
         }
-    }
+    };
+    reason.to_owned()
 }
 
 /// Finds the addresses of variables without a type in `/proc/kallsyms`.
@@ -204,7 +208,11 @@ impl KernelSearch<'_, '_> {
                 refused.add(e.name, format!("comparing its {what} with {owner} takes too many steps"));
             }
             _ if kind == Kind::Func && e.is_weak => return Ok(Some(ResolvedExtern::Incompatible)),
-            _ => refused.add(e.name, format!("its {what} in {owner} {differ} from the declaration")),
+            _ => {
+                let replacement = find_replacement(btf, e, self.kernel);
+                let help = replacement.map_or(String::new(), |replacement| format!(": {replacement}"));
+                refused.add(e.name, format!("its {what} in {owner} {differ} from the declaration{help}"));
+            }
         }
         Ok(None)
     }

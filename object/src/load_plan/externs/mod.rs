@@ -4,6 +4,7 @@ mod comparer;
 mod kconfig;
 mod ksyms;
 mod modules;
+mod replacement;
 
 pub use comparer::ExternComparer;
 pub(super) use kconfig::read_values;
@@ -11,3 +12,5 @@ pub use kconfig::{ConfigValueError, write_config_value};
 pub(super) use ksyms::{ResolvedExtern, resolve};
 pub use modules::ModulePlan;
 pub(super) use modules::Modules;
+pub use replacement::KfuncReplacement;
+pub(super) use replacement::find_replacements;

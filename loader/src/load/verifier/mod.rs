@@ -1,5 +1,11 @@
 //! Programs that the kernel refused, and what the verifier's log tells about the reason.
 
+mod report;
+
+pub use report::{ReportStep, VerifierReport};
+
+use self::report::LogParts;
+pub(super) use self::report::cut;
 use super::{old_verifier, verifier_stats::VerifierStats};
 use crate::{convert::before_nul, hint::Hint, sys::Errno};
 use core::fmt;
@@ -36,6 +42,8 @@ pub struct RefusedProgram {
     pub source: Option<String>,
     /// The reason why that instruction is poisoned, if it is.
     pub poison: Option<Poison>,
+    /// The verifier's own explanation, on Linux 7.3 and later.
+    pub report: Option<VerifierReport>,
     /// The likely remedy; may be empty.
     pub hint: String,
 }
@@ -63,10 +71,16 @@ impl RefusedProgram {
     /// Derives instruction, source line and likely reason from the verifier's log.
     pub(super) fn new(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: String) -> Self {
         // A lack of descriptors is not the verifier's finding, so the last instruction in the log is not the cause.
-        let insn = last_insn(&log).filter(|_| !is_out_of_descriptors(errno));
+        let parts = LogParts::new(&log);
+        let last_insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno));
+        let insn = last_insn.map(|last| last.index);
         let source = insn.and_then(|insn| source_line(plan, program, insn));
-        let poison = find_poison(plan, program, &log, insn);
-        let hint = find_hint(plan, program, errno, &log);
+        let poison = find_poison(plan, program, parts.steps, last_insn);
+        let report = parts.report();
+        let hint = match &poison {
+            Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc(name)) => replacement_hint(plan, name),
+            _ => find_hint(plan, program, errno, parts.steps),
+        };
         let mut refused = Self {
             program: program.name().to_owned(),
             section: program.section().to_owned(),
@@ -75,6 +89,7 @@ impl RefusedProgram {
             insn,
             source,
             poison,
+            report,
             hint,
         };
         if refused.hint.is_empty()
@@ -91,11 +106,13 @@ impl RefusedProgram {
         VerifierStats::from_log(&self.log)
     }
 
-    /// Returns the last lines of the verifier's log, without its statistics.
+    /// Returns the last lines of the verifier's log: the last instructions and the message, without the explanation and the statistics.
+    /// With an explanation, only the last instruction and the message.
     pub fn last_lines(&self) -> Vec<&str> {
         if is_out_of_descriptors(self.errno) {
             return Vec::new();
         }
+        let parts = LogParts::new(&self.log);
         let is_statistics = |line: &&str| {
             let line = line.trim();
             line.is_empty()
@@ -104,8 +121,14 @@ impl RefusedProgram {
                 || line.starts_with("stack depth")
                 || line.starts_with("max_states_per_insn")
         };
-        let last_lines = self.log.lines().rev().filter(|line| !is_statistics(line)).take(SHOWN_LINES);
-        let mut lines: Vec<_> = last_lines.collect();
+        let last_lines = parts.rest.lines().rev().chain(parts.steps.lines().rev());
+        let mut lines = Vec::new();
+        for line in last_lines.filter(|line| !is_statistics(line)).take(SHOWN_LINES) {
+            lines.push(line);
+            if self.report.is_some() && logged_insn(line).is_some() {
+                break;
+            }
+        }
         lines.reverse();
         lines
     }
@@ -122,6 +145,11 @@ impl fmt::Display for RefusedProgram {
         )?;
         if let Some(source) = &self.source {
             write!(f, "\n  --> {}", Escaped(shortened(source)))?;
+        }
+        if self.poison.is_none()
+            && let Some(report) = &self.report
+        {
+            write!(f, "\n  {report}")?;
         }
         match &self.poison {
             Some(Poison::CoreRelo { reason, .. }) => {
@@ -170,12 +198,7 @@ impl fmt::Display for RefusedProgram {
 
 /// Cuts a line to the length that messages show.
 fn shortened(line: &str) -> String {
-    let mut chars = line.chars();
-    let mut head: String = chars.by_ref().take(SHOWN_CHARS).collect();
-    if chars.next().is_some() {
-        head.push('…');
-    }
-    head
+    cut(line, SHOWN_CHARS)
 }
 
 /// Returns the text of a log that the kernel wrote, up to the NUL.
@@ -183,15 +206,35 @@ pub(super) fn log_text(log: &[u8]) -> String {
     String::from_utf8_lossy(before_nul(log)).into_owned()
 }
 
-/// Returns the number of the last instruction in the log: `17: (85) call …`.
-fn last_insn(log: &str) -> Option<u32> {
-    let number = |line: &str| {
-        let (number, rest) = line.split_once(": (")?;
-        let [high, low, b')', ..] = rest.as_bytes() else { return None };
-        (high.is_ascii_hexdigit() && low.is_ascii_hexdigit()).then_some(())?;
-        number.parse().ok()
-    };
-    log.lines().rev().find_map(number)
+/// An instruction in the log: `17: (85) call unknown#195896080`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LoggedInsn<'l> {
+    index: u32,
+    /// The instruction as text, with the state of registers.
+    text: &'l str,
+}
+
+/// Returns the instruction of a line of the log, if the line has one.
+fn logged_insn(line: &str) -> Option<LoggedInsn<'_>> {
+    let (number, rest) = line.split_once(": (")?;
+    let [high, low, b')', ..] = rest.as_bytes() else { return None };
+    (high.is_ascii_hexdigit() && low.is_ascii_hexdigit()).then_some(())?;
+    Some(LoggedInsn { index: number.parse().ok()?, text: rest.get(3..)?.trim_start() })
+}
+
+/// Returns the last instruction in the log.
+fn last_insn(log: &str) -> Option<LoggedInsn<'_>> {
+    log.lines().rev().find_map(logged_insn)
+}
+
+/// Returns the number of the unknown helper that an instruction calls, as the kernel prints it.
+fn unknown_helper(insn: LoggedInsn<'_>) -> Option<i32> {
+    leading_number(insn.text.strip_prefix("call unknown#")?)
+}
+
+/// Returns the number at the beginning of a text.
+fn leading_number(text: &str) -> Option<i32> {
+    text.split_whitespace().next()?.parse().ok()
 }
 
 /// Replaces each run of whitespace by one space. Lines of macros are padded with tabs.
@@ -210,12 +253,20 @@ fn source_line(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<Stri
     Some(format!("{file}:{}: {}", position >> 10, Name::new(&normalize_whitespace(text.as_bytes()))))
 }
 
-/// Finds the poison behind the call of an unknown helper in the log (libbpf: `fixup_verifier_log`).
-fn find_poison(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>) -> Option<Poison> {
-    let helper = log.lines().rev().take(10).find_map(|line| {
-        let number = line.strip_prefix("invalid func unknown#")?;
-        number.split_whitespace().next()?.parse::<i32>().ok()
-    })?;
+/// Finds the poison behind the instruction that the verifier stopped at (libbpf: `fixup_verifier_log`).
+///
+/// libbpf searches the last ten lines for the message. Here, the last instruction in the log counts: more than ten lines may follow it,
+/// and the message may have other words. The message counts where no instruction is logged.
+fn find_poison(
+    plan: &LoadPlan,
+    program: &ProgramPlan,
+    log: &str,
+    last_insn: Option<LoggedInsn<'_>>,
+) -> Option<Poison> {
+    let in_message =
+        || log.lines().rev().find_map(|line| leading_number(line.strip_prefix("invalid func unknown#")?));
+    let helper = last_insn.and_then(unknown_helper).or_else(in_message)?;
+    let insn = last_insn.map(|last| last.index);
     if helper == POISON_IMM {
         let insn = insn?;
         let copy = program.functions().iter().rfind(|copy| copy.start <= insn)?;
@@ -236,6 +287,13 @@ fn find_poison(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u
     }
     let map = plan.maps().get(index(POISON_MAP)?)?;
     Some(Poison::Map(map.name().to_owned()))
+}
+
+/// Returns the kernel's function that does the job of a missing one.
+fn replacement_hint(plan: &LoadPlan, kfunc: &str) -> String {
+    let index = plan.externs().iter().position(|name| name == kfunc);
+    let replacement = index.and_then(|index| plan.kfunc_replacement(ExternIndex(index)));
+    replacement.map_or(String::new(), ToString::to_string)
 }
 
 /// Returns whether a load failed because of the limits on open files, not because of the program.
@@ -283,8 +341,25 @@ mod tests {
     #[test]
     fn the_last_instruction_of_a_log_is_found() {
         let log = "func#0 @0\n0: R1=ctx() R10=fp0\n0: (b7) r0 = 0\n12: (85) call unknown#195896080\ninvalid func unknown#195896080\nprocessed 3 insns";
-        assert_eq!(last_insn(log), Some(12));
+        let last = last_insn(log).unwrap();
+        assert_eq!((last.index, unknown_helper(last)), (12, Some(POISON_IMM)));
         assert_eq!(last_insn("no instruction"), None);
         assert_eq!(last_insn("1: (é) x"), None);
+        assert_eq!(last_insn("1: (85)"), Some(LoggedInsn { index: 1, text: "" }));
+    }
+
+    #[test]
+    fn the_poisoned_instruction_of_real_logs_is_found() {
+        for log in [
+            include_str!("logs/5.10-poisoned_access.txt"),
+            include_str!("logs/6.12-poisoned_access.txt"),
+            include_str!("logs/6.18-poisoned_access.txt"),
+            include_str!("logs/7.3-poisoned_access.txt"),
+        ] {
+            let last = last_insn(log).unwrap();
+            assert_eq!(unknown_helper(last), Some(POISON_IMM), "{last:?}");
+        }
+        let kfunc = last_insn(include_str!("logs/7.3-missing_kfunc.txt")).unwrap();
+        assert_eq!((kfunc.index, unknown_helper(kfunc)), (0, Some(POISON_KFUNC)));
     }
 }
