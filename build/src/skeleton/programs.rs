@@ -104,7 +104,7 @@ fn kind(def: &SecDef) -> &'static str {
         (P::Tracepoint, _) => "Tracepoint",
         (P::RawTracepoint | P::RawTracepointWritable, _) => "RawTracepoint",
         (P::Tracing, Some(A::TraceIter)) => "Iter",
-        (P::Tracing, Some(A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti)) => "Unattached",
+        (P::Tracing, Some(A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti)) => "TraceMulti",
         (P::PerfEvent, _) => "PerfEvent",
         (P::Xdp, Some(A::Xdp)) => "Xdp",
         (P::SchedCls, Some(A::NetkitPrimary | A::NetkitPeer)) => "Netkit",

@@ -7,6 +7,7 @@ use super::{
     kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi},
     link::Link,
     trace::{TraceOptions, freplace_with_label, trace_with_label},
+    trace_multi::{TraceMultiOptions, TraceSet, trace_multi},
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
     uprobe::{UprobeOptions, uprobe},
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
@@ -85,6 +86,11 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
         SectionTarget::UprobeMulti { binary, pattern, kind } => {
             let options = UprobeMultiOptions { kind, ..UprobeMultiOptions::default() };
             uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
+        }
+        SectionTarget::TraceMulti { pattern } => {
+            let attach_type = program.attach_type.or_else(|| attach_type_of(program.section));
+            let attach_type = attach_type.ok_or_else(|| not_automatic(program.section, program.name))?;
+            trace_multi(fd, attach_type, TraceSet::Pattern(pattern), &TraceMultiOptions::default())
         }
         SectionTarget::Usdt { binary, provider, name } => usdt_probe(program, binary, provider, name),
         SectionTarget::Tracepoint { category, name } => {

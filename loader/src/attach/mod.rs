@@ -71,6 +71,7 @@ mod tcx;
 #[cfg(test)]
 pub(crate) mod test_support;
 mod trace;
+mod trace_multi;
 mod tracefs;
 mod tracepoint;
 mod uprobe;
@@ -115,9 +116,10 @@ pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions, TcProgram, tc_pr
 #[cfg(feature = "netlink")]
 pub use tcx::{netkit, tcx};
 pub use trace::{FreplaceTarget, TraceOptions, freplace, freplace_function, lsm, trace};
+pub use trace_multi::{TraceMultiOptions, TraceSet, trace_multi};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
 pub use uprobe::{UprobeOptions, uprobe};
-pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi};
+pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi, uprobe_multi_file};
 pub use usdt::UsdtManager;
 #[cfg(feature = "usdt")]
 pub use usdt::{UsdtOptions, usdt};

@@ -10,14 +10,14 @@ use super::{
     pmu::resolve_pid,
     uprobe::NO_PROBE,
 };
-use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
 use core_relo_object::object::{AttachType, MultiKind};
 use std::{
     os::{
-        fd::{BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt as _,
     },
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The locations of a `uprobe.multi` link.
@@ -58,12 +58,40 @@ pub fn uprobe_multi(
     let binary = binary.as_ref();
     let label = attachment_label(binary, locations, options.kind);
     let path = resolve(binary, &label)?;
+    let c_path = c_string(path.as_os_str().as_bytes(), &label)?;
+    attach_at(prog, UprobeBinary::Path(&c_path), &path, locations, options, label)
+}
+
+/// Attaches a program to locations in an open binary (kernels from 7.2), also if the binary was deleted or replaced since it was opened,
+/// or is in another mount namespace.
+pub fn uprobe_multi_file(
+    prog: BorrowedFd<'_>,
+    binary: &impl AsFd,
+    locations: UprobeSet<'_>,
+    options: &UprobeMultiOptions<'_>,
+) -> Result<Link, AttachError> {
+    let binary = binary.as_fd();
+    // Symbols are read through this link, which opens the same file.
+    let path = PathBuf::from(format!("/proc/self/fd/{}", binary.as_raw_fd()));
+    let label = attachment_label(&path, locations, options.kind);
+    attach_at(prog, UprobeBinary::Fd(binary), &path, locations, options, label)
+}
+
+/// Attaches a program to locations in a binary. `path` is that of the binary's symbols.
+fn attach_at(
+    prog: BorrowedFd<'_>,
+    binary: UprobeBinary<'_>,
+    path: &Path,
+    locations: UprobeSet<'_>,
+    options: &UprobeMultiOptions<'_>,
+    label: String,
+) -> Result<Link, AttachError> {
     let offsets = match locations {
         UprobeSet::Pattern(_) if !(options.cookies.is_empty() && options.ref_ctr_offsets.is_empty()) => {
             return Err(AttachError::target(label, "a pattern takes no cookies and no semaphores"));
         }
-        UprobeSet::Pattern(pattern) => Binary::open(&path)?.find_matching_functions(pattern)?,
-        UprobeSet::Symbols(names) => Binary::open(&path)?.find_functions(names)?,
+        UprobeSet::Pattern(pattern) => Binary::open(path)?.find_matching_functions(pattern)?,
+        UprobeSet::Symbols(names) => Binary::open(path)?.find_functions(names)?,
         UprobeSet::Offsets(offsets) => offsets.to_vec(),
     };
     let fits = |list: &[u64]| list.is_empty() || list.len() == offsets.len();
@@ -72,8 +100,12 @@ pub fn uprobe_multi(
             "expected at least one location, and a cookie and a semaphore for each location or none";
         return Err(AttachError::target(label, problem));
     }
-    let link = create_link(prog, &path, &offsets, options, &label)?.map_err(|errno| {
+    let by_descriptor = matches!(binary, UprobeBinary::Fd(_));
+    let link = request_link(prog, binary, &offsets, options).map_err(|errno| {
         let hint = match errno.0 {
+            libc::EINVAL if by_descriptor => {
+                Hint("uprobe.multi by descriptor needs a kernel from 7.2, and a program loaded with that attach type")
+            }
             libc::ESRCH => Hint("no such process"),
             ENOTSUPP | libc::ENOEXEC => NO_PROBE,
             libc::EBADF | libc::ENOENT => Hint("is it a regular file?"),
@@ -97,15 +129,25 @@ pub(super) fn create_link(
     label: &str,
 ) -> Result<Result<OwnedFd, Errno>, AttachError> {
     let path = c_string(path.as_os_str().as_bytes(), label)?;
+    Ok(request_link(prog, UprobeBinary::Path(&path), offsets, options))
+}
+
+/// Requests the kernel link.
+fn request_link(
+    prog: BorrowedFd<'_>,
+    binary: UprobeBinary<'_>,
+    offsets: &[u64],
+    options: &UprobeMultiOptions<'_>,
+) -> Result<OwnedFd, Errno> {
     let session = options.kind == MultiKind::Session;
-    Ok(sys::link_create(&LinkCreate {
+    sys::link_create(&LinkCreate {
         prog,
         target: LinkTarget::None,
         attach_type: if session { AttachType::TraceUprobeSession } else { AttachType::TraceUprobeMulti }
             .number(),
         flags: 0,
         extra: LinkExtra::UprobeMulti {
-            path: &path,
+            binary,
             offsets,
             ref_ctr_offsets: options.ref_ctr_offsets,
             cookies: options.cookies,
@@ -113,7 +155,7 @@ pub(super) fn create_link(
             // To the kernel, 0 stands for every process.
             pid: resolve_pid(options.pid).unwrap_or(0),
         },
-    }))
+    })
 }
 
 /// Returns the label of the attachment in errors and in [`Link::label`].
@@ -201,9 +243,33 @@ mod tests {
     }
 
     #[test]
+    fn a_binary_without_a_name_is_probed_by_its_descriptor() {
+        let Some(elf) = TestElf::write() else { return };
+        let Some(counter) = Counter::new() else { return };
+        let attach_type = AttachType::TraceUprobeMulti.number();
+        let loaded = Program::with_cookie_all(ProgramType::Kprobe, attach_type, &counter);
+        let Some(prog) = loaded else { return };
+        let file = std::fs::File::open(elf.path()).unwrap();
+        for locations in [UprobeSet::Pattern("f1"), UprobeSet::Offsets(&[F1])] {
+            let before = counter.count();
+            let link = match uprobe_multi_file(prog.fd(), &file, locations, &UprobeMultiOptions::default()) {
+                Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
+                    assert!(e.to_string().contains("needs a kernel from 7.2"), "{e}");
+                    println!("SKIP: {e}");
+                    return;
+                }
+                link => link.unwrap(),
+            };
+            assert!(elf.run() >= 0);
+            assert_eq!(counter.count(), before + 1, "{locations:?}");
+            link.detach().unwrap();
+        }
+    }
+
+    #[test]
     fn contradictory_arguments_and_missing_functions_are_named() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
-        let fd = std::os::fd::AsFd::as_fd(&file);
+        let fd = file.as_fd();
         let text = |locations, options| {
             uprobe_multi(fd, "/proc/self/exe", locations, &options).unwrap_err().to_string()
         };

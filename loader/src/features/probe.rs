@@ -2,7 +2,7 @@
 
 use crate::{
     kernel_version::running_version,
-    sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad},
+    sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad, UprobeBinary},
 };
 use core_relo::{
     Endian, TypeId,
@@ -277,7 +277,7 @@ pub(super) fn uprobe_multi(token: Token<'_>) -> Result<bool, Errno> {
     };
     let link = |pid| {
         let extra = LinkExtra::UprobeMulti {
-            path: c"/",
+            binary: UprobeBinary::Path(c"/"),
             offsets: &[0],
             ref_ctr_offsets: &[],
             cookies: &[],

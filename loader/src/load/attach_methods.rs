@@ -6,8 +6,8 @@
 use super::loaded::{Loaded, LoadedMap, LoadedProgram};
 use crate::attach::{
     self, AttachError, CgroupOptions, FileRef, IterOptions, KprobeMultiOptions, KprobeOptions, KprobeSet,
-    KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TracepointOptions,
-    UprobeMultiOptions, UprobeOptions, UprobeSet,
+    KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TraceMultiOptions,
+    TraceSet, TracepointOptions, UprobeMultiOptions, UprobeOptions, UprobeSet,
 };
 use core_relo_object::object::AttachType;
 use std::{
@@ -101,6 +101,18 @@ impl Loaded {
         options: &KprobeMultiOptions<'_>,
     ) -> Result<Link, AttachError> {
         self.attach_program(program, |prog| attach::kprobe_multi(prog.as_fd(), functions, options))
+    }
+
+    /// Attaches a program to many kernel functions, see [`attach::trace_multi`](crate::attach::trace_multi()).
+    pub fn attach_trace_multi(
+        &self,
+        program: &str,
+        functions: TraceSet<'_>,
+        options: &TraceMultiOptions<'_>,
+    ) -> Result<Link, AttachError> {
+        self.attach_program(program, |prog| {
+            attach::trace_multi(prog.as_fd(), attach_type(prog, "fentry.multi")?, functions, options)
+        })
     }
 
     /// Attaches a program to a system call, see [`attach::ksyscall`](crate::attach::ksyscall()).

@@ -28,6 +28,8 @@ kinds! {
     RawTracepoint;
     /// `fentry`, `fexit`, `fmod_ret`, `tp_btf`, `lsm`, `freplace`: the target that the program is loaded for.
     Trace;
+    /// `fentry.multi`, `fexit.multi`, `fsession.multi`: many kernel functions.
+    TraceMulti;
     /// `iter`.
     Iter;
     /// `perf_event`.

@@ -4,8 +4,8 @@ use super::kind;
 use crate::{
     attach::{
         AttachError, CgroupOptions, FileRef, IterOptions, KprobeMultiOptions, KprobeOptions, KprobeSet,
-        KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TracepointOptions,
-        UprobeMultiOptions, UprobeOptions, UprobeSet,
+        KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TraceMultiOptions,
+        TraceSet, TracepointOptions, UprobeMultiOptions, UprobeOptions, UprobeSet,
     },
     load::{Loaded, LoadedProgram},
 };
@@ -65,6 +65,17 @@ impl<T> Program<kind::Kprobe, T> {
     /// Attaches the program to a kernel function, see [`attach::kprobe`](crate::attach::kprobe()).
     pub fn attach_to(&self, function: &str, options: &KprobeOptions) -> Result<Link, AttachError> {
         self.loaded.attach_kprobe(self.name, function, options)
+    }
+}
+
+impl<T> Program<kind::TraceMulti, T> {
+    /// Attaches the program to many kernel functions, see [`attach::trace_multi`](crate::attach::trace_multi()).
+    pub fn attach_to(
+        &self,
+        functions: TraceSet<'_>,
+        options: &TraceMultiOptions<'_>,
+    ) -> Result<Link, AttachError> {
+        self.loaded.attach_trace_multi(self.name, functions, options)
     }
 }
 

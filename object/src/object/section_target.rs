@@ -40,6 +40,11 @@ pub enum SectionTarget<'a> {
         /// The point at which the program runs.
         kind: MultiKind,
     },
+    /// `fentry.multi/pattern`, `fexit.multi/pattern`, `fsession.multi/pattern`.
+    TraceMulti {
+        /// A glob pattern of functions, with `*` and `?`; for a module, `module:pattern`.
+        pattern: &'a str,
+    },
     /// `ksyscall/name`, `kretsyscall/name`.
     Ksyscall {
         /// The name of the system call.
@@ -118,6 +123,8 @@ impl<'a> SectionTarget<'a> {
             (_, None) => Ok(Self::Nothing),
             (AutoAttach::Kprobe { retprobe }, Some(target)) => kprobe(target, retprobe),
             (AutoAttach::KprobeMulti(kind), Some(target)) => kprobe_multi(target, kind),
+            (AutoAttach::TraceMulti, Some("")) => Err("expected a function or a glob pattern after the `/`"),
+            (AutoAttach::TraceMulti, Some(pattern)) => Ok(Self::TraceMulti { pattern }),
             (AutoAttach::Ksyscall { retprobe }, Some(syscall)) => Ok(Self::Ksyscall { syscall, retprobe }),
             (AutoAttach::Uprobe { retprobe }, Some(target)) => uprobe(target, retprobe),
             (AutoAttach::UprobeMulti(kind), Some(target)) => uprobe_multi(target, kind),

@@ -84,7 +84,7 @@ impl AttachPoint {
                 let kind = if retprobe { K::FunctionReturn } else { K::Function };
                 (kind, at(name, offset.into()), None, function(name))
             }
-            SectionTarget::KprobeMulti { pattern, .. } => {
+            SectionTarget::KprobeMulti { pattern, .. } | SectionTarget::TraceMulti { pattern } => {
                 let is_name = !pattern.contains(['*', '?']);
                 let declarations = if is_name { function(pattern) } else { Vec::new() };
                 (K::Functions, pattern.to_owned(), None, declarations)

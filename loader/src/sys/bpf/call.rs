@@ -89,9 +89,48 @@ pub(super) fn call<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<c_long, Errno> {
     if done < 0 { Err(Errno::last()) } else { Ok(done) }
 }
 
+/// `BPF_COMMON_ATTRS` of the command.
+const COMMON_ATTRS: i32 = 1 << 16;
+
+attr! {
+    /// `struct bpf_common_attr`.
+    struct CommonAttr { log_buf: u64, log_size: u32, log_level: u32, log_true_size: u32, pad: u32, }
+}
+
+/// Makes a call that returns a new descriptor, with a log of the request in `log`: Linux 7.2 has it, 6.18 does not. Older kernels return `EINVAL` and
+/// write nothing.
+pub(super) fn call_fd_with_log<A: Attr>(cmd: Cmd, attr: &mut A, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+    let mut common = CommonAttr {
+        log_buf: address_mut(log),
+        log_size: count(log)?,
+        log_level: 1,
+        ..CommonAttr::default()
+    };
+    #[expect(clippy::as_conversions, reason = "the discriminant of a plain enum")]
+    let cmd = cmd as i32 | COMMON_ATTRS;
+    // SAFETY: `attr` and `common` are `Attr`s of the given sizes, whose addresses are valid for the command. Kernels without common
+    // attributes do not know the command, and read neither of them.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            cmd,
+            core::ptr::from_mut(attr),
+            size_of::<A>(),
+            core::ptr::from_mut(&mut common),
+            size_of::<CommonAttr>(),
+        )
+    };
+    owned_fd(if done < 0 { Err(Errno::last()) } else { Ok(done) })
+}
+
 /// Makes a call that returns a new descriptor.
 pub(super) fn call_fd<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<OwnedFd, Errno> {
-    let fd = RawFd::try_from(call(cmd, attr)?).map_err(|_too_large| Errno(libc::EBADF))?;
+    owned_fd(call(cmd, attr))
+}
+
+/// Takes the new descriptor that a call returned.
+fn owned_fd(done: Result<c_long, Errno>) -> Result<OwnedFd, Errno> {
+    let fd = RawFd::try_from(done?).map_err(|_too_large| Errno(libc::EBADF))?;
     // SAFETY: the call created the descriptor, so it has no other owner.
     beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -9,6 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// `BPF_F_REPLACE` of `flags`.
 const REPLACE: u32 = 4;
 
+/// `BPF_F_UPROBE_MULTI_PATH_FD` of the flags of uprobe.multi.
+const PATH_FD: u32 = 2;
+
 attr! {
     struct CreateAttr { prog_fd: u32, target: u32, attach_type: u32, flags: u32, extra: [u64; 6], }
     struct UpdateAttr { link_fd: u32, new_fd: u32, flags: u32, old_fd: u32, }
@@ -65,7 +68,7 @@ pub enum LinkExtra<'a> {
     /// A uprobe.multi program.
     UprobeMulti {
         /// The binary.
-        path: &'a CStr,
+        binary: UprobeBinary<'a>,
         /// Offsets in the file.
         offsets: &'a [u64],
         /// Offsets of reference counters, or none.
@@ -76,6 +79,13 @@ pub enum LinkExtra<'a> {
         flags: u32,
         /// The process, 0 for all.
         pid: u32,
+    },
+    /// A fentry.multi, fexit.multi or fsession.multi program.
+    TracingMulti {
+        /// The type ids of the functions, in the BTF that the program was loaded for.
+        ids: &'a [u32],
+        /// A cookie for each, or none.
+        cookies: &'a [u64],
     },
     /// A netfilter program.
     Netfilter {
@@ -95,6 +105,16 @@ pub enum LinkExtra<'a> {
         /// The expected revision, 0 for any.
         expected_revision: u64,
     },
+}
+
+/// The binary of a uprobe.multi program.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "the kernel has these two"))]
+pub enum UprobeBinary<'a> {
+    /// A path.
+    Path(&'a CStr),
+    /// An open file (kernels from 7.2).
+    Fd(BorrowedFd<'a>),
 }
 
 /// The parameters of a new link (`BPF_LINK_CREATE`).
@@ -169,17 +189,30 @@ fn encode_extra(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> R
                 e.put_u64(&mut out, at);
             }
         }
-        LinkExtra::UprobeMulti { path, offsets, ref_ctr_offsets, cookies, flags, pid } => {
+        LinkExtra::UprobeMulti { binary, offsets, ref_ctr_offsets, cookies, flags, pid } => {
             if [ref_ctr_offsets, cookies].iter().any(|a| !a.is_empty() && a.len() != offsets.len()) {
                 return Err(Errno(libc::EINVAL));
             }
-            e.put_u64(&mut out, address(path.to_bytes_with_nul()));
+            let (path, flags, path_fd) = match binary {
+                UprobeBinary::Path(path) => (address(path.to_bytes_with_nul()), flags, 0),
+                UprobeBinary::Fd(file) => (0, flags | PATH_FD, fd(file)),
+            };
+            e.put_u64(&mut out, path);
             for array in [offsets, ref_ctr_offsets, cookies] {
                 e.put_u64(&mut out, address(array));
             }
-            for v in [count(offsets)?, flags, pid] {
+            for v in [count(offsets)?, flags, pid, path_fd] {
                 word(&mut out, v);
             }
+        }
+        LinkExtra::TracingMulti { ids, cookies } => {
+            if !(cookies.is_empty() || cookies.len() == ids.len()) {
+                return Err(Errno(libc::EINVAL));
+            }
+            for at in [address(ids), address(cookies)] {
+                e.put_u64(&mut out, at);
+            }
+            word(&mut out, count(ids)?);
         }
         LinkExtra::Netfilter { pf, hooknum, priority, flags } => {
             for v in [pf, hooknum, priority.cast_unsigned(), flags] {

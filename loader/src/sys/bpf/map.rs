@@ -2,7 +2,8 @@
 
 use super::{
     call::{
-        Cmd, OBJ_NAME_LEN, address, address_mut, attr, call_done, call_fd, count, fd, object_name, opt_fd,
+        Cmd, OBJ_NAME_LEN, address, address_mut, attr, call_done, call_fd, call_fd_with_log, count, fd,
+        object_name, opt_fd,
     },
     info::map_info,
 };
@@ -73,6 +74,17 @@ pub struct MapCreate<'a> {
 
 /// Creates a map.
 pub fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
+    call_fd(Cmd::MapCreate, &mut create_attr(map)?)
+}
+
+/// Creates a map, and writes the kernel's reason of a refusal to `log`, up to a NUL (`BPF_COMMON_ATTRS`: Linux 7.2 has it, 6.18 does not).
+///
+/// Older kernels return `EINVAL` and write nothing.
+pub fn map_create_log(map: &MapCreate<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+    call_fd_with_log(Cmd::MapCreate, &mut create_attr(map)?, log)
+}
+
+fn create_attr(map: &MapCreate<'_>) -> Result<CreateAttr, Errno> {
     let mut flags = map.map_flags;
     if map.token.is_some() {
         flags |= TOKEN;
@@ -80,30 +92,27 @@ pub fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
     if map.kernel_value_btf.is_some() {
         flags |= VALUE_TYPE_FD;
     }
-    call_fd(
-        Cmd::MapCreate,
-        &mut CreateAttr {
-            map_type: map.map_type,
-            key_size: map.key_size,
-            value_size: map.value_size,
-            max_entries: map.max_entries,
-            map_flags: flags,
-            inner_map_fd: opt_fd(map.inner),
-            numa_node: map.numa_node,
-            map_name: object_name(map.name),
-            map_ifindex: map.ifindex,
-            btf_fd: opt_fd(map.btf),
-            btf_key_type_id: map.key_type,
-            btf_value_type_id: map.value_type,
-            btf_vmlinux_value_type_id: map.kernel_value_type,
-            map_extra: map.map_extra,
-            value_type_btf_obj_fd: opt_fd(map.kernel_value_btf),
-            map_token_fd: opt_fd(map.token),
-            excl_prog_hash: address(map.excl_prog_hash),
-            excl_prog_hash_size: count(map.excl_prog_hash)?,
-            pad: 0,
-        },
-    )
+    Ok(CreateAttr {
+        map_type: map.map_type,
+        key_size: map.key_size,
+        value_size: map.value_size,
+        max_entries: map.max_entries,
+        map_flags: flags,
+        inner_map_fd: opt_fd(map.inner),
+        numa_node: map.numa_node,
+        map_name: object_name(map.name),
+        map_ifindex: map.ifindex,
+        btf_fd: opt_fd(map.btf),
+        btf_key_type_id: map.key_type,
+        btf_value_type_id: map.value_type,
+        btf_vmlinux_value_type_id: map.kernel_value_type,
+        map_extra: map.map_extra,
+        value_type_btf_obj_fd: opt_fd(map.kernel_value_btf),
+        map_token_fd: opt_fd(map.token),
+        excl_prog_hash: address(map.excl_prog_hash),
+        excl_prog_hash_size: count(map.excl_prog_hash)?,
+        pad: 0,
+    })
 }
 
 /// A map's descriptor with the sizes of its elements. The kernel accesses that many bytes of each key and value.
@@ -115,6 +124,7 @@ pub struct MapShape<'m> {
     map_type: u32,
     key_size: usize,
     value_size: usize,
+    cpu_value_size: usize,
 }
 
 impl<'m> MapShape<'m> {
@@ -139,7 +149,8 @@ impl<'m> MapShape<'m> {
         } else {
             each
         };
-        Ok(Self { map, map_type, key_size: usize::try_from(key_size).map_err(too_big)?, value_size })
+        let key_size = usize::try_from(key_size).map_err(too_big)?;
+        Ok(Self { map, map_type, key_size, value_size, cpu_value_size: each })
     }
 
     /// The map.
@@ -162,6 +173,11 @@ impl<'m> MapShape<'m> {
         self.value_size
     }
 
+    /// Bytes of the value of one CPU in a per-CPU map; of any other map, bytes of a value in the kernel.
+    pub fn cpu_value_size(&self) -> usize {
+        self.cpu_value_size
+    }
+
     fn key(&self, key: &[u8]) -> Result<u64, Errno> {
         if key.len() == self.key_size { Ok(address(key)) } else { Err(Errno(libc::EINVAL)) }
     }
@@ -182,6 +198,7 @@ pub struct MapFd {
     map_type: u32,
     key_size: usize,
     value_size: usize,
+    cpu_value_size: usize,
     /// The map's name in its object, if that is known. The kernel has only the first 15 bytes.
     name: Option<Box<str>>,
 }
@@ -189,8 +206,8 @@ pub struct MapFd {
 impl MapFd {
     /// Reads the sizes from the kernel.
     pub fn new(fd: OwnedFd) -> Result<Self, Errno> {
-        let MapShape { map_type, key_size, value_size, .. } = MapShape::query(&fd)?;
-        Ok(Self { fd, map_type, key_size, value_size, name: None })
+        let MapShape { map_type, key_size, value_size, cpu_value_size, .. } = MapShape::query(&fd)?;
+        Ok(Self { fd, map_type, key_size, value_size, cpu_value_size, name: None })
     }
 
     /// Opens a map that is pinned in a bpffs.
@@ -216,14 +233,15 @@ impl MapFd {
             map_type: self.map_type,
             key_size: self.key_size,
             value_size: self.value_size,
+            cpu_value_size: self.cpu_value_size,
         }
     }
 
     /// Duplicates the descriptor.
     pub fn try_clone(&self) -> Result<Self, Errno> {
         let fd = self.fd.try_clone().map_err(|e| Errno::from_io_error(&e))?;
-        let &Self { map_type, key_size, value_size, .. } = self;
-        Ok(Self { fd, map_type, key_size, value_size, name: self.name.clone() })
+        let &Self { map_type, key_size, value_size, cpu_value_size, .. } = self;
+        Ok(Self { fd, map_type, key_size, value_size, cpu_value_size, name: self.name.clone() })
     }
 }
 
@@ -282,6 +300,58 @@ pub fn map_lookup_and_delete(
 pub fn map_update(map: MapShape<'_>, key: &[u8], value: &[u8], flags: u64) -> Result<(), Errno> {
     let attr = ElemAttr { map_fd: fd(map.map), key: map.key(key)?, value: map.value(value)?, flags, pad: 0 };
     call_done(Cmd::MapUpdate, &mut { attr })
+}
+
+/// The CPUs whose value in a per-CPU map a call reads or writes: Linux 7.2 knows them, 6.18 does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these two")]
+pub enum Cpus {
+    /// The CPU of this number (`BPF_F_CPU`).
+    One(u32),
+    /// All possible CPUs, which get the same value (`BPF_F_ALL_CPUS`).
+    All,
+}
+
+impl Cpus {
+    /// Returns the bits of the flags of an element.
+    fn flags(self) -> u64 {
+        match self {
+            Self::One(cpu) => 8 | (u64::from(cpu) << 32),
+            Self::All => 16,
+        }
+    }
+}
+
+/// Reads the value of one CPU in a per-CPU map. `value` has [`MapShape::cpu_value_size`] bytes.
+pub fn map_lookup_cpu(map: MapShape<'_>, key: &[u8], cpu: u32, value: &mut [u8]) -> Result<(), Errno> {
+    if value.len() != map.cpu_value_size || !is_per_cpu(map.map_type) {
+        return Err(Errno(libc::EINVAL));
+    }
+    // A kernel that ignored the flag would write the values of all CPUs.
+    let mut values = vec![0; map.value_size];
+    map_lookup(map, key, &mut values, Cpus::One(cpu).flags())?;
+    let (to, from) = (value.iter_mut(), values.iter());
+    to.zip(from).for_each(|(to, from)| *to = *from);
+    Ok(())
+}
+
+/// Writes the value of one CPU, or of all CPUs, in a per-CPU map. `value` has [`MapShape::cpu_value_size`] bytes.
+///
+/// Older kernels refuse the request with `EINVAL`.
+pub fn map_update_cpus(
+    map: MapShape<'_>,
+    key: &[u8],
+    value: &[u8],
+    cpus: Cpus,
+    flags: u64,
+) -> Result<(), Errno> {
+    if value.len() != map.cpu_value_size || !is_per_cpu(map.map_type) {
+        return Err(Errno(libc::EINVAL));
+    }
+    // Older kernels read the values of all CPUs before they look at the flags.
+    let mut values = value.to_vec();
+    values.resize(map.value_size, 0);
+    map_update(map, key, &values, flags | cpus.flags())
 }
 
 /// Removes an element.

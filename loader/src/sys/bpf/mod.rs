@@ -27,12 +27,13 @@ pub use info::{
 };
 pub(crate) use link::has_link_type;
 pub use link::{
-    LinkCreate, LinkExtra, LinkTarget, iter_create, link_create, link_detach, link_update,
+    LinkCreate, LinkExtra, LinkTarget, UprobeBinary, iter_create, link_create, link_detach, link_update,
     raw_tracepoint_open,
 };
 pub use map::{
-    Batch, MapCreate, MapFd, MapShape, map_create, map_delete, map_delete_batch, map_freeze, map_lookup,
-    map_lookup_and_delete, map_lookup_batch, map_next_key, map_update, map_update_batch,
+    Batch, Cpus, MapCreate, MapFd, MapShape, map_create, map_create_log, map_delete, map_delete_batch,
+    map_freeze, map_lookup, map_lookup_and_delete, map_lookup_batch, map_lookup_cpu, map_next_key,
+    map_update, map_update_batch, map_update_cpus,
 };
 pub use pin::{make_pin_dir, obj_get, obj_pin, rename_pin, token_create};
 pub use prog::{
