@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser as _},
 };
 use core_relo_loader::object::MapType;
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 const LOOKUP_HELP: &str = "Examples:
   core-relo map lookup 7 42
@@ -18,6 +18,7 @@ const LOOKUP_HELP: &str = "Examples:
 The key is a value of the map's key type, as `map dump` prints it: a number, an enumerator, text for an array of char, numbers with
 commas for another array, or JSON (quoted for the shell) for a struct. Members that the JSON does not have are zero. `hex` and
 the bytes are a key of any type. A queue or stack has no key: its next element is shown.
+--cpu 2 shows the value of one CPU of a per-CPU map, as `map dump` numbers them.
 Exit status: 0 if the element was found, 1 if not, 2 if it could not be read.";
 const GETNEXT_HELP: &str = "Examples:
   core-relo map getnext 7
@@ -30,9 +31,11 @@ const UPDATE_HELP: &str = "Examples:
   core-relo map update --name flows '{\"port\": 80}' '{\"packets\": 0}' --noexist
   core-relo map update --pinned /sys/fs/bpf/counts key hex 2a 00 00 00 value hex 64 00 00 00
   core-relo map update --name jumps 0 value pinned /sys/fs/bpf/tail
+  core-relo map update --name hits 0 100 --cpu 2
 
 Takes a key and a value. If one of them has several words, the word `value` stands between them. Both are written as for
-`core-relo map lookup`. All CPUs of a per-CPU map get the value. The value of a map of programs or maps is an id, `name NAME` or
+`core-relo map lookup`. All CPUs of a per-CPU map get the value; with --cpu N one CPU gets it, and the others keep theirs, on a kernel
+that can do so (Linux 7.2 can, 6.18 cannot). The value of a map of programs or maps is an id, `name NAME` or
 `pinned PATH`, that of an array of cgroups a directory.
 Exit status: 0 if the element was written, 1 if --noexist or --exist refuses it, 2 if it could not be written.";
 const DELETE_HELP: &str = "Examples:
@@ -51,12 +54,35 @@ const CREATE_HELP: &str = "Examples:
 
 Prints the map's id. Without the pin, the map would end with this command.";
 
+/// The CPUs whose values in a per-CPU map are read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CpuChoice {
+    All,
+    One(u32),
+}
+
+impl FromStr for CpuChoice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            number => {
+                number.parse().map(Self::One).map_err(|_no_number| "expected the number of a CPU, or `all`")
+            }
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = LOOKUP_HELP)]
 #[command(override_usage = "core-relo map lookup [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> [KEY]...")]
 pub(crate) struct MapLookupArgs {
     #[command(flatten)]
     pub(crate) map: ObjectWords,
+    /// Of a per-CPU map, show the value of this CPU only, or of `all` CPUs [default: all]
+    #[arg(long, value_name = "N|all")]
+    pub(crate) cpu: Option<CpuChoice>,
     #[command(flatten)]
     pub(crate) elements: ElementArgs,
 }
@@ -79,6 +105,9 @@ pub(crate) struct MapGetnextArgs {
 pub(crate) struct MapUpdateArgs {
     #[command(flatten)]
     pub(crate) map: ObjectWords,
+    /// Of a per-CPU map, write the value of this CPU only, or of `all` CPUs [default: all]
+    #[arg(long, value_name = "N|all")]
+    pub(crate) cpu: Option<CpuChoice>,
     /// Only add: the element must not exist
     #[arg(long, conflicts_with = "exist")]
     pub(crate) noexist: bool,

@@ -1,5 +1,6 @@
 //! [`Kernel`]: the requests of a load to the kernel, one method each.
 
+use super::verifier::log_text;
 use crate::{
     maps::{Arena, MapError},
     sys::{self, Errno, MapFd, MapShape, Pod as _},
@@ -15,6 +16,9 @@ use std::{
 
 pub use crate::sys::{BtfLoad, MapCreate, MapInfo, ProgLoad};
 
+/// The size of the log of a map's creation. The kernel writes one line.
+const MAP_LOG_BYTES: usize = 4096;
+
 /// A kernel that executes the requests of a load, usually [`RunningKernel`].
 ///
 /// Each method is one request. A kernel for tests can refuse any request, to check that a failed load leaves nothing behind.
@@ -29,6 +33,12 @@ pub trait Kernel {
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno>;
     /// Creates a map.
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno>;
+    /// Returns the kernel's reason why it refuses a map, if the kernel has common attributes (`BPF_COMMON_ATTRS`: Linux 7.2, not 6.18).
+    ///
+    /// The default implementation, for tests, knows no reason.
+    fn map_refusal(&self, _map: &MapCreate<'_>) -> Option<String> {
+        None
+    }
     /// Returns a map's properties. Fails with `EINVAL` if the descriptor is not a map's.
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
     /// Writes an element.
@@ -96,6 +106,14 @@ impl Kernel for RunningKernel {
 
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
         sys::map_create(map)
+    }
+
+    fn map_refusal(&self, map: &MapCreate<'_>) -> Option<String> {
+        let mut log = vec![0; MAP_LOG_BYTES];
+        // The request is refused again, since nothing has changed. A map that is created after all is dropped.
+        let refused = sys::map_create_log(map, &mut log).is_err();
+        let text = log_text(&log).trim().to_owned();
+        (refused && !text.is_empty()).then_some(text)
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {

@@ -5,6 +5,7 @@ use super::{
     kernel::Kernel,
     loaded::{LoadedMap, PinState},
     loading::Loading,
+    verifier::cut,
 };
 use crate::{
     hint::Hint,
@@ -22,6 +23,9 @@ use std::{
 
 /// `BPF_F_RDONLY_PROG`. The kernel adds this flag to device maps.
 const READ_ONLY_PROG: u32 = 1 << 7;
+
+/// The number of characters of the kernel's reason in a message.
+const SHOWN_CHARS: usize = 1000;
 
 impl<K: Kernel> Loading<'_, K> {
     /// Opens the pinned map. Without a pin, reuses the caller's map, or creates, fills and freezes a new map.
@@ -96,7 +100,7 @@ impl<K: Kernel> Loading<'_, K> {
             kernel_value_type: map.kernel_value_type().0,
             kernel_value_btf: module,
             token: self.loaded.token(),
-            ..MapCreate::default()
+            excl_prog_hash: map.exclusive_hash().map_or(&[], |hash| hash),
         };
         let created = match self.kernel.map_create(&create) {
             Err(errno) if has_types && self.loaded.btf.is_some() => {
@@ -106,7 +110,10 @@ impl<K: Kernel> Loading<'_, K> {
             }
             other => other,
         };
-        created.map_err(|errno| self.map_error(map, "creating it", errno))
+        created.map_err(|errno| match self.kernel.map_refusal(&create) {
+            Some(reason) => self.refused_map_error(map, errno, &reason),
+            None => self.map_error(map, "creating it", errno),
+        })
     }
 
     /// Writes the initial value of a created map and freezes constants.
@@ -219,6 +226,16 @@ impl<K: Kernel> Loading<'_, K> {
     #[cold]
     fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
         self.error_with_hint(format!("map `{}`: {action}", map.name()), errno, hint(map, errno))
+    }
+
+    /// Creates the error of a map for whose refusal the kernel gives a reason.
+    #[cold]
+    fn refused_map_error(&self, map: &MapPlan, errno: Errno, reason: &str) -> LoadError {
+        let reason = reason.lines().map(|line| line.trim_end_matches('.')).collect::<Vec<_>>().join("; ");
+        let LoadHint(guess) = hint(map, errno);
+        let separator = if guess.is_empty() { "" } else { "; " };
+        let hint = format!("the kernel's reason: {}{separator}{guess}", cut(&reason, SHOWN_CHARS));
+        self.error_with_hint(format!("map `{}`: creating it", map.name()), errno, LoadHint(hint))
     }
 
     #[cold]

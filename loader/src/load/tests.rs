@@ -8,7 +8,7 @@ use crate::{
 use core_relo_object::{
     load_plan::LoadPlan,
     object::Object,
-    test_support::{TestObject, call, exit, returns},
+    test_support::{TestObject, call, exit, load, returns},
 };
 
 /// Returns the error of an object that the running kernel must refuse. Skips the test if this process may load nothing.
@@ -154,7 +154,38 @@ fn a_map_that_no_kernel_creates_is_an_error_with_a_hint() {
         assert!(error.errno() == Some(Errno(errno)) || is_size, "{text}");
         assert!(text.starts_with("bad: map `table`: creating it: ") && !text.contains('\n'), "{text}");
         assert!(text.contains(hint) || is_size, "{text}");
+        // Newer kernels give their reason.
+        if text.contains("(the kernel's reason: ") {
+            println!("{text}");
+        }
     }
+}
+
+#[test]
+fn an_exclusive_map_is_for_its_program_only() {
+    let mut m = TestObject::new();
+    let numbers = [("type", 2), ("max_entries", 1), ("key_size", 4), ("value_size", 4)];
+    let (_, symbol) = m.map("table", &numbers, None);
+    for (name, result) in [("owner", 0), ("stranger", 1)] {
+        let [set, exit] = returns(result);
+        let program = m.program(name, "socket", &[load(1, 0)[0], load(1, 0)[1], set, exit]);
+        m.refer(program, 0, symbol, false);
+    }
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name("bad");
+    loader.map_mut("table").exclusive_to = Some("nobody".to_owned());
+    let unknown = loader.plan().unwrap_err().to_string();
+    assert_eq!(unknown, "bad: map `table`: it is exclusive to program `nobody`, which is not loaded");
+    loader.map_mut("table").exclusive_to = Some("owner".to_owned());
+    let plan = loader.plan().unwrap();
+    let mut prepared = match prepare(&plan, &RunningKernel) {
+        Ok(prepared) => prepared,
+        Err(e) => return println!("SKIP: {e}"),
+    };
+    prepared.load_program("owner").unwrap_or_else(|e| panic!("{e}"));
+    let refused = prepared.load_program("stranger").unwrap_err();
+    assert_eq!(refused.errno(), Some(Errno(libc::EACCES)), "{refused}");
 }
 
 #[test]

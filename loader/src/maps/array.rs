@@ -21,7 +21,7 @@ pub type PerCpuArray<V> = ArrayMap<V, kinds::PerCpuArray>;
 /// An array, see [`Array`] and [`PerCpuArray`].
 #[derive(Debug)]
 pub struct ArrayMap<V, T> {
-    raw: RawMap,
+    pub(super) raw: RawMap,
     marker: PhantomData<fn() -> (V, T)>,
 }
 

@@ -144,6 +144,13 @@ impl MapError {
         }
     }
 
+    /// Creates the error of a request for one CPU that the kernel does not support.
+    pub(crate) fn cpu_flags(map: &str, action: &'static str, errno: Errno) -> Self {
+        let hint =
+            Hint("does this kernel read and write the value of one CPU? Linux 7.2 can do so, 6.18 cannot");
+        Self::Kernel { map: map.into(), action, errno, hint }
+    }
+
     pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match (action, errno.0) {
             (INSERT, libc::E2BIG) => Hint("the map is full, or the index is beyond max_entries"),

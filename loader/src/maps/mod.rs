@@ -46,6 +46,7 @@ mod kind;
 mod local_storage;
 mod mapped;
 mod objects;
+mod per_cpu;
 mod queue;
 mod raw;
 mod redirect;

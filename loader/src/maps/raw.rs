@@ -3,7 +3,7 @@
 use super::error::{CLONE, INFO, INSERT, MapError, NEXT_KEY, READ, REMOVE};
 use crate::{
     convert::to_usize,
-    sys::{self, Errno, MapFd, MapInfo, MapShape},
+    sys::{self, Cpus, Errno, MapFd, MapInfo, MapShape},
 };
 use core::slice::Chunks;
 use core_relo_object::{InternalError, object::MapType};
@@ -110,6 +110,28 @@ impl RawMap {
 
     pub(super) fn insert(&self, key: &[u8], value: &[u8], flags: u64) -> Result<(), MapError> {
         sys::map_update(self.shape(), key, value, flags).map_err(|e| self.error(INSERT, e))
+    }
+
+    /// Reads the value of one CPU into `value`. Returns whether the element exists.
+    pub(super) fn get_cpu(&self, key: &[u8], cpu: u32, value: &mut [u8]) -> Result<bool, MapError> {
+        match sys::map_lookup_cpu(self.shape(), key, cpu, value) {
+            Err(errno) if is_unsupported(errno) => Err(MapError::cpu_flags(&self.name, READ, errno)),
+            result => self.exists(READ, result),
+        }
+    }
+
+    /// Writes the value of one CPU, or of all CPUs.
+    pub(super) fn insert_cpus(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        cpus: Cpus,
+        flags: u64,
+    ) -> Result<(), MapError> {
+        sys::map_update_cpus(self.shape(), key, value, cpus, flags).map_err(|errno| match errno {
+            unsupported if is_unsupported(unsupported) => MapError::cpu_flags(&self.name, INSERT, errno),
+            _ => self.error(INSERT, errno),
+        })
     }
 
     /// Removes an element. Returns whether the element existed.

@@ -52,12 +52,6 @@ pub enum RingError {
         /// The map's name.
         map: Text,
     },
-    /// The kernel overwrites the oldest records of this map (`BPF_F_RB_OVERWRITE`), even while somebody reads them.
-    #[error("map {map}: BPF_F_RB_OVERWRITE is not supported: records can change while they are read")]
-    Overwritten {
-        /// The map's name.
-        map: Text,
-    },
     /// The ring's memory is inconsistent, so another process writes to it.
     #[error("map {map}: {cause}; does another process read or write the ring?")]
     Corrupt {
@@ -132,7 +126,6 @@ impl RingError {
             OpenFault::Errno(errno) => Self::kernel(&map, sys::PERF_MAP, errno),
             OpenFault::InUse => Self::InUse { map },
             OpenFault::Size(size) => Self::Size { map, size },
-            OpenFault::Overwritten => Self::Overwritten { map },
         }
     }
 

@@ -17,6 +17,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per process at a time. The reader is `Send`, so threads can share it
 /// behind a lock.
 ///
+/// In a map with the flag `BPF_F_RB_OVERWRITE` (kernels from 6.19), new records overwrite the oldest ones when the ring is full. Then the
+/// callback gets a copy of each record, in order and whole. The reader skips records that were overwritten before it read them, and
+/// [`lost_bytes`](Self::lost_bytes) counts them.
+///
 /// The reader must be the only reader in the whole system. The reader's position is part of the map, and every process that may write
 /// the map can move the position. BPF programs would then overwrite records that a callback is reading, and the kernel cannot prevent
 /// that. Give the map only to processes that are trusted not to read it.
@@ -146,6 +150,12 @@ impl<'cb> RingBuffer<'cb> {
     /// Returns the number of unread bytes in a map's ring, with headers. Returns 0 for an unknown index.
     pub fn available(&self, index: usize) -> usize {
         self.rings.get(index).map_or(0, |ring| ring.records.available())
+    }
+
+    /// Returns the number of bytes of a map's ring that were overwritten before they were read, with headers. Only a map with the flag
+    /// `BPF_F_RB_OVERWRITE` loses records this way. Returns 0 for an unknown index.
+    pub fn lost_bytes(&self, index: usize) -> u64 {
+        self.rings.get(index).map_or(0, |ring| ring.records.lost_bytes())
     }
 
     /// Returns the size of a map's ring in bytes. Returns 0 for an unknown index.

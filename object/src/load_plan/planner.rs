@@ -4,9 +4,9 @@ use super::{
     btf,
     error::LoadPlanError,
     externs::{self, Modules, ResolvedExtern},
-    maps::{MapPlanner, MapRole},
+    maps::{MapPlan, MapPlanner, MapRole},
     plan::{LoadPlan, SkippedProgram},
-    programs::ProgramPlanner,
+    programs::{FixupTarget, ProgramPlan, ProgramPlanner, program_hash},
     relocate::{SelectedFunctions, relocate_code},
     settings::Settings,
     struct_ops::{self, StructOpsTables},
@@ -56,6 +56,8 @@ impl LoadPlan {
         let mut planner = ProgramPlanner::new(object, &linker, settings, kernel, &resolved, &tables);
         let programs = planner.plan_programs(&loaded, &code, &mut maps, &mut modules, &mut edit)?;
 
+        set_exclusive_hashes(&mut maps, &programs)?;
+
         let globals = collect_globals(object, &linker, settings);
         let has_struct_ops = maps.iter().any(|m| m.role() == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role() == MapRole::Rodata && m.autocreate());
@@ -86,6 +88,25 @@ impl LoadPlan {
             kfunc_replacements: externs::find_replacements(object.btf(), &linker.externs, &resolved, kernel),
         })
     }
+}
+
+/// Sets the hashes of the programs that maps are exclusive to.
+fn set_exclusive_hashes(maps: &mut [MapPlan], programs: &[ProgramPlan]) -> Result<(), LoadPlanError> {
+    for map in maps {
+        let Some(name) = map.exclusive_to.clone() else { continue };
+        let fail = |what: String| LoadPlanError::Map { map: map.name().into(), what: what.into() };
+        let program = programs.iter().find(|program| program.name() == name);
+        let program = program
+            .ok_or_else(|| fail(format!("it is exclusive to program `{name}`, which is not loaded")))?;
+        // The kernel's hash includes the descriptors of modules, which are not known before the load.
+        if program.fixups().iter().any(|fixup| matches!(fixup.target(), FixupTarget::Module(_))) {
+            let what =
+                format!("it cannot be exclusive to program `{name}`, which uses variables of a module");
+            return Err(fail(what));
+        }
+        map.exclusive_hash = Some(program_hash(program.insns()));
+    }
+    Ok(())
 }
 
 /// Returns the object's BTF, adapted to the kernel. Returns `None` for a kernel without BTF.

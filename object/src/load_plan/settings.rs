@@ -80,10 +80,12 @@ impl Settings {
 pub enum TokenSource {
     /// A token from `/sys/fs/bpf` if that bpffs delegates, else no token.
     ///
-    /// Unlike libbpf, this ignores the environment variable `LIBBPF_BPF_TOKEN_PATH`. [`Path`](Self::Path) does the same as that
-    /// variable, and [`Off`](Self::Off) the same as an empty variable.
+    /// Unlike libbpf, this ignores the environment variable `LIBBPF_BPF_TOKEN_PATH`: [`Environment`](Self::Environment) reads it.
     #[default]
     Auto,
+    /// As libbpf's default: [`Path`](Self::Path) if the environment variable `LIBBPF_BPF_TOKEN_PATH` is a path, [`Off`](Self::Off) if
+    /// the variable is empty, and [`Auto`](Self::Auto) without the variable. The variable is read during the load.
+    Environment,
     /// No token.
     Off,
     /// A token from the bpffs at this path, which has to delegate.
@@ -154,6 +156,9 @@ pub struct MapSettings {
     pub numa_node: Option<u32>,
     /// The network device that the map is offloaded to, 0 for none.
     pub ifindex: u32,
+    /// The name of the only program that may use the map (kernels from 6.18; libbpf: `bpf_map__set_exclusive_program`). The kernel
+    /// refuses every other program, by the hash of its instructions.
+    pub exclusive_to: Option<String>,
     /// The path of the pin. `Some(None)` turns pinning off.
     pub pin: Option<Option<PathBuf>>,
     /// A map to reuse instead of creating a new map.

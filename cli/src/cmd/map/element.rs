@@ -2,7 +2,7 @@
 
 use super::facts::{MapElementType, key_type, type_name, value_type};
 use crate::{
-    args::{format::Format, kernel_objects::ElementArgs},
+    args::{format::Format, kernel_objects::ElementArgs, map_elements::CpuChoice},
     console::Console,
     describe::short_type_name,
     error::BadInput,
@@ -68,6 +68,8 @@ pub(super) struct MapElements<'m> {
     format: Format,
     /// The numbers of the possible CPUs, in the order of the values of a per-CPU map. The numbers may have gaps.
     cpus: &'static [u32],
+    /// The only CPU whose values are printed.
+    only_cpu: Option<usize>,
 }
 
 /// The JSON line of an element. `value`, `value_bytes` and `cpus` are `null` if `map lookup` does not find the key.
@@ -100,8 +102,28 @@ impl<'m> MapElements<'m> {
             with_types: args.types,
             format: args.format,
             cpus: sys::possible_cpu_numbers().unwrap_or_default(),
+            only_cpu: None,
             info,
         })
+    }
+
+    /// Selects the CPU that an option names; `None` for all CPUs. Returns an error for another kind of map, or if there is no such CPU.
+    pub(super) fn select_cpu(&mut self, choice: Option<CpuChoice>) -> Result<Option<u32>, ElementError> {
+        let Some(choice) = choice else { return Ok(None) };
+        if !self.is_per_cpu() {
+            return Err(self.bad_input("has one value for all CPUs", "--cpu is for per-CPU maps"));
+        }
+        let CpuChoice::One(cpu) = choice else { return Ok(None) };
+        if !self.cpus.contains(&cpu) {
+            let numbers = (self.cpus.first(), self.cpus.last());
+            let range = match numbers {
+                (Some(first), Some(last)) => format!("expected one from {first} to {last}"),
+                _ => "the possible CPUs cannot be read".to_owned(),
+            };
+            return Err(self.bad_input(&format!("no such CPU: {cpu}, {range}"), ""));
+        }
+        self.only_cpu = usize::try_from(cpu).ok();
+        Ok(Some(cpu))
     }
 
     /// Prints a note if the map's types cannot be read.
@@ -184,9 +206,10 @@ impl<'m> MapElements<'m> {
         let stride = value_bytes.next_multiple_of(8).max(8);
         let number = |index: usize| self.cpus.get(index).and_then(|number| usize::try_from(*number).ok());
         self.is_per_cpu().then(|| {
-            value.chunks(stride).enumerate().map(move |(index, cpu)| {
+            let values = value.chunks(stride).enumerate().map(move |(index, cpu)| {
                 (number(index).unwrap_or(index), cpu.get(..value_bytes).unwrap_or(cpu))
-            })
+            });
+            values.filter(|(cpu, _)| self.only_cpu.is_none_or(|only| only == *cpu))
         })
     }
 

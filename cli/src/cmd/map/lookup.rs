@@ -28,7 +28,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> io::Result
         let id = map.id;
         let Some(fd) = open_or_report(console, Kind::Map, map)? else { continue };
         let elements = MapElements::new(&fd, &args.elements, &mut btfs).map_err(ElementError::Kernel);
-        let looked_up = elements.and_then(|elements| {
+        let looked_up = elements.and_then(|mut elements| {
+            elements.select_cpu(args.cpu)?;
             elements.note_unreadable_types(console)?;
             if !is_only_map {
                 elements.title(console)?;

@@ -19,13 +19,14 @@ use crate::{
 use core_relo_loader::{
     maps::Flags,
     object::MapType,
-    sys::{self, Errno},
+    sys::{self, Cpus, Errno},
 };
 use std::io;
 
 pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Result<()> {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
         elements.check_writable_by_key()?;
+        let cpu = elements.select_cpu(args.cpu)?;
         let help = "core-relo map update --help has examples";
         let (key, value) = split_key_and_value(words).map_err(|what| elements.bad_input(what, help))?;
         let (key, value) = (elements.parse_key(key)?, elements.parse_value(value)?);
@@ -34,8 +35,17 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
             (false, true) => Flags::EXIST,
             (false, false) => Flags::ANY,
         };
-        match sys::map_update(elements.shape, &key, &value.bytes, flags.0) {
+        let updated = match cpu {
+            None => sys::map_update(elements.shape, &key, &value.bytes, flags.0),
+            Some(cpu) => elements.update_cpu(&key, &value.bytes, cpu, flags),
+        };
+        match updated {
             Ok(()) => {}
+            Err(e) if e.name() == Some("EINVAL") && cpu.is_some() => {
+                let what = format!("the value of one CPU cannot be written: {e}");
+                let help = "does this kernel know BPF_F_CPU? Linux 7.2 does, 6.18 does not; without --cpu, all CPUs get the value";
+                return Err(elements.bad_input(&what, help));
+            }
             Err(e) if e.name() == Some("ENOENT") && args.exist => {
                 return Ok(elements.report_missing(console, &key)?);
             }
@@ -87,7 +97,7 @@ pub(super) fn change_map(
     console: &mut Console<'_>,
     selected: Result<(ObjectSelector, &[String]), BadInput>,
     format: Format,
-    change: impl FnOnce(&mut Console<'_>, &MapElements<'_>, &[String]) -> Result<(), ElementError>,
+    change: impl FnOnce(&mut Console<'_>, &mut MapElements<'_>, &[String]) -> Result<(), ElementError>,
 ) -> io::Result<()> {
     let opened = selected.and_then(|(selector, words)| Ok((select_one(Kind::Map, &selector)?, words)));
     let ((id, fd), words) = match opened {
@@ -96,13 +106,19 @@ pub(super) fn change_map(
     };
     let args = ElementArgs { hex: false, types: false, format };
     let elements = MapElements::new(&fd, &args, &mut BtfCache::default()).map_err(ElementError::Kernel);
-    match elements.and_then(|elements| change(console, &elements, words)) {
+    match elements.and_then(|mut elements| change(console, &mut elements, words)) {
         Ok(()) => Ok(()),
         Err(e) => e.report(console, id),
     }
 }
 
 impl MapElements<'_> {
+    /// Writes the value of one CPU, which is the first of `values`. The values of the other CPUs stay.
+    fn update_cpu(&self, key: &[u8], values: &[u8], cpu: u32, flags: Flags) -> Result<(), Errno> {
+        let value = values.get(..self.shape.cpu_value_size()).unwrap_or(values);
+        sys::map_update_cpus(self.shape, key, value, Cpus::One(cpu), flags.0)
+    }
+
     /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map causes.
     pub(super) fn write_refusal(&self, e: Errno) -> ElementError {
         let most = self.info.max_entries;

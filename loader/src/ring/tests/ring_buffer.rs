@@ -2,9 +2,11 @@
 #![cfg(test)]
 
 use crate::{
-    live_test_support::{add, call, exit, filter, insn, load_map, load_payload, mov, ring, run, set},
+    live_test_support::{
+        add, call, exit, filter, insn, load_map, load_payload, map_with, mov, ring, run, set,
+    },
     ring::{Consumed, RingBuffer, RingError},
-    sys::{Epoll, Interest, MapFd, page_size},
+    sys::{Epoll, Interest, MapCreate, MapFd, page_size},
 };
 use core::{
     ops::ControlFlow,
@@ -61,6 +63,49 @@ fn records_are_in_order_across_the_end_of_the_ring() {
     drop(buffer);
     assert_eq!(seen.len(), 200);
     assert!(seen.iter().zip(0..).all(|(record, i)| *record == payload(i)));
+}
+
+#[test]
+fn new_records_overwrite_old_ones_and_the_lost_bytes_are_counted() {
+    const OVERWRITE: u32 = 1 << 19;
+    let request = MapCreate {
+        max_entries: u32::try_from(page_size()).unwrap(),
+        map_flags: OVERWRITE,
+        ..Default::default()
+    };
+    let Some(map) = map_with(MapType::Ringbuf, &request) else { return };
+    let Some(prog) = sender(&map, 120) else { return };
+    let mut seen = Vec::new();
+    let mut buffer = RingBuffer::new(&map, |record: &[u8]| seen.push(record.to_vec())).unwrap();
+    assert_eq!(run(&prog, &[1; 120], 1), 0);
+    assert_eq!((buffer.consume().unwrap(), buffer.lost_bytes(0)), (records(1), 0));
+    for i in 0..100u8 {
+        assert_eq!(run(&prog, &[i; 120], 1), 0);
+    }
+    assert!(buffer.available(0) <= page_size());
+    let read = buffer.poll(None).unwrap().records;
+    let lost = buffer.lost_bytes(0);
+    assert!(read >= page_size() / 128 - 1 && lost > 0, "{read} {lost}");
+    assert_eq!(u64::try_from(read).unwrap() + lost / 128, 100);
+    // A reader in another thread gets only whole records, in order.
+    let done = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..20_000u32 {
+                run(&prog, &[u8::try_from(i % 251).unwrap(); 120], 1);
+            }
+            done.store(1, Ordering::Release);
+        });
+        while done.load(Ordering::Acquire) == 0 {
+            buffer.consume().unwrap();
+        }
+    });
+    buffer.consume().unwrap();
+    let all = u64::try_from(read + 1 + 20_000).unwrap();
+    let lost_later = (buffer.lost_bytes(0) - lost) / 128;
+    drop(buffer);
+    assert_eq!(u64::try_from(seen.len()).unwrap() + lost_later, all);
+    assert!(seen.iter().all(|record| record.len() == 120 && record.iter().all(|byte| *byte == record[0])));
 }
 
 #[test]

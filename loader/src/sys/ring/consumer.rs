@@ -6,7 +6,7 @@ use super::shared::{
     record_bytes, ring_size,
 };
 use crate::{
-    convert::to_usize,
+    convert::{to_u64, to_usize},
     sys::{
         bpf::MapInfo,
         mapping::{Access, Mapping},
@@ -27,8 +27,29 @@ pub(crate) struct KernelRing {
     size: RingSize,
     /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
     end_position: Option<usize>,
+    /// The state of a ring in which new records overwrite old ones; `None` for other rings.
+    overwriting: Option<Overwriting>,
     _claim: Claim,
 }
+
+/// The state of a ring in which new records overwrite old ones (`BPF_F_RB_OVERWRITE`).
+#[derive(Debug, Default)]
+struct Overwriting {
+    /// The copy of the record that `next` returned last. A slice of the ring's memory could change at any time.
+    record: Vec<u8>,
+    /// The number of bytes that were overwritten before they were read, with headers.
+    lost_bytes: u64,
+}
+
+/// `BPF_F_RB_OVERWRITE` of a map's flags.
+const OVERWRITE: u32 = 1 << 19;
+
+/// The offset in the writer's page of the position before which records are overwritten. The positions of the newest and of the oldest
+/// incomplete record come before it (kernel: `struct bpf_ringbuf`).
+const OVERWRITE_POSITION: usize = 2 * size_of::<usize>();
+
+/// The number of attempts to read a record that is overwritten in the meantime. The record is read later if all fail.
+const ATTEMPTS: u32 = 64;
 
 impl KernelRing {
     pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
@@ -39,6 +60,7 @@ impl KernelRing {
             writer: Mapping::new(map, page_size(), mapping_size(size.bytes())?, Access::Read)?,
             size,
             end_position: None,
+            overwriting: (info.map_flags & OVERWRITE != 0).then(Overwriting::default),
             _claim: claim,
         })
     }
@@ -50,7 +72,16 @@ impl KernelRing {
 
     /// Returns the number of bytes that are not read yet, with headers.
     pub(crate) fn available(&self) -> usize {
-        self.positions().map_or(0, |(consumer, producer)| producer.wrapping_sub(consumer))
+        let Ok((consumer, producer)) = self.positions() else { return 0 };
+        let available = producer.wrapping_sub(consumer);
+        // The reader of an overwriting ring may be behind by more than the ring's size.
+        if self.overwriting.is_some() { available.min(self.size.bytes()) } else { available }
+    }
+
+    /// Returns the number of bytes that were overwritten before they were read, with headers. Returns 0 for a ring in which nothing is
+    /// overwritten.
+    pub(crate) fn lost_bytes(&self) -> u64 {
+        self.overwriting.as_ref().map_or(0, |overwriting| overwriting.lost_bytes)
     }
 
     fn positions(&self) -> Result<(usize, usize), RingFault> {
@@ -69,6 +100,9 @@ impl KernelRing {
     /// Releases the last record and returns the next record, if it is complete.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RingFault> {
         self.release()?;
+        if self.overwriting.is_some() {
+            return self.next_copy();
+        }
         let Some((at, len)) = self.find_next()? else { return Ok(None) };
         // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel does not write
         // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`).
@@ -76,6 +110,73 @@ impl KernelRing {
         // assumption cannot be enforced: no other process with this map moves the position, by reading the ring or by
         // writing to the reader's page. The documentation of `RingBuffer` requires that of its callers.
         unsafe { self.writer.bytes(at, len) }.map(Some).ok_or(PAGES_ARE_MAPPED)
+    }
+
+    /// Copies the next complete record of an overwriting ring. Skips discarded and overwritten records.
+    fn next_copy(&mut self) -> Result<Option<&[u8]>, RingFault> {
+        for _ in 0..ATTEMPTS {
+            let consumer = self.skip_overwritten()?;
+            let mut record = self.peek_at(consumer)?;
+            if record.is_none() {
+                // See `find_next`.
+                fence(Ordering::SeqCst);
+                record = self.peek_at(consumer)?;
+            }
+            let bounds = match record {
+                Some(Peeked::Record(bounds)) => bounds,
+                Some(Peeked::Overwritten) => continue,
+                None => return Ok(None),
+            };
+            let Some(overwriting) = &mut self.overwriting else { return Ok(None) };
+            overwriting.record.resize(bounds.len, 0);
+            self.writer.read(bounds.data, &mut overwriting.record).ok_or(PAGES_ARE_MAPPED)?;
+            // The copy counts only if its bytes were not overwritten while they were read.
+            fence(Ordering::Acquire);
+            if self.is_overwritten(consumer)? {
+                continue;
+            }
+            self.reader.store_release(0, bounds.end).ok_or(PAGES_ARE_MAPPED)?;
+            if !bounds.is_discarded {
+                return Ok(self.overwriting.as_ref().map(|overwriting| &*overwriting.record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves the reader to the oldest record that is not overwritten. Returns the reader's position.
+    fn skip_overwritten(&mut self) -> Result<usize, RingFault> {
+        let (consumer, _) = self.positions()?;
+        let oldest = self.oldest_position()?;
+        if !is_before(consumer, oldest) {
+            return Ok(consumer);
+        }
+        if let Some(overwriting) = &mut self.overwriting {
+            let lost = to_u64(oldest.wrapping_sub(consumer));
+            // A process that writes to the reader's page can make the count as large as it wants.
+            overwriting.lost_bytes = overwriting.lost_bytes.saturating_add(lost);
+        }
+        self.reader.store_release(0, oldest).ok_or(PAGES_ARE_MAPPED)?;
+        Ok(oldest)
+    }
+
+    /// Returns the position of the oldest record that is not overwritten.
+    fn oldest_position(&self) -> Result<usize, RingFault> {
+        self.writer.load_acquire(OVERWRITE_POSITION).ok_or(PAGES_ARE_MAPPED)
+    }
+
+    /// Returns whether the record at a position is overwritten, or about to be.
+    fn is_overwritten(&self, position: usize) -> Result<bool, RingFault> {
+        Ok(is_before(position, self.oldest_position()?))
+    }
+
+    /// Reads the header of the record at a position of an overwriting ring, if the record is complete.
+    fn peek_at(&self, consumer: usize) -> Result<Option<Peeked>, RingFault> {
+        match self.peek() {
+            // What looks broken may be the new data of an overwritten record.
+            Err(fault) if !self.is_overwritten(consumer)? => Err(fault),
+            Err(_) => Ok(Some(Peeked::Overwritten)),
+            Ok(record) => Ok(record.map(Peeked::Record)),
+        }
     }
 
     /// Finds the offset and length of the next complete record's data. Skips discarded records.
@@ -123,6 +224,18 @@ impl KernelRing {
             _ => Err(RingFault::Length { at: consumer, len, available }),
         }
     }
+}
+
+/// Returns whether a position is before another one. Positions go on after the largest number.
+fn is_before(position: usize, other: usize) -> bool {
+    other.wrapping_sub(position).cast_signed() > 0
+}
+
+/// A record of an overwriting ring.
+enum Peeked {
+    Record(RecordBounds),
+    /// New data has overwritten the record.
+    Overwritten,
 }
 
 /// The bounds of a complete record.
@@ -176,6 +289,39 @@ mod tests {
         assert_eq!(ring.next(), Ok(Some(&[][..])), "an empty record is a record");
         assert_eq!(ring.next(), Ok(None));
         assert_eq!(ring.available(), 0);
+    }
+
+    /// A ring whose map has the flag for overwriting.
+    fn overwriting_ring(id: u32) -> (KernelRing, Mapping) {
+        let (mut ring, memory) = ring(id);
+        ring.overwriting = Some(Overwriting::default());
+        (ring, memory)
+    }
+
+    #[test]
+    fn overwritten_records_are_skipped_and_counted() {
+        let (mut ring, memory) = overwriting_ring(u32::MAX - 6);
+        let size = ring.size();
+        put(&memory, 16, 0, 5);
+        memory.write(page_size() * 2 + HEADER, b"hello").unwrap();
+        assert_eq!(ring.next(), Ok(Some(&b"hello"[..])));
+        assert_eq!(ring.next(), Ok(None));
+        assert_eq!(ring.lost_bytes(), 0);
+        // The writer is ahead by two rings; the oldest record begins at 24 after the first of them.
+        put(&memory, 2 * size + 24, 24, 3);
+        memory.write(page_size() * 2 + 24 + HEADER, b"old").unwrap();
+        memory.write(page_size() + OVERWRITE_POSITION, (size + 24).as_bytes()).unwrap();
+        memory.write(page_size() * 2 + 40, (u32::try_from(size - 16 - HEADER).unwrap()).as_bytes()).unwrap();
+        assert_eq!(ring.available(), size);
+        assert_eq!(ring.next(), Ok(Some(&b"old"[..])));
+        assert_eq!(ring.lost_bytes(), u64::try_from(size + 24 - 16).unwrap());
+        assert_eq!(ring.next().map(|record| record.map(<[u8]>::len)), Ok(Some(size - 16 - HEADER)));
+        assert_eq!(ring.next(), Ok(None));
+        // A record without an end is a fault, unless it is overwritten.
+        put(&memory, 2 * size + 40, 24, 4096);
+        assert!(matches!(ring.next(), Err(RingFault::Length { .. })));
+        memory.write(page_size() + OVERWRITE_POSITION, (2 * size + 40).as_bytes()).unwrap();
+        assert_eq!(ring.next(), Ok(None));
     }
 
     #[test]

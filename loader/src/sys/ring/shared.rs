@@ -5,7 +5,7 @@ use crate::{
     sys::{bpf::MapInfo, memory::page_size},
 };
 use alloc::collections::BTreeSet;
-use core_relo_object::{Errno, object::MapType};
+use core_relo_object::Errno;
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
@@ -44,8 +44,6 @@ pub(crate) enum OpenFault {
     InUse,
     /// The ring's size is not a power of two, or less than a page.
     Size(u32),
-    /// The kernel overwrites records that a process is reading.
-    Overwritten,
 }
 
 impl From<Errno> for OpenFault {
@@ -60,8 +58,6 @@ pub(super) const HEADER: usize = 8;
 pub(super) const BUSY: u32 = 1 << 31;
 /// The flag of a record that readers skip (`BPF_RINGBUF_DISCARD_BIT`).
 pub(super) const DISCARDED: u32 = 1 << 30;
-/// `BPF_F_RB_OVERWRITE`.
-const OVERWRITE: u32 = 1 << 19;
 
 /// The invariant that opening a ring maps its position pages and its data.
 pub(super) const PAGES_ARE_MAPPED: RingFault = RingFault::Invariant("the pages of a ring are mapped");
@@ -107,9 +103,6 @@ impl RingSize {
 /// Returns a ring's size.
 pub(super) fn ring_size(info: &MapInfo) -> Result<RingSize, OpenFault> {
     let wrong = OpenFault::Size(info.max_entries);
-    if info.map_type == MapType::Ringbuf.number() && info.map_flags & OVERWRITE != 0 {
-        return Err(OpenFault::Overwritten);
-    }
     let size = RingSize::new(to_usize(info.max_entries)).filter(|size| size.bytes >= page_size());
     size.ok_or(wrong)
 }
@@ -152,16 +145,14 @@ mod tests {
     #[test]
     fn sizes() {
         let page = u32::try_from(page_size()).unwrap();
-        let size = |max_entries, flags| {
+        let size = |max_entries| {
             let mut info = MapInfo::default();
-            (info.map_type, info.max_entries, info.map_flags) =
-                (MapType::Ringbuf.number(), max_entries, flags);
+            info.max_entries = max_entries;
             ring_size(&info)
         };
-        assert_eq!(size(page, 0).map(RingSize::bytes), Ok(page_size()));
-        assert_eq!(size(page / 2, 0), Err(OpenFault::Size(page / 2)));
-        assert_eq!(size(page * 3, 0), Err(OpenFault::Size(page * 3)));
-        assert_eq!(size(page, OVERWRITE), Err(OpenFault::Overwritten));
+        assert_eq!(size(page).map(RingSize::bytes), Ok(page_size()));
+        assert_eq!(size(page / 2), Err(OpenFault::Size(page / 2)));
+        assert_eq!(size(page * 3), Err(OpenFault::Size(page * 3)));
         let bytes = [0, 1, 8, usize::MAX].map(record_bytes);
         assert_eq!(bytes, [Some(8), Some(16), Some(16), None]);
     }

@@ -40,6 +40,7 @@ pub(super) fn apply_settings(
     override_with(&mut plan.numa_node, settings.numa_node);
     override_with(&mut plan.pin, settings.pin);
     plan.ifindex = settings.ifindex;
+    plan.exclusive_to = settings.exclusive_to;
     plan.reuse = settings.reuse;
     plan.inner_fd = settings.inner;
     Ok(())

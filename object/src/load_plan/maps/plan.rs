@@ -31,6 +31,9 @@ pub struct MapPlan {
     pub(super) uses_btf: bool,
     pub(super) autocreate: bool,
     pub(super) autoattach: bool,
+    /// The name of the only program that may use the map.
+    pub(in crate::load_plan) exclusive_to: Option<String>,
+    pub(in crate::load_plan) exclusive_hash: Option<[u8; 32]>,
     pub(super) pin: Option<PathBuf>,
     pub(super) reuse: Option<Arc<OwnedFd>>,
     pub(super) inner: Option<Box<Self>>,
@@ -201,6 +204,11 @@ impl MapPlan {
     /// Returns whether attaching all programs also registers the map, for struct_ops maps.
     pub const fn autoattach(&self) -> bool {
         self.autoattach
+    }
+
+    /// Returns the hash of the only program that may use the map. `None` if all programs may use the map.
+    pub fn exclusive_hash(&self) -> Option<&[u8; 32]> {
+        self.exclusive_hash.as_ref()
     }
 
     /// Returns the path of the pin. A map that is already pinned there is reused.
