@@ -79,7 +79,8 @@ pub(crate) struct SetupArgs {
     /// File of CONFIG_…= lines that take precedence over the kernel's configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
-    /// Create the BPF token from this bpffs [default: from /sys/fs/bpf, if it is mounted with delegation]
+    /// Create the BPF token from this bpffs [default: from the one in LIBBPF_BPF_TOKEN_PATH, which turns tokens off if it is empty;
+    /// without the variable from /sys/fs/bpf, if that is mounted with delegation]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
     pub(crate) token: Option<PathBuf>,
     /// Print the whole verifier log of refused programs, in text and in JSON. Give it twice for accepted programs as well

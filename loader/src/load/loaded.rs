@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     maps::Arena,
-    sys::{self, Errno, MapFd},
+    sys::{self, Errno, MapFd, StreamId},
 };
 use core::fmt;
 use core_relo_object::{
@@ -20,6 +20,9 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
+
+/// The number of bytes of a stream after which a read ends.
+const MAX_STREAM_BYTES: usize = 1 << 20;
 
 /// A loaded object, which owns the descriptors of its maps and programs. Dropping it leaves only pins and attached links behind.
 #[derive(Debug, Default)]
@@ -213,6 +216,32 @@ impl LoadedProgram {
         let verified_insns = sys::prog_info(self).ok().map(|info| info.verified_insns).filter(|n| *n > 0);
         stats.verified_insns = verified_insns.map(u64::from).or(stats.verified_insns);
         stats
+    }
+
+    /// Reads what the program wrote to a stream since the last read: `bpf_stream_vprintk` writes to [`StreamId::Stdout`], the kernel's
+    /// reports of faults are in [`StreamId::Stderr`] (kernels from 6.17; `EINVAL` on older ones).
+    ///
+    /// Returns at most 1 MiB, so that a program that never stops writing does not keep the caller. The kernel holds 100,000 bytes and
+    /// drops what does not fit.
+    pub fn read_stream(&self, stream: StreamId) -> Result<Vec<u8>, Errno> {
+        let mut text = Vec::new();
+        let mut part = [0; 4096];
+        while text.len() < MAX_STREAM_BYTES {
+            let count = sys::prog_stream_read(self, stream, &mut part)?;
+            let read = part.get(..count).filter(|read| !read.is_empty());
+            let Some(read) = read else { break };
+            text.extend_from_slice(read);
+        }
+        Ok(text)
+    }
+
+    /// Associates the program with a struct_ops map, which kfuncs of the map's subsystem then use (kernels from 7.0; libbpf:
+    /// `bpf_program__assoc_struct_ops`). The programs of the map itself are associated with it already.
+    ///
+    /// Fails with `EINVAL` for a program or map of another type, and on older kernels. Fails with `EBUSY` if the program is associated
+    /// with another map.
+    pub fn associate_struct_ops(&self, map: impl AsFd) -> Result<(), Errno> {
+        sys::prog_assoc_struct_ops(self, map)
     }
 }
 

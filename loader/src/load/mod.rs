@@ -26,6 +26,7 @@ mod typed_maps;
 mod verifier;
 mod verifier_stats;
 
+pub use crate::sys::StreamId;
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};

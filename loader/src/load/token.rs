@@ -7,10 +7,13 @@ use super::{
 };
 use crate::sys::Errno;
 use core_relo_object::load_plan::{LoadPlan, TokenSource};
-use std::{os::fd::OwnedFd, path::Path};
+use std::{env, ffi::OsString, os::fd::OwnedFd, path::Path};
 
 /// The bpffs from which libbpf creates a token by default.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
+
+/// The environment variable that names another bpffs.
+const VARIABLE: &str = "LIBBPF_BPF_TOKEN_PATH";
 
 impl<K: Kernel> Loading<'_, K> {
     pub(super) fn create_token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
@@ -26,9 +29,17 @@ pub(crate) fn create_token(
     source: &TokenSource,
     kernel: &impl Kernel,
 ) -> Result<Option<OwnedFd>, LoadError> {
+    let from_environment;
+    let source = match source {
+        TokenSource::Environment => {
+            from_environment = environment_source(env::var_os(VARIABLE));
+            &from_environment
+        }
+        other => other,
+    };
     let (path, is_mandatory) = match source {
         TokenSource::Off => return Ok(None),
-        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Auto | TokenSource::Environment => (Path::new(DEFAULT_BPFFS), false),
         TokenSource::Path(path) => (path.as_path(), true),
     };
     match kernel.create_token(path) {
@@ -46,6 +57,15 @@ pub(crate) fn create_token(
     }
 }
 
+/// Returns the source that a value of the environment variable names.
+fn environment_source(value: Option<OsString>) -> TokenSource {
+    match value {
+        None => TokenSource::Auto,
+        Some(path) if path.is_empty() => TokenSource::Off,
+        Some(path) => TokenSource::Path(path.into()),
+    }
+}
+
 /// Returns the likely remedy for an error of `bpf_token_create` in the kernel.
 fn hint(errno: Errno) -> &'static str {
     match errno.0 {
@@ -60,5 +80,17 @@ fn hint(errno: Errno) -> &'static str {
         }
         libc::EINVAL | libc::ENOTDIR => "the path must be the root of a bpffs, on a kernel from 6.9",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_names_a_bpffs_or_turns_tokens_off() {
+        assert_eq!(environment_source(None), TokenSource::Auto);
+        assert_eq!(environment_source(Some("".into())), TokenSource::Off);
+        assert_eq!(environment_source(Some("/bpf".into())), TokenSource::Path("/bpf".into()));
     }
 }

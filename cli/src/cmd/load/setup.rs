@@ -67,9 +67,7 @@ pub(crate) fn set_up(
     if let Some(path) = &args.kconfig {
         loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
     }
-    if let Some(path) = &args.token {
-        loader.settings_mut().token = TokenSource::Path(path.clone());
-    }
+    loader.settings_mut().token = args.token.clone().map_or(TokenSource::Environment, TokenSource::Path);
     if args.verifier_log > 1 {
         loader.settings_mut().log_level = 1;
     }

@@ -175,9 +175,15 @@ impl fmt::Display for RefusedProgram {
                 write!(
                     f,
                     "\n  the program reaches a call of the kernel function `{name}`, which this kernel has with other parameters than \
-                     the object declares: declare it once more for this kernel, as `{name}___other`, and test both with \
-                     bpf_ksym_exists()"
+                     the object declares"
                 )?;
+                // A hint names the function that replaces it.
+                if self.hint.is_empty() {
+                    write!(
+                        f,
+                        ": declare it once more for this kernel, as `{name}___other`, and test both with bpf_ksym_exists()"
+                    )?;
+                }
             }
             None => {
                 let lines = self.last_lines();

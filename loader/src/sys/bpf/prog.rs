@@ -254,7 +254,7 @@ pub fn enable_stats() -> Result<OwnedFd, Errno> {
 
 /// An output stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "there are two"))]
+#[expect(clippy::exhaustive_enums, reason = "there are two")]
 pub enum StreamId {
     /// The output of the program (`BPF_STREAM_STDOUT`).
     Stdout,

@@ -1,0 +1,70 @@
+//! What the newest kernels have: links to many functions, streams, association with a struct_ops map.
+
+use super::harness::{Need, hits, live, load, run};
+use core_relo_loader::{
+    load::StreamId,
+    sys::{self, Errno},
+};
+use core_relo_tests::skip::skip;
+
+#[test]
+fn one_link_traces_the_functions_that_the_section_names() {
+    const TEST: &str = "newest::one_link_traces_the_functions_that_the_section_names";
+    let Some(_live) = live(TEST, &[Need::Tracing, Need::Function("bpf_tracing_multi_attach")]) else {
+        return;
+    };
+    let loaded = load("fentry_multi");
+    let attached = loaded.attach("enter").unwrap();
+    assert_eq!(attached.label(), "fentry.multi/bpf_fentry_test?");
+    let exit = loaded.attach("leave").unwrap();
+    let run_once = || {
+        sys::prog_test_run(loaded.program("enter").unwrap(), &mut sys::TestRun::default()).unwrap();
+    };
+    run_once();
+    let (entries, exits) = (hits(&loaded), loaded.global::<u64>("exits").unwrap());
+    assert!(entries > 2 && exits == 1, "{entries} {exits}");
+    attached.detach().unwrap();
+    exit.detach().unwrap();
+    run_once();
+    assert_eq!((hits(&loaded), loaded.global::<u64>("exits").unwrap()), (entries, exits));
+}
+
+#[test]
+fn the_output_of_a_program_is_read_from_its_stream() {
+    const TEST: &str = "newest::the_output_of_a_program_is_read_from_its_stream";
+    let Some(_live) = live(TEST, &[Need::Function("bpf_prog_stream_read"), Need::MemoryAnywhere]) else {
+        return;
+    };
+    let loaded = load("stream");
+    for _ in 0..2 {
+        run(&loaded, "print");
+    }
+    let program = loaded.program("print").unwrap();
+    assert_eq!(String::from_utf8_lossy(&program.read_stream(StreamId::Stdout).unwrap()), "run 1\nrun 2\n");
+    assert_eq!(program.read_stream(StreamId::Stdout), Ok(Vec::new()));
+    assert_eq!(program.read_stream(StreamId::Stderr), Ok(Vec::new()));
+}
+
+#[test]
+fn a_program_is_associated_with_one_struct_ops_map() {
+    const TEST: &str = "newest::a_program_is_associated_with_one_struct_ops_map";
+    let Some(_live) = live(TEST, &[Need::Btf]) else { return };
+    let (tables, others, stream) = (load("struct_ops"), load("struct_ops"), load("stream"));
+    let map = |loaded: &core_relo_loader::load::Loaded| {
+        loaded.map("still").unwrap().fd().unwrap().try_clone_to_owned().unwrap()
+    };
+    let program = stream.program("print").unwrap();
+    match program.associate_struct_ops(map(&tables)) {
+        Err(e @ Errno(_)) if e.name() == Some("EINVAL") => {
+            return skip(TEST, &format!("this kernel associates no programs: {e}"));
+        }
+        result => result.unwrap(),
+    }
+    assert_eq!(program.associate_struct_ops(map(&others)).unwrap_err().name(), Some("EBUSY"));
+    assert_eq!(
+        program.associate_struct_ops(stream.map(".bss").unwrap().fd().unwrap()).unwrap_err().name(),
+        Some("EINVAL")
+    );
+    let own = tables.program("init").unwrap();
+    assert!(own.associate_struct_ops(map(&tables)).is_err());
+}
