@@ -8,6 +8,9 @@ extern int bpf_stream_vprintk(int stream_id, const char *fmt__str, const void *a
 extern int bpf_stream_vprintk_impl(int stream_id, const char *fmt__str, const void *args, u32 len__sz, void *aux__prog) __ksym
 	__weak;
 
+/* The kernel's last error. */
+s32 error;
+
 static const char format[] = "run %llu\n";
 
 SEC("tc") int print(void *ctx)
@@ -15,8 +18,8 @@ SEC("tc") int print(void *ctx)
 	u64 args[1] = { ++hits };
 
 	if (bpf_stream_vprintk)
-		bpf_stream_vprintk(1, format, args, sizeof(args));
+		error = bpf_stream_vprintk(1, format, args, sizeof(args));
 	else if (bpf_stream_vprintk_impl)
-		bpf_stream_vprintk_impl(1, format, args, sizeof(args), 0);
+		error = bpf_stream_vprintk_impl(1, format, args, sizeof(args), 0);
 	return 0;
 }

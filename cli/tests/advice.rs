@@ -255,6 +255,9 @@ fn missing_externs_are_declared_weak_and_guarded() {
     check_places("kfunc", &["line"]);
     check_places("kfunc_before_kfuncs", &["line", "line"]);
     check_places("kernel_variable", &["line"]);
+    // The first fix calls the function that the kernel has.
+    check_places("kfunc_explicit_arguments", &["line", "line"]);
+    check_places("kfunc_implicit_arguments", &["line", "line"]);
     check_places("configuration", &["extern", "extern"]);
 }
 

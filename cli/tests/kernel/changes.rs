@@ -45,6 +45,27 @@ fn untyped(map_type: u32, key_size: u32) -> MapFd {
 }
 
 #[test]
+fn the_value_of_one_cpu_is_written_or_refused_as_a_whole() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, PERCPU_ARRAY, "one_cpu");
+    let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
+    ok(run_on("update", &map, &["1", &event_json(4).to_string()]));
+    assert_eq!(event_of(&map, 1), Ok(event(4).repeat(cpus)));
+    ok(run_on("update", &map, &["1", &event_json(5).to_string(), "--cpu", "all"]));
+    let written = run_on("update", &map, &["1", &event_json(6).to_string(), "--cpu", "0"]);
+    let mut expected = event(5).repeat(cpus);
+    if written.exit == 2 {
+        // Nothing changes on a kernel without BPF_F_CPU.
+        assert!(written.err.contains("Linux 7.2 does, 6.18 does not"), "{written:?}");
+        println!("SKIP: {}", written.err);
+    } else {
+        ok(written);
+        expected.splice(..event(6).len(), event(6));
+    }
+    assert_eq!(event_of(&map, 1), Ok(expected));
+}
+
+#[test]
 fn an_element_is_written_by_its_types_and_removed() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, HASH, "written");

@@ -90,6 +90,16 @@ fn per_cpu_values_of_one_element() {
     assert!(text.starts_with("[1] =\n\tcpu 0: {.pid = 4, ") && text.lines().count() == cpus + 1, "{text}");
     let line = &ok(look_up(&map, &["1", "--format", "json"])).lines()[0];
     assert_eq!(line["cpus"].as_array().map(Vec::len), Some(cpus));
+    let one = ok(look_up(&map, &["1", "--cpu", "0"])).out;
+    assert!(one.starts_with("[1] =\n\tcpu 0: {.pid = 4, ") && one.lines().count() == 2, "{one}");
+    assert_eq!(ok(look_up(&map, &["1", "--cpu", "all"])).out, text);
+    let refused = look_up(&map, &["1", "--cpu", "99999"]);
+    assert!(
+        refused.exit == 2 && refused.err.contains("no such CPU: 99999, expected one from 0 to"),
+        "{refused:?}"
+    );
+    let shared = look_up(&untyped(ARRAY, 4, 4), &["1", "--cpu", "0"]);
+    assert!(shared.exit == 2 && shared.err.contains("has one value for all CPUs"), "{shared:?}");
     let missing = &look_up(&map, &["9", "--format", "json"]).lines()[0];
     assert_eq!((&missing["cpus"], &missing["value"]), (&Value::Null, &Value::Null));
 }

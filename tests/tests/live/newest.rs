@@ -39,6 +39,12 @@ fn the_output_of_a_program_is_read_from_its_stream() {
     for _ in 0..2 {
         run(&loaded, "print");
     }
+    let error: i32 = loaded.global("error").unwrap();
+    if Errno(-error).name() == Some("ENOMEM") {
+        // The kernel has no memory for callers in any context.
+        return skip(TEST, "this kernel has no memory for streams");
+    }
+    assert!(error >= 0, "{error}");
     let program = loaded.program("print").unwrap();
     assert_eq!(String::from_utf8_lossy(&program.read_stream(StreamId::Stdout).unwrap()), "run 1\nrun 2\n");
     assert_eq!(program.read_stream(StreamId::Stdout), Ok(Vec::new()));
