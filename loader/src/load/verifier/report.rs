@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(report(two).category, "second");
         let cut_at_any_byte = include_str!("logs/7.3-null_map_value.txt");
         for len in 0..cut_at_any_byte.len() {
-            let parts = LogParts::new(&cut_at_any_byte[..len]);
+            let parts = LogParts::new(cut_at_any_byte.get(..len).unwrap());
             let text = parts.report().map_or(String::new(), |report| report.to_string());
             assert!(text.lines().count() <= 10);
         }

@@ -8,20 +8,20 @@ use core_relo::{
 /// The first bits of the fractional parts of the cube roots of the first 64 primes.
 #[rustfmt::skip]
 const ROUND: [u32; 64] = [
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+    0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
+    0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
+    0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
+    0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147, 0x06ca_6351, 0x1429_2967,
+    0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13, 0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85,
+    0xa2bf_e8a1, 0xa81a_664b, 0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
+    0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3,
+    0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
 ];
 
 /// The first bits of the fractional parts of the square roots of the first 8 primes.
 #[rustfmt::skip]
 const INITIAL: [u32; 8] = [
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+    0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
 ];
 
 /// Bytes of a block.
@@ -37,10 +37,10 @@ pub(in crate::load_plan) fn program_hash(insns: &[u8]) -> [u8; 32] {
     for raw in insns.chunks_exact(INSN_BYTES) {
         let insn = raw.first_chunk().map(|raw| Insn::decode(Endian::native(), *raw));
         let is_map = insn.is_some_and(|insn| insn.code == LD_IMM64 && matches!(insn.src, MAP | MAP_VALUE));
+        // The descriptor is the second half of an instruction.
         let has_descriptor = is_map || is_second_half;
-        let kept = if has_descriptor { INSN_BYTES / 2 } else { INSN_BYTES };
-        bytes.extend_from_slice(raw.get(..kept).unwrap_or(raw));
-        bytes.extend_from_slice(&[0; INSN_BYTES / 2][..INSN_BYTES.abs_diff(kept)]);
+        let cleared = |at: usize| has_descriptor && at >= INSN_BYTES / 2;
+        bytes.extend(raw.iter().enumerate().map(|(at, byte)| if cleared(at) { 0 } else { *byte }));
         is_second_half = is_map && !is_second_half;
     }
     sha256(&bytes)
@@ -50,11 +50,12 @@ pub(in crate::load_plan) fn program_hash(insns: &[u8]) -> [u8; 32] {
 fn sha256(message: &[u8]) -> [u8; 32] {
     let mut padded = message.to_vec();
     padded.push(0x80);
-    let bits = u64::try_from(message.len()).unwrap_or(u64::MAX).wrapping_mul(8);
+    // Eight bits for each byte.
+    let bits = message.iter().fold(0_u64, |bits, _| bits.wrapping_add(8));
     while padded.len() % BLOCK != BLOCK - 8 {
         padded.push(0);
     }
-    padded.extend_from_slice(&bits.to_be_bytes());
+    padded.extend_from_slice(&Endian::Big.u64_bytes(bits));
     let mut state = INITIAL;
     for block in padded.chunks_exact(BLOCK) {
         let next = compress(state, block);
@@ -64,18 +65,19 @@ fn sha256(message: &[u8]) -> [u8; 32] {
     }
     let mut hash = [0; 32];
     for (to, word) in hash.chunks_exact_mut(4).zip(state) {
-        to.copy_from_slice(&word.to_be_bytes());
+        to.copy_from_slice(&Endian::Big.u32_bytes(word));
     }
     hash
 }
 
 /// Returns the eight working variables after the rounds over one block.
+#[expect(clippy::many_single_char_names, reason = "the names of the standard")]
 fn compress(state: [u32; 8], block: &[u8]) -> [u32; 8] {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
     // The last 16 words of the message schedule, the oldest first.
     let mut schedule = [0_u32; 16];
     for (word, bytes) in schedule.iter_mut().zip(block.chunks_exact(4)) {
-        *word = bytes.first_chunk().copied().map_or(0, u32::from_be_bytes);
+        *word = bytes.first_chunk().map_or(0, |bytes| Endian::Big.word(*bytes));
     }
     for round in ROUND {
         let [word, second, .., tenth, _, _, _, _, fifteenth, _] = schedule;
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     fn hex(hash: [u8; 32]) -> String {
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        hash.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
     }
 
     #[test]
