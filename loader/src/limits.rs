@@ -31,3 +31,7 @@ pub const ARCHIVE_MEMBERS: usize = 100_000;
 pub const ARCHIVE_MEMBER_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes of the index of an archive. Own limit: 300 bytes for each of the members.
 pub const ARCHIVE_INDEX_BYTES: u64 = 32 * 1024 * 1024;
+/// Bytes of a program's stream that one call reads. Own limit: the program may write all the time. The kernel holds 100,000.
+pub const STREAM_BYTES: usize = 1 << 20;
+/// Parameters of a function that trampolines support (`MAX_BPF_FUNC_ARGS`).
+pub const TRACED_PARAMETERS: usize = 12;

@@ -26,6 +26,9 @@ pub const PROGRAM_INSNS: u32 = 1_000_000;
 /// Instructions of all programs of an object with their subprograms. Ours, see [`PROGRAM_INSNS`].
 pub const OBJECT_INSNS: usize = 32_000_000;
 
+/// Parameters of a function of the kernel that replaces another one. Ours: errors list the parameters. The kernel accepts 12.
+pub const KFUNC_PARAMETERS: usize = 16;
+
 /// Members of all struct_ops maps of an object. Ours: each member is looked up in the kernel's struct.
 pub const STRUCT_OPS_MEMBERS: usize = 1 << 20;
 

@@ -7,6 +7,7 @@ use super::{
     names::{Glob, GlobError},
 };
 use crate::{
+    limits::TRACED_PARAMETERS,
     sys::{self, LinkCreate, LinkExtra, LinkTarget},
     target::running_kernel_btf,
 };
@@ -16,9 +17,6 @@ use core_relo::{
 };
 use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
-
-/// The number of parameters above which the kernel's trampolines do not support a function.
-const MAX_PARAMETERS: usize = 12;
 
 /// The functions of a `fentry.multi`, `fexit.multi` or `fsession.multi` link.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +145,7 @@ fn find_matching(pattern: &str, label: &str) -> Result<Vec<u32>, AttachError> {
 fn has_trampoline_prototype(btf: &Btf<'_>, function: Type<'_>) -> bool {
     let prototype = function.target().and_then(|id| btf.ty(id));
     prototype.is_some_and(|prototype| {
-        prototype.params().nth(MAX_PARAMETERS).is_none()
+        prototype.params().nth(TRACED_PARAMETERS).is_none()
             && prototype.params().last().is_none_or(|last| last.ty != TypeId::VOID)
     })
 }

@@ -6,6 +6,7 @@ use super::{
     verifier_stats::VerifierStats,
 };
 use crate::{
+    limits::STREAM_BYTES,
     maps::Arena,
     sys::{self, Errno, MapFd, StreamId},
 };
@@ -20,9 +21,6 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
-
-/// The number of bytes of a stream after which a read ends.
-const MAX_STREAM_BYTES: usize = 1 << 20;
 
 /// A loaded object, which owns the descriptors of its maps and programs. Dropping it leaves only pins and attached links behind.
 #[derive(Debug, Default)]
@@ -226,7 +224,7 @@ impl LoadedProgram {
     pub fn read_stream(&self, stream: StreamId) -> Result<Vec<u8>, Errno> {
         let mut text = Vec::new();
         let mut part = [0; 4096];
-        while text.len() < MAX_STREAM_BYTES {
+        while text.len() < STREAM_BYTES {
             let count = sys::prog_stream_read(self, stream, &mut part)?;
             let read = part.get(..count).filter(|read| !read.is_empty());
             let Some(read) = read else { break };

@@ -6,6 +6,7 @@
 use super::ksyms::ResolvedExtern;
 use crate::{
     index::ExternIndex,
+    limits::KFUNC_PARAMETERS,
     link::externs::{ExternBinding, ExternEntry},
     load_plan::target_kernel::TargetKernel,
 };
@@ -17,9 +18,6 @@ use core_relo::{
 
 /// The suffix of kfuncs with explicit arguments.
 const SUFFIX: &str = "_impl";
-
-/// The number of parameters above which a function is no kfunc. The kernel accepts fewer.
-const MAX_PARAMETERS: usize = 16;
 
 /// A function of the kernel that does the job of one that the kernel does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +78,7 @@ impl fmt::Display for KfuncReplacement {
 
 /// Returns the names of the parameters of a function's type.
 fn parameters(proto: Type<'_>) -> Option<Vec<String>> {
-    let is_prototype = proto.kind() == Kind::FuncProto && proto.params().nth(MAX_PARAMETERS).is_none();
+    let is_prototype = proto.kind() == Kind::FuncProto && proto.params().nth(KFUNC_PARAMETERS).is_none();
     is_prototype.then(|| proto.params().map(|parameter| parameter.name.to_string()).collect())
 }
 
