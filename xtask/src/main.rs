@@ -15,6 +15,7 @@ mod matrix;
 mod miri;
 mod prebuilt;
 mod progs;
+mod static_binary;
 mod system;
 mod template;
 mod test;
@@ -52,6 +53,12 @@ const TASKS: &[Task] = &[
         args: "[DIR]",
         about: "create an agent in DIR from examples/agent-template, with dependencies on this checkout, and build it; without DIR, check the template and the tokio example",
         run: template::run,
+    },
+    Task {
+        name: "static",
+        args: "[x86_64] [aarch64]",
+        about: "build the command as one static file for each architecture, and check its size",
+        run: static_binary::run,
     },
     Task {
         name: "kernels",

@@ -299,7 +299,8 @@ fn toolchain_cargo(name: &str, exact: &str) -> Option<Command> {
     Some(command)
 }
 
-fn add_target(triple: &str) -> bool {
+/// Installs the standard library of a target through rustup, if it is missing. Returns whether it is there afterwards.
+pub fn add_target(triple: &str) -> bool {
     let mut libdir = Command::new("rustc");
     libdir.args(["--print", "target-libdir", "--target", triple]);
     let is_there = || output(&mut libdir).is_some_and(|path| Path::new(path.trim()).is_dir());

@@ -10,8 +10,7 @@ const NET_LIST_HELP: &str = "Examples:
   ip netns exec blue core-relo net list --format json | jq 'select(.type == \"tc\")'
 
 Lists the programs of this network namespace: XDP, tc (classifiers and actions), tcx, netkit, flow_dissector and sk_lookup; and the
-netfilter links of all namespaces, because the kernel does not report theirs. XDP programs and tc classifiers that other kinds of
-tools attach are listed as well. Programs of cgroups are listed by `core-relo cgroup list`.
+netfilter links of all namespaces, because the kernel does not report theirs. `core-relo cgroup list` lists the programs of cgroups.
 
 Needs CAP_SYS_ADMIN. Exit status: 0 if everything was read, 2 if not.";
 const CGROUP_LIST_HELP: &str = "Examples:

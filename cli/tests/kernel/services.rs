@@ -69,7 +69,7 @@ fn a_struct_ops_map_without_a_link_is_registered_until_it_is_unregistered() {
 
     let listed = ok(run(["struct_ops", "list", "--format", "json"])).lines();
     listed.iter().for_each(|line| schema().check(STRUCT_OPS, line));
-    let own = listed.iter().find(|line| line["id"].to_string() == map).unwrap();
+    let own = listed.iter().find(|entry| entry["id"] == line["id"]).unwrap();
     assert_eq!((&own["state"], &own["link_ids"]), (&json!("inuse"), &json!([])));
     let shown = ok(run(["struct_ops", "show", &map])).out;
     assert!(shown.contains("tcp_congestion_ops") && shown.contains("inuse"), "{shown}");

@@ -5,7 +5,7 @@ use crate::{
     describe,
     error::BadInput,
     kernel_objects::{
-        error::{hint, refused},
+        error::{hint, refused, unreadable},
         kind::Kind,
         object::list,
         program_names::ProgramNames,
@@ -87,8 +87,9 @@ fn read_links() -> Result<Links, BadInput> {
         Err(bad) => return Err(bad),
     };
     for link in all {
+        let id = link.id;
         let Some(fd) = link.open()? else { continue };
-        let Ok(info) = sys::link_info(&fd) else { continue };
+        let info = sys::link_info(&fd).map_err(|e| unreadable(Kind::Link, id, "its info", e))?;
         match (info.link_type, info.detail) {
             (XDP_LINK, [ifindex, ..]) => {
                 links.xdp.entry((ifindex, info.prog_id)).or_default().push(info.id);

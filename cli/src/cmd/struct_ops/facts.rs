@@ -68,10 +68,10 @@ pub(super) fn links_of_maps() -> Result<BTreeMap<u32, Vec<u32>>, BadInput> {
         return Ok(links);
     }
     for link in list(Kind::Link)? {
+        let id = link.id;
         let Some(fd) = link.open()? else { continue };
-        if let Ok(info) = sys::link_info(&fd)
-            && let (STRUCT_OPS, [map_id, ..]) = (info.link_type, info.detail)
-        {
+        let info = sys::link_info(&fd).map_err(|e| unreadable(Kind::Link, id, "its info", e))?;
+        if let (STRUCT_OPS, [map_id, ..]) = (info.link_type, info.detail) {
             links.entry(map_id).or_default().push(info.id);
         }
     }
