@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Load(c) => cmd::load::run(&mut console, c),
         Command::Run(c) => cmd::run::run(&mut console, c),
         Command::Vm(c) => cmd::vm::run(&mut console, c),
+        Command::Feature(c) => cmd::feature::run(&mut console, c),
         Command::Btf(c) => cmd::btf::run(&mut console, c),
         Command::Prog(c) => cmd::prog::run(&mut console, c),
         Command::Map(c) => cmd::map::run(&mut console, c),

@@ -6,19 +6,24 @@ use core::fmt;
 use std::sync::OnceLock;
 
 macro_rules! features {
-    ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
-        /// A feature that some kernels lack (libbpf: `enum kern_feature_id`).
+    ($($(#[$doc:meta])* $variant:ident $name:literal $text:literal,)*) => {
+        /// A feature that some kernels lack: what loads depend on (libbpf: `enum kern_feature_id`), and what the verifier accepts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum Feature {$($(#[$doc])* $name,)*}
+        pub enum Feature {$($(#[$doc])* $variant,)*}
 
         impl Feature {
             /// All features.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Returns a short name, such as `btf_float`.
+            pub const fn name(self) -> &'static str {
+                match self {$(Self::$variant => $name,)*}
+            }
 
             /// Returns a description of the feature.
             pub const fn description(self) -> &'static str {
-                match self {$(Self::$name => $text,)*}
+                match self {$(Self::$variant => $text,)*}
             }
         }
     };
@@ -26,51 +31,75 @@ macro_rules! features {
 
 features! {
     /// Programs and maps have names (4.15).
-    Names "program and map names",
+    Names "object_names" "program and map names",
     /// Instructions may hold the address of a map's value (5.2).
-    GlobalData "global variables",
+    GlobalData "global_data" "global variables",
     /// BTF can be loaded (4.18).
-    Btf "BTF",
+    Btf "btf" "BTF",
     /// BTF describes functions; programs have `func_info` and `line_info` (5.0).
-    BtfFunc "functions in BTF",
+    BtfFunc "btf_func" "functions in BTF",
     /// Functions in BTF may be global (5.6).
-    BtfGlobalFunc "global functions in BTF",
+    BtfGlobalFunc "btf_global_func" "global functions in BTF",
     /// BTF has variables and sections (5.2).
-    BtfDatasec "variables and sections in BTF",
+    BtfDatasec "btf_datasec" "variables and sections in BTF",
     /// Arrays can be mapped with mmap(2) (5.5).
-    ArrayMmap "arrays mapped into memory",
+    ArrayMmap "array_mmap" "arrays mapped into memory",
     /// Programs are loaded with an expected attach type (4.17).
-    ExpectedAttachType "expected attach types",
+    ExpectedAttachType "expected_attach_type" "expected attach types",
     /// `bpf_probe_read_kernel` and its variants (5.5).
-    ProbeReadKernel "the helper bpf_probe_read_kernel",
+    ProbeReadKernel "probe_read_kernel" "the helper bpf_probe_read_kernel",
     /// A program can hold maps that its code does not use: `BPF_PROG_BIND_MAP` (5.10).
-    ProgBindMap "maps bound to programs",
+    ProgBindMap "prog_bind_map" "maps bound to programs",
     /// Kernel modules have BTF (5.11).
-    ModuleBtf "BTF of modules",
+    ModuleBtf "module_btf" "BTF of modules",
     /// BTF has floating-point numbers (5.13).
-    BtfFloat "floating-point numbers in BTF",
+    BtfFloat "btf_float" "floating-point numbers in BTF",
     /// Programs attach to perf events by links (5.15).
-    PerfLink "perf event links",
+    PerfLink "perf_link" "perf event links",
     /// BTF has declaration tags (5.16).
-    BtfDeclTag "declaration tags in BTF",
+    BtfDeclTag "btf_decl_tag" "declaration tags in BTF",
     /// BTF has type tags (5.17).
-    BtfTypeTag "type tags in BTF",
+    BtfTypeTag "btf_type_tag" "type tags in BTF",
     /// Memory is charged to the cgroup instead of `RLIMIT_MEMLOCK` (5.11).
-    MemcgAccounting "memory accounting by cgroup",
+    MemcgAccounting "memcg_accounting" "memory accounting by cgroup",
     /// `bpf_get_attach_cookie` (5.15).
-    Cookie "attach cookies",
+    Cookie "attach_cookie" "attach cookies",
     /// BTF has 64-bit enumerations (6.0).
-    BtfEnum64 "64-bit enumerations in BTF",
+    BtfEnum64 "btf_enum64" "64-bit enumerations in BTF",
     /// System call functions have wrappers named after the architecture (4.17).
-    SyscallWrapper "system call wrappers",
+    SyscallWrapper "syscall_wrapper" "system call wrappers",
     /// Several uprobes in one link, filtered by process (6.6; the filter works since 6.11).
-    UprobeMulti "multi-uprobe links",
+    UprobeMulti "uprobe_multi" "multi-uprobe links",
     /// The verifier knows the tag `arg:ctx` (6.8).
-    ArgCtxTag "the tag arg:ctx",
+    ArgCtxTag "arg_ctx_tag" "the tag arg:ctx",
     /// Sections in BTF may be named `?…` (6.10).
-    BtfQmarkDatasec "sections named `?…` in BTF",
+    BtfQmarkDatasec "btf_qmark_datasec" "sections named `?…` in BTF",
     /// A load may point to any offset of an arena (7.0).
-    FullRangeOffset "offsets beyond 512 MiB in loads of map values",
+    FullRangeOffset "full_range_offset" "offsets beyond 512 MiB in loads of map values",
+    /// Programs of up to a million instructions (5.2). Before, the limit was 4096.
+    LargePrograms "large_programs" "programs of more than 4096 instructions",
+    /// Jumps backwards, if the verifier finds the end of the loop (5.3).
+    BoundedLoops "bounded_loops" "bounded loops",
+    /// The instruction set `-mcpu=v2`: jumps that compare with less than (4.14).
+    IsaV2 "isa_v2" "instruction set v2",
+    /// The instruction set `-mcpu=v3`: 32-bit jumps (5.1).
+    IsaV3 "isa_v3" "instruction set v3",
+    /// The instruction set `-mcpu=v4`: sign extension, byte swaps, signed division, long jumps (6.6).
+    IsaV4 "isa_v4" "instruction set v4",
+    /// Atomic instructions that fetch, exchange and compare (5.12).
+    Atomics "atomics" "atomic instructions",
+    /// Addresses of functions: callbacks (5.13).
+    Callbacks "callbacks" "callbacks",
+    /// Calls of kernel functions (5.13).
+    KfuncCalls "kfunc_calls" "calls of kernel functions",
+    /// Loops that the kernel ends, `may_goto` (6.9).
+    MayGoto "may_goto" "may_goto",
+    /// Loads that acquire and stores that release (6.15).
+    LoadAcquireStoreRelease "load_acquire_store_release" "load-acquire and store-release",
+    /// struct_ops maps that a link attaches, `BPF_F_LINK` (6.4).
+    StructOpsLink "struct_ops_link" "struct_ops maps with a link",
+    /// BPF tokens (6.9).
+    Token "bpf_token" "BPF tokens",
 }
 
 /// The number of features.
@@ -103,7 +132,7 @@ struct Inner {
 impl Features {
     /// The features of the running kernel, each probed when it is first needed.
     pub fn from_probe(kernel: impl ProbeKernel + 'static) -> Self {
-        Self::new(Default::default(), Some(Box::new(kernel)))
+        Self::new(core::array::from_fn(|_| OnceLock::new()), Some(Box::new(kernel)))
     }
 
     fn new(known: [OnceLock<bool>; COUNT], kernel: Option<Box<dyn ProbeKernel>>) -> Self {
@@ -117,7 +146,7 @@ impl Features {
 
     /// The features for which `has` returns true, for tests and plans without a kernel.
     pub fn fixed(has: impl Fn(Feature) -> bool) -> Self {
-        let known: [OnceLock<bool>; COUNT] = Default::default();
+        let known: [OnceLock<bool>; COUNT] = core::array::from_fn(|_| OnceLock::new());
         for (feature, cell) in Feature::ALL.iter().zip(&known) {
             cell.get_or_init(|| has(*feature));
         }

@@ -10,6 +10,7 @@ mod byte_count;
 #[cfg(feature = "completions")]
 pub(crate) mod completion;
 pub(crate) mod events;
+pub(crate) mod feature;
 pub(crate) mod format;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
@@ -35,6 +36,7 @@ use batch::BatchArgs;
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
 use core_relo::Name;
+use feature::FeatureArgs;
 use format::{BtfDumpFormat, Color, Format};
 use gen_object::GenCommand;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
@@ -134,6 +136,9 @@ pub(crate) enum Command {
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
     Requires(RequiresArgs),
+    /// Show what a kernel offers: program and map types, helpers, kfuncs, attach types, limits
+    #[command(after_help = feature::FEATURE_HELP)]
+    Feature(FeatureArgs),
     /// Print, query, compare or write BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
@@ -230,6 +235,7 @@ impl Command {
             Self::Vm(c) => c.format,
             Self::Inspect(c) => c.format,
             Self::Requires(c) => c.format,
+            Self::Feature(c) => c.format,
             Self::Btf(BtfCommand::Dump(c)) => match c.format {
                 BtfDumpFormat::Raw | BtfDumpFormat::C => Format::Text,
                 BtfDumpFormat::Json => Format::Json,

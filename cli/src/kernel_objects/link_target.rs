@@ -3,7 +3,7 @@
 use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind};
 use core_relo::{Endian, Name};
 use core_relo_loader::{
-    object::{AttachType, ProgramType},
+    object::{AttachType, LinkType, ProgramType},
     sys::{self, Errno, LinkInfo, ProgInfo},
 };
 use rustix::net::{self, AddressFamily, SocketType};
@@ -14,37 +14,22 @@ use std::os::fd::AsFd;
 /// `BPF_LINK_TYPE_STRUCT_OPS`.
 pub(crate) const STRUCT_OPS: u32 = 9;
 
-/// The link types by number (`enum bpf_link_type`).
-const TYPES: [&str; 15] = [
-    "BPF_LINK_TYPE_UNSPEC",
-    "BPF_LINK_TYPE_RAW_TRACEPOINT",
-    "BPF_LINK_TYPE_TRACING",
-    "BPF_LINK_TYPE_CGROUP",
-    "BPF_LINK_TYPE_ITER",
-    "BPF_LINK_TYPE_NETNS",
-    "BPF_LINK_TYPE_XDP",
-    "BPF_LINK_TYPE_PERF_EVENT",
-    "BPF_LINK_TYPE_KPROBE_MULTI",
-    "BPF_LINK_TYPE_STRUCT_OPS",
-    "BPF_LINK_TYPE_NETFILTER",
-    "BPF_LINK_TYPE_TCX",
-    "BPF_LINK_TYPE_UPROBE_MULTI",
-    "BPF_LINK_TYPE_NETKIT",
-    "BPF_LINK_TYPE_SOCKMAP",
-];
-
 /// The perf events that links attach to (`enum bpf_perf_event_type`).
 const PERF_EVENTS: [&str; 7] =
     ["unspecified", "uprobe", "uretprobe", "kprobe", "kretprobe", "tracepoint", "event"];
 
 /// Returns the name of a link type.
 pub(crate) fn type_name(number: u32) -> String {
-    name_or_number(&TYPES, number)
+    LinkType::from_number(number).map_or_else(|| unknown(number), |known| known.name().to_owned())
 }
 
 fn name_or_number(names: &[&str], number: u32) -> String {
     let name = usize::try_from(number).ok().and_then(|i| names.get(i));
-    name.map_or_else(|| format!("unknown({number})"), |name| (*name).to_owned())
+    name.map_or_else(|| unknown(number), |name| (*name).to_owned())
+}
+
+fn unknown(number: u32) -> String {
+    format!("unknown({number})")
 }
 
 /// The attach target of a link. The fields have the names and the order of `struct bpf_link_info`.
@@ -365,6 +350,6 @@ mod tests {
         assert_eq!(type_name(0), "BPF_LINK_TYPE_UNSPEC");
         assert_eq!(type_name(STRUCT_OPS), "BPF_LINK_TYPE_STRUCT_OPS");
         assert_eq!(type_name(14), "BPF_LINK_TYPE_SOCKMAP");
-        assert_eq!(type_name(15), "unknown(15)");
+        assert_eq!(type_name(99), "unknown(99)");
     }
 }

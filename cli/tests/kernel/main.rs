@@ -7,6 +7,7 @@ mod attachments;
 mod changes;
 #[path = "../common/mod.rs"]
 mod common;
+mod features;
 mod fixture;
 mod links;
 mod lookup;

@@ -1,8 +1,44 @@
-//! Probes features of the running kernel, each on first use and once per process.
+//! Probes of the running kernel.
+//!
+//! [`running`] returns the [`Features`] that loads depend on, each probed on first use and once per process. The functions `probe_…` ask
+//! the kernel each time. No probe leaves anything loaded or attached.
+//!
+//! | function | question |
+//! |---|---|
+//! | [`probe_program_type`], [`probe_map_type`] | does the kernel have a type? |
+//! | [`probe_helper`], [`probe_kfunc`] | may programs of a type call it? |
+//! | [`probe_attach_type`], [`probe_link_type`] | are programs attached by it? |
+//! | [`probe_feature`] | does the kernel have a [`Feature`]? |
+//!
+//! ```no_run
+//! use core_relo_loader::{
+//!     features::{probe_helper, probe_map_type},
+//!     object::{MapType, ProgramType},
+//! };
+//!
+//! # fn main() -> Result<(), core_relo_loader::features::ProbeError> {
+//! const LOOP: u32 = 181;
+//! if probe_map_type(MapType::Ringbuf)?.is_supported && probe_helper(ProgramType::Kprobe, LOOP)?.is_supported {
+//!     println!("ring buffers, and bpf_loop in kprobes");
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
+mod answer;
+mod attach_type;
+mod calls;
+mod instructions;
+mod map_type;
 mod probe;
+mod program;
 
+pub use answer::{ProbeError, ProbeResult, Probed};
+pub use attach_type::{probe_attach_type, probe_link_type};
+pub use calls::{probe_helper, probe_kfunc};
 pub use core_relo_object::features::*;
+pub use map_type::probe_map_type;
+pub use program::probe_program_type;
 
 use crate::sys::{self, Errno};
 use alloc::sync::Arc;
@@ -16,7 +52,7 @@ type Probe = fn(probe::Token<'_>) -> Result<bool, Errno>;
 
 /// The probe of each feature.
 #[rustfmt::skip]
-const PROBES: [(Feature, Probe); 23] = [
+const PROBES: [(Feature, Probe); 35] = [
     (Feature::Names, probe::names),
     (Feature::GlobalData, probe::global_data),
     (Feature::Btf, probe::btf),
@@ -40,6 +76,18 @@ const PROBES: [(Feature, Probe); 23] = [
     (Feature::ArgCtxTag, probe::arg_ctx_tag),
     (Feature::BtfQmarkDatasec, probe::btf_qmark_datasec),
     (Feature::FullRangeOffset, probe::full_range_offset),
+    (Feature::LargePrograms, instructions::large_programs),
+    (Feature::BoundedLoops, instructions::bounded_loops),
+    (Feature::IsaV2, instructions::isa_v2),
+    (Feature::IsaV3, instructions::isa_v3),
+    (Feature::IsaV4, instructions::isa_v4),
+    (Feature::Atomics, instructions::atomics),
+    (Feature::Callbacks, instructions::callbacks),
+    (Feature::KfuncCalls, instructions::kfunc_calls),
+    (Feature::MayGoto, instructions::may_goto),
+    (Feature::LoadAcquireStoreRelease, instructions::load_acquire_store_release),
+    (Feature::StructOpsLink, probe::struct_ops_link),
+    (Feature::Token, probe::token),
 ];
 
 /// The running kernel, probed with bpf(2).
@@ -57,6 +105,19 @@ pub fn running() -> Features {
 /// Returns the features that the running kernel offers to the holder of a BPF token.
 pub fn with_token(token: Arc<OwnedFd>) -> Features {
     Features::from_probe(RunningKernel { token: Some(token) })
+}
+
+/// Probes whether the running kernel has a feature.
+///
+/// Unlike [`Features::has`], a lack of privileges is an error.
+pub fn probe_feature(feature: Feature) -> ProbeResult {
+    program::prepare();
+    let kernel = RunningKernel { token: None };
+    match kernel.probe(feature) {
+        Ok(true) => Ok(Probed::yes("the kernel accepts a request with it")),
+        Ok(false) => Ok(Probed::no("the kernel refuses a request with it")),
+        Err(errno) => Err(answer::undecided("bpf(2)", errno)),
+    }
 }
 
 impl ProbeKernel for RunningKernel {

@@ -1,5 +1,9 @@
-//! The probe of each feature: a request that uses the feature and leaves nothing behind (libbpf: `features.c`).
+//! The probe of each feature that loads depend on: a request that uses the feature and leaves nothing behind (libbpf: `features.c`).
 
+use super::{
+    answer::is_undecided,
+    program::{ENOTSUPP, EXIT, RETURN_0, call, code, mov, retry},
+};
 use crate::{
     kernel_version::running_version,
     sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad, UprobeBinary},
@@ -12,19 +16,18 @@ use core_relo::{
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
+/// The BPF token to probe with.
 pub(super) type Token<'fd> = Option<BorrowedFd<'fd>>;
 
-const EXIT: Insn = Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 };
-const RETURN_0: [Insn; 2] = [mov(0, 0), EXIT];
 /// `BPF_PSEUDO_MAP_VALUE`.
 const MAP_VALUE: u8 = 2;
 
 /// Returns whether a request succeeded. A lack of privileges or resources is an error, as it does not show whether the kernel has
 /// the feature.
-fn is_supported<T>(result: Result<T, Errno>) -> Result<bool, Errno> {
+pub(super) fn supported<T>(result: Result<T, Errno>) -> Result<bool, Errno> {
     match result.map(drop) {
         Ok(()) => Ok(true),
-        Err(e @ Errno(libc::EPERM | libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => Err(e),
+        Err(errno) if is_undecided(errno) => Err(errno),
         Err(_) => Ok(false),
     }
 }
@@ -37,40 +40,20 @@ pub(super) fn check_loading(token: Token<'_>) -> Result<(), Errno> {
         .map(drop)
 }
 
-const fn mov(dst: u8, imm: i32) -> Insn {
-    Insn { code: 0xb7, dst, src: 0, off: 0, imm }
-}
-
-const fn call(helper: i32) -> Insn {
-    Insn { code: 0x85, dst: 0, src: 0, off: 0, imm: helper }
-}
-
-fn code(insns: &[Insn]) -> Vec<u8> {
-    insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
-}
-
 /// Encodes `r1 = &value[offset]` for a map's value.
 fn load_value_address(map: &OwnedFd, offset: i32) -> [Insn; 2] {
     let first = Insn { code: 0x18, dst: 1, src: MAP_VALUE, off: 0, imm: map.as_raw_fd() };
     [first, Insn { imm: offset, ..Insn::default() }]
 }
 
-fn load_program(program_type: ProgramType, insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+pub(super) fn load_program(
+    program_type: ProgramType,
+    insns: &[u8],
+    token: Token<'_>,
+) -> Result<OwnedFd, Errno> {
     let prog_type = program_type.number();
     let load = ProgLoad { prog_type, insns, license: b"GPL", token, ..ProgLoad::default() };
     retry(|| sys::prog_load(&load, &mut []))
-}
-
-/// Repeats a load that fails with `EAGAIN`: a signal interrupted the verifier.
-fn retry(mut load: impl FnMut() -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
-    let mut result = load();
-    for _ in 0..5 {
-        match result {
-            Err(Errno(libc::EAGAIN)) => result = load(),
-            other => return other,
-        }
-    }
-    result
 }
 
 fn create_array(value_size: u32, map_flags: u32, name: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
@@ -104,7 +87,7 @@ pub(super) fn names(token: Token<'_>) -> Result<bool, Errno> {
         token,
         ..ProgLoad::default()
     };
-    is_supported(retry(|| sys::prog_load(&load, &mut [])))
+    supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
 pub(super) fn global_data(token: Token<'_>) -> Result<bool, Errno> {
@@ -112,14 +95,14 @@ pub(super) fn global_data(token: Token<'_>) -> Result<bool, Errno> {
     let store = Insn { code: 0x7a, dst: 1, src: 0, off: 0, imm: 42 };
     let [first, second] = load_value_address(&map, 16);
     let insns = code(&[first, second, store, mov(0, 0), EXIT]);
-    is_supported(load_program(ProgramType::SocketFilter, &insns, token))
+    supported(load_program(ProgramType::SocketFilter, &insns, token))
 }
 
 pub(super) fn btf(token: Token<'_>) -> Result<bool, Errno> {
     let int = |b: &mut Builder| {
         b.int("int", 4, Builder::SIGNED);
     };
-    is_supported(load_btf(int, token))
+    supported(load_btf(int, token))
 }
 
 fn function(linkage: u8, token: Token<'_>) -> Result<bool, Errno> {
@@ -128,7 +111,7 @@ fn function(linkage: u8, token: Token<'_>) -> Result<bool, Errno> {
         let proto = b.func_proto(TypeId::VOID, &[("a", int)]);
         b.func("x", proto, linkage);
     };
-    is_supported(load_btf(build, token))
+    supported(load_btf(build, token))
 }
 
 pub(super) fn btf_func(token: Token<'_>) -> Result<bool, Errno> {
@@ -145,7 +128,7 @@ fn datasec(name: &str, token: Token<'_>) -> Result<bool, Errno> {
         let var = b.var("x", int, 0);
         b.datasec(name, 4, &[(var, 0, 4)]);
     };
-    is_supported(load_btf(build, token))
+    supported(load_btf(build, token))
 }
 
 pub(super) fn btf_datasec(token: Token<'_>) -> Result<bool, Errno> {
@@ -158,7 +141,7 @@ pub(super) fn btf_qmark_datasec(token: Token<'_>) -> Result<bool, Errno> {
 
 pub(super) fn array_mmap(token: Token<'_>) -> Result<bool, Errno> {
     const MMAPABLE: u32 = 1 << 10;
-    is_supported(create_array(4, MMAPABLE, b"", token))
+    supported(create_array(4, MMAPABLE, b"", token))
 }
 
 pub(super) fn expected_attach_type(token: Token<'_>) -> Result<bool, Errno> {
@@ -171,7 +154,7 @@ pub(super) fn expected_attach_type(token: Token<'_>) -> Result<bool, Errno> {
         token,
         ..ProgLoad::default()
     };
-    is_supported(retry(|| sys::prog_load(&load, &mut [])))
+    supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
 pub(super) fn probe_read_kernel(token: Token<'_>) -> Result<bool, Errno> {
@@ -179,13 +162,13 @@ pub(super) fn probe_read_kernel(token: Token<'_>) -> Result<bool, Errno> {
     let stack = Insn { code: 0xbf, dst: 1, src: 10, off: 0, imm: 0 };
     let down = Insn { code: 0x07, dst: 1, src: 0, off: 0, imm: -8 };
     let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_KERNEL), EXIT]);
-    is_supported(load_program(ProgramType::Tracepoint, &insns, token))
+    supported(load_program(ProgramType::Tracepoint, &insns, token))
 }
 
 pub(super) fn prog_bind_map(token: Token<'_>) -> Result<bool, Errno> {
     let map = create_array(32, 0, b"", token)?;
     let prog = load_program(ProgramType::SocketFilter, &code(&RETURN_0), token)?;
-    is_supported(sys::prog_bind_map(&prog, &map))
+    supported(sys::prog_bind_map(&prog, &map))
 }
 
 /// Kernels with BTF of modules report the name of a BTF object.
@@ -194,8 +177,8 @@ pub(super) fn module_btf(token: Token<'_>) -> Result<bool, Errno> {
         b.int("int", 4, Builder::SIGNED);
     };
     match load_btf(int, token) {
-        Ok(btf) => is_supported(sys::btf_name(&btf)),
-        refused => is_supported(refused),
+        Ok(btf) => supported(sys::btf_name(&btf)),
+        refused => supported(refused),
     }
 }
 
@@ -203,7 +186,7 @@ pub(super) fn btf_float(token: Token<'_>) -> Result<bool, Errno> {
     let float = |b: &mut Builder| {
         b.float("float", 4);
     };
-    is_supported(load_btf(float, token))
+    supported(load_btf(float, token))
 }
 
 pub(super) fn perf_link(token: Token<'_>) -> Result<bool, Errno> {
@@ -217,7 +200,7 @@ pub(super) fn btf_decl_tag(token: Token<'_>) -> Result<bool, Errno> {
         let var = b.var("tag", int, 0);
         b.decl_tag("tag", var, -1, false);
     };
-    is_supported(load_btf(build, token))
+    supported(load_btf(build, token))
 }
 
 pub(super) fn btf_type_tag(token: Token<'_>) -> Result<bool, Errno> {
@@ -226,17 +209,14 @@ pub(super) fn btf_type_tag(token: Token<'_>) -> Result<bool, Errno> {
         let tag = b.type_tag("tag", int, false);
         b.pointer(tag);
     };
-    is_supported(load_btf(build, token))
+    supported(load_btf(build, token))
 }
 
 /// Probes for `bpf_ktime_get_coarse_ns`, which 5.11 added together with the accounting (libbpf: `probe_memcg_account`).
 pub(super) fn memcg_accounting(token: Token<'_>) -> Result<bool, Errno> {
     const KTIME_GET_COARSE_NS: i32 = 160;
-    match is_supported(load_program(
-        ProgramType::SocketFilter,
-        &code(&[call(KTIME_GET_COARSE_NS), EXIT]),
-        token,
-    )) {
+    match supported(load_program(ProgramType::SocketFilter, &code(&[call(KTIME_GET_COARSE_NS), EXIT]), token))
+    {
         // EPERM may mean that the limit on locked memory is reached, so the version decides. A distribution's kernel before 5.11
         // with the accounting counts as a kernel without.
         Err(Errno(libc::EPERM)) => Ok(running_version() >= 0x0005_0b00),
@@ -246,14 +226,14 @@ pub(super) fn memcg_accounting(token: Token<'_>) -> Result<bool, Errno> {
 
 pub(super) fn cookie(token: Token<'_>) -> Result<bool, Errno> {
     const GET_ATTACH_COOKIE: i32 = 174;
-    is_supported(load_program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
+    supported(load_program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
 }
 
 pub(super) fn btf_enum64(token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         b.composite(Kind::Enum64, "enum64", 8, &[]);
     };
-    is_supported(load_btf(build, token))
+    supported(load_btf(build, token))
 }
 
 pub(super) fn syscall_wrapper(_token: Token<'_>) -> Result<bool, Errno> {
@@ -273,7 +253,7 @@ pub(super) fn uprobe_multi(token: Token<'_>) -> Result<bool, Errno> {
     };
     let prog = match retry(|| sys::prog_load(&load, &mut [])) {
         Ok(prog) => prog,
-        refused => return is_supported(refused),
+        refused => return supported(refused),
     };
     let link = |pid| {
         let extra = LinkExtra::UprobeMulti {
@@ -307,7 +287,7 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Result<bool, Errno> {
     };
     let btf = match load_btf(build, token) {
         Ok(btf) => btf,
-        refused => return is_supported(refused),
+        refused => return supported(refused),
     };
     let call_next = Insn { code: 0x85, dst: 0, src: 1, off: 0, imm: 1 };
     let insns = code(&[call_next, EXIT, call(GET_FUNC_IP), EXIT]);
@@ -325,7 +305,7 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Result<bool, Errno> {
         token,
         ..ProgLoad::default()
     };
-    is_supported(retry(|| sys::prog_load(&load, &mut [])))
+    supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
 pub(super) fn full_range_offset(token: Token<'_>) -> Result<bool, Errno> {
@@ -354,4 +334,26 @@ fn accepts_offset(log: &str) -> Option<bool> {
     } else {
         None
     }
+}
+
+/// Creates a struct_ops map for a type that is no struct of operations. A kernel with links looks up the type.
+pub(super) fn struct_ops_link(_token: Token<'_>) -> Result<bool, Errno> {
+    const LINK: u32 = 1 << 13;
+    let map = MapCreate {
+        map_type: MapType::StructOps.number(),
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        map_flags: LINK,
+        kernel_value_type: 1,
+        ..MapCreate::default()
+    };
+    match sys::map_create(&map) {
+        Err(Errno(ENOTSUPP)) => Ok(true),
+        result => supported(result),
+    }
+}
+
+pub(super) fn token(_token: Token<'_>) -> Result<bool, Errno> {
+    sys::has_token_create()
 }

@@ -39,8 +39,8 @@ mod system;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use bpf::has_link_type;
 pub use bpf::*;
+pub(crate) use bpf::{attach_to_closed_target, has_link_type, has_token_create, link_to_closed_target};
 pub use build_id::BuildIdFrame;
 pub use core_relo_object::Errno;
 pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};

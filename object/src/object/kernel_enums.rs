@@ -1,4 +1,4 @@
-//! The program, attach and map types of the kernel (`include/uapi/linux/bpf.h`).
+//! The program, attach, map and link types of the kernel (`include/uapi/linux/bpf.h`).
 
 macro_rules! kernel_enum {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $text:literal,)* }) => {
@@ -190,6 +190,28 @@ kernel_enum! {
     }
 }
 
+kernel_enum! {
+    /// A link type (`enum bpf_link_type`).
+    LinkType {
+        Unspec = 0 "BPF_LINK_TYPE_UNSPEC",
+        RawTracepoint = 1 "BPF_LINK_TYPE_RAW_TRACEPOINT",
+        Tracing = 2 "BPF_LINK_TYPE_TRACING",
+        Cgroup = 3 "BPF_LINK_TYPE_CGROUP",
+        Iter = 4 "BPF_LINK_TYPE_ITER",
+        Netns = 5 "BPF_LINK_TYPE_NETNS",
+        Xdp = 6 "BPF_LINK_TYPE_XDP",
+        PerfEvent = 7 "BPF_LINK_TYPE_PERF_EVENT",
+        KprobeMulti = 8 "BPF_LINK_TYPE_KPROBE_MULTI",
+        StructOps = 9 "BPF_LINK_TYPE_STRUCT_OPS",
+        Netfilter = 10 "BPF_LINK_TYPE_NETFILTER",
+        Tcx = 11 "BPF_LINK_TYPE_TCX",
+        UprobeMulti = 12 "BPF_LINK_TYPE_UPROBE_MULTI",
+        Netkit = 13 "BPF_LINK_TYPE_NETKIT",
+        Sockmap = 14 "BPF_LINK_TYPE_SOCKMAP",
+        TracingMulti = 15 "BPF_LINK_TYPE_TRACING_MULTI",
+    }
+}
+
 /// The point at which a multi-kprobe or multi-uprobe program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
@@ -217,6 +239,9 @@ mod tests {
         }
         for (i, t) in (0u32..).zip(MapType::ALL) {
             assert_eq!((t.number(), MapType::from_number(i)), (i, Some(*t)));
+        }
+        for (i, t) in (0u32..).zip(LinkType::ALL) {
+            assert_eq!((t.number(), LinkType::from_number(i)), (i, Some(*t)));
         }
         assert_eq!(ProgramType::from_number(33), None);
         assert_eq!(AttachType::TraceFsessionMulti.number(), 61);

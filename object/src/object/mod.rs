@@ -24,7 +24,7 @@ pub use crate::elf::{Class, ElfError, Section};
 pub use data::{DataKind, DataSection};
 pub use error::{ObjectError, RewriteError};
 pub use externs::{Extern, ExternKind};
-pub use kernel_enums::{AttachType, MapType, MultiKind, ProgramType};
+pub use kernel_enums::{AttachType, LinkType, MapType, MultiKind, ProgramType};
 pub use maps::{Map, MapDef, MapError};
 pub use programs::Program;
 pub(crate) use programs::TEXT;

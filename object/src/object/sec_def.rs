@@ -170,6 +170,17 @@ const fn with_target(name: &'static str, program_type: P, attach_type: Option<A>
     }
 }
 
+impl A {
+    /// Returns the type of the programs with this attach type. Programs of several types attach to perf events: PERF_EVENT stands for them.
+    pub fn program_type(self) -> Option<P> {
+        match self {
+            Self::PerfEvent => Some(P::PerfEvent),
+            Self::StructOps => Some(P::StructOps),
+            _ => SEC_DEFS.iter().find(|def| def.attach_type == Some(self)).map(|def| def.program_type),
+        }
+    }
+}
+
 impl SecDef {
     const fn attached(self, method: AutoAttach) -> Self {
         Self { auto_attach: Some(method), ..self }
@@ -317,6 +328,13 @@ mod tests {
         assert_eq!(SEC_DEFS.len(), 116);
         for def in SEC_DEFS {
             assert_eq!(SecDef::find(def.name.as_bytes()), Some(def), "{}", def.name);
+        }
+    }
+
+    #[test]
+    fn every_attach_type_has_a_program_type() {
+        for attach_type in A::ALL {
+            assert!(attach_type.program_type().is_some(), "{attach_type}");
         }
     }
 

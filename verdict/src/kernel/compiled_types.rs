@@ -42,7 +42,7 @@ impl KernelFacts<'_> {
     }
 
     /// Answers whether the configuration sets an option.
-    fn answer_option(&self, option: &str) -> Answer {
+    pub(super) fn answer_option(&self, option: &str) -> Answer {
         match self.kconfig(option) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),

@@ -28,6 +28,11 @@ pub(super) fn observed_support(program_type: ProgramType, kfunc: &[u8]) -> Obser
     })
 }
 
+/// Returns the names of all kfuncs that some observed kernel or its modules have.
+pub fn known_kfuncs() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().flat_map(|class| class.names).chain(OTHERS).copied()
+}
+
 /// Returns whether a function of this name is a kfunc in some kernel.
 pub(super) fn is_known_kfunc(name: &[u8]) -> bool {
     let is_name = |known: &&str| known.as_bytes() == name;

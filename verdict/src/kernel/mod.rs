@@ -9,18 +9,24 @@
 //! | `query` | the names that are searched in one pass |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `verifier`, `kconfig`, `report` | the other facts |
+//! | `attachments` | attach types and link types that the configuration may leave out |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
+//! | `features` | the features that loads depend on, and the limits of the verifier |
+//! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
 //! fall back on the version, and only if the BTF lacks the verifier's types.
 
 mod answer;
+mod attachments;
 mod changes;
 mod compiled_types;
 mod conditional;
 mod enumeration;
 mod facts;
+mod features;
+mod first_observed;
 mod helper_call;
 mod helper_types;
 mod inputs;
@@ -42,10 +48,13 @@ mod version;
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use facts::KernelFacts;
+pub use features::feature_release;
+pub use first_observed::KernelNumber;
 pub use helper_call::{HelperCall, SleepableCode, answer_helper_call, answer_kfunc_call};
 pub use helper_types::helper_program_types;
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub use kconfig::KconfigAnswer;
+pub use kfunc_types::known_kfuncs;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;

@@ -5,7 +5,7 @@ use super::{
     facts::{KernelFacts, KernelTypes},
     inputs::{InputOrigins, ModuleCoverage, SymbolScope},
     kconfig::KconfigAnswer,
-    kfunc_types::is_known_kfunc,
+    kfunc_types::{is_known_kfunc, known_kfuncs},
     query::{LIVEPATCH, STRUCT_OPS_PREFIX},
 };
 use core_relo::{
@@ -97,7 +97,7 @@ impl<'k> KernelFacts<'k> {
         };
         let shown = Name::new(name).shortened();
         if types.kfuncs().binary_search(&function.id()).is_ok() {
-            return Answer::from_btf(true, format!("FUNC {shown} has the tag bpf_kfunc"));
+            return tagged_kfunc(Name::new(name));
         }
         if types.kfuncs().is_empty() && self.vmlinux.kfuncs().is_empty() {
             if is_known_kfunc(name) {
@@ -108,6 +108,24 @@ impl<'k> KernelFacts<'k> {
             ));
         }
         Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
+    }
+
+    /// Returns the kfuncs of the kernel and of the target's modules, sorted by name, with the answers of [`kfunc`](Self::kfunc).
+    ///
+    /// A kernel whose BTF does not tag kfuncs has those that are known from other kernels. They are found in one pass if they are in the
+    /// query: [`known_kfuncs`](super::known_kfuncs).
+    pub fn kfuncs(&self) -> Vec<(String, Answer)> {
+        let all = core::iter::once(&self.vmlinux).chain(self.modules());
+        let tagged = all.flat_map(|types| types.kfuncs().iter().filter_map(|id| types.btf.ty(*id)));
+        let mut kfuncs: Vec<_> =
+            tagged.map(|function| (function.name().to_string(), tagged_kfunc(function.name()))).collect();
+        if kfuncs.is_empty() {
+            let answers = known_kfuncs().map(|name| (name.to_owned(), self.kfunc(name.as_bytes())));
+            kfuncs = answers.filter(|(_, answer)| answer.is_present()).collect();
+        }
+        kfuncs.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        kfuncs.dedup_by(|(a, _), (b, _)| a == b);
+        kfuncs
     }
 
     /// Answers whether the kernel or a module has a symbol, as externs without a type need it.
@@ -282,6 +300,11 @@ impl<'k> KernelFacts<'k> {
         }
         index
     }
+}
+
+/// Returns the answer for a function with the tag of kfuncs.
+fn tagged_kfunc(name: Name<'_>) -> Answer {
+    Answer::from_btf(true, format!("FUNC {} has the tag bpf_kfunc", name.shortened()))
 }
 
 /// Returns the name of a module for a message.

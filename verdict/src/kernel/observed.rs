@@ -9,7 +9,7 @@ use super::{
 
 /// A kernel that was observed, and the parts of BTF by which another kernel is found to be as new, or newer.
 pub(super) struct ObservedKernel {
-    release: KernelVersion,
+    pub(super) release: KernelVersion,
     /// Marks that came with this release, or shortly before. One of them is enough.
     since: &'static [Mark],
     /// A mark that came with the next release that has one.

@@ -15,20 +15,25 @@ pub(super) enum HelperRestriction {
 const TRACING_AND_LSM: HelperRestriction =
     HelperRestriction::ProgramTypes(&[ProgramType::Tracing, ProgramType::Lsm]);
 const TRACING: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::Tracing]);
+const LIRC: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::LircMode2]);
 const XDP: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::Xdp]);
 
 /// The restrictions, by helper. The list is short: most helpers became available to more program types over time.
 const RESTRICTIONS: &[(u32, HelperRestriction)] = &[
-    (44, XDP),                                                     // xdp_adjust_head
-    (54, XDP),                                                     // xdp_adjust_meta
-    (58, HelperRestriction::ProgramTypes(&[ProgramType::Kprobe])), // override_return
-    (65, XDP),                                                     // xdp_adjust_tail
-    (126, TRACING),                                                // seq_printf
-    (127, TRACING),                                                // seq_write
-    (147, TRACING_AND_LSM),                                        // d_path
-    (148, HelperRestriction::Sleepable),                           // copy_from_user
-    (150, TRACING),                                                // seq_printf_btf
-    (191, HelperRestriction::Sleepable),                           // copy_from_user_task
+    (44, XDP),                                                         // xdp_adjust_head
+    (54, XDP),                                                         // xdp_adjust_meta
+    (58, HelperRestriction::ProgramTypes(&[ProgramType::Kprobe])),     // override_return
+    (65, XDP),                                                         // xdp_adjust_tail
+    (77, LIRC),                                                        // rc_repeat
+    (78, LIRC),                                                        // rc_keydown
+    (92, LIRC),                                                        // rc_pointer_rel
+    (116, HelperRestriction::ProgramTypes(&[ProgramType::StructOps])), // tcp_send_ack
+    (126, TRACING),                                                    // seq_printf
+    (127, TRACING),                                                    // seq_write
+    (147, TRACING_AND_LSM),                                            // d_path
+    (148, HelperRestriction::Sleepable),                               // copy_from_user
+    (150, TRACING),                                                    // seq_printf_btf
+    (191, HelperRestriction::Sleepable),                               // copy_from_user_task
 ];
 
 /// Returns the restriction of a helper, if every kernel refuses other programs for certain.
@@ -76,6 +81,10 @@ mod tests {
             "xdp_adjust_meta",
             "override_return",
             "xdp_adjust_tail",
+            "rc_repeat",
+            "rc_keydown",
+            "rc_pointer_rel",
+            "tcp_send_ack",
             "seq_printf",
             "seq_write",
             "d_path",

@@ -59,6 +59,13 @@ pub fn prog_attach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
     call_done(Cmd::ProgAttach, &mut attach.attr())
 }
 
+/// Requests to attach a program to a target that does not exist: a closed descriptor, and the index of no network interface.
+pub(crate) fn attach_to_closed_target(prog: BorrowedFd<'_>, attach_type: u32) -> Result<(), Errno> {
+    let closed =
+        AttachAttr { target: u32::MAX, attach_bpf_fd: fd(prog), attach_type, ..AttachAttr::default() };
+    call_done(Cmd::ProgAttach, &mut { closed })
+}
+
 /// Detaches a program.
 pub fn prog_detach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
     call_done(Cmd::ProgDetach, &mut attach.attr())

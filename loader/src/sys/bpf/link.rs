@@ -156,8 +156,13 @@ pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
 ///
 /// The target is a closed descriptor. A kernel with such links looks up the target and returns `EBADF`.
 pub(crate) fn has_link_type(prog: BorrowedFd<'_>, attach_type: u32) -> bool {
+    link_to_closed_target(prog, attach_type).is_err_and(|errno| errno == Errno(libc::EBADF))
+}
+
+/// Requests a link to a target that does not exist: a closed descriptor, and the index of no network interface.
+pub(crate) fn link_to_closed_target(prog: BorrowedFd<'_>, attach_type: u32) -> Result<OwnedFd, Errno> {
     let closed = CreateAttr { prog_fd: fd(prog), target: u32::MAX, attach_type, ..CreateAttr::default() };
-    call_fd(Cmd::LinkCreate, &mut { closed }).is_err_and(|errno| errno == Errno(libc::EBADF))
+    call_fd(Cmd::LinkCreate, &mut { closed })
 }
 
 /// Encodes the union of `BPF_LINK_CREATE`. `addresses_of_symbols` owns the array that the result may point to.

@@ -13,6 +13,7 @@ mod pin;
 mod prog;
 mod task_fd;
 
+pub(crate) use attach::attach_to_closed_target;
 pub use attach::{ProgAttach, QueryResult, prog_attach, prog_detach, prog_query};
 pub use btf::{BtfLoad, btf_load};
 pub use call::OBJ_NAME_LEN;
@@ -25,16 +26,17 @@ pub use info::{
     link_info, link_target_name, map_info, prog_info, prog_lines, prog_machine_code, prog_map_ids,
     prog_translated,
 };
-pub(crate) use link::has_link_type;
 pub use link::{
     LinkCreate, LinkExtra, LinkTarget, UprobeBinary, iter_create, link_create, link_detach, link_update,
     raw_tracepoint_open,
 };
+pub(crate) use link::{has_link_type, link_to_closed_target};
 pub use map::{
     Batch, Cpus, MapCreate, MapFd, MapShape, map_create, map_create_log, map_delete, map_delete_batch,
     map_freeze, map_lookup, map_lookup_and_delete, map_lookup_batch, map_lookup_cpu, map_next_key,
     map_update, map_update_batch, map_update_cpus,
 };
+pub(crate) use pin::has_token_create;
 pub use pin::{make_pin_dir, obj_get, obj_pin, rename_pin, token_create};
 pub use prog::{
     ProgLoad, StreamId, TestRun, TestRunResult, enable_stats, prog_assoc_struct_ops, prog_bind_map,

@@ -67,3 +67,12 @@ pub fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
 pub fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: fd(bpffs.as_fd()) })
 }
+
+/// Returns whether the kernel knows the command that creates tokens. The request creates none: its descriptor is closed.
+pub(crate) fn has_token_create() -> Result<bool, Errno> {
+    match call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: u32::MAX }) {
+        Ok(_) | Err(Errno(libc::EBADF)) => Ok(true),
+        Err(Errno(libc::EINVAL)) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,240 @@
+//! `feature`: what a kernel offers. The running kernel is probed, other kernels are judged by evidence.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `catalog` | the features: sections, names, the search by name |
+//! | `source` | the answers: probes, or evidence |
+//! | `kconfig`, `system` | options of the configuration, settings of the running system |
+//! | `model`, `text` | the answers as JSON and as text |
+
+mod catalog;
+mod kconfig;
+mod model;
+mod source;
+mod system;
+mod text;
+
+use super::verdicts::kernel_inputs;
+use crate::{
+    args::{
+        feature::{FeatureArgs, Section},
+        format::Format,
+    },
+    console::{Console, ExitStatus},
+    error::BadInput,
+    input::{
+        image_facts::WantedFacts,
+        kernel::{
+            parsed::Kernel,
+            selection::Selection,
+            source::{KernelSource, running_release},
+        },
+    },
+};
+use catalog::{Entry, NameFilter, entries, find_program_type, nearest, unknown_name};
+use core_relo::Target;
+use core_relo_loader::object::ProgramType;
+use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
+use model::{AnsweredFeature, KernelFeatures, Support};
+use source::AnswerSource;
+use std::{io, ops::ControlFlow};
+
+/// The facts that answers need of a kernel besides its BTF.
+const WANTED: WantedFacts = WantedFacts { version_and_kconfig: true, symbols: true };
+
+pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<()> {
+    let prepared =
+        Questions::new(args).and_then(|questions| Ok((questions, kernel_inputs(&args.evidence())?)));
+    let (questions, inputs) = match prepared {
+        Ok(prepared) => prepared,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let selection = Selection::new(&args.kernels);
+    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    if args.unprivileged
+        && let Err(error) = system::drop_capabilities()
+    {
+        return console.report_error(&BadInput::new("--unprivileged", error));
+    }
+    let mut answered = Vec::new();
+    for source in &selection.sources {
+        let mut reported = Ok(());
+        let note = selection.visit_images(source, &|_| true, &mut |_, image| {
+            let is_running = *source == KernelSource::Running;
+            match image.and_then(|image| image.parse_with_facts(WANTED)).and_then(fit_for_answers) {
+                Ok(kernel) => {
+                    answered.push(questions.ask_kernel(&kernel, &inputs, is_running, args.unprivileged))
+                }
+                Err(bad) if is_running => {
+                    reported = console.note(&bad.to_string());
+                    answered.push(questions.ask_without_btf(args.unprivileged));
+                }
+                Err(bad) => reported = console.report_error(&bad),
+            }
+            if reported.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        reported?;
+        note.iter().try_for_each(|note| console.note(note))?;
+    }
+    let unknown = questions.take_unknown_names(&mut answered);
+    unknown.iter().try_for_each(|bad| console.report_error(bad))?;
+    if questions.names.is_some() {
+        let supports = answered.iter().flat_map(|kernel| &kernel.features).map(|f| f.answer.support);
+        supports.for_each(|support| match support {
+            Support::Yes => {}
+            Support::No => console.raise_exit(ExitStatus::Incompatible),
+            Support::Unknown => console.raise_exit(ExitStatus::Error),
+        });
+    }
+    match args.format {
+        Format::Json => answered.iter().try_for_each(|kernel| console.out.json(kernel)),
+        Format::Text => text::write(&mut console.out, &answered, questions.names.is_some()),
+    }
+}
+
+/// Returns an error for a kernel whose BTF lacks the types that answers need.
+fn fit_for_answers(kernel: Kernel) -> Result<Kernel, BadInput> {
+    kernel.check_for_verdicts(kernel.target.vmlinux().btf.endian())?;
+    Ok(kernel)
+}
+
+/// What the user asks each kernel.
+struct Questions {
+    /// The features, without kfuncs.
+    entries: Vec<Entry>,
+    sections: Vec<Section>,
+    /// The names; `None` for all features.
+    names: Option<Vec<NameFilter>>,
+    caller: Option<ProgramType>,
+    query: NameQuery,
+}
+
+impl Questions {
+    fn new(args: &FeatureArgs) -> Result<Self, BadInput> {
+        let names: Result<Vec<_>, _> = args.names().iter().map(|name| NameFilter::new(name)).collect();
+        let names = Some(names?).filter(|names| !names.is_empty());
+        let caller = args.program_type.as_deref().map(find_program_type).transpose()?;
+        let sections = if args.section.is_empty() { Section::ALL.to_vec() } else { args.section.clone() };
+        let mut entries = entries();
+        entries.retain(|entry| {
+            let is_named = names.as_ref().is_none_or(|names| names.iter().any(|name| name.matches(entry)));
+            is_named && sections.contains(&entry.section)
+        });
+        let mut questions = Self { entries, sections, names, caller, query: NameQuery::default() };
+        if questions.lists_kfuncs() {
+            known_kfuncs().for_each(|name| questions.query.kfunc(name.as_bytes()));
+        }
+        for name in questions.names.iter().flatten().filter(|name| name.is_name()) {
+            questions.query.kfunc(name.given.as_bytes());
+        }
+        Ok(questions)
+    }
+
+    fn ask_kernel(
+        &self,
+        kernel: &Kernel,
+        given: &KernelInputs,
+        is_running: bool,
+        is_unprivileged: bool,
+    ) -> KernelFeatures {
+        let wants = |section| self.entries.iter().any(|entry: &Entry| entry.section == section);
+        // Reading the symbols takes longer than all probes.
+        let wanted = WantedFacts { version_and_kconfig: wants(Section::Config), symbols: false };
+        let inputs = kernel.inputs(given, wanted);
+        let target: &Target<'_> = &kernel.target;
+        let facts = KernelFacts::new(target, &self.query, &inputs);
+        let source = AnswerSource::new(Some(&facts), is_running, self.caller, self.names.is_some());
+        let features = self.ask(&source);
+        KernelFeatures { kernel: kernel.name.clone(), is_probed: is_running, is_unprivileged, features }
+    }
+
+    /// Asks the running kernel, which has no BTF.
+    fn ask_without_btf(&self, is_unprivileged: bool) -> KernelFeatures {
+        let source = AnswerSource::new(None, true, self.caller, self.names.is_some());
+        let kernel = format!("linux {} (running)", running_release());
+        KernelFeatures { kernel, is_probed: true, is_unprivileged, features: self.ask(&source) }
+    }
+
+    fn ask(&self, source: &AnswerSource<'_>) -> Vec<AnsweredFeature> {
+        let answer = |entry: Entry| AnsweredFeature { answer: source.answer(&entry), entry };
+        let mut features: Vec<_> = self.entries.iter().cloned().map(answer).collect();
+        if let Some(facts) = source.facts.filter(|_| self.sections.contains(&Section::Kfuncs)) {
+            features.extend(self.kfuncs(source, facts));
+        }
+        features
+    }
+
+    /// Returns the answers for kfuncs: those of the kernel, and named ones that may be kfuncs of another kernel.
+    fn kfuncs(&self, source: &AnswerSource<'_>, facts: &KernelFacts<'_>) -> Vec<AnsweredFeature> {
+        let answer = |name: &str, exists| {
+            let answer = source.kfunc(name, exists);
+            AnsweredFeature { entry: Entry::kfunc(name), answer }
+        };
+        let mut names: Vec<_> = self.names.iter().flatten().filter(|name| name.is_name()).collect();
+        names.retain(|name| !self.has_entry(name));
+        names.dedup_by(|a, b| a.given == b.given);
+        let named = names.iter().map(|name| answer(&name.given, facts.kfunc(name.given.as_bytes())));
+        let mut answers: Vec<_> = named.collect();
+        if self.lists_kfuncs() {
+            let is_wanted = |name: &str| match &self.names {
+                Some(patterns) => {
+                    let entry = Entry::kfunc(name);
+                    patterns.iter().any(|pattern| !pattern.is_name() && pattern.matches(&entry))
+                }
+                None => true,
+            };
+            let listed = facts.kfuncs().into_iter().filter(|(name, _)| is_wanted(name));
+            answers.extend(listed.map(|(name, exists)| answer(&name, exists)));
+        }
+        answers
+    }
+
+    /// Returns whether all kfuncs of a kernel are looked at, not only named ones.
+    fn lists_kfuncs(&self) -> bool {
+        let has_pattern = |names: &Vec<NameFilter>| names.iter().any(|name| !name.is_name());
+        self.sections.contains(&Section::Kfuncs) && self.names.as_ref().is_none_or(has_pattern)
+    }
+
+    fn has_entry(&self, name: &NameFilter) -> bool {
+        self.entries.iter().any(|entry| name.matches(entry))
+    }
+
+    /// Removes the answers for names that neither a feature nor a kfunc of any kernel has. Returns an error for each such name.
+    fn take_unknown_names(&self, answered: &mut [KernelFeatures]) -> Vec<BadInput> {
+        let all = entries();
+        let mut unknown = Vec::new();
+        for name in self.names.iter().flatten().filter(|name| !self.has_entry(name)) {
+            let is_kfunc = |feature: &AnsweredFeature| {
+                feature.entry.section == Section::Kfuncs
+                    && (if name.is_name() {
+                        feature.entry.name == name.given
+                    } else {
+                        name.matches(&feature.entry)
+                    })
+            };
+            let mut features = answered.iter().flat_map(|kernel| &kernel.features);
+            let exists = features.any(|f| is_kfunc(f) && f.answer.support == Support::Yes);
+            let is_known = name.is_name() && catalog::is_known_kfunc(&name.given);
+            if exists || (is_known && self.sections.contains(&Section::Kfuncs)) {
+                continue;
+            }
+            for kernel in &mut *answered {
+                kernel.features.retain(|feature| !is_kfunc(feature));
+            }
+            let in_other_section = all.iter().find(|entry| name.matches(entry));
+            unknown.push(match in_other_section {
+                Some(entry) => BadInput::new(
+                    "NAME",
+                    format!(
+                        "`{}` is in section {}, which --section leaves out",
+                        entry.name,
+                        entry.section.name()
+                    ),
+                ),
+                None => unknown_name("NAME", "feature", &name.given, &nearest(&name.given, &all)),
+            });
+        }
+        unknown
+    }
+}

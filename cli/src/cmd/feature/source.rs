@@ -1,0 +1,225 @@
+//! The source of answers: probes of the running kernel, or the evidence of a kernel's BTF, configuration, symbols and version.
+
+use super::{
+    catalog::{Entry, Subject},
+    model::{Callers, FeatureAnswer, PROBE, Support},
+    system,
+};
+use crate::describe::short_type_name;
+use core_relo_loader::{
+    features::{
+        ProbeError, ProbeResult, probe_attach_type, probe_feature, probe_helper, probe_kfunc,
+        probe_link_type, probe_map_type, probe_program_type,
+    },
+    object::ProgramType,
+};
+use core_relo_verdict::kernel::{
+    Answer, HelperCall, KernelFacts, ProgramFeature, SleepableCode, answer_helper_call, answer_kfunc_call,
+};
+use std::cell::OnceCell;
+
+/// A kernel that answers questions.
+pub(super) struct AnswerSource<'k> {
+    /// The evidence; `None` for a running kernel without BTF.
+    pub(super) facts: Option<&'k KernelFacts<'k>>,
+    /// Whether this is the running kernel, which is probed.
+    pub(super) is_running: bool,
+    /// The only program type for which calls are answered.
+    pub(super) caller: Option<ProgramType>,
+    /// Whether the callers of kfuncs are answered, which takes a probe for each program type.
+    pub(super) lists_kfunc_callers: bool,
+    /// The program types of the kernel that may have callers, with the answer whether the kernel has the type.
+    callers: OnceCell<Vec<(ProgramType, Support)>>,
+}
+
+impl<'k> AnswerSource<'k> {
+    pub(super) fn new(
+        facts: Option<&'k KernelFacts<'k>>,
+        is_running: bool,
+        caller: Option<ProgramType>,
+        lists_kfunc_callers: bool,
+    ) -> Self {
+        Self { facts, is_running, caller, lists_kfunc_callers, callers: OnceCell::new() }
+    }
+
+    /// Answers whether the kernel has a feature.
+    pub(super) fn answer(&self, entry: &Entry) -> FeatureAnswer {
+        match &entry.subject {
+            Subject::ProgramType(ty) => self.program_type(*ty),
+            Subject::MapType(ty) => {
+                self.probe_or(|| probe_map_type(*ty), |facts| facts.map_type(ty.number()))
+            }
+            Subject::AttachType(ty) => {
+                self.probe_or(|| probe_attach_type(*ty), |facts| facts.attachment(*ty))
+            }
+            Subject::LinkType(ty) => self.probe_or(|| probe_link_type(*ty), |facts| facts.link(*ty)),
+            Subject::Feature(feature) => {
+                self.probe_or(|| probe_feature(*feature), |facts| facts.feature(*feature))
+            }
+            Subject::Helper(number) => self.helper(*number),
+            Subject::Kfunc => match self.facts {
+                Some(facts) => self.kfunc(&entry.name, facts.kfunc(entry.name.as_bytes())),
+                None => FeatureAnswer::unknown("the kernel has no BTF"),
+            },
+            Subject::Option => match self.facts {
+                Some(facts) => facts.kconfig(&entry.name).into(),
+                None => FeatureAnswer::unknown("the kernel's configuration is not known"),
+            },
+            Subject::Setting(setting) if self.is_running => setting.read(),
+            Subject::Delegation if self.is_running => system::read_delegation(),
+            Subject::Setting(_) | Subject::Delegation => {
+                FeatureAnswer::unknown("it is a setting of a running system")
+            }
+        }
+    }
+
+    /// Probes the running kernel, and asks another one for evidence. The evidence also answers for the running kernel where no probe does,
+    /// except for lack of privileges: the question is what this process may do.
+    fn probe_or(
+        &self,
+        probe: impl FnOnce() -> ProbeResult,
+        evidence: impl FnOnce(&KernelFacts<'_>) -> Answer,
+    ) -> FeatureAnswer {
+        let probed = self.is_running.then(probe);
+        match (probed, self.facts) {
+            (Some(answer @ (Ok(_) | Err(ProbeError::NotPermitted { .. }))), _) => answer.into(),
+            (_, Some(facts)) => evidence(facts).into(),
+            (Some(failed), None) => failed.into(),
+            (None, None) => FeatureAnswer::unknown("the kernel has no BTF"),
+        }
+    }
+
+    fn program_type(&self, ty: ProgramType) -> FeatureAnswer {
+        self.probe_or(|| probe_program_type(ty), |facts| facts.program_type(ty.number()))
+    }
+
+    /// Returns the program types that may call something, and that the kernel may have.
+    fn callers(&self) -> &[(ProgramType, Support)] {
+        self.callers.get_or_init(|| {
+            let types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
+            let asked = types.filter(|ty| self.caller.is_none_or(|caller| caller == **ty));
+            let support = asked.map(|ty| (*ty, self.program_type(*ty).support));
+            support.collect()
+        })
+    }
+
+    fn helper(&self, number: u32) -> FeatureAnswer {
+        let answer = self.calls(|ty| {
+            self.probe_or(
+                || probe_helper(ty, number),
+                |facts| {
+                    let sleepable =
+                        if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
+                    let call =
+                        HelperCall { helper: number, program_type: Some(ty), attach_type: None, sleepable };
+                    answer_helper_call(facts, call)
+                },
+            )
+        });
+        match self.facts {
+            // A helper that the kernel lacks, whatever the program types.
+            Some(facts) if !self.is_running && !facts.helper(number).is_present() => {
+                FeatureAnswer { callers: answer.callers, ..facts.helper(number).into() }
+            }
+            _ => answer,
+        }
+    }
+
+    /// Answers whether programs may call a kfunc. `exists` is the answer whether the kernel has the kfunc.
+    pub(super) fn kfunc(&self, name: &str, exists: Answer) -> FeatureAnswer {
+        if !exists.is_present() || !(self.lists_kfunc_callers || self.caller.is_some()) {
+            return exists.into();
+        }
+        let calls = self.calls(|ty| {
+            self.probe_or(
+                || probe_kfunc(ty, name.as_bytes()),
+                |facts| answer_kfunc_call(facts, name.as_bytes(), Some(ty)),
+            )
+        });
+        match self.caller {
+            Some(_) => calls,
+            None => FeatureAnswer { callers: calls.callers, ..exists.into() },
+        }
+    }
+
+    /// Answers whether programs of each type may call something.
+    fn calls(&self, may_call: impl Fn(ProgramType) -> FeatureAnswer) -> FeatureAnswer {
+        let mut callers = Callers::default();
+        let (mut refused, mut unanswered) = (None, None);
+        let mut accepted = None;
+        for (ty, support) in self.callers() {
+            let name = short_type_name(ty.name());
+            // The helpers of these programs are those of a target.
+            let needs_target = matches!(ty, ProgramType::Ext | ProgramType::StructOps);
+            match support {
+                Support::No => continue,
+                Support::Yes if !needs_target => {}
+                Support::Yes => {
+                    unanswered.get_or_insert_with(|| {
+                        FeatureAnswer::unknown(format!("it depends on the target of {name} programs"))
+                    });
+                    callers.unknown.push(name);
+                    continue;
+                }
+                Support::Unknown => {
+                    unanswered.get_or_insert_with(|| self.program_type(*ty));
+                    callers.unknown.push(name);
+                    continue;
+                }
+            }
+            let answer = may_call(*ty);
+            match answer.support {
+                Support::Yes => {
+                    callers.yes.push(name);
+                    accepted.get_or_insert(answer);
+                }
+                Support::No => {
+                    callers.no.push(name);
+                    refused.get_or_insert(answer);
+                }
+                Support::Unknown => {
+                    callers.unknown.push(name);
+                    unanswered.get_or_insert(answer);
+                }
+            }
+        }
+        let answer = match (accepted, refused, unanswered) {
+            // The answer for a single type has the evidence of this type.
+            (Some(accepted), ..) if self.caller.is_some() => accepted,
+            (None, Some(refused), None) => refused,
+            // Types whose programs need a target do not outweigh the others.
+            (None, Some(refused), Some(_)) if callers.unknown.iter().all(|name| is_targeted(name)) => refused,
+            (None, _, Some(unanswered)) => unanswered,
+            (None, None, None) => {
+                let what = self.caller.map_or_else(
+                    || String::from("any type"),
+                    |ty| format!("type {}", short_type_name(ty.name())),
+                );
+                let source = if self.is_running { PROBE } else { "btf" };
+                FeatureAnswer::new(Support::No, Some(source), format!("the kernel has no programs of {what}"))
+            }
+            (Some(accepted), ..) => {
+                let count = callers.yes.len();
+                let plural = if count == 1 { "" } else { "s" };
+                let text = format!("{count} program type{plural} may call it");
+                FeatureAnswer::new(Support::Yes, accepted.source, text)
+            }
+        };
+        FeatureAnswer { callers: Some(callers), ..answer }
+    }
+}
+
+/// Returns whether some programs of a type may sleep, so that they call helpers that sleep.
+fn may_sleep(facts: &KernelFacts<'_>, ty: ProgramType) -> bool {
+    match ty {
+        ProgramType::Syscall => true,
+        ProgramType::Tracing | ProgramType::Lsm => facts.sleepable_programs().is_present(),
+        ProgramType::Kprobe => facts.program_feature(ProgramFeature::SleepableUprobe).is_present(),
+        _ => false,
+    }
+}
+
+/// Returns whether programs of a type have the helpers of their target.
+fn is_targeted(name: &str) -> bool {
+    [ProgramType::Ext, ProgramType::StructOps].iter().any(|ty| short_type_name(ty.name()) == name)
+}

@@ -1,0 +1,297 @@
+//! Tests of `feature`: probes of the running kernel, beside its evidence and beside bpftool; evidence of the demo kernels.
+
+use super::common::{Run, demo, run, run_in, schema};
+use core_relo_loader::{
+    features::{
+        Feature, probe_attach_type, probe_feature, probe_helper, probe_kfunc, probe_link_type,
+        probe_map_type, probe_program_type,
+    },
+    object::{AttachType, LinkType, MapType, ProgramType},
+};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashSet},
+    process::Command,
+};
+
+/// Runs `feature --format json` and returns the lines.
+fn features(args: &[&str]) -> (Run, Vec<Value>) {
+    let all = [&["feature", "--format", "json"], args].concat();
+    let found = run(all);
+    let lines = found.lines();
+    (found, lines)
+}
+
+/// Returns whether this process may probe the kernel.
+fn may_probe() -> bool {
+    match probe_program_type(ProgramType::SocketFilter) {
+        Ok(answer) => answer.is_supported,
+        Err(error) => {
+            println!("SKIP: no program can be loaded here: {error}");
+            false
+        }
+    }
+}
+
+/// Returns the answers of a kernel by section and name.
+fn answers(line: &Value) -> BTreeMap<(String, String), &Value> {
+    let features = line["features"].as_array().unwrap().iter();
+    let text = |feature: &Value, key: &str| feature[key].as_str().unwrap().to_owned();
+    features.map(|feature| ((text(feature, "section"), text(feature, "name")), feature)).collect()
+}
+
+#[test]
+fn the_running_kernel_is_probed() {
+    if !may_probe() {
+        return;
+    }
+    let (found, lines) = features(&[]);
+    assert_eq!((found.exit, lines.len()), (0, 1), "{}", found.err);
+    let line = &lines[0];
+    schema().check("feature", line);
+    assert_eq!(line["method"], "probe");
+    let schema = schema();
+    line["features"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .for_each(|feature| schema.check("feature of feature", feature));
+    let answers = answers(line);
+    for (section, name) in [
+        ("program_types", "socket_filter"),
+        ("map_types", "hash"),
+        ("helpers", "bpf_map_lookup_elem"),
+        ("btf", "btf"),
+        ("verifier", "bounded_loops"),
+    ] {
+        assert_eq!(answers[&(section.to_owned(), name.to_owned())]["answer"], "yes", "{name}");
+    }
+    let lookup = &answers[&("helpers".to_owned(), "bpf_map_lookup_elem".to_owned())]["program_types"];
+    assert!(lookup["yes"].as_array().unwrap().iter().any(|ty| ty == "socket_filter"), "{lookup}");
+}
+
+#[test]
+fn each_probe_of_the_library_closes_what_it_opens() {
+    if !may_probe() {
+        return;
+    }
+    let probe_all = || {
+        for ty in ProgramType::ALL {
+            let _ = probe_program_type(*ty);
+            let _ = probe_helper(*ty, 1);
+            let _ = probe_kfunc(*ty, b"bpf_rcu_read_lock");
+        }
+        MapType::ALL.iter().for_each(|ty| drop(probe_map_type(*ty)));
+        AttachType::ALL.iter().for_each(|ty| drop(probe_attach_type(*ty)));
+        LinkType::ALL.iter().for_each(|ty| drop(probe_link_type(*ty)));
+        Feature::ALL.iter().for_each(|feature| drop(probe_feature(*feature)));
+    };
+    let descriptors = || {
+        let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let names = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        names.filter(|name| name.to_string_lossy().contains("bpf")).count()
+    };
+    probe_all();
+    let before = descriptors();
+    probe_all();
+    // Tests of other threads open descriptors, too.
+    assert!(descriptors() <= before + 16, "{before} before, {} after", descriptors());
+}
+
+#[test]
+fn probes_agree_with_the_evidence_of_the_running_kernel() {
+    if !may_probe() {
+        return;
+    }
+    let sysfs = "/sys/kernel/btf/vmlinux";
+    if !std::path::Path::new(sysfs).exists() {
+        return println!("SKIP: this kernel has no BTF");
+    }
+    let sections = ["--section", "program_types", "--section", "map_types", "--section", "links"];
+    let (_, probed) = features(&sections);
+    let (_, judged) = features(&[&sections[..], &["--btf", sysfs]].concat());
+    let (probed, judged) = (answers(&probed[0]), answers(&judged[0]));
+    assert_eq!(probed.len(), judged.len());
+    for (name, probe) in &probed {
+        let evidence = judged[name];
+        let is_known = [*probe, evidence].iter().all(|answer| answer["answer"] != "unknown");
+        assert!(!is_known || probe["answer"] == evidence["answer"], "{name:?}: {probe} / {evidence}");
+    }
+}
+
+#[test]
+fn answers_equal_those_of_bpftool_or_are_explained() {
+    if !may_probe() {
+        return;
+    }
+    let Ok(theirs) = Command::new("bpftool").args(["-j", "feature", "probe"]).output() else {
+        return println!("SKIP: no bpftool to compare with");
+    };
+    let Ok(theirs) = serde_json::from_slice::<Value>(&theirs.stdout) else {
+        return println!("SKIP: bpftool does not work");
+    };
+    let (_, lines) = features(&[]);
+    let ours = answers(&lines[0]);
+    for (section, suffix) in [("program_types", "_prog_type"), ("map_types", "_map_type")] {
+        for (name, is_supported) in theirs[section].as_object().unwrap() {
+            let name = name.trim_start_matches("have_").trim_end_matches(suffix);
+            let our = ours[&(section.to_owned(), name.to_owned())];
+            let expected = if *is_supported == Value::Bool(true) { "yes" } else { "no" };
+            // bpftool takes a lack of permission for a missing type.
+            let is_explained = our["answer"] == "unknown"
+                && our["evidence"].as_str().unwrap().contains("EPERM")
+                || name == "tracing" && our["evidence"].as_str().unwrap().contains("is not a typedef");
+            assert!(
+                our["answer"] == expected || is_explained,
+                "{section} {name}: {our}, bpftool: {expected}"
+            );
+        }
+    }
+    let mut unexplained = Vec::new();
+    for (list, helpers) in theirs["helpers"].as_object().unwrap() {
+        let ty = list.trim_end_matches("_available_helpers");
+        let Some(helpers) = helpers.as_array() else { continue };
+        let helpers: HashSet<_> = helpers.iter().filter_map(Value::as_str).collect();
+        // bpftool 7.1 probes neither these types nor those that it takes for missing.
+        if helpers.is_empty() || matches!(ty, "tracing" | "lsm" | "ext" | "struct_ops") {
+            continue;
+        }
+        for ((section, name), our) in ours.iter().filter(|((section, _), _)| section == "helpers") {
+            let is_in = |key: &str| our["program_types"][key].as_array().unwrap().iter().any(|t| t == ty);
+            let is_equal = is_in("yes") == helpers.contains(&**name);
+            // The message of newer verifiers; helpers that bpftool does not probe; attach types that it does not try.
+            let is_explained = || match is_in("yes") {
+                true => is_known_gap(ty, name, &helpers),
+                false => has_unknown_message(ty, name),
+            };
+            if !is_equal && !is_explained() {
+                unexplained.push(format!("{section} {name} {ty}"));
+            }
+        }
+    }
+    assert!(unexplained.is_empty(), "{unexplained:#?}");
+}
+
+/// Returns whether the verifier refuses a helper with a message that bpftool does not know.
+fn has_unknown_message(ty: &str, helper: &str) -> bool {
+    let constant = format!("BPF_PROG_TYPE_{}", ty.to_uppercase());
+    let ty = ProgramType::ALL.iter().find(|known| known.name() == constant).unwrap();
+    let name = helper.trim_start_matches("bpf_");
+    let number = (1..).find(|number| core_relo::insn::helper_name(*number) == Some(name)).unwrap();
+    let evidence = probe_helper(*ty, number).unwrap().evidence;
+    ["program of this type cannot use helper", "non-sleepable", "not allowed in probe"]
+        .iter()
+        .any(|message| evidence.contains(message))
+}
+
+/// Returns whether bpftool does not find a helper for a known reason: it leaves out helpers that print to the kernel's log, and helpers
+/// newer than itself, and probes one attach type only.
+fn is_known_gap(ty: &str, helper: &str, theirs: &HashSet<&str>) -> bool {
+    let prints = ["bpf_trace_printk", "bpf_trace_vprintk", "bpf_probe_write_user"];
+    let newest = ["bpf_cgrp_storage_get", "bpf_cgrp_storage_delete"];
+    prints.contains(&helper)
+        || newest.contains(&helper) && !theirs.contains(helper)
+        || ty.starts_with("cgroup_")
+        || ty == "kprobe" && helper.starts_with("bpf_copy_from_user")
+}
+
+#[test]
+fn named_features_decide_on_the_exit_status() {
+    if !may_probe() {
+        return;
+    }
+    let yes = run(["feature", "BPF_MAP_TYPE_HASH", "bpf_map_lookup_elem", "bounded_loops"]);
+    assert_eq!((yes.exit, yes.err.as_str()), (0, ""), "{}", yes.out);
+    assert!(yes.out.contains("bpf_map_lookup_elem") && yes.out.contains("socket_filter"), "{}", yes.out);
+    let no = run(["feature", "bpf_xdp_adjust_head", "--program-type", "kprobe"]);
+    assert_eq!(no.exit, 1, "{no:?}");
+    let probe = run(["feature", "probe", "hash", "--section", "map_types"]);
+    assert_eq!(probe.exit, 0, "the word of bpftool's command line is ignored: {probe:?}");
+}
+
+#[test]
+fn an_unknown_name_has_the_nearest_ones_and_hostile_names_are_escaped() {
+    let unknown = run_in(&demo(), ["feature", "rinbuf", "--section", "map_types"]);
+    assert_eq!(unknown.exit, 2, "{unknown:?}");
+    assert!(unknown.err.contains("no feature has the name `rinbuf`; the nearest: `ringbuf`"), "{unknown:?}");
+    let long = "x".repeat(100_000);
+    for name in ["\x1b[31m", "no\nsuch", "", "*\x07", &long, "-", "/dev/zero", "%s%n"] {
+        let bad = run_in(&demo(), ["feature", "--section", "map_types", "--", name]);
+        assert_eq!((bad.exit, bad.err.lines().count()), (2, 1), "{name:?}: {bad:?}");
+        assert!(!bad.err.contains(['\x1b', '\x07']) && bad.err.len() < 1000, "{bad:?}");
+    }
+    for args in [
+        &["feature", "--section", "nothing"][..],
+        &["feature", "--program-type", "xpd"],
+        &["feature", "--unprivileged", "--btf", "linux-6.1.btf"],
+        &["feature", "--btf", "no-such-file"],
+        &["feature", "--kernel-version", "six"],
+        &["feature", "--kconfig", "exec.bpf.o"],
+    ] {
+        let bad = run_in(&demo(), args);
+        assert!(bad.exit == 2 && !bad.err.is_empty(), "{args:?}: {bad:?}");
+    }
+    let typed = run_in(&demo(), ["feature", "--program-type", "xpd"]);
+    assert!(
+        typed.err.contains("--program-type: no program type has the name `xpd`; the nearest: `xdp`"),
+        "{typed:?}"
+    );
+}
+
+#[test]
+fn a_section_that_excludes_a_name_is_named() {
+    let found = run_in(&demo(), ["feature", "ringbuf", "--section", "helpers"]);
+    assert_eq!(found.exit, 2);
+    assert!(found.err.contains("`ringbuf` is in section map_types, which --section leaves out"), "{found:?}");
+}
+
+#[test]
+fn without_capabilities_the_missing_one_is_named() {
+    if !may_probe() {
+        return;
+    }
+    let (found, lines) = features(&["xdp", "--unprivileged", "--section", "program_types"]);
+    assert_eq!(lines[0]["unprivileged"], true);
+    let xdp = &lines[0]["features"][0];
+    assert_eq!((found.exit, &xdp["answer"]), (2, &Value::from("unknown")), "{xdp}");
+    let evidence = xdp["evidence"].as_str().unwrap();
+    assert!(evidence.contains("EPERM") && evidence.contains("CAP_BPF"), "{evidence}");
+}
+
+#[test]
+fn other_kernels_are_judged_by_evidence_as_a_table() {
+    let kernels = ["linux-5.10.btf", "linux-6.1.btf", "linux-6.12.btf", "linux-7.2.btf"];
+    let btf: Vec<_> = kernels.iter().flat_map(|kernel| ["--btf", kernel]).collect();
+    let names = ["bpf_loop", "user_ringbuf", "netfilter", "isa_v4", "BPF_MAP_TYPE_ARENA"];
+    let text = run_in(&demo(), [&["feature"], &btf[..], &names].concat());
+    insta::assert_snapshot!(text.out);
+    let (found, lines) = features(&[&btf[..], &names].concat());
+    assert_eq!((found.exit, lines.len()), (text.exit, 4), "{}", found.err);
+    let schema = schema();
+    for line in &lines {
+        schema.check("feature", line);
+        assert_eq!(line["method"], "evidence");
+        line["features"].as_array().unwrap().iter().for_each(|f| schema.check("feature of feature", f));
+    }
+    assert_eq!(answers(&lines[0])[&("helpers".into(), "bpf_loop".into())]["answer"], "no");
+    assert_eq!(answers(&lines[1])[&("helpers".into(), "bpf_loop".into())]["answer"], "yes");
+    assert_eq!(answers(&lines[1])[&("helpers".into(), "bpf_loop".into())]["first_observed"], "6.1");
+}
+
+#[test]
+fn options_are_those_of_the_given_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config");
+    std::fs::write(&config, "CONFIG_BPF_LSM=y\nCONFIG_HZ=250\n# CONFIG_NETKIT is not set\n").unwrap();
+    let config = super::common::text(&config);
+    let args =
+        ["--btf", "linux-6.12.btf", "--kconfig", config, "CONFIG_BPF_LSM", "CONFIG_HZ", "CONFIG_NETKIT"];
+    let (found, lines) = features(&args);
+    let answers = answers(&lines[0]);
+    let answer = |name: &str| answers[&("config".to_owned(), name.to_owned())];
+    assert_eq!(
+        (&answer("CONFIG_HZ")["answer"], &answer("CONFIG_HZ")["value"]),
+        (&"yes".into(), &"250".into())
+    );
+    assert_eq!((found.exit, &answer("CONFIG_NETKIT")["answer"]), (1, &"no".into()));
+}

@@ -1,0 +1,176 @@
+//! Probes of helpers and kfuncs: programs of a single call (libbpf: `libbpf_probe_bpf_helper`).
+
+use super::{
+    answer::{PROG_LOAD, ProbeError, ProbeResult, Probed, is_undecided, undecided},
+    program::{EXIT, ProbeProgram, RETURN_0, call, probe_program_type},
+};
+use crate::target::running_kernel_btf;
+use core_relo::{btf::Kind, insn::Insn};
+use core_relo_object::object::{AttachType, ProgramType};
+use std::sync::OnceLock;
+
+/// What the verifier says of a helper that programs of a type may not call. The last messages are for helpers that sleep, in a program
+/// that may not (the last since 7.0).
+const REFUSED_HELPER: [&str; 6] = [
+    "invalid func ",
+    "unknown func ",
+    "program of this type cannot use helper ",
+    "helper call is not allowed in probe",
+    "helper call might sleep in a non-sleepable prog",
+    "in non-sleepable prog",
+];
+
+/// What the verifier says of a kfunc that programs of a type may not call, or if it knows no kfuncs.
+const REFUSED_KFUNC: [&str; 4] =
+    ["is not allowed", "reserved fields", "is not supported", "does not support calling kernel function"];
+
+/// A point that programs of type TRACING or LSM are loaded for.
+#[derive(Clone, Copy, Debug)]
+struct TracePoint {
+    program_type: ProgramType,
+    attach_type: AttachType,
+    name: &'static [u8],
+    kind: Kind,
+}
+
+const fn point(
+    program_type: ProgramType,
+    attach_type: AttachType,
+    name: &'static [u8],
+    kind: Kind,
+) -> TracePoint {
+    TracePoint { program_type, attach_type, name, kind }
+}
+
+/// The points at which programs call the helper of a probe. A helper is available to a type if it is at one of them.
+const TRACE_POINTS: [TracePoint; 11] = [
+    point(ProgramType::Tracing, AttachType::TraceRawTp, b"btf_trace_sched_switch", Kind::Typedef),
+    point(ProgramType::Tracing, AttachType::TraceIter, b"bpf_iter_task", Kind::Func),
+    point(ProgramType::Tracing, AttachType::TraceIter, b"bpf_iter_tcp", Kind::Func),
+    point(ProgramType::Tracing, AttachType::TraceIter, b"bpf_iter_bpf_map_elem", Kind::Func),
+    point(ProgramType::Tracing, AttachType::TraceFentry, b"vfs_truncate", Kind::Func),
+    point(ProgramType::Tracing, AttachType::TraceFexit, b"vfs_truncate", Kind::Func),
+    point(ProgramType::Tracing, AttachType::ModifyReturn, b"bpf_modify_return_test", Kind::Func),
+    point(ProgramType::Lsm, AttachType::LsmMac, b"bpf_lsm_file_open", Kind::Func),
+    point(ProgramType::Lsm, AttachType::LsmMac, b"bpf_lsm_bprm_committed_creds", Kind::Func),
+    point(ProgramType::Lsm, AttachType::LsmCgroup, b"bpf_lsm_socket_bind", Kind::Func),
+    point(ProgramType::Lsm, AttachType::LsmCgroup, b"bpf_lsm_socket_post_create", Kind::Func),
+];
+
+/// Attach types, besides those of [`ProbeProgram::new`], on which the helpers of a program type depend.
+const OTHER_ATTACH_TYPES: [(ProgramType, AttachType); 5] = [
+    (ProgramType::CgroupSkb, AttachType::CgroupInetEgress),
+    (ProgramType::CgroupSock, AttachType::CgroupInet4PostBind),
+    (ProgramType::CgroupSockAddr, AttachType::CgroupInet4Bind),
+    (ProgramType::CgroupSockAddr, AttachType::CgroupUdp4Sendmsg),
+    (ProgramType::CgroupSockopt, AttachType::CgroupSetsockopt),
+];
+
+/// The programs of other attach types, of targets, and those that may sleep.
+struct Variants {
+    /// Those that this kernel loads.
+    programs: Vec<ProbeProgram>,
+    /// The types of those that this process may not load, with the error.
+    undecided: Vec<(ProgramType, ProbeError)>,
+}
+
+impl Variants {
+    /// Returns the variants on the running kernel. They are found once.
+    fn get() -> &'static Self {
+        static VARIANTS: OnceLock<Variants> = OnceLock::new();
+        VARIANTS.get_or_init(Self::find)
+    }
+
+    /// Finds the variants. The running kernel's BTF has the targets.
+    fn find() -> Self {
+        let btf = running_kernel_btf();
+        let at_target = |point: &TracePoint| {
+            let target = btf.find_in_vmlinux(point.name, point.kind).ok()??;
+            let program = ProbeProgram::with_attach_type(point.program_type, point.attach_type.number());
+            let program = program.at_type(target.id().0);
+            Some([program, program.sleepable()])
+        };
+        let others = OTHER_ATTACH_TYPES.iter();
+        let others = others.map(|(ty, attach)| ProbeProgram::with_attach_type(*ty, attach.number()));
+        // Of the programs at probes, those at uprobes may sleep.
+        let uprobe = ProbeProgram::new(ProgramType::Kprobe).sleepable();
+        let at_targets = TRACE_POINTS.iter().filter_map(at_target).flatten();
+        let mut variants = Self { programs: Vec::new(), undecided: Vec::new() };
+        for program in others.chain([uprobe]).chain(at_targets) {
+            match program.load(&RETURN_0) {
+                Ok(_) => variants.programs.push(program),
+                Err(errno) if is_undecided(errno) => {
+                    variants.undecided.push((program.program_type, undecided(PROG_LOAD, errno)));
+                }
+                // A program that this kernel does not load shows nothing about calls.
+                Err(_) => {}
+            }
+        }
+        variants
+    }
+}
+
+/// Probes whether programs of a type may call a helper.
+///
+/// Programs are loaded for the attach types and targets on which helpers depend, and as programs that may sleep. The helper is available
+/// if one of them may call it. libbpf probes one attach type, and neither TRACING nor LSM. Programs of the types EXT and STRUCT_OPS have the helpers of their target: [`ProbeError::NeedsTarget`].
+pub fn probe_helper(program_type: ProgramType, helper: u32) -> ProbeResult {
+    let Ok(imm) = i32::try_from(helper) else { return Ok(Probed::no("it is no helper")) };
+    probe_call(program_type, call(imm), &REFUSED_HELPER)
+}
+
+/// Probes whether programs of a type may call a kernel function of vmlinux. Kernel functions of modules have no probe.
+pub fn probe_kfunc(program_type: ProgramType, name: &[u8]) -> ProbeResult {
+    const KFUNC: u8 = 2;
+    let btf = running_kernel_btf();
+    let Ok(function) = btf.find_in_vmlinux(name, Kind::Func) else {
+        return Err(ProbeError::NoProbe("the kernel's BTF cannot be read"));
+    };
+    let Some(function) = function else {
+        return Err(ProbeError::NoProbe("vmlinux has no such function"));
+    };
+    let Ok(imm) = i32::try_from(function.id().0) else { return Ok(Probed::no("it is no function")) };
+    probe_call(program_type, Insn { code: 0x85, dst: 0, src: KFUNC, off: 0, imm }, &REFUSED_KFUNC)
+}
+
+fn probe_call(program_type: ProgramType, call: Insn, refusals: &[&str]) -> ProbeResult {
+    if matches!(program_type, ProgramType::Ext | ProgramType::StructOps) {
+        return Err(ProbeError::NeedsTarget(program_type));
+    }
+    let variants = Variants::get();
+    let needs_target = matches!(program_type, ProgramType::Tracing | ProgramType::Lsm);
+    let plain = (!needs_target).then(|| ProbeProgram::new(program_type));
+    let others = variants.programs.iter().filter(|program| program.program_type == program_type).copied();
+    let (mut refused, mut error) = (None, None);
+    for program in plain.into_iter().chain(others) {
+        match probe_call_in(program, call, refusals) {
+            Ok(answer) if answer.is_supported => return Ok(answer),
+            Ok(answer) => refused = Some(answer),
+            Err(other) => error = Some(other),
+        }
+    }
+    let not_loaded = || variants.undecided.iter().find(|(ty, _)| *ty == program_type);
+    match error.or_else(|| not_loaded().map(|(_, error)| error.clone())) {
+        Some(error) => Err(error),
+        None => refused.ok_or(ProbeError::NeedsTarget(program_type)),
+    }
+}
+
+fn probe_call_in(program: ProbeProgram, call: Insn, refusals: &[&str]) -> ProbeResult {
+    match program.load_with_log(&[call, EXIT]) {
+        Ok(_) => Ok(Probed::yes("BPF_PROG_LOAD succeeds")),
+        Err(refusal) if is_undecided(refusal.errno) => Err(undecided(PROG_LOAD, refusal.errno)),
+        Err(refusal) if refusals.iter().any(|text| refusal.log.contains(text)) => {
+            Ok(Probed::no(refusal.message()))
+        }
+        // A load that fails before the verifier runs shows nothing about the call.
+        Err(refusal) if refusal.log.is_empty() => match probe_program_type(program.program_type) {
+            Ok(answer) if answer.is_supported => {
+                Err(ProbeError::Failed { request: PROG_LOAD, errno: refusal.errno })
+            }
+            answer => answer,
+        },
+        // The verifier knows the call, and refuses its arguments.
+        Err(refusal) => Ok(Probed::yes(refusal.message())),
+    }
+}
