@@ -9,7 +9,7 @@ use super::{
     probe_feature,
     program::{EXIT, NO_FUNCTION, NO_TYPEDEF, ProbeProgram, RETURN_0, mov, probe_message},
 };
-use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
 use core_relo_object::features::Feature;
 use core_relo_object::object::{AttachType, LinkType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -56,7 +56,7 @@ pub fn probe_attach_type(attach_type: AttachType) -> ProbeResult {
         A::TraceUprobeMulti | A::TraceUprobeSession => {
             let extra = LinkExtra::UprobeMulti {
                 // The root directory is no binary.
-                path: c"/",
+                binary: UprobeBinary::Path(c"/"),
                 offsets: &[0],
                 ref_ctr_offsets: &[],
                 cookies: &[],
