@@ -12,6 +12,7 @@ mod live {
     mod lwt;
     mod messages;
     mod network;
+    mod registers;
     mod skeletons;
     mod smoke;
     mod sockets;

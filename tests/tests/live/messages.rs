@@ -104,7 +104,7 @@ fn lost_perf_records_are_counted() {
 
 #[test]
 fn a_user_ring_buffer_sends_records_to_a_program() {
-    let needs = [Need::Enumerator("BPF_MAP_TYPE_USER_RINGBUF")];
+    let needs = [Need::Jit, Need::Enumerator("BPF_MAP_TYPE_USER_RINGBUF")];
     let Some(_live) = live("messages::a_user_ring_buffer_sends_records_to_a_program", &needs) else { return };
     let loaded = load("user_ringbuf");
     let requests = loaded.user_ring_buffer("requests").unwrap();

@@ -50,7 +50,9 @@ fn wait_until_unregistered(name: &str) {
 
 #[test]
 fn a_table_is_registered_by_its_map() {
-    let Some(_live) = live("struct_ops::a_table_is_registered_by_its_map", &[Need::Btf]) else { return };
+    let Some(_live) = live("struct_ops::a_table_is_registered_by_its_map", &[Need::Btf, Need::Jit]) else {
+        return;
+    };
     let loaded = load("struct_ops");
     assert!(!is_registered("bpf_still"));
     let link = loaded.attach_struct_ops("still").unwrap();
@@ -64,7 +66,7 @@ fn a_table_is_registered_by_its_map() {
 
 #[test]
 fn a_table_is_registered_and_replaced_by_a_link() {
-    let needs = [Need::Btf, Need::Enumerator("BPF_F_LINK"), Need::Enumerator("BPF_STRUCT_OPS")];
+    let needs = [Need::Btf, Need::Jit, Need::Enumerator("BPF_F_LINK"), Need::Enumerator("BPF_STRUCT_OPS")];
     let Some(_live) = live("struct_ops::a_table_is_registered_and_replaced_by_a_link", &needs) else {
         return;
     };
@@ -88,7 +90,7 @@ fn a_table_is_registered_and_replaced_by_a_link() {
 #[test]
 fn a_table_is_registered_under_a_name_set_before_the_load() {
     let Some(_live) =
-        live("struct_ops::a_table_is_registered_under_a_name_set_before_the_load", &[Need::Btf])
+        live("struct_ops::a_table_is_registered_under_a_name_set_before_the_load", &[Need::Btf, Need::Jit])
     else {
         return;
     };
@@ -110,7 +112,10 @@ fn a_table_is_registered_under_a_name_set_before_the_load() {
 
 #[test]
 fn a_table_name_is_registered_only_once() {
-    let Some(_live) = live("struct_ops::a_table_name_is_registered_only_once", &[Need::Btf]) else { return };
+    let Some(_live) = live("struct_ops::a_table_name_is_registered_only_once", &[Need::Btf, Need::Jit])
+    else {
+        return;
+    };
     let (loaded, other) = (load("struct_ops"), load("struct_ops"));
     let link = loaded.attach_struct_ops("still").unwrap();
     let refused = other.attach_struct_ops("still").unwrap_err();

@@ -54,7 +54,7 @@ fn subprograms_are_linked() {
 
 #[test]
 fn functions_of_any_section_are_linked() {
-    let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
+    let needs = [Need::Jit, Need::Enumerator("BPF_FUNC_for_each_map_elem")];
     let Some(_live) = live("test_runs::functions_of_any_section_are_linked", &needs) else { return };
     let loaded = load("own_sections");
     let names: Vec<_> = loaded.programs().iter().map(|p| p.name()).collect();
@@ -79,7 +79,7 @@ fn functions_of_any_section_are_linked() {
 
 #[test]
 fn callbacks_are_called() {
-    let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
+    let needs = [Need::Jit, Need::Enumerator("BPF_FUNC_for_each_map_elem")];
     let Some(_live) = live("test_runs::callbacks_are_called", &needs) else { return };
     let loaded = load("callbacks");
     let numbers = Array::<u64>::new(loaded.map_handle("numbers").unwrap()).unwrap();
@@ -219,7 +219,7 @@ fn ksyms_have_the_kernels_addresses() {
 
 #[test]
 fn kfuncs_are_called() {
-    let needs = [Need::Function("bpf_task_from_pid"), Need::Function("bpf_task_release")];
+    let needs = [Need::Jit, Need::Function("bpf_task_from_pid"), Need::Function("bpf_task_release")];
     let Some(_live) = live("test_runs::kfuncs_are_called", &needs) else { return };
     let loaded = load("kfunc");
     assert_eq!((run(&loaded, "find"), hits(&loaded)), (0, 1));
@@ -229,7 +229,8 @@ fn kfuncs_are_called() {
 
 #[test]
 fn kptrs_are_kept_in_maps() {
-    let Some(_live) = live("test_runs::kptrs_are_kept_in_maps", &[Need::Function("bpf_task_from_pid")])
+    let Some(_live) =
+        live("test_runs::kptrs_are_kept_in_maps", &[Need::Jit, Need::Function("bpf_task_from_pid")])
     else {
         return;
     };
@@ -240,7 +241,9 @@ fn kptrs_are_kept_in_maps() {
 
 #[test]
 fn an_exception_ends_a_program() {
-    let Some(_live) = live("test_runs::an_exception_ends_a_program", &[Need::Function("bpf_throw")]) else {
+    let Some(_live) =
+        live("test_runs::an_exception_ends_a_program", &[Need::Jit, Need::Function("bpf_throw")])
+    else {
         return;
     };
     let loaded = load("exceptions");
@@ -251,7 +254,8 @@ fn an_exception_ends_a_program() {
 
 #[test]
 fn an_open_coded_iterator_loops() {
-    let Some(_live) = live("test_runs::an_open_coded_iterator_loops", &[Need::Function("bpf_iter_num_new")])
+    let Some(_live) =
+        live("test_runs::an_open_coded_iterator_loops", &[Need::Jit, Need::Function("bpf_iter_num_new")])
     else {
         return;
     };
@@ -264,9 +268,10 @@ fn an_open_coded_iterator_loops() {
 
 #[test]
 fn timers_fire() {
-    let Some(_live) =
-        live("test_runs::timers_fire", &[Need::Enumerator("BPF_FUNC_timer_init"), Need::MemoryAnywhere])
-    else {
+    let Some(_live) = live(
+        "test_runs::timers_fire",
+        &[Need::Jit, Need::Enumerator("BPF_FUNC_timer_init"), Need::MemoryAnywhere],
+    ) else {
         return;
     };
     let loaded = load("timer");
@@ -299,10 +304,9 @@ fn task_storage_is_shared_with_user_space() {
 
 #[test]
 fn an_arena_is_shared_with_a_program() {
-    let Some(_live) = live(
-        "test_runs::an_arena_is_shared_with_a_program",
-        &[Need::Function("bpf_arena_alloc_pages"), Need::MemoryAnywhere],
-    ) else {
+    let Some(_live) =
+        live("test_runs::an_arena_is_shared_with_a_program", &[Need::Arena, Need::MemoryAnywhere])
+    else {
         return;
     };
     let loaded = load("arena");
