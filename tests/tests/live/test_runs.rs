@@ -336,6 +336,20 @@ fn a_syscall_program_runs() {
 }
 
 #[test]
+fn a_missing_jit_compiler_is_named() {
+    let test = "test_runs::a_missing_jit_compiler_is_named";
+    let Some(_live) = live(test, &[Need::Enumerator("BPF_FUNC_for_each_map_elem")]) else { return };
+    if Need::Jit.is_met().is_ok() {
+        core_relo_tests::skip::skip(test, "this kernel has a JIT compiler");
+        return;
+    }
+    let bytes = super::harness::object("callbacks");
+    let object = core_relo_loader::object::Object::parse(&bytes).unwrap();
+    let refused = core_relo_loader::Loader::new(&object).load().unwrap_err().to_string();
+    assert!(refused.contains("net.core.bpf_jit_enable=1"), "{refused}");
+}
+
+#[test]
 fn a_missing_kfunc_is_named() {
     let test = "test_runs::a_missing_kfunc_is_named";
     let Some(_live) = live(test, &[Need::Btf]) else { return };

@@ -51,7 +51,7 @@ compilers through the system's package manager, and fetches kernels from Debian'
                      architecture, or the path of an image, whose architecture counts; may be given several times (default: the
                      oldest and the newest; riscv64 begins with 6.12, s390x and ppc64el with 6.1)
   --list             list the kernels, and which of them are fetched already
-  --table            write the results of the last run of all tests on each kernel into docs/architectures.md
+  --table            write the results of the last runs on each kernel into docs/architectures.md
   --timeout SECONDS  time limit for each kernel (default: 300; 1800 for other architectures, which QEMU emulates)
   --cpus N           processors of the machine (default: 1)
   --progs DIR        the objects for the tests (default: bpf-progs/prebuilt/el, or eb for s390x)

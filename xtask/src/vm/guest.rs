@@ -111,7 +111,8 @@ fn script(ports: SerialPorts, modules: &[String], args: &[String]) -> String {
          mkdir -p /dev/pts /dev/shm\n\
          mount -t devpts devpts /dev/pts\n\
          mount -t tmpfs tmpfs /dev/shm\n\
-         ip link set lo up\n",
+         ip link set lo up\n\
+         sysctl -w net.core.bpf_jit_enable=1 >/dev/null 2>&1\n",
     );
     for module in other_modules {
         // A module that fails to load shows up as skipped tests.

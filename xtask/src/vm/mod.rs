@@ -215,9 +215,10 @@ fn boot_and_test(kernel: &Bootable, files: &GuestFiles, request: &Request, repor
         results.add_skip(skip);
         report.skips.insert(format!("{name}: {skip}"));
     }
-    // The results of a selection of tests do not replace those of all tests.
-    if started && request.test_args.is_empty() {
-        results.store(&dir)?;
+    if started {
+        // The results of a selection of tests replace only theirs.
+        let is_selection = !request.test_args.is_empty();
+        results.store(&dir, is_selection)?;
     }
     if !started {
         return Err(no_boot(kernel, request, &ended, &console));

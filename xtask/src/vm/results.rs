@@ -52,10 +52,16 @@ impl KernelResults {
         }
     }
 
-    /// Writes the results to the directory of a kernel.
-    pub fn store(&self, dir: &Path) -> Outcome {
+    /// Writes the results to the directory of a kernel. With `keep_others`, the stored results of other tests stay.
+    pub fn store(&self, dir: &Path, keep_others: bool) -> Outcome {
         let file = dir.join(FILE);
-        std::fs::write(&file, self.to_text()).map_err(|error| format!("{}: {error}", file.display()).into())
+        let mut all = match std::fs::read_to_string(&file) {
+            Ok(text) if keep_others => Self::from_text(&text),
+            // The first selection of tests has no other results to keep.
+            _ => Self::default(),
+        };
+        all.0.extend(self.0.clone());
+        std::fs::write(&file, all.to_text()).map_err(|error| format!("{}: {error}", file.display()).into())
     }
 
     fn to_text(&self) -> String {
@@ -189,6 +195,19 @@ mod tests {
         let text = "passed a::first\nfailed a::second\nskipped a::third: no BTF: none here\n";
         assert_eq!(results.to_text(), text);
         assert_eq!(KernelResults::from_text(text), results);
+    }
+
+    #[test]
+    fn a_selection_of_tests_replaces_only_their_results() {
+        let dir = std::env::temp_dir().join(format!("core-relo-results-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        results().store(&dir, false).unwrap();
+        let mut selection = KernelResults::default();
+        selection.add_line("test live::a::second ... ok");
+        selection.store(&dir, true).unwrap();
+        let stored = std::fs::read_to_string(dir.join(FILE)).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(stored, "passed a::first\npassed a::second\nskipped a::third: no BTF: none here\n");
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub enum Need {
     Variable(&'static str),
     /// A JIT compiler that is on: the interpreter runs neither callbacks nor calls of kernel functions nor struct_ops.
     Jit,
+    /// struct_ops: a JIT compiler that makes trampolines.
+    StructOps,
     /// Maps of the type arena, which the kernel's JIT compiler must support.
     Arena,
     /// A readable kernel configuration.
@@ -107,10 +109,12 @@ impl Need {
                 let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
                 met(listed, &format!("this kernel shows no address of `{name}`"))
             }
-            Self::Jit => {
-                let enabled = fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").unwrap_or_default();
-                met(!matches!(enabled.trim(), "" | "0"), "this kernel has no JIT compiler, or it is off")
-            }
+            Self::Jit => jit(),
+            Self::StructOps => jit().and_then(|()| {
+                let (major, minor) = FIRST_TRAMPOLINES;
+                let reason = format!("trampolines of this architecture came with Linux {major}.{minor}");
+                met(kernel_version() >= FIRST_TRAMPOLINES, &reason)
+            }),
             Self::Arena => arena().map_err(|e| format!("no arena here: {e}")),
             Self::MemoryAnywhere => memory_anywhere(),
             Self::Configuration => {
@@ -191,6 +195,24 @@ fn memory_anywhere() -> Result<(), String> {
 fn bpf() -> Result<(), Errno> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
     sys::prog_load(&load, &mut []).map(drop)
+}
+
+/// The kernel with the first trampolines of this architecture.
+const FIRST_TRAMPOLINES: (u32, u32) = if cfg!(target_arch = "x86_64") {
+    (5, 5)
+} else if cfg!(target_arch = "aarch64") {
+    (6, 0)
+} else if cfg!(target_arch = "powerpc64") {
+    (6, 13)
+} else {
+    (6, 3)
+};
+
+fn jit() -> Result<(), String> {
+    let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
+    let info = sys::prog_load(&load, &mut []).and_then(|prog| sys::prog_info(&prog));
+    let is_compiled = info.map_err(|e| e.to_string())?.jited_prog_len > 0;
+    met(is_compiled, "this kernel has no JIT compiler, or it is off")
 }
 
 fn arena() -> Result<(), Errno> {
