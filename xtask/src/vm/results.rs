@@ -38,8 +38,9 @@ impl KernelResults {
         };
         let result = match word.trim_end() {
             "ok" => TestResult::Passed,
-            "FAILED" => TestResult::Failed,
-            _ => return,
+            "ignored" => return,
+            // `FAILED`, or the signal that ended the tests.
+            _ => TestResult::Failed,
         };
         // A skipped test passes as well.
         self.0.entry(name.to_owned()).or_insert(result);
@@ -179,7 +180,7 @@ mod tests {
         results.add_skip("a::third: no BTF: none here");
         for line in [
             "test live::a::first ... ok",
-            "test live::a::second ... FAILED",
+            "test live::a::second ... Trace/breakpoint trap",
             "test live::a::third ... ok",
             "test result: FAILED. 1 passed; 1 failed",
             "a line ... ok",
