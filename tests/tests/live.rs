@@ -13,6 +13,7 @@ mod live {
     mod messages;
     mod network;
     mod newest;
+    mod registers;
     mod skeletons;
     mod smoke;
     mod sockets;

@@ -10,19 +10,26 @@ pub enum Arch {
     X86_64,
     /// arm64: QEMU's machine `virt`.
     Aarch64,
+    /// s390x, big-endian: QEMU's machine `s390-ccw-virtio`.
+    S390x,
+    /// riscv64: QEMU's machine `virt`.
+    Riscv64,
+    /// ppc64le: QEMU's machine `pseries`.
+    Ppc64le,
 }
 
 /// The guest's serial ports, as files in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SerialPorts {
+#[non_exhaustive]
+pub struct SerialPorts {
     /// The value of `console=` on the kernel's command line.
-    pub(crate) console: &'static str,
+    pub console: &'static str,
     /// The standard output of commands.
-    pub(crate) output: &'static str,
+    pub output: &'static str,
     /// The guest's state, apart from the output of commands.
-    pub(crate) notes: &'static str,
+    pub notes: &'static str,
     /// The standard error of commands.
-    pub(crate) errors: &'static str,
+    pub errors: &'static str,
 }
 
 impl Arch {
@@ -32,6 +39,12 @@ impl Arch {
             Some(Self::X86_64)
         } else if cfg!(target_arch = "aarch64") {
             Some(Self::Aarch64)
+        } else if cfg!(target_arch = "s390x") {
+            Some(Self::S390x)
+        } else if cfg!(target_arch = "riscv64") {
+            Some(Self::Riscv64)
+        } else if cfg!(all(target_arch = "powerpc64", target_endian = "little")) {
+            Some(Self::Ppc64le)
         } else {
             None
         }
@@ -42,6 +55,9 @@ impl Arch {
         match self {
             Self::X86_64 => "qemu-system-x86_64",
             Self::Aarch64 => "qemu-system-aarch64",
+            Self::S390x => "qemu-system-s390x",
+            Self::Riscv64 => "qemu-system-riscv64",
+            Self::Ppc64le => "qemu-system-ppc64",
         }
     }
 
@@ -50,6 +66,9 @@ impl Arch {
         match self {
             Self::X86_64 => "qemu-system-x86",
             Self::Aarch64 => "qemu-system-arm",
+            Self::S390x => "qemu-system-misc",
+            Self::Riscv64 => "qemu-system-misc",
+            Self::Ppc64le => "qemu-system-ppc",
         }
     }
 
@@ -58,6 +77,9 @@ impl Arch {
         match self {
             Self::X86_64 => "x86_64-unknown-linux-musl",
             Self::Aarch64 => "aarch64-unknown-linux-musl",
+            Self::S390x => "s390x-unknown-linux-gnu",
+            Self::Riscv64 => "riscv64gc-unknown-linux-gnu",
+            Self::Ppc64le => "powerpc64le-unknown-linux-gnu",
         }
     }
 
@@ -66,11 +88,14 @@ impl Arch {
         match self {
             Self::X86_64 => 62,
             Self::Aarch64 => 183,
+            Self::S390x => 22,
+            Self::Riscv64 => 243,
+            Self::Ppc64le => 21,
         }
     }
 
     /// Returns the serial ports. On arm64, the console is the UART of the machine, and the other ports are on the PCI bus.
-    pub(crate) const fn serial_ports(self) -> SerialPorts {
+    pub const fn serial_ports(self) -> SerialPorts {
         match self {
             Self::X86_64 => SerialPorts {
                 console: "ttyS0,115200",
@@ -84,6 +109,21 @@ impl Arch {
                 notes: "/dev/ttyS1",
                 errors: "/dev/ttyS2",
             },
+            Self::S390x => SerialPorts {
+                console: "ttysclp0",
+                output: "/dev/hvc0",
+                notes: "/dev/hvc1",
+                errors: "/dev/hvc2",
+            },
+            Self::Riscv64 => SerialPorts {
+                console: "ttyS0",
+                output: "/dev/ttyS1",
+                notes: "/dev/ttyS2",
+                errors: "/dev/ttyS3",
+            },
+            Self::Ppc64le => {
+                SerialPorts { console: "hvc0", output: "/dev/hvc1", notes: "/dev/hvc2", errors: "/dev/hvc3" }
+            }
         }
     }
 }
@@ -93,6 +133,9 @@ impl fmt::Display for Arch {
         f.pad(match self {
             Self::X86_64 => "x86-64",
             Self::Aarch64 => "arm64",
+            Self::S390x => "s390x",
+            Self::Riscv64 => "riscv64",
+            Self::Ppc64le => "ppc64le",
         })
     }
 }

@@ -40,7 +40,7 @@ pub enum VmError {
         reason: String,
     },
     /// The file is no kernel image that QEMU boots.
-    #[error("{}: not a bootable kernel image: {reason}, expected a bzImage, an x86-64 ELF vmlinux with a PVH note, or an arm64 Image", .path.display())]
+    #[error("{}: not a bootable kernel image: {reason}, expected a bzImage, an ELF vmlinux of x86-64 (with a PVH note) or ppc64le, an Image of arm64 or riscv64, or an s390x image", .path.display())]
     NotBootable {
         /// The file.
         path: PathBuf,

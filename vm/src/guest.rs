@@ -25,6 +25,8 @@ pub(crate) const WORKING_DIR: &str = "/vm/working-directory";
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// The memory in MiB for the kernel and the commands.
 const MEMORY_MIB: u64 = 1024;
+/// The memory of QEMU's PowerPC machine is a multiple of this, in MiB.
+const MEMORY_STEP_MIB: u64 = 256;
 /// The number of console lines in errors.
 const CONSOLE_LINES: usize = 40;
 
@@ -147,7 +149,7 @@ impl Guest {
         let archive = files.finish();
         let initramfs = MemoryFile::with_content("initramfs", &archive)?;
         // The kernel holds the archive and the unpacked files at the same time.
-        let memory_mib = MEMORY_MIB + 2 * (archive.len() as u64 >> 20);
+        let memory_mib = (MEMORY_MIB + 2 * (archive.len() as u64 >> 20)).next_multiple_of(MEMORY_STEP_MIB);
         drop(archive);
         let machine = Machine {
             kernel,

@@ -15,13 +15,17 @@ pub struct KernelImage {
 }
 
 /// The number of bytes at the start of an image that tell its format.
-const HEADER_BYTES: u64 = 0x300;
+const HEADER_BYTES: u64 = 0x10010;
+
+/// The offset of the mark of an s390x image, after the code that loads the rest.
+const S390_MARK: usize = 0x10008;
 
 /// The name prefixes of kernel images in `/boot`.
 const NAME_PREFIXES: [&str; 3] = ["vmlinuz", "vmlinux", "bzImage"];
 
 impl KernelImage {
-    /// Opens a kernel image: a bzImage, an x86-64 ELF vmlinux, or an arm64 Image, also a gzip-compressed one or an EFI zboot image.
+    /// Opens a kernel image: a bzImage, an ELF vmlinux of x86-64 or ppc64le, an Image of arm64 or riscv64, or an s390x image. An arm64
+    /// Image may also be compressed with gzip, or be an EFI zboot image.
     pub fn open(path: &Path) -> Result<Self, VmError> {
         let mut header = Vec::new();
         let file = File::open(path).map_err(|error| VmError::file(path, &error))?;
@@ -60,6 +64,12 @@ fn image_arch(header: &[u8]) -> Result<Arch, &'static str> {
     if has(0x38, b"ARM\x64") {
         return Ok(Arch::Aarch64);
     }
+    if has(0x38, b"RSC\x05") {
+        return Ok(Arch::Riscv64);
+    }
+    if has(S390_MARK, b"S390EP") {
+        return Ok(Arch::S390x);
+    }
     // An EFI zboot image names its compression, and the PE header has the machine.
     if has(0, b"MZ") && has(4, b"zimg") {
         let pe = header.get(0x3c..0x3e).and_then(|bytes| bytes.try_into().ok()).map(u16::from_le_bytes);
@@ -75,7 +85,8 @@ fn image_arch(header: &[u8]) -> Result<Arch, &'static str> {
     if has(0, b"\x7fELF") {
         return match header.get(0x12..0x14) {
             Some(&[62, 0]) if has(4, b"\x02\x01") => Ok(Arch::X86_64),
-            _ => Err("an ELF file of another architecture than x86-64"),
+            Some(&[21, 0]) if has(4, b"\x02\x01") => Ok(Arch::Ppc64le),
+            _ => Err("an ELF file of another architecture than x86-64 and ppc64le"),
         };
     }
     Err("no known format")
@@ -86,7 +97,7 @@ mod tests {
     use super::*;
 
     fn header(magic: &[(usize, &[u8])]) -> Vec<u8> {
-        let mut header = vec![0; 0x300];
+        let mut header = vec![0; 0x10010];
         for (at, bytes) in magic {
             header.splice(*at..*at + bytes.len(), bytes.iter().copied());
         }
@@ -99,7 +110,12 @@ mod tests {
         assert_eq!(arch(&[(0x202, b"HdrS")]), Some(Arch::X86_64));
         assert_eq!(arch(&[(0, b"MZ"), (0x38, b"ARM\x64")]), Some(Arch::Aarch64));
         assert_eq!(arch(&[(0, b"\x7fELF\x02\x01"), (0x12, &[62, 0])]), Some(Arch::X86_64));
+        assert_eq!(arch(&[(0, b"\x7fELF\x02\x01"), (0x12, &[21, 0])]), Some(Arch::Ppc64le));
+        // A big-endian PowerPC kernel.
+        assert_eq!(arch(&[(0, b"\x7fELF\x02\x02"), (0x12, &[0, 21])]), None);
         assert_eq!(arch(&[(0, b"\x7fELF\x02\x01"), (0x12, &[247, 0])]), None);
+        assert_eq!(arch(&[(0x30, b"RISCV\0\0\0RSC\x05")]), Some(Arch::Riscv64));
+        assert_eq!(arch(&[(0x10008, b"S390EP")]), Some(Arch::S390x));
         let zboot: &[(usize, &[u8])] =
             &[(0, b"MZ"), (4, b"zimg"), (0x3c, &[0x40]), (0x40, b"PE\0\0\x64\xaa")];
         assert_eq!(arch(zboot), Some(Arch::Aarch64));

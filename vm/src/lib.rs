@@ -23,7 +23,7 @@ pub mod machine;
 mod memory_file;
 mod notes;
 
-pub use arch::Arch;
+pub use arch::{Arch, SerialPorts};
 pub use error::VmError;
 pub use guest::{Guest, GuestOutput};
 pub use init::run_as_init;

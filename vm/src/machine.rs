@@ -51,12 +51,6 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// The most bytes that a serial port may print.
 const OUTPUT_BYTES: u64 = 256 << 20;
 
-/// All features of TCG except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes
-/// once in some dozens of boots.
-const TCG_X86_CPU: &str = "max,-cx16";
-/// All features of TCG except pointer authentication, whose emulation takes most of the time of a boot.
-const TCG_ARM_CPU: &str = "max,pauth-impdef=on";
-
 /// The kernel's command line: boots quickly, ends at once after a panic, and permits every kind of program.
 const COMMAND_LINE: [&str; 15] = [
     "quiet",
@@ -168,13 +162,9 @@ impl Machine<'_> {
             command.args(["-accel", "kvm", "-cpu", "host"]);
         } else {
             let threads = if self.cpus > 1 { "multi" } else { "single" };
-            let cpu = if arch == Arch::X86_64 { TCG_X86_CPU } else { TCG_ARM_CPU };
-            command.args(["-accel", &format!("tcg,thread={threads},tb-size=256"), "-cpu", cpu]);
+            command.args(["-accel", &format!("tcg,thread={threads},tb-size=256"), "-cpu", tcg_cpu(arch)]);
         }
-        command.arg("-machine").arg(match arch {
-            Arch::X86_64 => "pc,hpet=off,usb=off,vmport=off,acpi=off",
-            Arch::Aarch64 => "virt,gic-version=max",
-        });
+        command.arg("-machine").arg(machine_type(arch));
         command.arg("-kernel").arg(self.kernel.path()).arg("-initrd").arg(self.initramfs);
         command.arg("-append").arg(kernel_arguments(arch));
         let ports = [
@@ -183,20 +173,52 @@ impl Machine<'_> {
             ("notes", files.notes.path()),
             ("errors", files.errors.path()),
         ];
+        if arch == Arch::S390x {
+            command.args(["-device", "virtio-serial-ccw"]);
+        }
         for (index, (name, path)) in ports.iter().enumerate() {
             command.args(["-chardev", &format!("file,id={name},path={}", path.display())]);
-            match (arch, index) {
-                (Arch::X86_64, _) => {
-                    command.args(["-device", &format!("isa-serial,chardev={name},index={index}")])
-                }
-                (Arch::Aarch64, 0) => command.args(["-serial", &format!("chardev:{name}")]),
-                (Arch::Aarch64, _) => {
-                    // The order of the slots is the order of the guest's devices.
-                    command.args(["-device", &format!("pci-serial,chardev={name},addr={}", index + 1)])
-                }
-            };
+            command.args(port_arguments(arch, index, name));
         }
         command
+    }
+}
+
+/// Returns the arguments for a serial port, connected to the character device `name`. The order of the ports is the order of the guest's
+/// devices.
+fn port_arguments(arch: Arch, index: usize, name: &str) -> [String; 2] {
+    let device = match (arch, index) {
+        (Arch::X86_64, _) => format!("isa-serial,chardev={name},index={index}"),
+        (Arch::Aarch64 | Arch::Riscv64, 0) => return ["-serial".to_owned(), format!("chardev:{name}")],
+        (Arch::Aarch64 | Arch::Riscv64, _) => format!("pci-serial,chardev={name},addr={}", index + 1),
+        (Arch::S390x, 0) => format!("sclpconsole,chardev={name}"),
+        (Arch::S390x, _) => format!("virtconsole,chardev={name}"),
+        (Arch::Ppc64le, _) => format!("spapr-vty,chardev={name}"),
+    };
+    ["-device".to_owned(), device]
+}
+
+const fn machine_type(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "pc,hpet=off,usb=off,vmport=off,acpi=off",
+        Arch::Aarch64 => "virt,gic-version=max",
+        Arch::S390x => "s390-ccw-virtio",
+        Arch::Riscv64 => "virt",
+        Arch::Ppc64le => "pseries",
+    }
+}
+
+/// Returns the processor that TCG emulates.
+const fn tcg_cpu(arch: Arch) -> &'static str {
+    match arch {
+        // All features except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes once in
+        // some dozens of boots.
+        Arch::X86_64 => "max,-cx16",
+        // All features except pointer authentication, whose emulation takes most of the time of a boot.
+        Arch::Aarch64 => "max,pauth-impdef=on",
+        Arch::S390x => "max",
+        Arch::Riscv64 => "rv64",
+        Arch::Ppc64le => "power9",
     }
 }
 

@@ -6,10 +6,10 @@ use crate::system::{check, is_installed, output};
 
 /// The package names of a tool in four package managers.
 struct Packages<'p> {
-    apt: &'p [&'static str],
-    dnf: &'p [&'static str],
-    apk: &'p [&'static str],
-    pacman: &'p [&'static str],
+    apt: &'p [&'p str],
+    dnf: &'p [&'p str],
+    apk: &'p [&'p str],
+    pacman: &'p [&'p str],
 }
 
 /// Installs clang.
@@ -36,15 +36,27 @@ pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
     missing_for_libbpf()
 }
 
-/// Installs QEMU for x86-64, and a static busybox for the guest's first script.
-pub fn emulator() -> bool {
+/// Installs QEMU for an architecture. Debian's packages are given.
+pub fn emulator(debian: &[&'static str]) -> bool {
+    let apt: Vec<&str> = [&["--no-install-recommends"], debian].concat();
+    let everywhere = &["qemu-system-x86"];
+    // Other distributions have packages of other names for the rest, so only x86-64 is installed there.
+    let is_x86 = debian == everywhere;
+    let others: [&[&str]; 3] =
+        if is_x86 { [&["qemu-system-x86-core"], &["qemu-system-x86_64"], everywhere] } else { [&[]; 3] };
+    let [dnf, apk, pacman] = others;
+    (is_x86 || is_installed("apt-get")) && install("QEMU", &Packages { apt: &apt, dnf, apk, pacman })
+}
+
+/// Installs a static busybox of the host's architecture.
+pub fn busybox() -> bool {
     install(
-        "QEMU and a static busybox",
+        "a static busybox",
         &Packages {
-            apt: &["--no-install-recommends", "qemu-system-x86", "busybox-static"],
-            dnf: &["qemu-system-x86-core", "busybox"],
-            apk: &["qemu-system-x86_64", "busybox-static"],
-            pacman: &["qemu-system-x86", "busybox"],
+            apt: &["busybox-static"],
+            dnf: &["busybox"],
+            apk: &["busybox-static"],
+            pacman: &["busybox"],
         },
     )
 }
@@ -55,12 +67,18 @@ pub fn valgrind() -> bool {
     install("valgrind", &Packages { apt: everywhere, dnf: everywhere, apk: everywhere, pacman: everywhere })
 }
 
-/// Installs a C compiler and library for a foreign architecture (Debian's names) and QEMU's user-mode emulation.
+/// Installs a C compiler and library for a foreign architecture (Debian's names).
 pub fn cross(debian: &[&'static str; 2]) -> bool {
-    let [compiler, library] = *debian;
-    let apt = &["--no-install-recommends", "qemu-user", compiler, library];
-    // Other distributions have no common names for these packages, so the row of the matrix is skipped there.
+    let apt = &[&["--no-install-recommends"], debian.as_slice()].concat();
+    // Other distributions have no common names for these packages, so what needs them is skipped there.
     is_installed("apt-get") && install("a cross compiler", &Packages { apt, dnf: &[], apk: &[], pacman: &[] })
+}
+
+/// Installs a C compiler and library for a foreign architecture (Debian's names), and QEMU's user-mode emulation.
+pub fn user_mode_cross(debian: &[&'static str; 2]) -> bool {
+    let emulation =
+        Packages { apt: &["--no-install-recommends", "qemu-user"], dnf: &[], apk: &[], pacman: &[] };
+    cross(debian) && install("QEMU's user-mode emulation", &emulation)
 }
 
 /// Installs the missing ones of the decompressors that kernel images need.

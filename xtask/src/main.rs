@@ -13,6 +13,7 @@ mod install;
 mod kernels;
 mod matrix;
 mod miri;
+mod platform;
 mod prebuilt;
 mod progs;
 mod static_binary;

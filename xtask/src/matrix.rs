@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, files_below, is_installed, output, read, root};
+use crate::system::{
+    Failure, Outcome, add_target, cargo, check, files_below, is_installed, output, read, root,
+};
 
 /// The published packages, in the order of their dependencies.
 const PACKAGES: [&str; 8] = [
@@ -155,7 +157,8 @@ impl Emulated {
     fn install(&self) -> bool {
         let is_complete =
             || is_installed(self.linker) && is_installed(self.emulator) && Path::new(self.sysroot).is_dir();
-        add_target(self.triple) && (is_complete() || (install::cross(&self.debian) && is_complete()))
+        add_target(self.triple)
+            && (is_complete() || (install::user_mode_cross(&self.debian) && is_complete()))
     }
 }
 
@@ -297,15 +300,6 @@ fn toolchain_cargo(name: &str, exact: &str) -> Option<Command> {
     // These variables select the toolchain that runs this task, and would override the chosen toolchain.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     Some(command)
-}
-
-/// Installs the standard library of a target through rustup, if it is missing. Returns whether it is there afterwards.
-pub fn add_target(triple: &str) -> bool {
-    let mut libdir = Command::new("rustc");
-    libdir.args(["--print", "target-libdir", "--target", triple]);
-    let is_there = || output(&mut libdir).is_some_and(|path| Path::new(path.trim()).is_dir());
-    let mut is_there = is_there;
-    is_there() || (check(Command::new("rustup").args(["target", "add", triple])).is_ok() && is_there())
 }
 
 /// Returns a value of `[workspace.package]` in the root manifest.

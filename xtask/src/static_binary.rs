@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::matrix::add_target;
-use crate::system::{Failure, Outcome, cargo, check, root};
+use crate::system::{Failure, Outcome, add_target, cargo, check, root};
 
 /// The bound on the size of a file, in bytes.
 const MAX_BYTES: u64 = 5_000_000;

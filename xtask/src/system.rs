@@ -113,6 +113,16 @@ pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
+/// Returns whether the standard library of a Rust target is installed, if necessary by rustup.
+pub fn add_target(triple: &str) -> bool {
+    let is_there = || {
+        let mut libdir = Command::new("rustc");
+        libdir.args(["--print", "target-libdir", "--target", triple]);
+        output(&mut libdir).is_some_and(|path| Path::new(path.trim()).is_dir())
+    };
+    is_there() || (check(Command::new("rustup").args(["target", "add", triple])).is_ok() && is_there())
+}
+
 /// Returns every file below a directory, sorted. A missing directory has no files.
 pub fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

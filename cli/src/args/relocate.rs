@@ -138,7 +138,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
     pub(crate) report: Vec<PathBuf>,
     /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the real outcome beside the
-    /// verdict. A vmlinuz (bzImage), an ELF vmlinux, an arm64 Image
+    /// verdict. A vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an s390x image
     #[arg(long, value_name = "VMLINUZ", num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base", "shard", "resume"])]
     pub(crate) boot: Vec<PathBuf>,
     #[command(flatten)]

@@ -179,7 +179,7 @@ mod tests {
         let elf = TestElf::bytes();
         let file = TempFile::new("zip", &zip(b"lib/x.so", 0, &elf));
         let binary = open_member(file.path(), b"lib/x.so").unwrap();
-        assert_eq!(binary.find_function("f1"), Ok(F1 + 30 + 8 + 3));
+        assert_eq!(binary.find_function("f1", crate::attach::binary::EntryPoint::Local), Ok(F1 + 30 + 8 + 3));
         let text = |member: &[u8]| open_member(file.path(), member).unwrap_err().to_string();
         assert!(text(b"lib/y.so").ends_with("has no member `lib/y.so`"));
         let file = TempFile::new("zip", &zip(b"x", 8, &elf));

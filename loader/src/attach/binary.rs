@@ -32,6 +32,16 @@ pub(super) struct ElfKind {
     pub(super) is_linked: bool,
 }
 
+/// An entry point of a function. They differ on PowerPC only: calls from other binaries start at the global entry point, calls in the same
+/// binary at the local one, which the global one reaches as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EntryPoint {
+    /// The first instruction, from which disassemblers count offsets.
+    Global,
+    /// The first instruction that every call executes.
+    Local,
+}
+
 /// Evaluates an expression for the ELF file of a [`Binary`], whichever class it has.
 macro_rules! with_elf {
     ($binary:expr, $file:ident => $body:expr) => {
@@ -68,7 +78,9 @@ impl Binary {
     }
 
     /// Returns the file offset of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf: `elf_find_func_offset`).
-    pub(super) fn find_function(&self, name: &str) -> Result<u64, AttachError> {
+    ///
+    /// libbpf always takes the global entry point.
+    pub(super) fn find_function(&self, name: &str, entry: EntryPoint) -> Result<u64, AttachError> {
         let (base, version) = match name.split_once('@') {
             Some((base, version)) => (base, Some(version.strip_prefix('@').unwrap_or(version))),
             None => (name, None),
@@ -85,7 +97,10 @@ impl Binary {
                 FunctionMatch { is_ambiguous: true, .. } => {
                     return Err(self.error(format!("has several functions `{name}`, at different places")));
                 }
-                FunctionMatch { offset: Some(offset), .. } => return self.file_offset(name, offset),
+                FunctionMatch { offset: Some(offset), local_entry, .. } => {
+                    let distance = if entry == EntryPoint::Local { local_entry } else { 0 };
+                    return self.file_offset(name, offset.wrapping_add(distance));
+                }
                 FunctionMatch { .. } => {}
             }
         }
@@ -112,7 +127,9 @@ impl Binary {
             FunctionMatch { is_ambiguous: true, .. } => {
                 Err(self.error(format!("has several functions `{name}`, at different places")))
             }
-            FunctionMatch { offset: Some(offset), .. } => self.file_offset(name, offset),
+            FunctionMatch { offset: Some(offset), local_entry, .. } => {
+                self.file_offset(name, offset.wrapping_add(local_entry))
+            }
             FunctionMatch { .. } => Err(self.missing_function(name)),
         };
         names.iter().zip(&found).map(to_offset).collect()
@@ -132,7 +149,7 @@ impl Binary {
                         );
                         return Err(self.error(problem));
                     }
-                    found.push(s.offset);
+                    found.push(s.offset.wrapping_add(s.local_entry));
                 }
                 Ok(())
             })?;
@@ -200,6 +217,7 @@ impl Binary {
 #[derive(Clone, Copy, Debug, Default)]
 struct FunctionMatch {
     offset: Option<u64>,
+    local_entry: u64,
     is_weak: bool,
     is_ambiguous: bool,
 }
@@ -210,7 +228,10 @@ impl FunctionMatch {
             Some(offset) if offset == symbol.offset => {}
             Some(_) if !self.is_weak && !symbol.is_weak => self.is_ambiguous = true,
             Some(_) if symbol.is_weak => {}
-            _ => (self.offset, self.is_weak) = (Some(symbol.offset), symbol.is_weak),
+            _ => {
+                (self.offset, self.local_entry) = (Some(symbol.offset), symbol.local_entry);
+                self.is_weak = symbol.is_weak;
+            }
         }
     }
 }
@@ -242,7 +263,7 @@ mod tests {
         let file = TempFile::new("functions", &TestElf::bytes());
         let binary = Binary::open(file.path()).unwrap();
         let entry = 0x100;
-        assert_eq!(binary.find_function("f1"), Ok(F1));
+        assert_eq!(binary.find_function("f1", EntryPoint::Local), Ok(F1));
         assert_eq!(binary.find_functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
         assert_eq!(binary.find_matching_functions("*"), Ok(vec![entry, F1]));
         assert!(binary.find_matching_functions("take?").is_err(), "defined in another file");
@@ -250,7 +271,7 @@ mod tests {
         assert!(long.contains("the pattern is too long: 513 bytes, expected at most 512"), "{long}");
         // A label is not a function.
         for missing in ["label", "taken", "f", "f1@V_1", "F1", ""] {
-            assert!(binary.find_function(missing).is_err(), "{missing}");
+            assert!(binary.find_function(missing, EntryPoint::Local).is_err(), "{missing}");
         }
         let kind = ElfKind { is_64: true, endian: Endian::Little, is_shared: false, is_linked: true };
         assert_eq!(binary.kind(), kind);
@@ -259,8 +280,33 @@ mod tests {
     }
 
     #[test]
+    fn functions_of_powerpc_are_probed_at_their_local_entry_point() {
+        let e = Endian::Little;
+        let mut bytes = TestElf::bytes();
+        bytes[18..20].copy_from_slice(&e.u16_bytes(elf::EM_PPC64.0));
+        let headers = usize::try_from(e.u64(&bytes, 40).unwrap()).unwrap();
+        let header = bytes[headers..].chunks_exact(64).find(|header| header[4] == 2).unwrap();
+        let symbols = usize::try_from(e.u64(header, 24).unwrap()).unwrap();
+        // `f1` is the third symbol. The value 3 stands for a distance of 2 instructions.
+        bytes[symbols + 2 * 24 + 5] = 3 << 5;
+        let places = |bytes: &[u8]| {
+            let file = TempFile::new("powerpc", bytes);
+            let binary = Binary::open(file.path()).unwrap();
+            let [local, global] = [EntryPoint::Local, EntryPoint::Global]
+                .map(|entry| binary.find_function("f1", entry).unwrap());
+            let all = (binary.find_functions(&["f1"]), binary.find_matching_functions("f1"));
+            assert_eq!(all, (Ok(vec![local]), Ok(vec![local])));
+            [local, global]
+        };
+        // Version 1 of the ABI has no local entry points.
+        assert_eq!(places(&bytes), [F1, F1]);
+        bytes[48] = 2;
+        assert_eq!(places(&bytes), [F1 + 8, F1]);
+    }
+
+    #[test]
     fn weak_and_versioned_symbols() {
-        let symbol = |offset, is_weak| Symbol { name: b"f", version: None, offset, is_weak };
+        let symbol = |offset, is_weak| Symbol { name: b"f", version: None, offset, local_entry: 0, is_weak };
         let find = |symbols: &[Symbol<'_>]| {
             let mut found = FunctionMatch::default();
             for s in symbols {
@@ -290,11 +336,11 @@ mod tests {
             maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).find(|p| p.contains("/libc.so"));
         let Some(libc) = libc else { return println!("SKIP: no shared C library here") };
         let libc = Binary::open(Path::new(libc)).unwrap();
-        let plain = libc.find_function("getppid").unwrap();
-        assert!(libc.find_function("getppid@NO_SUCH").is_err());
+        let plain = libc.find_function("getppid", EntryPoint::Local).unwrap();
+        assert!(libc.find_function("getppid@NO_SUCH", EntryPoint::Local).is_err());
         if cfg!(target_arch = "x86_64") {
-            assert_eq!(libc.find_function("getppid@GLIBC_2.2.5"), Ok(plain));
-            assert_eq!(libc.find_function("getppid@@GLIBC_2.2.5"), Ok(plain));
+            assert_eq!(libc.find_function("getppid@GLIBC_2.2.5", EntryPoint::Local), Ok(plain));
+            assert_eq!(libc.find_function("getppid@@GLIBC_2.2.5", EntryPoint::Local), Ok(plain));
         }
     }
 
@@ -317,14 +363,18 @@ mod tests {
         const NOTE: [u8; 4] = [7, 0, 0, 0];
         let (huge, len) = (6 << 30, 1 << 40);
         let file = sparse(SYMTAB, huge, len);
-        let text = Binary::open(file.path()).unwrap().find_function("f1").unwrap_err().to_string();
+        let text = Binary::open(file.path())
+            .unwrap()
+            .find_function("f1", EntryPoint::Local)
+            .unwrap_err()
+            .to_string();
         assert!(
             text.contains("symbol table is too large: 6442450944 bytes, expected at most 1073741824"),
             "{text}"
         );
         // A table within the limit is read in chunks, and only the names of functions are read.
         let file = sparse(SYMTAB, 24 << 20, len);
-        assert_eq!(Binary::open(file.path()).unwrap().find_function("f1"), Ok(F1));
+        assert_eq!(Binary::open(file.path()).unwrap().find_function("f1", EntryPoint::Local), Ok(F1));
         let file = sparse(NOTE, huge, len);
         let text = Binary::open(file.path()).unwrap().section(b".note.stapsdt").unwrap_err().to_string();
         assert!(
@@ -349,7 +399,7 @@ mod tests {
             let file = TempFile::new("damaged", bytes);
             let Ok(binary) = Binary::open(file.path()) else { return };
             let within = |at: u64| assert!(usize::try_from(at).unwrap() < bytes.len());
-            if let Ok(at) = binary.find_function("f1") {
+            if let Ok(at) = binary.find_function("f1", EntryPoint::Local) {
                 within(at);
             }
             let _found = (binary.find_matching_functions("*"), binary.segments(), binary.kind());

@@ -35,7 +35,10 @@ pub(super) struct RawSection {
 pub(super) struct Symbol<'b> {
     pub(super) name: &'b [u8],
     pub(super) version: Option<&'b [u8]>,
+    /// The file offset of the global entry point. On most architectures, a function has one entry point.
     pub(super) offset: u64,
+    /// The distance in bytes from the global to the local entry point.
+    pub(super) local_entry: u64,
     pub(super) is_weak: bool,
 }
 
@@ -134,6 +137,8 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         // A multiple of the size of a symbol of either class, 16 and 24 bytes.
         const CHUNK_BYTES: u64 = 768 * 1024;
         let e = self.e;
+        let has_local_entries =
+            self.header.e_machine(e) == elf::EM_PPC64 && self.header.e_flags(e).0 & EF_PPC64_ABI == 2;
         let (kind, what) = if dynamic {
             (elf::SHT_DYNSYM, "dynamic symbol table")
         } else {
@@ -179,6 +184,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                     name,
                     version: versions.version(nth),
                     offset: value.wrapping_sub(address).wrapping_add(start),
+                    local_entry: if has_local_entries { local_entry(symbol.st_other().0) } else { 0 },
                     is_weak: symbol.st_bind() == elf::STB_WEAK,
                 })?;
             }
@@ -192,6 +198,18 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         }
         let (at, len) = (section.sh_offset(self.e).into(), section.sh_size(self.e).into());
         self.range.read(what, at, len, BINARY_TABLE_BYTES)
+    }
+}
+
+/// The bits of `e_flags` with the version of the PowerPC ABI.
+const EF_PPC64_ABI: u32 = 3;
+
+/// Returns the distance from a function's global to its local entry point in version 2 of the PowerPC ABI, from `st_other`. The
+/// instructions between them set up the register r2. Calls within a binary skip them.
+fn local_entry(st_other: u8) -> u64 {
+    match st_other >> 5 {
+        exponent @ 2..=6 => 1 << exponent,
+        _ => 0,
     }
 }
 

@@ -1,6 +1,11 @@
 //! Fuzzing entry points: the parsers of the user-space binaries that uprobes and USDT probes attach to.
 
-use super::{archive, binary::Binary, error::AttachError, usdt};
+use super::{
+    archive,
+    binary::{Binary, EntryPoint},
+    error::AttachError,
+    usdt,
+};
 use std::path::Path;
 
 /// The file offsets that lookups returned.
@@ -32,7 +37,7 @@ pub fn count_arguments(text: &[u8]) -> usize {
 }
 
 fn functions(binary: &Binary, name: &str) -> Offsets {
-    let single = binary.find_function(name).into_iter();
+    let single = binary.find_function(name, EntryPoint::Local).into_iter();
     // One lookup of several names. `f1` is a function of the seeds.
     let several = binary.find_functions(&[name, "f1", name]).into_iter().flatten();
     // These offsets are not returned: a pattern's matches may be outside the file, where the kernel refuses a probe.

@@ -98,18 +98,31 @@ pub fn ksyscall(prog: BorrowedFd<'_>, syscall: &str, options: &KsyscallOptions) 
 }
 
 /// Returns the name of the function that implements a system call: `__x64_sys_NAME` on kernels with system call wrappers (from 4.17),
-/// else `__se_sys_NAME`.
+/// else `__se_sys_NAME`. On PowerPC, wrappers are called `sys_NAME`. Without wrappers, that is also the name of the function of a system
+/// call without arguments. libbpf knows neither.
 ///
 /// If the detection fails, the kernel counts as one with wrappers. Attaching the probe then reports the cause.
 fn syscall_function(syscall: &str) -> String {
+    if has_syscall_wrappers().unwrap_or(true) {
+        return wrapper_name(syscall);
+    }
+    let (with_arguments, plain) = (format!("__se_sys_{syscall}"), format!("sys_{syscall}"));
+    let exists = |name: &str| function_exists(name).unwrap_or(false);
+    if !exists(&with_arguments) && exists(&plain) { plain } else { with_arguments }
+}
+
+/// Returns the name of the function that passes the registers to a system call's implementation.
+fn wrapper_name(syscall: &str) -> String {
     match SYSCALL_PREFIX {
-        Some(prefix) if has_syscall_wrappers().unwrap_or(true) => format!("__{prefix}_sys_{syscall}"),
-        _ => format!("__se_sys_{syscall}"),
+        Some(prefix) if !IS_POWERPC => format!("__{prefix}_sys_{syscall}"),
+        _ => format!("sys_{syscall}"),
     }
 }
 
 /// Returns whether the kernel has system call wrappers: `__x64_sys_bpf`, with this architecture's prefix (libbpf:
 /// `probe_kern_syscall_wrapper`).
+///
+/// On PowerPC (from 6.1), wrappers have no such prefix. There, `__se_sys_bpf` is part of its wrapper, and no function of its own.
 ///
 /// The result is cached. An error is not cached, so the next call probes again.
 pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
@@ -117,10 +130,14 @@ pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
     if let Some(cached) = HAS_WRAPPERS.get() {
         return Ok(*cached);
     }
-    let Some(prefix) = SYSCALL_PREFIX else { return Ok(false) };
-    let found = function_exists(&format!("__{prefix}_sys_bpf"))?;
+    if SYSCALL_PREFIX.is_none() {
+        return Ok(false);
+    }
+    let found = function_exists(&wrapper_name("bpf"))? && !(IS_POWERPC && function_exists("__se_sys_bpf")?);
     Ok(*HAS_WRAPPERS.get_or_init(|| found))
 }
+
+const IS_POWERPC: bool = cfg!(any(target_arch = "powerpc", target_arch = "powerpc64"));
 
 /// Returns whether the kernel has a function. Opens a perf event on the function, or creates a tracefs probe, to find out.
 fn function_exists(function: &str) -> Result<bool, Errno> {
@@ -239,6 +256,8 @@ mod tests {
     #[test]
     fn system_calls_have_the_prefix_of_their_architecture() {
         let name = syscall_function("bpf");
-        assert!(name == "__se_sys_bpf" || name == format!("__{}_sys_bpf", SYSCALL_PREFIX.unwrap()), "{name}");
+        assert!(name == "__se_sys_bpf" || name == wrapper_name("bpf"), "{name}");
+        let prefixed = format!("__{}_sys_bpf", SYSCALL_PREFIX.unwrap());
+        assert_eq!(wrapper_name("bpf"), if IS_POWERPC { "sys_bpf".to_owned() } else { prefixed });
     }
 }

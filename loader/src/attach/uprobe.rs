@@ -2,7 +2,7 @@
 
 use super::{
     archive,
-    binary::Binary,
+    binary::{Binary, EntryPoint},
     binary_path::resolve,
     error::{AttachError, ENOTSUPP, Hint},
     link::Link,
@@ -86,8 +86,11 @@ fn resolve_location(
         Some((_, member)) => archive::open_member(&path, &member)?,
         None => Binary::open(&path)?,
     };
+    // Offsets count from the global entry point, as in disassemblies.
+    let is_entry = options.offset == 0 && name_offset == 0;
+    let entry = if is_entry { EntryPoint::Local } else { EntryPoint::Global };
     let offset = elf
-        .find_function(name)?
+        .find_function(name, entry)?
         .checked_add(options.offset)
         .and_then(|sum| sum.checked_add_signed(name_offset));
     let offset = offset.ok_or_else(|| AttachError::target(label, "the offset is outside of the file"))?;
@@ -312,7 +315,7 @@ mod tests {
             drop(link);
             assert!(stops(&counter, || assert_eq!(elf.run(), 0)));
         }
-        assert_eq!(Binary::open(elf.path()).unwrap().find_function("f1"), Ok(F1));
+        assert_eq!(Binary::open(elf.path()).unwrap().find_function("f1", EntryPoint::Local), Ok(F1));
     }
 
     #[test]

@@ -14,7 +14,8 @@ const SOCKET_FILTER: u32 = 1;
 /// Loads a program that returns 7.
 fn load_seven() -> OwnedFd {
     // r0 = 7; exit
-    let insns = [0xb7, 0, 0, 0, 7, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
+    let mut insns = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
+    insns[4..8].copy_from_slice(&7i32.to_ne_bytes());
     let load = ProgLoad {
         prog_type: SOCKET_FILTER,
         name: b"smoke",

@@ -50,7 +50,10 @@ fn wait_until_unregistered(name: &str) {
 
 #[test]
 fn a_table_is_registered_by_its_map() {
-    let Some(_live) = live("struct_ops::a_table_is_registered_by_its_map", &[Need::Btf]) else { return };
+    let Some(_live) = live("struct_ops::a_table_is_registered_by_its_map", &[Need::Btf, Need::StructOps])
+    else {
+        return;
+    };
     let loaded = load("struct_ops");
     assert!(!is_registered("bpf_still"));
     let link = loaded.attach_struct_ops("still").unwrap();
@@ -64,7 +67,8 @@ fn a_table_is_registered_by_its_map() {
 
 #[test]
 fn a_table_is_registered_and_replaced_by_a_link() {
-    let needs = [Need::Btf, Need::Enumerator("BPF_F_LINK"), Need::Enumerator("BPF_STRUCT_OPS")];
+    let needs =
+        [Need::Btf, Need::StructOps, Need::Enumerator("BPF_F_LINK"), Need::Enumerator("BPF_STRUCT_OPS")];
     let Some(_live) = live("struct_ops::a_table_is_registered_and_replaced_by_a_link", &needs) else {
         return;
     };
@@ -87,9 +91,10 @@ fn a_table_is_registered_and_replaced_by_a_link() {
 
 #[test]
 fn a_table_is_registered_under_a_name_set_before_the_load() {
-    let Some(_live) =
-        live("struct_ops::a_table_is_registered_under_a_name_set_before_the_load", &[Need::Btf])
-    else {
+    let Some(_live) = live(
+        "struct_ops::a_table_is_registered_under_a_name_set_before_the_load",
+        &[Need::Btf, Need::StructOps],
+    ) else {
         return;
     };
     let loaded = load_with("struct_ops", |loader| {
@@ -110,7 +115,10 @@ fn a_table_is_registered_under_a_name_set_before_the_load() {
 
 #[test]
 fn a_table_name_is_registered_only_once() {
-    let Some(_live) = live("struct_ops::a_table_name_is_registered_only_once", &[Need::Btf]) else { return };
+    let Some(_live) = live("struct_ops::a_table_name_is_registered_only_once", &[Need::Btf, Need::StructOps])
+    else {
+        return;
+    };
     let (loaded, other) = (load("struct_ops"), load("struct_ops"));
     let link = loaded.attach_struct_ops("still").unwrap();
     let refused = other.attach_struct_ops("still").unwrap_err();

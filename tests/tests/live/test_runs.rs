@@ -54,7 +54,7 @@ fn subprograms_are_linked() {
 
 #[test]
 fn functions_of_any_section_are_linked() {
-    let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
+    let needs = [Need::Jit, Need::Enumerator("BPF_FUNC_for_each_map_elem")];
     let Some(_live) = live("test_runs::functions_of_any_section_are_linked", &needs) else { return };
     let loaded = load("own_sections");
     let names: Vec<_> = loaded.programs().iter().map(|p| p.name()).collect();
@@ -79,7 +79,7 @@ fn functions_of_any_section_are_linked() {
 
 #[test]
 fn callbacks_are_called() {
-    let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
+    let needs = [Need::Jit, Need::Enumerator("BPF_FUNC_for_each_map_elem")];
     let Some(_live) = live("test_runs::callbacks_are_called", &needs) else { return };
     let loaded = load("callbacks");
     let numbers = Array::<u64>::new(loaded.map_handle("numbers").unwrap()).unwrap();
@@ -219,7 +219,7 @@ fn ksyms_have_the_kernels_addresses() {
 
 #[test]
 fn kfuncs_are_called() {
-    let needs = [Need::Function("bpf_task_from_pid"), Need::Function("bpf_task_release")];
+    let needs = [Need::Jit, Need::Function("bpf_task_from_pid"), Need::Function("bpf_task_release")];
     let Some(_live) = live("test_runs::kfuncs_are_called", &needs) else { return };
     let loaded = load("kfunc");
     assert_eq!((run(&loaded, "find"), hits(&loaded)), (0, 1));
@@ -229,7 +229,8 @@ fn kfuncs_are_called() {
 
 #[test]
 fn kptrs_are_kept_in_maps() {
-    let Some(_live) = live("test_runs::kptrs_are_kept_in_maps", &[Need::Function("bpf_task_from_pid")])
+    let Some(_live) =
+        live("test_runs::kptrs_are_kept_in_maps", &[Need::Jit, Need::Function("bpf_task_from_pid")])
     else {
         return;
     };
@@ -240,10 +241,21 @@ fn kptrs_are_kept_in_maps() {
 
 #[test]
 fn an_exception_ends_a_program() {
-    let Some(_live) = live("test_runs::an_exception_ends_a_program", &[Need::Function("bpf_throw")]) else {
+    let Some(_live) =
+        live("test_runs::an_exception_ends_a_program", &[Need::Jit, Need::Function("bpf_throw")])
+    else {
         return;
     };
-    let loaded = load("exceptions");
+    let bytes = super::harness::object("exceptions");
+    let object = core_relo_loader::object::Object::parse(&bytes).unwrap();
+    let loaded = match core_relo_loader::Loader::new(&object).load() {
+        // The JIT compilers of some architectures cannot unwind the stack.
+        Err(error) if error.verifier_log().is_some_and(|log| log.contains("JIT does not support")) => {
+            let reason = "the JIT compiler of this architecture has no exceptions";
+            return core_relo_tests::skip::skip("test_runs::an_exception_ends_a_program", reason);
+        }
+        loaded => loaded.unwrap_or_else(|e| panic!("{e}")),
+    };
     assert_eq!(run(&loaded, "outer"), 1);
     loaded.set_global("code", &9u32).unwrap();
     assert_eq!((run(&loaded, "outer"), hits(&loaded)), (9, 2));
@@ -251,7 +263,8 @@ fn an_exception_ends_a_program() {
 
 #[test]
 fn an_open_coded_iterator_loops() {
-    let Some(_live) = live("test_runs::an_open_coded_iterator_loops", &[Need::Function("bpf_iter_num_new")])
+    let Some(_live) =
+        live("test_runs::an_open_coded_iterator_loops", &[Need::Jit, Need::Function("bpf_iter_num_new")])
     else {
         return;
     };
@@ -264,9 +277,10 @@ fn an_open_coded_iterator_loops() {
 
 #[test]
 fn timers_fire() {
-    let Some(_live) =
-        live("test_runs::timers_fire", &[Need::Enumerator("BPF_FUNC_timer_init"), Need::MemoryAnywhere])
-    else {
+    let Some(_live) = live(
+        "test_runs::timers_fire",
+        &[Need::Jit, Need::Enumerator("BPF_FUNC_timer_init"), Need::MemoryAnywhere],
+    ) else {
         return;
     };
     let loaded = load("timer");
@@ -299,10 +313,9 @@ fn task_storage_is_shared_with_user_space() {
 
 #[test]
 fn an_arena_is_shared_with_a_program() {
-    let Some(_live) = live(
-        "test_runs::an_arena_is_shared_with_a_program",
-        &[Need::Function("bpf_arena_alloc_pages"), Need::MemoryAnywhere],
-    ) else {
+    let Some(_live) =
+        live("test_runs::an_arena_is_shared_with_a_program", &[Need::Arena, Need::MemoryAnywhere])
+    else {
         return;
     };
     let loaded = load("arena");
@@ -329,6 +342,20 @@ fn a_syscall_program_runs() {
     let mut after = [0; 24];
     run_with(&loaded, "add", &mut TestRun { ctx_in: &context, ctx_out: &mut after, ..TestRun::default() });
     assert_eq!((hits(&loaded), u64::from_ne_bytes(after[16..].try_into().unwrap())), (1, 42));
+}
+
+#[test]
+fn a_missing_jit_compiler_is_named() {
+    let test = "test_runs::a_missing_jit_compiler_is_named";
+    let Some(_live) = live(test, &[Need::Enumerator("BPF_FUNC_for_each_map_elem")]) else { return };
+    if Need::Jit.is_met().is_ok() {
+        core_relo_tests::skip::skip(test, "this kernel has a JIT compiler");
+        return;
+    }
+    let bytes = super::harness::object("callbacks");
+    let object = core_relo_loader::object::Object::parse(&bytes).unwrap();
+    let refused = core_relo_loader::Loader::new(&object).load().unwrap_err().to_string();
+    assert!(refused.contains("net.core.bpf_jit_enable=1"), "{refused}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Variants of tracing: sleepable programs, functions of modules, probe modes, cookies, USDT.
 
-use super::harness::{Need, Veth, hits, live, load, load_with, object, run};
+use super::harness::{
+    Need, Veth, hits, in_vm, kernel_version, live, load, load_with, object, run, usdt_probe,
+};
 use core_relo_loader::{
     attach::{self, IterReader, Link, ProbeMode, UprobeMultiOptions, UprobeOptions, UprobeSet},
     load::Loaded,
@@ -12,6 +14,19 @@ use std::{
     io::Read as _,
     os::{fd::AsFd as _, unix::process::parent_id},
     path::PathBuf,
+};
+
+/// The function of the system call openat.
+const OPENAT: &str = if cfg!(target_arch = "x86_64") {
+    "__x64_sys_openat"
+} else if cfg!(target_arch = "aarch64") {
+    "__arm64_sys_openat"
+} else if cfg!(target_arch = "s390x") {
+    "__s390x_sys_openat"
+} else if cfg!(target_arch = "riscv64") {
+    "__riscv_sys_openat"
+} else {
+    "sys_openat"
 };
 
 /// Checks that a program counts `act` while it is attached, and not afterwards.
@@ -64,11 +79,13 @@ fn fmod_ret_replaces_the_return_value() {
 #[test]
 fn a_sleepable_fentry_program_fires() {
     let test = "tracing_variants::a_sleepable_fentry_program_fires";
-    let Some(_live) = live(test, &[Need::Tracing, Need::Function("__x64_sys_openat")]) else { return };
+    let Some(_live) = live(test, &[Need::Tracing, Need::Function(OPENAT)]) else { return };
     let bytes = object("fentry_sleep");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = core_relo_loader::Loader::new(&object).name("fentry_sleep");
     loader.set_global("only_pid", &std::process::id()).unwrap();
+    loader.program_mut("open_entry").attach_to =
+        Some(core_relo_loader::load_plan::AttachTarget::Kernel(OPENAT.to_owned()));
     let loaded = match loader.load() {
         // The kernel recognized a sleepable program, but this function does not allow one.
         Err(error) if error.verifier_log().is_some_and(|log| log.contains("is not sleepable")) => {
@@ -213,19 +230,31 @@ fn a_perf_event_program_samples_cpu_cycles() {
     let link = attach::perf_event(program, event, &attach::PerfEventOptions::default()).unwrap();
     let begun = std::time::Instant::now();
     while hits(&loaded) == 0 {
-        assert!(begun.elapsed().as_secs() < 10, "no sample on the first CPU");
+        let is_over = begun.elapsed().as_secs() >= 10;
+        if is_over && in_vm() && cfg!(target_arch = "powerpc64") {
+            return core_relo_tests::skip::skip(
+                test,
+                "the counter of QEMU's PowerPC machine counts, but takes no samples",
+            );
+        }
+        assert!(!is_over, "no sample on the first CPU");
     }
     link.detach().unwrap();
 }
 
 #[test]
 fn a_usdt_program_fires() {
-    let needs = [Need::Uprobes];
-    let Some(_live) = live("tracing_variants::a_usdt_program_fires", &needs) else { return };
+    let (test, needs) = ("tracing_variants::a_usdt_program_fires", [Need::Uprobes]);
+    let Some(_live) = live(test, &needs) else { return };
+    let has_cookies = kernel_version() >= (5, 15);
+    if !has_cookies && !cfg!(target_arch = "x86_64") {
+        let reason =
+            "without cookies, the program reads the address of the probe from the registers of x86-64";
+        return core_relo_tests::skip::skip(test, reason);
+    }
     let loaded = load("usdt");
     let manager = loaded.usdt().unwrap().expect("the object has the maps of usdt.bpf.h");
     let program = loaded.program("hit").unwrap().as_fd();
-    let has_cookies = Need::Enumerator("BPF_FUNC_get_attach_cookie").is_met().is_ok();
     // Without cookies, the program finds the probe by its address, which is valid in one process only.
     let pid = (!has_cookies).then(std::process::id);
     let options = attach::UsdtOptions { cookie: 77, pid };
@@ -238,44 +267,6 @@ fn a_usdt_program_fires() {
     let missing = attach::usdt(program, manager, &own, "core_relo", "no_such_probe", &options).unwrap_err();
     assert!(missing.to_string().contains("no_such_probe"), "{missing}");
 }
-
-/// A USDT probe as `sys/sdt.h` defines it: a nop and an ELF note with the addresses of the nop and the argument.
-#[cfg(target_arch = "x86_64")]
-#[inline(never)]
-fn usdt_probe(argument: u64) {
-    // SAFETY: a nop has no effect, and the other directives write to a note section.
-    unsafe {
-        core::arch::asm!(
-            "990: nop",
-            ".pushsection .note.stapsdt, \"\", \"note\"",
-            ".balign 4",
-            ".4byte 992f-991f, 994f-993f, 3",
-            "991: .asciz \"stapsdt\"",
-            "992: .balign 4",
-            "993: .8byte 990b",
-            ".8byte _.stapsdt.base",
-            ".8byte 0",
-            ".asciz \"core_relo\"",
-            ".asciz \"live\"",
-            ".asciz \"8@%rdi\"",
-            "994: .balign 4",
-            ".popsection",
-            ".ifndef _.stapsdt.base",
-            ".pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat",
-            ".weak _.stapsdt.base",
-            ".hidden _.stapsdt.base",
-            "_.stapsdt.base: .space 1",
-            ".size _.stapsdt.base, 1",
-            ".popsection",
-            ".endif",
-            in("rdi") argument,
-            options(nostack, preserves_flags),
-        );
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn usdt_probe(_argument: u64) {}
 
 #[test]
 fn fentry_programs_of_one_object_attach_together() {

@@ -77,11 +77,19 @@ impl KernelFacts<'_> {
             }
         }
         match absent.filter(|_| is_known) {
-            Some(absent) => absent,
+            Some(absent) => self.powerpc_syscall_wrapper().unwrap_or(absent),
             None => Answer::Unknown(
                 "the function behind bpf(2) is not known: give the kernel's symbols (--kallsyms)".into(),
             ),
         }
+    }
+
+    /// Returns the evidence for a wrapper on PowerPC, where wrappers have no prefix and contain `__se_sys_bpf` (not in libbpf).
+    fn powerpc_syscall_wrapper(&self) -> Option<Answer> {
+        let wrapper = self.symbol(b"sys_bpf");
+        let is_wrapper = matches!(wrapper, Answer::Present(_))
+            && matches!(self.symbol(b"__se_sys_bpf"), Answer::Absent(_));
+        is_wrapper.then_some(wrapper)
     }
 }
 

@@ -297,6 +297,23 @@ fn variables_of_the_linked_kernel_need_a_configuration_that_shows_them() {
 }
 
 #[test]
+fn system_call_wrappers_are_known_from_symbols() {
+    let target = Target::new("vmlinux", parse(&builder()));
+    for (kallsyms, expected) in [
+        ("0 T __s390x_sys_bpf\n0 T __se_sys_bpf\n", "1"),
+        // PowerPC: from 6.1, and before.
+        ("0 T sys_bpf\n0 T __se_sys_getpid\n", "1"),
+        ("0 T sys_bpf\n0 T __se_sys_bpf\n", "0"),
+    ] {
+        let inputs = KernelInputs { kallsyms: Some(kallsyms.into()), ..KernelInputs::default() };
+        with_facts(&target, &inputs, |facts| {
+            let found = facts.kconfig("LINUX_HAS_SYSCALL_WRAPPER");
+            assert!(matches!(found, KconfigAnswer::Value(value, _) if value == expected), "{kallsyms}");
+        });
+    }
+}
+
+#[test]
 fn the_configuration_has_values() {
     let target = Target::new("vmlinux", parse(&builder()));
     with_facts(&target, &KernelInputs::default(), |facts| {

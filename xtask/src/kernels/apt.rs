@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::platform::Platform;
 use crate::system::{Outcome, output};
 
 /// A private apt root with its package lists fetched.
 pub struct Apt {
     dir: PathBuf,
+    /// Debian's name of the architecture.
+    arch: &'static str,
 }
 
 /// A kernel on the mirror.
@@ -25,18 +28,14 @@ pub struct Kernel {
     package_version: String,
 }
 
-/// The releases to read and their architectures: the fewest that have every series.
-const SUITES: [(&str, &str); 4] =
-    [("bullseye", "amd64"), ("bookworm", "amd64"), ("trixie", "amd64,s390x"), ("sid", "amd64")];
-
 /// Prefixes of the names of kernel packages.
 const PREFIXES: [&str; 4] = ["linux-image-", "linux-binary-", "linux-modules-", "linux-base-"];
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 impl Apt {
-    /// Creates the directory and fetches the package lists from the mirror of this machine's apt.
-    pub fn new(dir: &Path) -> Outcome<Self> {
+    /// Creates the directory and fetches the package lists of an architecture from the mirror of this machine's apt.
+    pub fn new(dir: &Path, platform: &'static Platform) -> Outcome<Self> {
         let mirror = mirror().ok_or("no Debian mirror in this machine's apt sources")?;
         if !Path::new(KEYRING).is_file() {
             return Err("Debian's archive keyring is not installed".into());
@@ -46,14 +45,15 @@ impl Apt {
             std::fs::create_dir_all(dir.join(part)).map_err(|error| format!("{place}: {error}"))?;
         }
         let mut sources = String::new();
-        for (suite, archs) in SUITES {
-            let _ = writeln!(sources, "deb [signed-by={KEYRING} arch={archs}] {mirror} {suite} main");
+        let arch = platform.debian;
+        for suite in platform.suites {
+            let _ = writeln!(sources, "deb [signed-by={KEYRING} arch={arch}] {mirror} {suite} main");
         }
         let config = format!(
             "Dir::State \"{place}/state\"; Dir::State::lists \"lists\"; Dir::State::status \"{place}/state/status\";\n\
              Dir::Cache \"{place}/cache\"; Dir::Etc::sourcelist \"{place}/etc/sources.list\";\n\
              Dir::Etc::sourceparts \"{place}/etc/parts\"; Dir::Etc::parts \"{place}/etc/parts\";\n\
-             APT::Architecture \"amd64\"; APT::Architectures {{ \"amd64\"; \"s390x\"; }};\n\
+             APT::Architecture \"{arch}\"; APT::Architectures {{ \"{arch}\"; }};\n\
              Acquire::Languages \"none\"; Acquire::Retries \"3\"; Acquire::Check-Valid-Until \"false\";\n\
              APT::Sandbox::User \"root\";\n"
         );
@@ -61,8 +61,8 @@ impl Apt {
         for (name, text) in files {
             std::fs::write(dir.join(name), text).map_err(|error| format!("{place}/{name}: {error}"))?;
         }
-        let apt = Self { dir: dir.to_path_buf() };
-        eprintln!("package lists of {} Debian releases, into {place}", SUITES.len());
+        let apt = Self { dir: dir.to_path_buf(), arch };
+        eprintln!("package lists of {} Debian releases for {arch}, into {place}", platform.suites.len());
         // A list that cannot be fetched is left out.
         let status =
             apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -112,11 +112,20 @@ impl Apt {
 
     /// Downloads one of a kernel's [`packages`](Kernel::packages) and removes the previous one.
     pub fn download_package(&self, kernel: &Kernel, package: &str) -> Outcome<PathBuf> {
+        self.download_named(&format!("{package}:{}={}", kernel.arch, kernel.package_version))
+    }
+
+    /// Downloads the newest version of a package.
+    pub fn download_newest(&self, package: &str) -> Outcome<PathBuf> {
+        self.download_named(&format!("{package}:{}", self.arch))
+    }
+
+    /// Downloads a package, removes the previous one, and returns its path.
+    fn download_named(&self, what: &str) -> Outcome<PathBuf> {
         let debs = self.dir.join("debs");
         let _ = std::fs::remove_dir_all(&debs);
         std::fs::create_dir_all(&debs).map_err(|error| format!("{}: {error}", debs.display()))?;
-        let what = format!("{package}:{}={}", kernel.arch, kernel.package_version);
-        let out = self.command("apt-get").current_dir(&debs).args(["download", &what]).output();
+        let out = self.command("apt-get").current_dir(&debs).args(["download", what]).output();
         let out = out.map_err(|error| format!("apt-get: {error}"))?;
         let mut found = std::fs::read_dir(&debs).into_iter().flatten().flatten().map(|entry| entry.path());
         match found.find(|path| path.extension().is_some_and(|ext| ext == "deb")) {
@@ -158,7 +167,7 @@ fn kernel(
     let (name, arch, package_version) = key;
     let rest =
         name.strip_prefix("linux-image-").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
-    let release = rest.strip_suffix(&format!("-{arch}"))?;
+    let release = rest.strip_suffix(&format!("-{}", Platform::named(arch)?.kernel_suffix))?;
     let (release, flavour) =
         release.strip_suffix("-cloud").map_or((release, "generic"), |release| (release, "cloud"));
     if release.ends_with("-rt") {
@@ -216,5 +225,9 @@ mod tests {
         assert!(kernel(&key("linux-image-6.1.0-47-rt-amd64", "6.1.170-3"), 9 << 20, &all).is_none());
         assert!(kernel(&key("linux-image-6.1.0-47-amd64-dbg", "6.1.170-3"), 9 << 20, &all).is_none());
         assert!(kernel(&key("linux-image-cloud-amd64", "6.1.170-3"), 9 << 20, &all).is_none());
+        let foreign = |name: &str| (name.to_owned(), "ppc64el".to_owned(), "6.1.170-3".to_owned());
+        let found = kernel(&foreign("linux-image-6.1.0-47-powerpc64le"), 9 << 20, &all).expect("a kernel");
+        assert_eq!(found.name(), "ppc64el-6.1.170-generic");
+        assert!(kernel(&foreign("linux-image-6.1.0-47-powerpc64le-64k"), 9 << 20, &all).is_none());
     }
 }

@@ -52,18 +52,29 @@ pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
     Err(format!("no BTF found in the image; {} not installed", missing.join(", ")).into())
 }
 
-/// Returns the kernel in an x86 boot image as ELF, which boots faster because the guest need not unpack it.
-pub fn kernel_elf(image: Vec<u8>) -> Outcome<Vec<u8>> {
-    if image.starts_with(b"\x7fELF") {
-        return Ok(image);
+/// Returns the image that QEMU boots fastest, or at all. For x86, that is the kernel as ELF, which the guest need not unpack. For arm64,
+/// it is the unpacked kernel of an EFI image, which QEMU before 8.0 does not know. All other images stay as they are.
+pub fn bootable(image: Vec<u8>) -> Outcome<Vec<u8>> {
+    if let Some(payload) = zboot_payload(&image) {
+        return unpack(payload).ok_or_else(|| unpack_failure(payload).into());
     }
-    let payload = bz_image_payload(&image).ok_or("neither an x86 boot image (bzImage) nor ELF")?;
+    let Some(payload) = bz_image_payload(&image) else { return Ok(image) };
     let kernel = unpack(payload).ok_or_else(|| unpack_failure(payload))?;
     if kernel.starts_with(b"\x7fELF") {
         Ok(kernel)
     } else {
         Err("the kernel in the image is no ELF file".into())
     }
+}
+
+/// Returns the payload of an EFI image that unpacks itself (`zboot`).
+fn zboot_payload(image: &[u8]) -> Option<&[u8]> {
+    if !image.starts_with(b"MZ") || image.get(4..8)? != b"zimg" {
+        return None;
+    }
+    let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
+    let start = word(8)?;
+    image.get(start..start.checked_add(word(12)?)?)
 }
 
 /// Decompresses the stream at the start of `data` and ignores the bytes after it.
@@ -113,5 +124,21 @@ fn unpack_failure(payload: &[u8]) -> String {
             format!("`{}` could not unpack the image (is it installed?)", packing.tool.join(" "))
         }
         None => "the image has an unknown compression".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_of_an_efi_image_is_where_the_header_says() {
+        let mut image = b"MZ\0\0zimg".to_vec();
+        image.extend([20u32, 3].iter().flat_map(|n| n.to_le_bytes()));
+        image.extend(b"\0\0\0\0abcd");
+        assert_eq!(zboot_payload(&image), Some(b"abc".as_slice()));
+        assert_eq!(zboot_payload(b"MZ\0\0zimg"), None);
+        let other = b"an image of another format".to_vec();
+        assert_eq!(bootable(other.clone()).ok(), Some(other));
     }
 }

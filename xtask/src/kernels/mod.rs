@@ -9,13 +9,17 @@ pub mod btf;
 mod image;
 mod version;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::install;
+use crate::platform::{PLATFORMS, Platform};
 use crate::system::{Failure, Outcome, files_below, is_installed, kernels_dir, root};
-use version::{is_in_series, version_key};
+pub use version::version_key;
+
+use version::is_in_series;
 
 /// A selection of kernels, of which the newest is fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +61,10 @@ pub fn run(args: &[String]) -> Outcome {
         return Err(Failure::Usage(format!("unknown argument `{flag}`")));
     }
     if args.iter().any(|arg| arg == "--list") {
-        let apt = apt::Apt::new(&work_dir())?;
-        for kernel in apt.kernels()? {
-            println!("{}", kernel.name());
+        for platform in DEFAULT.map(|(_, arch, ..)| arch).into_iter().collect::<BTreeSet<_>>() {
+            for kernel in &available_kernels(platform)?.1 {
+                println!("{}", kernel.name());
+            }
         }
         return Ok(());
     }
@@ -78,22 +83,15 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     if missing.is_empty() {
         return Vec::new();
     }
-    let skip_all =
-        |reason: &str| missing.iter().map(|s| format!("kernel BTF {}: {reason}", s.name())).collect();
-    let (apt, kernels) = match available_kernels() {
-        Ok(found) => found,
-        Err(error) => return skip_all(&error.to_string()),
-    };
     let mut skips = Vec::new();
     for selection in &missing {
         eprintln!("kernel BTF {}", selection.name());
-        let newest = kernels
-            .iter()
-            .filter(|kernel| selection.contains(kernel))
-            .max_by_key(|kernel| version_key(&kernel.version));
-        let result = newest
-            .ok_or_else(|| Failure::from("the mirror has none"))
-            .and_then(|k| fetch_kernel(apt, k, selection.has_modules));
+        let result = available_kernels(&selection.arch).and_then(|(apt, kernels)| {
+            let in_selection = kernels.iter().filter(|kernel| selection.contains(kernel));
+            let newest = in_selection.max_by_key(|kernel| version_key(&kernel.version));
+            let newest = newest.ok_or_else(|| Failure::from("the mirror has none"))?;
+            fetch_kernel(apt, newest, selection.has_modules)
+        });
         if let Err(error) = result {
             skips.push(format!("kernel BTF {}: {error}", selection.name()));
         }
@@ -101,20 +99,26 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     skips
 }
 
-/// Returns the kernels on the mirror, listed at the first call.
-fn available_kernels() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
-    static KERNELS: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
-    KERNELS.get_or_init(list_kernels).as_ref().map_err(Failure::clone)
+/// The kernels of an architecture on the mirror, with the apt that downloads them.
+type Listed = Outcome<(apt::Apt, Vec<apt::Kernel>)>;
+
+/// Returns the kernels of an architecture on the mirror, listed at the first call. `arch` is Debian's name.
+fn available_kernels(arch: &str) -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
+    static KERNELS: [OnceLock<Listed>; PLATFORMS.len()] = [const { OnceLock::new() }; PLATFORMS.len()];
+    let known = PLATFORMS.iter().zip(&KERNELS).find(|(platform, _)| platform.debian == arch);
+    let (platform, listed) =
+        known.ok_or_else(|| format!("no kernels for the architecture {arch} are known"))?;
+    listed.get_or_init(|| list_kernels(platform)).as_ref().map_err(Failure::clone)
 }
 
-fn list_kernels() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
+fn list_kernels(platform: &'static Platform) -> Listed {
     let missing: Vec<_> =
         ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !is_installed(tool)).collect();
     if !missing.is_empty() {
         return Err(format!("needs Debian's {}", missing.join(", ")).into());
     }
     install::decompressors();
-    let apt = apt::Apt::new(&work_dir())?;
+    let apt = apt::Apt::new(&work_dir().join(platform.debian), platform)?;
     let kernels = apt.kernels()?;
     Ok((apt, kernels))
 }

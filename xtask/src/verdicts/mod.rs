@@ -28,10 +28,10 @@ pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Dur
     let command = build_command()?;
     let mut total = Matrix::default();
     for kernel in kernels {
-        let vmlinux = kernel.vmlinux.as_os_str();
+        let image = kernel.image.as_os_str();
         println!("{}: {} objects", kernel.name, objects.len());
         let predicted = ["check", "--format", "json", "--btf"];
-        let predicted = run(Command::new(&command).args(predicted).arg(vmlinux).args(&objects))?;
+        let predicted = run(Command::new(&command).args(predicted).arg(image).args(&objects))?;
         let predictions = read_predictions(&predicted)?;
         let real = match reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
             Some(Ok(text)) => text,
@@ -72,7 +72,7 @@ fn load_in_guest(command: &Path, kernel: &Bootable, objects: &[PathBuf], limit: 
     let timeout = limit.as_secs().to_string();
     let mut vm = Command::new(command);
     vm.args(["vm", "--format", "json", "--timeout", &timeout, "--kernel"]);
-    let real = run(vm.arg(&kernel.vmlinux).arg("--").args(objects))?;
+    let real = run(vm.arg(&kernel.image).arg("--").args(objects))?;
     let file = loads_file(kernel);
     let dir = file.parent().unwrap_or(Path::new(""));
     let stored = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&file, &real));

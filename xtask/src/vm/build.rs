@@ -4,23 +4,45 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::system::{Failure, Outcome, cargo};
+use crate::install;
+use crate::platform::Platform;
+use crate::system::{Failure, Outcome, add_target, cargo, is_installed};
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 const TEST: &str = "live";
 
-/// Builds the test binary and returns its path.
-pub fn live_test() -> Outcome<PathBuf> {
+/// Builds the test binary for an architecture and returns its path.
+pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
+    let target = platform.triple;
+    if !add_target(target) {
+        return Err(Failure::CannotRun(format!(
+            "the live tests could not be built for {target}: rustup cannot install that target"
+        )));
+    }
+    if let Some(cross) = &platform.cross
+        && !is_installed(cross.linker)
+        && !(may_install && install::cross(&cross.packages) && is_installed(cross.linker))
+    {
+        return Err(Failure::CannotRun(format!(
+            "the live tests could not be built for {target}: {} is not installed (Debian: apt-get install {})",
+            cross.linker,
+            cross.packages.join(" ")
+        )));
+    }
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" -C target-feature=+crt-static");
     let mut command = cargo();
     // With an explicit target, the flags do not apply to build scripts and macros.
-    command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", TARGET]);
+    command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", target]);
     command.args(["--message-format", "json-render-diagnostics"]);
-    command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
     // Debug information would double the size of the guest's file system.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
-    eprintln!("building the live tests as a static program");
+    if let Some(cross) = &platform.cross {
+        flags = format!("{flags} {}", cross.flags);
+        let variable = target.to_uppercase().replace('-', "_");
+        command.env(format!("CARGO_TARGET_{variable}_LINKER"), cross.linker);
+    }
+    command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    eprintln!("building the live tests as a static program for {target}");
     let mut child = command.spawn().map_err(|error| format!("cargo: {error}"))?;
     let out = child.stdout.take();
     let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
@@ -28,8 +50,8 @@ pub fn live_test() -> Outcome<PathBuf> {
     let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     let path = found.filter(|_| status.success()).ok_or_else(|| {
         Failure::CannotRun(format!(
-            "the live tests could not be built for {TARGET}; they need that target (rustup target add {TARGET}) and \
-             glibc's static library (Debian: libc6-dev, Fedora: glibc-static)"
+            "the live tests could not be built for {target}; unless it is a musl target, they need glibc's static library \
+             (Debian: libc6-dev, Fedora: glibc-static)"
         ))
     })?;
     let data = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -3,22 +3,26 @@
 mod args;
 mod build;
 mod guest;
+mod results;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use core_relo_vm::{Arch, KernelImage, Machine, RunOutput, accelerator, find_qemu};
+use core_relo_vm::{KernelImage, Machine, RunOutput, accelerator, find_qemu};
 
 use crate::cases;
 use crate::counts::Counts;
 use crate::install;
-use crate::kernels::boot::{self, Bootable, SERIES};
+use crate::kernels::boot::{self, Bootable};
+use crate::platform::{PLATFORMS, Platform};
 use crate::system::{Failure, Outcome, root};
 use crate::verdicts;
 
 pub use args::HELP;
 use args::{Choice, Request};
+use guest::GuestFiles;
+use results::KernelResults;
 
 /// The results of the tests on one or more kernels.
 #[derive(Debug, Default)]
@@ -29,8 +33,6 @@ pub struct Report {
     pub problems: Vec<Failure>,
 }
 
-/// The architecture of the kernels.
-const ARCH: Arch = Arch::X86_64;
 /// The memory of the machine in MiB.
 const MEMORY_MIB: u64 = 1024;
 /// The number of console lines to show after a kernel crash.
@@ -42,11 +44,15 @@ pub fn run(args: &[String]) -> Outcome {
         list();
         return Ok(());
     }
-    prerequisites(request.may_install)?;
+    if request.table {
+        return results::write_table();
+    }
     let (kernels, missing) = kernels(&request);
     if request.verdicts {
+        prerequisites(request.platform, request.may_install)?;
         missing.iter().for_each(|error| println!("SKIP {error}"));
-        return verdicts::compare(&kernels, request.objects.as_deref(), request.reuse, request.limit);
+        let limit = request.limit(request.platform);
+        return verdicts::compare(&kernels, request.objects.as_deref(), request.reuse, limit);
     }
     let mut report = Report { problems: missing, ..Report::default() };
     on_all(&kernels, &request, &mut report);
@@ -72,8 +78,8 @@ pub fn run(args: &[String]) -> Outcome {
 /// Runs the tests on the oldest and the newest kernel. A kernel that is not available is a skip with its reason.
 pub fn oldest_and_newest(may_install: bool) -> Report {
     let mut report = Report::default();
-    let request = Request::new();
-    if let Err(error) = prerequisites(may_install) {
+    let request = Request { may_install, ..Request::new(args::default_platform()) };
+    if let Err(error) = prerequisites(request.platform, may_install) {
         report.skips.insert(format!("live tests on other kernels: {error}"));
         return report;
     }
@@ -101,17 +107,15 @@ fn cannot_run(error: &Failure) -> bool {
     matches!(error, Failure::CannotRun(_))
 }
 
-/// Finds QEMU and busybox, or installs them if `may_install` is set.
-fn prerequisites(may_install: bool) -> Outcome {
-    let complete = || find_qemu(ARCH).is_ok() && guest::busybox().is_some();
+/// Finds QEMU, or installs it if `may_install` is set.
+fn prerequisites(platform: &Platform, may_install: bool) -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(Failure::CannotRun("the live tests in QEMU need an x86-64 Linux host".to_owned()));
     }
-    if !complete() && may_install {
-        install::emulator();
+    if find_qemu(platform.arch).is_err() && may_install {
+        install::emulator(platform.emulator);
     }
-    find_qemu(ARCH)?;
-    guest::busybox().map(drop).ok_or_else(guest::no_busybox)
+    Ok(find_qemu(platform.arch).map(drop)?)
 }
 
 /// Returns the requested kernels, and the reasons why others are not available.
@@ -119,7 +123,7 @@ fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
     let (mut kernels, mut missing) = (Vec::new(), Vec::new());
     for choice in &request.kernels {
         let found = match choice {
-            Choice::Series(series) => boot::newest(series),
+            Choice::Series(series) => boot::newest(request.platform, series),
             Choice::File(path) => boot::from_image(path),
         };
         match found {
@@ -130,22 +134,27 @@ fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
     (kernels, missing)
 }
 
-/// Builds the tests and runs them on each kernel, if there is any.
+/// Builds the tests for each architecture of the kernels and runs them on each kernel.
 fn on_all(kernels: &[Bootable], request: &Request, report: &mut Report) {
-    if kernels.is_empty() {
-        return;
-    }
-    match build::live_test() {
-        Ok(test) => kernels.iter().for_each(|kernel| test_kernel(kernel, &test, request, report)),
-        Err(error) => report.problems.push(error),
+    for platform in &PLATFORMS {
+        let kernels: Vec<_> = kernels.iter().filter(|kernel| kernel.platform.arch == platform.arch).collect();
+        if kernels.is_empty() {
+            continue;
+        }
+        let files = prerequisites(platform, request.may_install)
+            .and_then(|()| GuestFiles::new(platform, request.may_install));
+        match files {
+            Ok(files) => kernels.iter().for_each(|kernel| test_kernel(kernel, &files, request, report)),
+            Err(error) => report.problems.push(error),
+        }
     }
 }
 
 /// Runs the tests on one kernel and adds the results to the report.
-fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) {
+fn test_kernel(kernel: &Bootable, files: &GuestFiles, request: &Request, report: &mut Report) {
     let before = report.counts;
     let began = Instant::now();
-    let result = boot_and_test(kernel, test, request, report);
+    let result = boot_and_test(kernel, files, request, report);
     let took = began.elapsed().as_secs_f64();
     let counts = report.counts.difference(&before);
     let name = &kernel.name;
@@ -153,27 +162,30 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
     report.problems.extend(result.err());
 }
 
-fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) -> Outcome {
+fn boot_and_test(kernel: &Bootable, files: &GuestFiles, request: &Request, report: &mut Report) -> Outcome {
     let name = &kernel.name;
     let dir = root().join("target/vm").join(name);
     std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let progs = request.progs.clone().unwrap_or_else(|| cases::dir().join("prebuilt/el"));
-    let archive = guest::pack(kernel, test, &progs, &request.test_args)?;
+    let progs = request.progs.clone();
+    let progs = progs.unwrap_or_else(|| cases::dir().join("prebuilt").join(kernel.platform.objects));
+    let archive = guest::pack(kernel, files, &progs, &request.test_args)?;
     let initramfs = dir.join("initramfs");
     std::fs::write(&initramfs, archive).map_err(|error| format!("{}: {error}", initramfs.display()))?;
-    println!("{name}: Linux {} by {}", kernel.release, accelerator(ARCH));
-    let image = KernelImage::open(&kernel.vmlinux)?;
+    println!("{name}: Linux {} by {}", kernel.release, accelerator(kernel.platform.arch));
+    let image = KernelImage::open(&kernel.image)?;
     let machine = Machine {
         kernel: &image,
         initramfs: &initramfs,
-        time_limit: request.limit,
+        time_limit: request.limit(kernel.platform),
         cpus: request.cpus,
         memory_mib: MEMORY_MIB,
     };
     let (mut last, mut passed) = (String::new(), 0);
     let mut counts = Counts::default();
+    let mut results = KernelResults::default();
     let mut line = |line: &str| {
         counts.add_line(line);
+        results.add_line(line);
         passed += u64::from(line.starts_with("test ") && line.ends_with("... ok"));
         // The guest's notes contain the skipped tests as well, even after a kernel crash.
         if !line.trim_start().starts_with(guest::SKIP) {
@@ -199,8 +211,15 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
         counts = Counts { passed, failed: 1, ignored: 0 };
     }
     report.counts.add_counts(counts);
-    let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
-    report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
+    for skip in ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP)) {
+        results.add_skip(skip);
+        report.skips.insert(format!("{name}: {skip}"));
+    }
+    if started {
+        // The results of a selection of tests replace only theirs.
+        let is_selection = !request.test_args.is_empty();
+        results.store(&dir, is_selection)?;
+    }
     if !started {
         return Err(no_boot(kernel, request, &ended, &console));
     }
@@ -215,6 +234,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
 /// Checks how a run ended: the tests' exit status, the time limit, or a crash of the kernel.
 fn check_end(kernel: &Bootable, request: &Request, ended: &RunOutput, last: &str, console: &Path) -> Outcome {
     let name = &kernel.name;
+    let limit = request.limit(kernel.platform);
     let exit =
         ended.notes.lines().find_map(|line| line.trim().strip_prefix(guest::EXITED)?.parse::<i32>().ok());
     let what = match exit {
@@ -223,7 +243,7 @@ fn check_end(kernel: &Bootable, request: &Request, ended: &RunOutput, last: &str
         Some(code) if code > 128 => format!("the tests ended by signal {}; last: `{last}`", code - 128),
         Some(code) => format!("the tests ended with exit status {code}"),
         None if ended.timed_out => {
-            format!("not done after {} s (--timeout); last: `{last}`", request.limit.as_secs())
+            format!("not done after {} s (--timeout); last: `{last}`", limit.as_secs())
         }
         None => {
             show_console(ended);
@@ -236,7 +256,7 @@ fn check_end(kernel: &Bootable, request: &Request, ended: &RunOutput, last: &str
 fn no_boot(kernel: &Bootable, request: &Request, ended: &RunOutput, console: &Path) -> Failure {
     show_console(ended);
     let after = match ended.timed_out {
-        true => format!(" within {} s (--timeout)", request.limit.as_secs()),
+        true => format!(" within {} s (--timeout)", request.limit(kernel.platform).as_secs()),
         false => String::new(),
     };
     Failure::CannotRun(format!("{}: did not boot{after}; its console: {}", kernel.name, console.display()))
@@ -255,11 +275,14 @@ fn show_console(ended: &RunOutput) {
 }
 
 fn list() {
-    for series in SERIES {
-        let shown = if series.contains('.') { series.to_owned() } else { format!("{series}.x") };
-        match boot::cached(series) {
-            Some(kernel) => println!("{shown:<6} {} (Linux {})", kernel.name, kernel.release),
-            None => println!("{shown:<6} not fetched yet"),
+    for platform in &PLATFORMS {
+        for series in platform.series {
+            let shown = if series.contains('.') { (*series).to_owned() } else { format!("{series}.x") };
+            let fetched = boot::cached(platform, series).map_or_else(
+                || "not fetched yet".to_owned(),
+                |kernel| format!("{} (Linux {})", kernel.name, kernel.release),
+            );
+            println!("{:<8} {shown:<6} {fetched}", platform.debian);
         }
     }
     let installed: Vec<PathBuf> = std::fs::read_dir("/boot")

@@ -13,6 +13,8 @@ pub(super) enum Arch {
     Aarch64,
     S390x,
     Riscv64,
+    /// PowerPC with 64 bits, which libbpf does not support.
+    Powerpc64,
     Arm,
 }
 
@@ -27,6 +29,8 @@ impl Arch {
             Some(Self::S390x)
         } else if cfg!(target_arch = "riscv64") {
             Some(Self::Riscv64)
+        } else if cfg!(target_arch = "powerpc64") {
+            Some(Self::Powerpc64)
         } else if cfg!(target_arch = "arm") {
             Some(Self::Arm)
         } else {
@@ -93,6 +97,7 @@ impl<'t> Cursor<'t> {
             Arch::X86_64 => self.x86_64()?,
             Arch::S390x => self.s390x()?,
             Arch::Riscv64 => self.riscv64()?,
+            Arch::Powerpc64 => self.powerpc64()?,
             Arch::Aarch64 => self.bracketed(None, aarch64_register)?,
             Arch::Arm => self.bracketed(Some(b'#'), arm_register)?,
         };
@@ -159,6 +164,30 @@ impl<'t> Cursor<'t> {
         let register = riscv64_register(self.word()?)?;
         self.expect(b')')?;
         Some(ArgLocation::Memory { register, offset })
+    }
+
+    /// Parses `%r3` or `3` (registers), `i5` (a constant), `-88(%r31)` or `-88(31)`.
+    fn powerpc64(&mut self) -> Option<ArgLocation> {
+        if self.eat(b'i') {
+            return Some(ArgLocation::Const(self.integer()?));
+        }
+        if self.0.first() == Some(&b'%') {
+            return Some(ArgLocation::Register(self.powerpc64_register()?));
+        }
+        let register_or_offset = self.integer()?;
+        if !self.eat(b'(') {
+            let register = u16::try_from(register_or_offset).ok().filter(|number| *number < 32)?;
+            return Some(ArgLocation::Register(register.checked_mul(8)?));
+        }
+        let register = self.powerpc64_register()?;
+        self.expect(b')')?;
+        Some(ArgLocation::Memory { register, offset: register_or_offset })
+    }
+
+    /// Parses `%r3` or `3`. Returns the offset in `struct pt_regs`, which begins with the registers.
+    fn powerpc64_register(&mut self) -> Option<u16> {
+        let prefix = if self.eat(b'%') { "r" } else { "" };
+        parse_number(self.word()?, prefix, 32)?.checked_mul(8)
     }
 
     /// Parses `x4`, `5`, `[sp]`, `[sp, 96]`. Numbers have a prefix on 32-bit Arm: `#5`, `[fp, #96]`.
@@ -340,6 +369,19 @@ mod tests {
             "4@(%rbp,%rax,3)",
             "4@%eax)",
         ] {
+            assert_eq!(parsed(invalid), None, "{invalid}");
+        }
+    }
+
+    #[test]
+    fn powerpc64() {
+        let parsed = |text| parse_single(Arch::Powerpc64, text);
+        assert_eq!(parsed("8@%r3"), Some((8, ArgLocation::Register(24))));
+        assert_eq!(parsed("-4@31"), Some((-4, ArgLocation::Register(248))));
+        assert_eq!(parsed("-4@i-7"), Some((-4, ArgLocation::Const(-7))));
+        assert_eq!(parsed("8@-88(%r31)"), Some((8, memory(248, -88))));
+        assert_eq!(parsed("1@104(1)"), Some((1, memory(8, 104))));
+        for invalid in ["8@%3", "8@32", "8@-1", "8@%r32", "8@8(r3)", "8@8(3", "8@8(%r3,%r4)", "8@i", "8@"] {
             assert_eq!(parsed(invalid), None, "{invalid}");
         }
     }

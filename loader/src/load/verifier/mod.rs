@@ -307,6 +307,18 @@ fn is_out_of_descriptors(errno: Errno) -> bool {
     matches!(errno.0, libc::EMFILE | libc::ENFILE)
 }
 
+/// Returns whether the kernel refused a program because its interpreter cannot run it.
+fn needs_jit(log: &str) -> bool {
+    const MESSAGES: [&str; 5] = [
+        "JIT is required for calling kernel function",
+        "calling kernel functions are not allowed in non-JITed programs",
+        "callbacks are not allowed in non-JITed programs",
+        "program requires BPF JIT compiler but it is not available",
+        "Extension programs should be JITed",
+    ];
+    MESSAGES.iter().any(|message| log.contains(message))
+}
+
 fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let has = |text: &str| log.contains(text);
     match errno.0 {
@@ -329,6 +341,11 @@ fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) ->
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
         libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
+        _ if needs_jit(log) => {
+            "the program needs the JIT compiler: turn it on with `sysctl net.core.bpf_jit_enable=1`; a kernel without this setting \
+             has none (CONFIG_BPF_JIT)"
+                .into()
+        }
         ENOTSUPP => "this kernel does not support the program on this machine, or was built without that support".into(),
         _ => String::new(),
     }
@@ -342,6 +359,14 @@ mod tests {
     fn a_source_line_has_no_tabs() {
         assert_eq!(normalize_whitespace(b"\tasm volatile (\"\t\t\\ "), b"asm volatile (\" \\");
         assert_eq!(normalize_whitespace(b"  return  0;"), b"return 0;");
+    }
+
+    #[test]
+    fn programs_that_need_the_jit_compiler_are_known_by_the_log() {
+        // On riscv64 with the JIT compiler off, and on s390x without one.
+        assert!(needs_jit("program requires BPF JIT compiler but it is not available\nprocessed 65 insns"));
+        assert!(needs_jit("3: (85) call\ncallbacks are not allowed in non-JITed programs\n"));
+        assert!(!needs_jit("R1 type=scalar expected=ctx"));
     }
 
     #[test]

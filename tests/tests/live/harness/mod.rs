@@ -19,15 +19,17 @@ mod netlink;
 mod netns;
 mod objects;
 mod pins;
+mod usdt;
 
 pub use census::Census;
 pub use cgroup::Cgroup;
 pub use loading::{hits, load, load_with, run, run_with};
-pub use need::{Need, in_vm, kernel_version};
+pub use need::{Need, in_vm, is_configured, kernel_version};
 pub use netlink::Route;
 pub use netns::{Netns, Veth};
 pub use objects::{names, object, with_invalid_insn};
 pub use pins::Bpffs;
+pub use usdt::usdt_probe;
 
 use core_relo_tests::skip::skip;
 use std::sync::{Mutex, MutexGuard, PoisonError};

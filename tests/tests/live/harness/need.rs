@@ -3,7 +3,7 @@
 
 use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
-    sys::{self, Errno, ProgLoad},
+    sys::{self, Errno, MapCreate, ProgLoad},
     target,
 };
 use rustix::{
@@ -50,16 +50,23 @@ pub enum Need {
     Enumerator(&'static str),
     /// A variable in the kernel's types whose address /proc/kallsyms lists.
     Variable(&'static str),
+    /// A JIT compiler that is on: the interpreter runs neither callbacks nor calls of kernel functions nor struct_ops.
+    Jit,
+    /// struct_ops: a JIT compiler that makes trampolines.
+    StructOps,
+    /// Maps of the type arena, which the kernel's JIT compiler must support.
+    Arena,
     /// A readable kernel configuration.
     Configuration,
-    /// Memory allocation in any context. From 6.18 on the kernel needs cmpxchg16b for that, which the emulated processor of
-    /// `cargo xtask vm` lacks.
+    /// Memory allocation in any context. From 6.18 on the kernel needs an instruction for that which compares and exchanges 16 bytes.
+    /// The emulated x86-64 processor of `cargo xtask vm` lacks it, as do all PowerPC and most RISC-V processors.
     MemoryAnywhere,
 }
 
-// Numbers of program types and attach types.
+// Numbers of program types, attach types and map types.
 const SOCKET_FILTER: u32 = 1;
 const TRACING: u32 = 26;
+const ARENA: u32 = 33;
 const FENTRY: u32 = 24;
 
 /// The instructions `r0 = 0; exit`.
@@ -102,6 +109,13 @@ impl Need {
                 let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
                 met(listed, &format!("this kernel shows no address of `{name}`"))
             }
+            Self::Jit => jit(),
+            Self::StructOps => jit().and_then(|()| {
+                let (major, minor) = FIRST_TRAMPOLINES;
+                let reason = format!("trampolines of this architecture came with Linux {major}.{minor}");
+                met(kernel_version() >= FIRST_TRAMPOLINES, &reason)
+            }),
+            Self::Arena => arena().map_err(|e| format!("no arena here: {e}")),
             Self::MemoryAnywhere => memory_anywhere(),
             Self::Configuration => {
                 exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release())))
@@ -113,6 +127,12 @@ impl Need {
 /// Returns true in the virtual machine of `cargo xtask vm`, where no other process loads programs.
 pub fn in_vm() -> bool {
     env::var_os("CORE_RELO_VM").is_some()
+}
+
+/// Returns whether the kernel's configuration file sets an option to `y`.
+pub fn is_configured(option: &str) -> bool {
+    let text = fs::read_to_string(format!("/boot/config-{}", release())).unwrap_or_default();
+    text.lines().any(|line| line.strip_prefix(option) == Some("=y"))
 }
 
 /// Returns the first two numbers of the running kernel's version.
@@ -158,16 +178,47 @@ fn private_mounts() -> rustix::io::Result<()> {
 
 fn memory_anywhere() -> Result<(), String> {
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has_cx16 = processor.split_ascii_whitespace().any(|flag| flag == "cx16");
+    let has_word = |name: &str| processor.split([' ', '_', '\n']).any(|word| word == name);
+    let has_instruction = if cfg!(target_arch = "x86_64") {
+        has_word("cx16")
+    } else if cfg!(target_arch = "riscv64") {
+        has_word("zacas")
+    } else {
+        !cfg!(target_arch = "powerpc64")
+    };
     met(
-        has_cx16 || !cfg!(target_arch = "x86_64") || kernel_version() < (6, 18),
-        "this processor has no cmpxchg16b, without which the kernel's kmalloc_nolock gives nothing",
+        has_instruction || kernel_version() < (6, 18),
+        "this processor cannot exchange 16 bytes at once, without which the kernel's kmalloc_nolock gives nothing",
     )
 }
 
 fn bpf() -> Result<(), Errno> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
     sys::prog_load(&load, &mut []).map(drop)
+}
+
+/// The kernel with the first trampolines of this architecture.
+const FIRST_TRAMPOLINES: (u32, u32) = if cfg!(target_arch = "x86_64") {
+    (5, 5)
+} else if cfg!(target_arch = "aarch64") {
+    (6, 0)
+} else if cfg!(target_arch = "powerpc64") {
+    (6, 13)
+} else {
+    (6, 3)
+};
+
+fn jit() -> Result<(), String> {
+    let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
+    let info = sys::prog_load(&load, &mut []).and_then(|prog| sys::prog_info(&prog));
+    let is_compiled = info.map_err(|e| e.to_string())?.jited_prog_len > 0;
+    met(is_compiled, "this kernel has no JIT compiler, or it is off")
+}
+
+fn arena() -> Result<(), Errno> {
+    const MMAPABLE: u32 = 1 << 10;
+    let create = MapCreate { map_type: ARENA, map_flags: MMAPABLE, max_entries: 1, ..MapCreate::default() };
+    sys::map_create(&create).map(drop)
 }
 
 /// Checks that `find` succeeds in the kernel's types. The result is cached, because parsing takes time.
@@ -204,7 +255,10 @@ fn tracing() -> &'static Result<(), String> {
             license: b"GPL",
             ..ProgLoad::default()
         };
-        sys::prog_load(&load, &mut []).map(drop).map_err(|e| format!("no fentry here: {e}"))
+        // Some kernels of other architectures than x86-64 load the program, but cannot attach it.
+        let attached =
+            sys::prog_load(&load, &mut []).and_then(|prog| sys::raw_tracepoint_open(None, &prog, 0));
+        attached.map(drop).map_err(|e| format!("no fentry here: {e}"))
     })
 }
 

@@ -1,0 +1,5 @@
+//# target: kernels
+//# requires: clang>=14
+// Arguments and results in the registers of one architecture.
+#define __TARGET_ARCH_s390
+#include "registers.h"
