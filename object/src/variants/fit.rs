@@ -131,6 +131,11 @@ impl ObjectVariants {
         self.optional_programs.contains(program)
     }
 
+    /// Returns the names of the object's programs, sorted.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.programs.keys().map(String::as_str)
+    }
+
     /// Returns the optional programs that belong to no group.
     pub fn optional_programs(&self) -> impl Iterator<Item = &str> {
         self.optional_programs.iter().map(String::as_str)

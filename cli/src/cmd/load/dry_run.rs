@@ -23,7 +23,7 @@ use core_relo_loader::{load_plan::Settings, object::Object};
 use core_relo_verdict::{
     judge::ObjectVerdict,
     kernel::KernelInputs,
-    requirements::{MapInput, NeedTable},
+    requirements::NeedTable,
 };
 use std::path::{Path, PathBuf};
 
@@ -70,23 +70,7 @@ impl DryRunKernel {
         let mut table = NeedTable::default();
         let mut judged = JudgedObject::new(file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
-            for (name, map) in &settings.maps {
-                if map.max_entries.is_some_and(|entries| entries > 0) {
-                    needs.set_input(name, MapInput::MaxEntries);
-                }
-                if let Some(data) = &map.data {
-                    needs.set_data(name, data.clone());
-                }
-                if map.autocreate == Some(false) {
-                    needs.leave_out_map(name);
-                }
-            }
-            for (name, program) in &settings.programs {
-                let known = needs.programs.iter_mut().find(|known| known.name == *name);
-                if let (Some(known), Some(autoload)) = (known, program.autoload) {
-                    known.autoload = autoload;
-                }
-            }
+            needs.apply_settings(settings);
         }
         let names = table.names();
         let objects = JudgedObjects { objects: vec![judged], needs: table, names };
