@@ -8,7 +8,7 @@ use crate::{
 };
 use alloc::collections::BTreeMap;
 use core_relo_object::variants::Alternative;
-use core_relo_verdict::judge::{ObjectVerdict, Reason, Verdict};
+use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 
 /// A judge of an object with the settings of a load. The error is the reason why no verdict is possible.
 pub(super) type Judge<'j> = dyn Fn(&Settings) -> Result<ObjectVerdict, String> + 'j;
@@ -27,8 +27,10 @@ pub(super) struct Chooser<'v> {
     pub(super) alternatives: Vec<Vec<Vec<Rejection>>>,
     pub(super) programs: BTreeMap<String, Rejection>,
     pub(super) maps: BTreeMap<String, Rejection>,
-    /// The open questions of programs whose verdict is `unknown`.
-    pub(super) unknown: BTreeMap<String, Vec<String>>,
+    /// The verdicts on the programs of the selection, with the reasons of those that may not load.
+    pub(super) verdicts: BTreeMap<String, (Verdict, Vec<String>)>,
+    /// The verdict on the selection as a whole.
+    pub(super) verdict: Option<Verdict>,
     /// The reason why there is no verdict.
     pub(super) unjudged: Option<String>,
 }
@@ -50,7 +52,8 @@ impl<'v> Chooser<'v> {
             alternatives: groups.map(|group| vec![Vec::new(); group.alternatives.len()]).collect(),
             programs: BTreeMap::new(),
             maps: BTreeMap::new(),
-            unknown: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            verdict: None,
             unjudged: None,
         }
     }
@@ -71,12 +74,14 @@ impl<'v> Chooser<'v> {
                 Ok(verdict) => verdict,
                 Err(cause) => {
                     self.unjudged = Some(cause);
+                    (self.verdict, self.verdicts) = (None, BTreeMap::new());
                     return Ok(settings);
                 }
             };
             // The reasons of a map are reasons of every program. So the maps come first.
             if !self.reject_maps(&verdict) && !self.reject_programs(&verdict) {
-                self.unknown = self.open_questions(&verdict);
+                self.verdict = Some(verdict.verdict);
+                self.verdicts = verdicts_of_programs(&verdict);
                 return Ok(settings);
             }
         }
@@ -175,13 +180,14 @@ impl<'v> Chooser<'v> {
         let optional = self.variants.optional_programs().filter(|program| !left_out.contains(*program));
         grouped.chain(optional.map(str::to_owned))
     }
+}
 
-    fn open_questions(&self, verdict: &ObjectVerdict) -> BTreeMap<String, Vec<String>> {
-        let unknown = verdict.programs.iter().filter(|p| p.autoload && p.verdict == Verdict::Unknown);
-        let questions = unknown.map(|program| {
-            let reasons = program.reasons.iter().filter(|reason| reason.verdict == Verdict::Unknown);
-            (program.name.clone(), reasons.map(reason_text).collect())
-        });
-        questions.collect()
-    }
+/// Returns the verdicts on the programs that are loaded.
+fn verdicts_of_programs(verdict: &ObjectVerdict) -> BTreeMap<String, (Verdict, Vec<String>)> {
+    let loaded = verdict.programs.iter().filter(|program| program.autoload);
+    let verdict = |program: &ProgramVerdict| {
+        let reasons = program.reasons.iter().filter(|reason| reason.verdict == program.verdict);
+        (program.name.clone(), (program.verdict, reasons.map(reason_text).collect()))
+    };
+    loaded.map(verdict).collect()
 }

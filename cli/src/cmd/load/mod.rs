@@ -1,5 +1,6 @@
 //! `load`: loads objects into the running kernel, or prints the load plan.
 
+mod adaptive;
 mod dry_run;
 mod global_value;
 mod loaded_object;
@@ -20,6 +21,7 @@ use crate::{
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
 use core_relo_loader::{Loader, load_plan::TargetKernel, target::KernelBtf};
+use adaptive::read_table;
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
@@ -170,16 +172,26 @@ impl LoadRequest<'_, '_> {
         if !args.program.is_empty() {
             loader.select_programs(args.program.iter().map(String::as_str));
         }
+        let events = match find_sources(&file.name, &object, &args.events.print) {
+            Ok(events) => events,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        if args.adaptive {
+            let table = match read_table(&file, &object, args.variants.as_deref()) {
+                Ok(table) => table,
+                Err(bad) => return Ok(Err(bad)),
+            };
+            let (file, object, events) = (&file, &object, &*events);
+            let (verdict, report) = (None, None);
+            let object_loader = ObjectLoader { console, args, file, object, kernel, verdict, budget, events, report };
+            return object_loader.run_adaptive(&loader, &table, judged_kernel);
+        }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
         let verdict = match judged_kernel.map(judge).transpose() {
             Ok(verdict) => verdict,
             Err(bad) => return Ok(Err(bad)),
         };
         let verdict = verdict.as_ref();
-        let events = match find_sources(&file.name, &object, &args.events.print) {
-            Ok(events) => events,
-            Err(bad) => return Ok(Err(bad)),
-        };
         let object_loader = ObjectLoader {
             console,
             args,
@@ -189,6 +201,7 @@ impl LoadRequest<'_, '_> {
             verdict,
             budget,
             events: &events,
+            report: None,
         };
         object_loader.run(&loader).map(Ok)
     }

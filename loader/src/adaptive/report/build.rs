@@ -30,6 +30,7 @@ pub(in crate::adaptive) fn report(
         constants: constants(chooser, numbers, settings),
         links,
         capabilities: plan.map_or_else(Vec::new, |plan| capabilities(plan, outcome != Outcome::Planned)),
+        verdict: chooser.verdict,
         unjudged: chooser.unjudged.clone(),
         attempts,
     }
@@ -46,12 +47,14 @@ fn groups(chooser: &Chooser<'_>) -> Vec<GroupReport> {
                 false if rejections.is_empty() => Status::NotNeeded,
                 false => Status::Rejected,
             };
-            let questions = alternative.0.iter().filter_map(|program| chooser.unknown.get(program));
+            let verdicts = alternative.0.iter().filter_map(|program| chooser.verdicts.get(program));
+            let verdicts: Vec<_> = verdicts.filter(|_| status == Status::Used).collect();
             AlternativeReport {
                 programs: alternative.0.clone(),
                 status,
                 rejections: rejections.clone(),
-                open_questions: questions.flatten().filter(|_| status == Status::Used).cloned().collect(),
+                verdict: verdicts.iter().map(|(verdict, _)| *verdict).max(),
+                doubts: verdicts.iter().flat_map(|(_, doubts)| doubts).cloned().collect(),
             }
         };
         GroupReport {
@@ -74,12 +77,14 @@ fn programs(chooser: &Chooser<'_>, settings: &Settings) -> Vec<ProgramReport> {
             false if rejection.is_some() => Status::Rejected,
             false => Status::NotSelected,
         };
+        let verdict = chooser.verdicts.get(name).filter(|_| status == Status::Used);
         ProgramReport {
             name: name.to_owned(),
             is_optional: variants.is_program_optional(name),
             status,
             rejection,
-            open_questions: chooser.unknown.get(name).cloned().unwrap_or_default(),
+            verdict: verdict.map(|(verdict, _)| *verdict),
+            doubts: verdict.map_or_else(Vec::new, |(_, doubts)| doubts.clone()),
         }
     };
     ungrouped.map(report).collect()

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::adaptive::rejection::Rejection;
 use core::fmt;
+use core_relo_verdict::judge::Verdict;
 
 /// A JSON value.
 enum Json<'r> {
@@ -35,6 +36,7 @@ impl StartupReport {
             ("constants", list(&self.constants, constant)),
             ("links", list(&self.links, link)),
             ("capabilities", list(&self.capabilities, capability)),
+            ("verdict", verdict(self.verdict)),
             ("unjudged", text_or_null(self.unjudged.as_deref())),
             ("attempts", count(self.attempts)),
         ]);
@@ -56,7 +58,8 @@ fn alternative(alternative: &AlternativeReport) -> Json<'_> {
         ("programs", texts(&alternative.programs)),
         ("status", Json::Text(alternative.status.word())),
         ("rejections", list(&alternative.rejections, rejection)),
-        ("open_questions", texts(&alternative.open_questions)),
+        ("verdict", verdict(alternative.verdict)),
+        ("doubts", texts(&alternative.doubts)),
     ])
 }
 
@@ -66,7 +69,8 @@ fn program(program: &ProgramReport) -> Json<'_> {
         ("optional", Json::Bool(program.is_optional)),
         ("status", Json::Text(program.status.word())),
         ("rejection", program.rejection.as_ref().map_or(Json::Null, rejection)),
-        ("open_questions", texts(&program.open_questions)),
+        ("verdict", verdict(program.verdict)),
+        ("doubts", texts(&program.doubts)),
     ])
 }
 
@@ -113,6 +117,10 @@ fn list<'r, T>(items: &'r [T], item: impl Fn(&'r T) -> Json<'r>) -> Json<'r> {
 
 fn texts(items: &[String]) -> Json<'_> {
     list(items, |item| Json::Text(item))
+}
+
+fn verdict<'r>(verdict: Option<Verdict>) -> Json<'r> {
+    text_or_null(verdict.map(Verdict::word))
 }
 
 fn text_or_null(text: Option<&str>) -> Json<'_> {

@@ -6,6 +6,7 @@ mod text;
 
 use super::{capability::Capability, rejection::Rejection};
 use crate::{attach::Link, load_plan::TargetKernel, target};
+use core_relo_verdict::judge::Verdict;
 use std::path::Path;
 
 /// What an adaptive load chose on a kernel, and why. `Display` prints the report, [`to_json`](Self::to_json) returns it as JSON.
@@ -30,6 +31,8 @@ pub struct StartupReport {
     pub links: Vec<LinkReport>,
     /// The capabilities that the loaded programs need.
     pub capabilities: Vec<CapabilityReport>,
+    /// The verdict on all that is chosen. `None` if no verdict was possible.
+    pub verdict: Option<Verdict>,
     /// The reason why no verdict was possible, so that the alternatives were tried in their order.
     pub unjudged: Option<String>,
     /// The number of loads that were tried.
@@ -86,8 +89,10 @@ pub struct AlternativeReport {
     pub status: Status,
     /// The reasons why the alternative is not used.
     pub rejections: Vec<Rejection>,
-    /// The open questions, if the verdict was `unknown` and the alternative was tried.
-    pub open_questions: Vec<String>,
+    /// The worst verdict on the programs of the alternative that is used.
+    pub verdict: Option<Verdict>,
+    /// The reasons why the verdict on the alternative that is used is not `loads`.
+    pub doubts: Vec<String>,
 }
 
 /// The state of a program or alternative.
@@ -116,8 +121,11 @@ pub struct ProgramReport {
     pub status: Status,
     /// The reason why an optional program is left out.
     pub rejection: Option<Rejection>,
-    /// The open questions, if the verdict was `unknown` and the program was tried.
-    pub open_questions: Vec<String>,
+    /// The verdict on a program that is used.
+    pub verdict: Option<Verdict>,
+    /// The reasons why the verdict on a program that is used is not `loads`. The load tries the program anyway, because it has no
+    /// alternative.
+    pub doubts: Vec<String>,
 }
 
 /// A map that is not created.

@@ -6,6 +6,7 @@ use super::{
 use crate::adaptive::rejection::Rejection;
 use core::fmt;
 use core_relo::Escaped;
+use core_relo_verdict::judge::Verdict;
 
 /// The bytes of a reason that the text shows. JSON has all.
 const SHOWN_BYTES: usize = 400;
@@ -92,14 +93,14 @@ impl fmt::Display for GroupText<'_> {
             None if group.is_optional => writeln!(f, "left out, none of its alternatives works")?,
             None => writeln!(f, "none of its alternatives works")?,
         }
-        for AlternativeReport { programs, status, rejections, open_questions } in &group.alternatives {
+        for AlternativeReport { programs, status, rejections, verdict, doubts } in &group.alternatives {
             if *status == Status::NotNeeded {
                 writeln!(f, "    {}: not needed", Escaped(&programs.join(" + ")))?;
             }
             rejections.iter().try_for_each(|rejection| {
                 write!(f, "    {}: {}", Escaped(&rejection.name), RejectionReasons(rejection))
             })?;
-            questions(f, &programs.join(" + "), open_questions)?;
+            write_doubts(f, &programs.join(" + "), *verdict, doubts)?;
         }
         Ok(())
     }
@@ -118,14 +119,15 @@ impl fmt::Display for ProgramText<'_> {
             }
             _ => writeln!(f, "  program   {name}: not selected")?,
         }
-        questions(f, &program.name, &program.open_questions)
+        write_doubts(f, &program.name, program.verdict, &program.doubts)
     }
 }
 
-/// Prints the questions that no evidence answered before a program was tried.
-fn questions(f: &mut fmt::Formatter<'_>, name: &str, questions: &[String]) -> fmt::Result {
-    questions.iter().try_for_each(|question| {
-        writeln!(f, "    {}: the verdict was unknown: {}", Escaped(name), Escaped(shortened(question)))
+/// Prints why the verdict on a program that was tried is not `loads`.
+fn write_doubts(f: &mut fmt::Formatter<'_>, name: &str, verdict: Option<Verdict>, doubts: &[String]) -> fmt::Result {
+    let Some(verdict) = verdict.filter(|verdict| *verdict != Verdict::Loads) else { return Ok(()) };
+    doubts.iter().try_for_each(|doubt| {
+        writeln!(f, "    {}: the verdict is {verdict}: {}", Escaped(name), Escaped(shortened(doubt)))
     })
 }
 
