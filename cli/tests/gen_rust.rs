@@ -8,10 +8,11 @@ use common::{prebuilt, run_in, text};
 use std::{fs, path::Path};
 
 /// The committed skeletons, and the files of their objects below `prebuilt/el` and `prebuilt/eb`.
-const COMMITTED: [(&str, &str, &str); 4] = [
+const COMMITTED: [(&str, &str, &str); 5] = [
     ("loader/examples/skeletons/exec_monitor.skel.rs", "loader/examples/prebuilt", "exec_monitor.bpf.o"),
     ("loader/examples/skeletons/xdp_counter.skel.rs", "loader/examples/prebuilt", "xdp_counter.bpf.o"),
     ("tests/tests/live/skeletons/skeleton.skel.rs", "bpf-progs/prebuilt", "live/skeleton.bpf.o"),
+    ("tests/tests/live/skeletons/variants.skel.rs", "bpf-progs/prebuilt", "live/variants.bpf.o"),
     ("tests/tests/live/skeletons/arena_globals.skel.rs", "bpf-progs/prebuilt", "live/arena_globals.bpf.o"),
 ];
 

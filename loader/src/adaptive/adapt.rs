@@ -12,6 +12,7 @@ use crate::{
     load_plan::{LoadPlan, Settings},
     loader::Loader,
     running_kernel::with_running_system,
+    skeleton::SkeletonError,
     variants::{KernelValueError, ObjectVariants, VariantError, VariantTable},
 };
 use core::{convert::Infallible, fmt};
@@ -188,6 +189,37 @@ impl Loader<'_, '_> {
     /// Loads the variants of the object that work on the running kernel, by the table in the object's declaration tags.
     pub fn load_adaptive(&self) -> Result<Adapted<Loaded>, AdaptiveError> {
         Adaptive::new(self, &VariantTable::from_object(self.object)?)?.load()
+    }
+}
+
+/// Loads the variants of a skeleton's object. Skeletons call this.
+#[doc(hidden)]
+pub fn load_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, StartupReport), SkeletonError> {
+    let adaptive = skeleton_loader(loader)?;
+    let adapted = adaptive.load().map_err(|error| skeleton_error(loader, &error))?;
+    Ok((adapted.value, adapted.report))
+}
+
+/// Loads and attaches the variants of a skeleton's object. Skeletons call this.
+#[doc(hidden)]
+pub fn attach_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, Vec<Link>, StartupReport), SkeletonError> {
+    let adaptive = skeleton_loader(loader)?;
+    let adapted = adaptive.load_and_attach().map_err(|error| skeleton_error(loader, &error))?;
+    let (loaded, links) = adapted.value;
+    Ok((loaded, links, adapted.report))
+}
+
+fn skeleton_loader<'l, 'o, 'd>(loader: &'l Loader<'o, 'd>) -> Result<Adaptive<'l, 'o, 'd>, SkeletonError> {
+    let table = VariantTable::from_object(loader.object);
+    let adaptive = table.and_then(|table| Adaptive::new(loader, &table));
+    adaptive.map_err(|error| skeleton_error(loader, &AdaptiveError::Variants(error)))
+}
+
+fn skeleton_error(loader: &Loader<'_, '_>, error: &AdaptiveError) -> SkeletonError {
+    SkeletonError::Adaptive {
+        object: loader.settings.name.as_str().into(),
+        problem: error.to_string().into(),
+        report: error.report().cloned().map(Box::new),
     }
 }
 

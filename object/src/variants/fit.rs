@@ -131,6 +131,11 @@ impl ObjectVariants {
         self.optional_programs.contains(program)
     }
 
+    /// Returns whether some selection does not load a program: an alternative of several, or an optional program.
+    pub fn may_leave_out(&self, program: &str) -> bool {
+        self.position(program).is_some() || self.is_program_optional(program)
+    }
+
     /// Returns the names of the object's programs, sorted.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.programs.keys().map(String::as_str)

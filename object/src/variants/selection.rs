@@ -3,7 +3,7 @@
 use super::{
     error::VariantError,
     fit::ObjectVariants,
-    table::{Part, PartKind},
+    table::{Alternative, Part, PartKind},
 };
 use crate::{
     load_plan::{InitialValues, LoadPlanError, Settings},
@@ -58,6 +58,27 @@ impl ObjectVariants {
         let unused = used_by_others.iter().filter(is_free).map(|map| (*map).clone());
         let is_undecided = |map: &String| settings.maps.get(map).and_then(|map| map.autocreate) != Some(true);
         unused.filter(is_undecided).chain(selection.left_out_maps.iter().cloned()).collect()
+    }
+
+    /// Returns the maps that some selection does not create: optional maps, and those that only alternatives and optional programs use.
+    /// A map that each alternative of a required group uses is always created.
+    pub fn maps_of_some_selections(&self) -> BTreeSet<String> {
+        let nothing = Selection {
+            alternatives: vec![None; self.table().groups().len()],
+            left_out_programs: self.optional_programs.clone(),
+            left_out_maps: self.optional_maps.clone(),
+        };
+        let mut maps = self.uncreated_maps(&nothing, &Settings::default());
+        for (index, group) in self.table().groups().iter().enumerate() {
+            if self.is_group_optional(index) {
+                continue;
+            }
+            let uses = |alternative: &Alternative, map: &str| alternative.0.iter().any(|p| self.uses_map(p, map));
+            maps.retain(|map| {
+                self.is_map_optional(map) || !group.alternatives.iter().all(|alternative| uses(alternative, map))
+            });
+        }
+        maps
     }
 
     /// Returns whether a group, program or map is part of a load. `uncreated` are the [maps that are not
