@@ -53,5 +53,8 @@ fn the_tags_of_both_byte_orders_are_the_same_table_and_constants_have_the_object
         tables.push(table);
     }
     assert_eq!(tables[0].groups(), tables[1].groups());
-    assert_eq!((tables[0].indicators(), tables[0].constants()), (tables[1].indicators(), tables[1].constants()));
+    assert_eq!(
+        (tables[0].indicators(), tables[0].constants()),
+        (tables[1].indicators(), tables[1].constants())
+    );
 }

@@ -174,7 +174,9 @@ fn write_adaptive(code: &mut Code, skeleton: &str) {
         code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, report))"));
     });
     code.line("");
-    code.line("/// Loads and attaches the variants that work on the running kernel and that can be attached.");
+    code.line(
+        "/// Loads and attaches the variants that work on the running kernel and that can be attached.",
+    );
     let result = format!("Result<({skeleton}, Vec<attach::Link>, {report}), skeleton::SkeletonError>");
     code.block(format!("pub fn attach_adaptive(&self) -> {result} {{"), "}", |code| {
         code.line(

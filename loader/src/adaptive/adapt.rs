@@ -132,7 +132,13 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
         loop {
             let settings = chooser.choose(judge)?;
             if let Some(group) = chooser.exhausted_group() {
-                let report = self.report(&chooser, &constants, &settings, None, (Outcome::Failed, attempt_count, Vec::new()));
+                let report = self.report(
+                    &chooser,
+                    &constants,
+                    &settings,
+                    None,
+                    (Outcome::Failed, attempt_count, Vec::new()),
+                );
                 return Err(exhausted(group, Box::new(report)));
             }
             let mut loader = self.loader.clone();

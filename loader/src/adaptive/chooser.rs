@@ -2,8 +2,8 @@
 
 use super::rejection::{FailedPart, Rejection, reason_text};
 use crate::{
-    object::Object,
     load_plan::Settings,
+    object::Object,
     variants::{ObjectVariants, Selection, VariantError},
 };
 use alloc::collections::BTreeMap;
@@ -137,7 +137,8 @@ impl<'v> Chooser<'v> {
             self.maps.insert(map.clone(), rejection.clone());
             return self.selection.left_out_maps.insert(map.clone());
         }
-        let users: Vec<String> = self.selected_programs().filter(|program| self.variants.uses_map(program, map)).collect();
+        let users: Vec<String> =
+            self.selected_programs().filter(|program| self.variants.uses_map(program, map)).collect();
         let mut is_changed = false;
         for program in users {
             is_changed |= self.reject_program(Rejection::from_map(&program, rejection));
@@ -158,7 +159,8 @@ impl<'v> Chooser<'v> {
                 rejections.push(rejection);
             }
             if is_chosen {
-                let count = self.variants.table().groups().get(group).map_or(0, |group| group.alternatives.len());
+                let count =
+                    self.variants.table().groups().get(group).map_or(0, |group| group.alternatives.len());
                 *chosen = alternative.checked_add(1).filter(|next| *next < count);
             }
             return is_chosen;

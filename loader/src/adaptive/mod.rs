@@ -30,7 +30,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use adapt::{Adaptive, Adapted, attach_skeleton, load_skeleton};
+pub use adapt::{Adapted, Adaptive, attach_skeleton, load_skeleton};
 pub use capability::Capability;
 pub use error::{AdaptiveError, AttemptError};
 pub use rejection::{Rejection, RejectionStage};

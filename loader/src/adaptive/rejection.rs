@@ -76,11 +76,14 @@ impl Rejection {
         match &refused.poison {
             Some(Poison::CoreRelo { reason: cause, .. }) => {
                 let cause = cause.lines().next().unwrap_or_default();
-                reason = format!("{reason}: it reaches an access that this kernel's types do not have: {cause}");
+                reason =
+                    format!("{reason}: it reaches an access that this kernel's types do not have: {cause}");
             }
             Some(Poison::Map(map)) => reason = format!("{reason}: it uses map {map}, which is not created"),
             Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc(name)) => {
-                reason = format!("{reason}: it calls the kernel function {name}, which this kernel lacks or has otherwise");
+                reason = format!(
+                    "{reason}: it calls the kernel function {name}, which this kernel lacks or has otherwise"
+                );
             }
             None => {}
         }

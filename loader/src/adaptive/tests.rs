@@ -1,7 +1,6 @@
 //! The choice of variants: verdicts first, then what attempts tell. The attempts are made up, so that no kernel is needed.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use super::{Adaptive, AdaptiveError, Adapted, AttemptError, Outcome, RejectionStage, StartupReport, Status};
+use super::{Adapted, Adaptive, AdaptiveError, AttemptError, Outcome, RejectionStage, StartupReport, Status};
 use crate::{
     attach::AttachError,
     load::{LoadError, LoadHint, RefusedProgram},
@@ -49,11 +48,14 @@ fn names(plan: &LoadPlan) -> Vec<String> {
     plan.programs().iter().map(|program| program.name().to_owned()).collect()
 }
 
+/// The programs of each attempt, and the result.
+type Attempts = (Vec<Vec<String>>, Result<Adapted<()>, AdaptiveError<Infallible>>);
+
 /// Loads with made-up attempts and without verdicts. `attempt` gets the names of the planned programs.
 fn adapt(
     table: &str,
     mut attempt: impl FnMut(&[String]) -> Result<(), AttemptError>,
-) -> (Vec<Vec<String>>, Result<Adapted<()>, AdaptiveError<Infallible>>) {
+) -> Attempts {
     let bytes = sample();
     let object = Object::parse(&bytes).unwrap();
     let loader = Loader::for_kernel(&object, kernel(|_| {})).name("agent");
@@ -107,7 +109,11 @@ fn the_attempts_end_when_the_alternatives_do() {
     let (tried, result) = adapt(TABLE, |programs| Err(refused(&programs[0], libc::EINVAL)));
     assert_eq!(tried.len(), 3);
     let error = result.unwrap_err();
-    assert!(error.to_string().starts_with("group `events`: none of its 3 alternatives works on this kernel: EINVAL"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("group `events`: none of its 3 alternatives works on this kernel: EINVAL")
+    );
     let report = error.report().unwrap();
     assert_eq!(report.outcome, Outcome::Failed);
     assert!(report.groups[0].alternatives.iter().all(|alternative| alternative.status == Status::Rejected));
@@ -119,7 +125,10 @@ fn the_attempts_end_when_the_alternatives_do() {
     assert_eq!(tried.len(), 5);
     match result.unwrap_err() {
         AdaptiveError::Load { report, .. } => {
-            assert_eq!(report.programs.iter().map(|p| p.status).collect::<Vec<_>>(), [Status::Rejected, Status::Used]);
+            assert_eq!(
+                report.programs.iter().map(|p| p.status).collect::<Vec<_>>(),
+                [Status::Rejected, Status::Used]
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -139,13 +148,13 @@ fn errors_that_do_not_concern_an_alternative_end_the_load() {
 
 #[test]
 fn a_refused_map_rejects_what_uses_it_or_is_left_out_itself() {
-    let refuse_ring = |programs: &[String]| match programs.contains(&"fast".to_owned()) {
-        true => {
-            let hint = LoadHint::default();
-            let (object, request, map) = ("".into(), "map `ring`: creating it".into(), Some("ring".into()));
-            Err(AttemptError::Load(LoadError::Kernel { object, request, map, errno: Errno(libc::EINVAL), hint }))
+    let refuse_ring = |programs: &[String]| {
+        if !programs.contains(&"fast".to_owned()) {
+            return Ok(());
         }
-        false => Ok(()),
+        let (object, request, map) = ("".into(), "map `ring`: creating it".into(), Some("ring".into()));
+        let (errno, hint) = (Errno(libc::EINVAL), LoadHint::default());
+        Err(AttemptError::Load(LoadError::Kernel { object, request, map, errno, hint }))
     };
     let (tried, result) = adapt(TABLE, refuse_ring);
     assert_eq!(tried.len(), 2);
@@ -189,7 +198,10 @@ fn verdicts_decide_before_any_attempt_and_unknown_is_tried() {
     assert_eq!(groups[0].alternatives[1].verdict, Some(Verdict::Unknown));
     assert_eq!(programs[0].rejection.as_ref().map(|r| r.stage), Some(RejectionStage::Verdict));
     let text = adapted.report.to_string();
-    assert!(text.contains("    fast: not tried, the verdict is refused: made up [object: the object file]\n"), "{text}");
+    assert!(
+        text.contains("    fast: not tried, the verdict is refused: made up [object: the object file]\n"),
+        "{text}"
+    );
     assert!(text.contains("    medium: the verdict is unknown: made up"), "{text}");
     // The tables of the verdict crate judge the same object without help: its kernel has no types at all.
     let adapted = Adaptive::new(&loader, &table).unwrap().plan().unwrap();

@@ -54,6 +54,14 @@ pub enum VariantError {
         /// The group.
         group: Text,
     },
+    /// A group has too many alternatives.
+    #[error("group `{group}`: {count} alternatives, expected at most {}", crate::limits::ALTERNATIVES)]
+    TooManyAlternatives {
+        /// The group.
+        group: Text,
+        /// The number of alternatives.
+        count: usize,
+    },
     /// A program is named twice in a group, so its alternatives would be tried in a circle.
     #[error("group `{group}`: cycle: `{program}` is named again after `{previous}`")]
     Cycle {
@@ -184,12 +192,12 @@ pub enum KernelValueError {
         count: usize,
     },
     /// The value does not fit the variable.
-    #[error("the value {value} does not fit {bits} bits")]
+    #[error("the value {value} does not fit a {bytes}-byte variable")]
     TooLarge {
         /// The value.
         value: i128,
-        /// The size of the variable.
-        bits: u32,
+        /// The size of the variable in bytes.
+        bytes: usize,
     },
     /// The name is empty or malformed.
     #[error("`{name}`: expected {expected}")]

@@ -23,6 +23,9 @@ use core_relo::{
 };
 use std::collections::{HashMap, HashSet};
 
+/// The encoding of signed integers (`BTF_INT_SIGNED`).
+const SIGNED: u8 = 1;
+
 /// A variant table whose names are those of an object.
 #[derive(Clone, Debug)]
 pub struct ObjectVariants {
@@ -224,7 +227,6 @@ impl VariantGlobal {
         if !matches!(kind, Kind::Int | Kind::Enum | Kind::Enum64) || !matches!(global.size, 1 | 2 | 4 | 8) {
             return Err(unfit(&format!("it is a {kind:?} of {} bytes", global.size)));
         }
-        const SIGNED: u8 = 1;
         let is_signed =
             ty.is_some_and(|ty| ty.int().is_some_and(|int| int.encoding & SIGNED != 0) || ty.kflag());
         Ok(Self { global, is_signed })
@@ -232,13 +234,17 @@ impl VariantGlobal {
 
     /// Checks that a number fits the variable.
     fn check(&self, number: i128) -> Result<(), KernelValueError> {
-        let bits = u32::try_from(self.global.size).ok().and_then(|size| size.checked_mul(8)).unwrap_or(0);
-        let limit = 1i128.checked_shl(bits).unwrap_or(0);
-        let (low, high) = if self.is_signed { (-(limit / 2), limit / 2) } else { (0, limit) };
-        match (low..high).contains(&number) {
-            true => Ok(()),
-            false => Err(KernelValueError::TooLarge { value: number, bits }),
-        }
+        let fits = match (self.is_signed, self.global.size) {
+            (false, 1) => u8::try_from(number).is_ok(),
+            (false, 2) => u16::try_from(number).is_ok(),
+            (false, 4) => u32::try_from(number).is_ok(),
+            (false, _) => u64::try_from(number).is_ok(),
+            (true, 1) => i8::try_from(number).is_ok(),
+            (true, 2) => i16::try_from(number).is_ok(),
+            (true, 4) => i32::try_from(number).is_ok(),
+            (true, _) => i64::try_from(number).is_ok(),
+        };
+        if fits { Ok(()) } else { Err(KernelValueError::TooLarge { value: number, bytes: self.global.size }) }
     }
 
     /// Returns the bytes of a number in the variable. The number fits, see [`ObjectVariants::find_constants`].
@@ -282,7 +288,7 @@ impl ObjectNames {
     }
 
     fn check(&self, entry: &dyn Fn() -> String, kind: PartKind, name: &str) -> Result<(), VariantError> {
-        if self.has(kind, name) { Ok(()) } else { Err(self.unknown(entry(), kind.word(), name, &[kind])) }
+        if self.has(kind, name) { Ok(()) } else { Err(self.unknown(&entry(), kind.word(), name, &[kind])) }
     }
 
     /// Returns the kind and the name of a part.
@@ -300,11 +306,11 @@ impl ObjectNames {
                 name: text(name.as_bytes()),
                 kinds: [first.word(), second.word()],
             }),
-            (None, _) => Err(self.unknown(entry(), "group, program or map", name, &all)),
+            (None, _) => Err(self.unknown(&entry(), "group, program or map", name, &all)),
         }
     }
 
-    fn unknown(&self, entry: String, kind: &'static str, name: &str, kinds: &[PartKind]) -> VariantError {
+    fn unknown(&self, entry: &str, kind: &'static str, name: &str, kinds: &[PartKind]) -> VariantError {
         let mut known: Vec<&[u8]> = Vec::new();
         for kind in kinds {
             match kind {

@@ -49,6 +49,7 @@ impl KernelValue {
 
     /// Finds the number in the types of a kernel: in vmlinux, or in the modules if vmlinux lacks the type.
     pub fn find(&self, kernel: &KernelBtf) -> Result<i128, KernelValueError> {
+        self.check_syntax()?;
         let vmlinux = kernel.vmlinux().map_err(KernelBtfError::from)?;
         match (self.find_in(vmlinux), self.root_name()) {
             (Err(KernelValueError::Missing { what: "type", .. }), Some(root)) => {
@@ -107,6 +108,29 @@ impl KernelValue {
             Self::EnumValue(_) => "an enumerator, as in `BPF_FUNC_loop` or `enum bpf_func_id.BPF_FUNC_loop`",
         };
         Err(KernelValueError::Syntax { name: text(self.path().as_bytes()), expected })
+    }
+}
+
+/// Offsets, sizes and enumerators by name.
+impl KernelBtf {
+    /// Returns the offset of a field in bytes: `task_struct.tgid`. A bitfield has none, nor has a field behind a pointer.
+    pub fn offset_of(&self, path: &str) -> Result<i128, KernelValueError> {
+        KernelValue::OffsetOf(path.to_owned()).find(self)
+    }
+
+    /// Returns the size in bytes of a type or a field: `task_struct`, `task_struct.comm`.
+    pub fn size_of(&self, path: &str) -> Result<i128, KernelValueError> {
+        KernelValue::SizeOf(path.to_owned()).find(self)
+    }
+
+    /// Returns the value of an enumerator: `BPF_FUNC_loop`, or of a given enum: `enum bpf_func_id.BPF_FUNC_loop`.
+    pub fn enum_value(&self, name: &str) -> Result<i128, KernelValueError> {
+        KernelValue::EnumValue(name.to_owned()).find(self)
+    }
+
+    /// Returns whether the kernel has a field: `task_struct.__state`.
+    pub fn has_field(&self, path: &str) -> Result<bool, KernelValueError> {
+        KernelValue::HasField(path.to_owned()).find(self).map(|found| found != 0)
     }
 }
 

@@ -94,9 +94,10 @@ fn parent_of<'b>(btf: &'b Btf<'_>, path: &str) -> Option<Type<'b>> {
     while let Some(at) = path.get(..end)?.rfind(['.', '[']) {
         end = at;
         let parent = path.get(..end)?;
-        let ty = match parent.contains(['.', '[']) {
-            true => field_path(btf, parent).ok().and_then(|steps| Some(steps.last()?.ty)),
-            false => find_root(btf, parent).map(Type::id),
+        let ty = if parent.contains(['.', '[']) {
+            field_path(btf, parent).ok().and_then(|steps| Some(steps.last()?.ty))
+        } else {
+            find_root(btf, parent).map(Type::id)
         };
         let Some(ty) = ty.and_then(|ty| btf.strip(ty).ok()) else { continue };
         return match ty.target().filter(|_| !ty.kind().is_composite()) {

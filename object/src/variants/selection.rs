@@ -73,9 +73,11 @@ impl ObjectVariants {
             if self.is_group_optional(index) {
                 continue;
             }
-            let uses = |alternative: &Alternative, map: &str| alternative.0.iter().any(|p| self.uses_map(p, map));
+            let uses =
+                |alternative: &Alternative, map: &str| alternative.0.iter().any(|p| self.uses_map(p, map));
             maps.retain(|map| {
-                self.is_map_optional(map) || !group.alternatives.iter().all(|alternative| uses(alternative, map))
+                self.is_map_optional(map)
+                    || !group.alternatives.iter().all(|alternative| uses(alternative, map))
             });
         }
         maps

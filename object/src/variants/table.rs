@@ -1,6 +1,7 @@
 //! The table of an object's variants.
 
 use super::{error::VariantError, kernel_value::KernelValue};
+use crate::limits;
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 
@@ -255,6 +256,9 @@ impl VariantTable {
         if group.alternatives.is_empty() || group.alternatives.iter().any(|a| a.0.is_empty()) {
             return Err(VariantError::EmptyGroup { group: name() });
         }
+        if group.alternatives.len() > limits::ALTERNATIVES {
+            return Err(VariantError::TooManyAlternatives { group: name(), count: group.alternatives.len() });
+        }
         let mut own: BTreeSet<&str> = BTreeSet::new();
         let mut previous = "";
         for program in group.alternatives.iter().flat_map(|alternative| &alternative.0) {
@@ -299,9 +303,10 @@ impl VariantTable {
 
     /// Notes that an entry sets a constant. Only one entry may.
     fn take_global(&mut self, global: &str) -> Result<(), VariantError> {
-        match self.names.globals.insert(global.to_owned()) {
-            true => Ok(()),
-            false => Err(VariantError::GlobalTwice { global: global.into() }),
+        if self.names.globals.insert(global.to_owned()) {
+            Ok(())
+        } else {
+            Err(VariantError::GlobalTwice { global: global.into() })
         }
     }
 }

@@ -223,6 +223,9 @@ fn values_of_a_kernel_are_found_by_name_in_both_byte_orders() {
         assert_eq!((number("TOP"), number("BELOW")), (Ok(0xffff_ffff), Ok(-1)));
         assert_eq!((number("enum other.RED"), number("colour.RED")), (Ok(2), Ok(1)));
         let has = |path: &str| KernelValue::HasField(path.into()).find(&kernel);
+        assert_eq!((kernel.offset_of("task.right"), kernel.has_field("task.left")), (Ok(12), Ok(true)));
+        assert_eq!((kernel.size_of("node"), kernel.enum_value("TOP")), (Ok(8), Ok(0xffff_ffff)));
+        assert!(matches!(kernel.offset_of("task"), Err(KernelValueError::Syntax { .. })));
         assert_eq!((has("task.left"), has("task.__state"), has("nothing.x")), (Ok(1), Ok(0), Ok(0)));
 
         let text = |error: Result<i128, KernelValueError>| error.unwrap_err().to_string();
@@ -261,11 +264,11 @@ fn an_optional_constant_keeps_its_value_and_others_fail() {
     // An unsigned constant of 4 bytes, and one of 1 byte.
     assert_eq!(
         message(find("enum_value number = BELOW")),
-        "global `number`: the value -1 does not fit 32 bits"
+        "global `number`: the value -1 does not fit a 4-byte variable"
     );
     assert_eq!(
         message(find("enum_value flag = TOP")),
-        "global `flag`: the value 4294967295 does not fit 8 bits"
+        "global `flag`: the value 4294967295 does not fit a 1-byte variable"
     );
     assert_eq!(find("enum_value wide = BELOW").unwrap(), [Ok(-1)]);
     // A value that is there and does not fit is an error, also of an optional constant.
@@ -288,6 +291,9 @@ fn hostile_tables_are_read_in_proportion_to_their_size() {
         text.push_str(&format!("group g{n} = p{n}\noptional p{n}\nloaded f{n} = p{n}\n"));
     }
     assert_eq!(VariantTable::parse(&text).unwrap().groups().len(), 20_000);
+    let many = (0..65).map(|n| format!("p{n}")).collect::<Vec<_>>().join(" > ");
+    let found = message(VariantTable::parse(&format!("group a = {many}")));
+    assert_eq!(found, "line 1: group `a`: 65 alternatives, expected at most 64");
     let long = format!("group a = {}", "x > ".repeat(50_000));
     assert!(matches!(VariantTable::parse(&long), Err(VariantError::Line { line: 1, .. })));
 }

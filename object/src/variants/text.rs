@@ -89,9 +89,10 @@ impl Line<'_> {
     /// Checks a name.
     fn name<'t>(&self, text: &'t str) -> Result<&'t str, VariantError> {
         let name = text.trim();
-        match name.is_empty() || name.contains(char::is_whitespace) {
-            true => Err(self.error("no name", name, "one name")),
-            false => Ok(name),
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            Err(self.error("no name", name, "one name"))
+        } else {
+            Ok(name)
         }
     }
 

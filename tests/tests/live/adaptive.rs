@@ -3,7 +3,7 @@
 use super::harness::{Need, hits, in_vm, live, object, run};
 use core_relo_loader::{
     Loader,
-    adaptive::{Adaptive, AdaptiveError, Adapted, Outcome, RejectionStage, StartupReport, Status},
+    adaptive::{Adapted, Adaptive, AdaptiveError, Outcome, RejectionStage, StartupReport, Status},
     attach::Link,
     load::Loaded,
     object::Object,
@@ -51,7 +51,11 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
             let is_used = group.chosen == Some(index);
             assert_eq!(alternative.status == Status::Used, is_used, "{report}");
             assert_eq!(loaded.program(&alternative.programs[0]).is_some(), is_used, "{report}");
-            assert_eq!(alternative.status == Status::Rejected, !alternative.rejections.is_empty(), "{report}");
+            assert_eq!(
+                alternative.status == Status::Rejected,
+                !alternative.rejections.is_empty(),
+                "{report}"
+            );
         }
     }
     assert!(loaded.program("absent").is_none());
@@ -61,7 +65,8 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
 fn the_first_variant_that_this_kernel_attaches_is_used() {
     let test = "adaptive::the_first_variant_that_this_kernel_attaches_is_used";
     let Some(_live) = live(test, &[Need::Tracefs]) else { return };
-    let Adapted { value: (loaded, links), report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
+    let Adapted { value: (loaded, links), report, .. } =
+        adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
     assert_eq!(report.outcome, Outcome::Attached);
     expect_working(&loaded, &report);
     let open = &report.groups.iter().find(|group| group.name == "open").unwrap();
@@ -107,7 +112,7 @@ fn a_skeleton_has_optional_programs_and_maps_for_variants() {
     let test = "adaptive::a_skeleton_has_optional_programs_and_maps_for_variants";
     let Some(_live) = live(test, &[Need::Tracefs]) else { return };
     let mut open = Variants::open().unwrap();
-    open.globals.only_pid = process::id();
+    *open.globals.only_pid = process::id();
     let (skeleton, links, report) = match open.attach_adaptive() {
         Err(SkeletonError::Adaptive { problem, report, .. }) => panic!("{problem}: {report:?}"),
         attached => attached.unwrap(),

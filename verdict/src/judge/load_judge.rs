@@ -1,11 +1,6 @@
 //! The verdicts on an object with the settings of a load, on the kernel that the load is planned for.
 
-use super::{
-    answers::KernelAnswers,
-    error::JudgeError,
-    model::ObjectVerdict,
-    object::judge,
-};
+use super::{answers::KernelAnswers, error::JudgeError, model::ObjectVerdict, object::judge};
 use crate::{
     kernel::{KernelFacts, KernelInputs, KernelVersion},
     requirements::{NeedTable, ObjectNeeds},

@@ -19,7 +19,7 @@ use crate::{
 };
 use core_relo_loader::{
     Loader,
-    adaptive::{Adaptive, AdaptiveError, Adapted, AttemptError, KernelIdentity, LinkReport, StartupReport},
+    adaptive::{Adapted, Adaptive, AdaptiveError, AttemptError, KernelIdentity, LinkReport, StartupReport},
     load_plan::LoadPlan,
     object::Object,
     variants::{KernelValueError, VariantError, VariantTable},
@@ -73,7 +73,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         kernel: &DryRunKernel,
         loader: &Loader<'_, '_>,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        let judge = |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
+        let judge =
+            |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
         let planned = adaptive.judged_by(judge).kernel(kernel_identity(kernel)).plan();
         match planned {
             Ok(Adapted { value: plan, report, .. }) => {
@@ -156,12 +157,17 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let outcome = json::planned(&self.file.name, plan, None).with_report(report);
             return self.console.out.json(&outcome.map_err(io::Error::other)?);
         }
-        self.console.out.line(Line::new().styled(GOOD, "planned").text("  ").styled(BOLD, &self.file.name))?;
+        self.console
+            .out
+            .line(Line::new().styled(GOOD, "planned").text("  ").styled(BOLD, &self.file.name))?;
         print_lines(self, report)
     }
 
     /// Adds the start-up report to an outcome, if there is one.
-    pub(super) fn with_report<'l>(&self, outcome: json::LoadOutcome<'l>) -> io::Result<json::LoadOutcome<'l>> {
+    pub(super) fn with_report<'l>(
+        &self,
+        outcome: json::LoadOutcome<'l>,
+    ) -> io::Result<json::LoadOutcome<'l>> {
         match &self.report {
             Some(report) => outcome.with_report(report).map_err(io::Error::other),
             None => Ok(outcome),

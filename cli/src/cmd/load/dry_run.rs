@@ -20,11 +20,7 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo_loader::{load_plan::Settings, object::Object};
-use core_relo_verdict::{
-    judge::ObjectVerdict,
-    kernel::KernelInputs,
-    requirements::NeedTable,
-};
+use core_relo_verdict::{judge::ObjectVerdict, kernel::KernelInputs, requirements::NeedTable};
 use std::path::{Path, PathBuf};
 
 /// The kernel of a dry run, and the kernel against whose types objects are relocated, if another.

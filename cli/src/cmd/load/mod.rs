@@ -20,8 +20,8 @@ use crate::{
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
-use core_relo_loader::{Loader, load_plan::TargetKernel, target::KernelBtf};
 use adaptive::read_table;
+use core_relo_loader::{Loader, load_plan::TargetKernel, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
@@ -183,7 +183,8 @@ impl LoadRequest<'_, '_> {
             };
             let (file, object, events) = (&file, &object, &*events);
             let (verdict, report) = (None, None);
-            let object_loader = ObjectLoader { console, args, file, object, kernel, verdict, budget, events, report };
+            let object_loader =
+                ObjectLoader { console, args, file, object, kernel, verdict, budget, events, report };
             return object_loader.run_adaptive(&loader, &table, judged_kernel);
         }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());

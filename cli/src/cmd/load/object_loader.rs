@@ -219,7 +219,11 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
     /// object undoes the load, and names the pins that stay.
-    pub(super) fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
+    pub(super) fn finish(
+        mut self,
+        plan: &LoadPlan,
+        mut object: LoadedObject,
+    ) -> io::Result<Option<LoadedObject>> {
         self.report_loaded(plan, &object.loaded, &object.links)?;
         if self.args.pin.is_some() {
             object.close();
@@ -253,7 +257,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
         unattached.map(|(program, error)| (program.name().to_owned(), reason(error))).collect()
     }
 
-    pub(super) fn report_attach_failure(&mut self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<()> {
+    pub(super) fn report_attach_failure(
+        &mut self,
+        name: &str,
+        stage: &'static str,
+        e: &AttachError,
+    ) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let line = self.with_report(json::attach_failed(&self.file.name, name, stage, e))?;
@@ -266,7 +275,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn print_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+    pub(super) fn print_loaded(
+        &mut self,
+        plan: &LoadPlan,
+        loaded: &Loaded,
+        links: &[Link],
+    ) -> io::Result<()> {
         let unattached = self.unattached(loaded);
         let out = &mut self.console.out;
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;

@@ -1,8 +1,8 @@
 //! Builds a report from a choice.
 
 use super::{
-    AlternativeReport, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport, MapReport, Outcome,
-    ProgramReport, StartupReport, Status,
+    AlternativeReport, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport, MapReport,
+    Outcome, ProgramReport, StartupReport, Status,
 };
 use crate::{
     adaptive::{capability::Capability, chooser::Chooser},
@@ -41,22 +41,25 @@ fn groups(chooser: &Chooser<'_>) -> Vec<GroupReport> {
     let groups = variants.table().groups().iter().enumerate().zip(&chooser.selection.alternatives);
     let report = |((index, group), chosen): ((usize, &crate::variants::VariantGroup), &Option<usize>)| {
         let rejections = chooser.alternatives.get(index).map_or(&[][..], Vec::as_slice);
-        let alternative = |(number, (alternative, rejections)): (usize, (&crate::variants::Alternative, &Vec<_>))| {
-            let status = match *chosen == Some(number) {
-                true => Status::Used,
-                false if rejections.is_empty() => Status::NotNeeded,
-                false => Status::Rejected,
+        let alternative =
+            |(number, (alternative, rejections)): (usize, (&crate::variants::Alternative, &Vec<_>))| {
+                let status = if *chosen == Some(number) {
+                    Status::Used
+                } else if rejections.is_empty() {
+                    Status::NotNeeded
+                } else {
+                    Status::Rejected
+                };
+                let verdicts = alternative.0.iter().filter_map(|program| chooser.verdicts.get(program));
+                let verdicts: Vec<_> = verdicts.filter(|_| status == Status::Used).collect();
+                AlternativeReport {
+                    programs: alternative.0.clone(),
+                    status,
+                    rejections: rejections.clone(),
+                    verdict: verdicts.iter().map(|(verdict, _)| *verdict).max(),
+                    doubts: verdicts.iter().flat_map(|(_, doubts)| doubts).cloned().collect(),
+                }
             };
-            let verdicts = alternative.0.iter().filter_map(|program| chooser.verdicts.get(program));
-            let verdicts: Vec<_> = verdicts.filter(|_| status == Status::Used).collect();
-            AlternativeReport {
-                programs: alternative.0.clone(),
-                status,
-                rejections: rejections.clone(),
-                verdict: verdicts.iter().map(|(verdict, _)| *verdict).max(),
-                doubts: verdicts.iter().flat_map(|(_, doubts)| doubts).cloned().collect(),
-            }
-        };
         GroupReport {
             name: group.name.clone(),
             is_optional: variants.is_group_optional(index),
@@ -72,10 +75,12 @@ fn programs(chooser: &Chooser<'_>, settings: &Settings) -> Vec<ProgramReport> {
     let ungrouped = variants.programs().filter(|program| variants.position(program).is_none());
     let report = |name: &str| {
         let rejection = chooser.programs.get(name).cloned();
-        let status = match variants.loads(name, &chooser.selection, settings) {
-            true => Status::Used,
-            false if rejection.is_some() => Status::Rejected,
-            false => Status::NotSelected,
+        let status = if variants.loads(name, &chooser.selection, settings) {
+            Status::Used
+        } else if rejection.is_some() {
+            Status::Rejected
+        } else {
+            Status::NotSelected
         };
         let verdict = chooser.verdicts.get(name).filter(|_| status == Status::Used);
         ProgramReport {

@@ -208,7 +208,8 @@ impl Status {
 impl KernelIdentity {
     /// Describes the kernel of a loader.
     pub(super) fn of(kernel: &TargetKernel) -> Self {
-        let mut btf_source = if kernel.btf.is_live() { running_btf_source() } else { "BTF of the caller".to_owned() };
+        let mut btf_source =
+            if kernel.btf.is_live() { running_btf_source() } else { "BTF of the caller".to_owned() };
         if kernel.relocation_btf.is_some() {
             btf_source.push_str(", relocations against other BTF");
         }

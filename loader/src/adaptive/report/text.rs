@@ -23,7 +23,11 @@ impl fmt::Display for StartupReport {
         }
         writeln!(f, ", types from {}", Escaped(&kernel.btf_source))?;
         if let Some(cause) = &self.unjudged {
-            writeln!(f, "  verdict   none, so that the alternatives were tried in their order: {}", Escaped(cause))?;
+            writeln!(
+                f,
+                "  verdict   none, so that the alternatives were tried in their order: {}",
+                Escaped(cause)
+            )?;
         }
         self.groups.iter().try_for_each(|group| write!(f, "{}", GroupText(group, self.outcome)))?;
         self.programs.iter().try_for_each(|program| write!(f, "{}", ProgramText(program, self.outcome)))?;
@@ -38,7 +42,11 @@ impl fmt::Display for StartupReport {
         }
         self.constants.iter().try_for_each(|constant| write!(f, "{}", ConstantText(constant)))?;
         for link in &self.links {
-            let how = if link.is_kernel_link { "kernel link" } else { "no kernel link: this kernel attaches it in the older way" };
+            let how = if link.is_kernel_link {
+                "kernel link"
+            } else {
+                "no kernel link: this kernel attaches it in the older way"
+            };
             writeln!(f, "  link      {} ({how})", Escaped(&link.label))?;
         }
         for needed in &self.capabilities {
@@ -48,7 +56,12 @@ impl fmt::Display for StartupReport {
                 None => "",
             };
             let programs = if needed.program_count == 1 { "program" } else { "programs" };
-            writeln!(f, "  needs     {} for {} {programs}{held}", needed.capability.name(), needed.program_count)?;
+            writeln!(
+                f,
+                "  needs     {} for {} {programs}{held}",
+                needed.capability.name(),
+                needed.program_count
+            )?;
         }
         if self.attempts > 1 {
             writeln!(f, "  loads     {} tried", self.attempts)?;
@@ -124,7 +137,12 @@ impl fmt::Display for ProgramText<'_> {
 }
 
 /// Prints why the verdict on a program that was tried is not `loads`.
-fn write_doubts(f: &mut fmt::Formatter<'_>, name: &str, verdict: Option<Verdict>, doubts: &[String]) -> fmt::Result {
+fn write_doubts(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    verdict: Option<Verdict>,
+    doubts: &[String],
+) -> fmt::Result {
     let Some(verdict) = verdict.filter(|verdict| *verdict != Verdict::Loads) else { return Ok(()) };
     doubts.iter().try_for_each(|doubt| {
         writeln!(f, "    {}: the verdict is {verdict}: {}", Escaped(name), Escaped(shortened(doubt)))
@@ -165,7 +183,11 @@ impl fmt::Display for ConstantText<'_> {
         match (value, absence) {
             (Some(value), _) => writeln!(f, "  constant  {global} = {value}, {meaning}"),
             (None, Some(absence)) => {
-                writeln!(f, "  constant  {global} keeps its value, {meaning}: {}", Escaped(shortened(absence)))
+                writeln!(
+                    f,
+                    "  constant  {global} keeps its value, {meaning}: {}",
+                    Escaped(shortened(absence))
+                )
             }
             (None, None) => writeln!(f, "  constant  {global} keeps its value, {meaning}"),
         }
