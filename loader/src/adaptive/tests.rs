@@ -98,7 +98,7 @@ fn the_next_alternative_is_tried_after_each_refusal() {
         "    fast: the kernel refused it: EINVAL: Invalid argument\n      verifier: R2 !read_ok\n",
         "    medium: cannot be attached: kprobe/x: no such function\n",
         "  map       ring: not created, no loaded program uses it\n",
-        "  loads     3 tried\n",
+        "  attempts  3\n",
     ] {
         assert!(text.contains(line), "{line}{text}");
     }

@@ -177,6 +177,10 @@ impl LoadRequest<'_, '_> {
             Err(bad) => return Ok(Err(bad)),
         };
         if args.adaptive {
+            let order = judged_kernel.map(|kernel| kernel.kernel.check_byte_order(object.endian()));
+            if let Some(Err(bad)) = order {
+                return Ok(Err(bad));
+            }
             let table = match read_table(&file, &object, args.variants.as_deref()) {
                 Ok(table) => table,
                 Err(bad) => return Ok(Err(bad)),

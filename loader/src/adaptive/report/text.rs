@@ -64,7 +64,7 @@ impl fmt::Display for StartupReport {
             )?;
         }
         if self.attempts > 1 {
-            writeln!(f, "  loads     {} tried", self.attempts)?;
+            writeln!(f, "  attempts  {}", self.attempts)?;
         }
         Ok(())
     }
