@@ -43,17 +43,27 @@ fn json_has_the_plan_and_the_report() {
     let [line] = &*lines else { panic!("{lines:?}") };
     assert_eq!(line["status"], "planned");
     let report = &line["adaptive"];
+    let schema = common::schema();
+    schema.check("load", line);
+    schema.check("start-up report of load", report);
     assert_eq!((&report["outcome"], &line["verdict"]), (&"planned".into(), &report["verdict"]));
     assert_eq!(report["kernel"]["btf_source"], "linux-5.10.btf");
     let groups = report["groups"].as_array().unwrap();
     let sum = groups.iter().find(|group| group["name"] == "sum").unwrap();
-    assert_eq!((&sum["chosen"], &sum["alternatives"][0]["rejections"][0]["stage"]), (&1.into(), &"verdict".into()));
-    let planned: Vec<_> = line["programs"].as_array().unwrap().iter().map(|program| &program["name"]).collect();
-    assert!(planned.iter().any(|name| **name == "sum_loop") && !planned.iter().any(|name| **name == "sum_helper"));
+    assert_eq!(
+        (&sum["chosen"], &sum["alternatives"][0]["rejections"][0]["stage"]),
+        (&1.into(), &"verdict".into())
+    );
+    let planned: Vec<_> =
+        line["programs"].as_array().unwrap().iter().map(|program| &program["name"]).collect();
+    assert!(
+        planned.iter().any(|name| **name == "sum_loop") && !planned.iter().any(|name| **name == "sum_helper")
+    );
     // Other loads have no report.
     let object = prebuilt("live/ringbuf.bpf.o");
-    let plain = run(["load", text(&object), "--dry-run", "--btf", "linux-6.1.btf", "--format", "json"]).lines();
-    assert!(plain[0].get("adaptive").is_none());
+    let plain =
+        run(["load", text(&object), "--dry-run", "--btf", "linux-6.1.btf", "--format", "json"]).lines();
+    assert!(plain[0]["adaptive"].is_null());
 }
 
 #[test]
@@ -70,7 +80,11 @@ fn a_group_without_a_working_variant_is_refused_with_the_report() {
     fs::write(&table, "group all = test1_entry\noptional open_entry\noptional open_exit\n").unwrap();
     let refused = run_table();
     assert_eq!(refused.exit, 1, "{}", refused.out);
-    assert!(refused.out.contains("group `all`: none of its 1 alternatives works on this kernel: "), "{}", refused.out);
+    assert!(
+        refused.out.contains("group `all`: none of its 1 alternatives works on this kernel: "),
+        "{}",
+        refused.out
+    );
     assert!(refused.out.contains("\n  group     all: none of its alternatives works\n"), "{}", refused.out);
 }
 

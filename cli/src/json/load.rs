@@ -35,7 +35,6 @@ pub(crate) struct LoadOutcome<'l> {
     /// The verifier's statistics, with `--each --stats`.
     stats: Option<ProgramStats>,
     /// The start-up report, with `--adaptive`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     adaptive: Option<serde_json::Value>,
 }
 

@@ -52,10 +52,7 @@ fn names(plan: &LoadPlan) -> Vec<String> {
 type Attempts = (Vec<Vec<String>>, Result<Adapted<()>, AdaptiveError<Infallible>>);
 
 /// Loads with made-up attempts and without verdicts. `attempt` gets the names of the planned programs.
-fn adapt(
-    table: &str,
-    mut attempt: impl FnMut(&[String]) -> Result<(), AttemptError>,
-) -> Attempts {
+fn adapt(table: &str, mut attempt: impl FnMut(&[String]) -> Result<(), AttemptError>) -> Attempts {
     let bytes = sample();
     let object = Object::parse(&bytes).unwrap();
     let loader = Loader::for_kernel(&object, kernel(|_| {})).name("agent");
