@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 
 /// The committed skeletons, the files of their objects below `prebuilt/el` and `prebuilt/eb`, and the options that generate them. The live
 /// tests compile the traits of bytemuck and zerocopy.
-const COMMITTED: [(&str, &str, &str, &[&str]); 4] = [
+const COMMITTED: [(&str, &str, &str, &[&str]); 5] = [
     ("loader/examples/skeletons/exec_monitor.skel.rs", "loader/examples/prebuilt", "exec_monitor.bpf.o", &[]),
     ("loader/examples/skeletons/xdp_counter.skel.rs", "loader/examples/prebuilt", "xdp_counter.bpf.o", &[]),
     (
@@ -24,6 +24,7 @@ const COMMITTED: [(&str, &str, &str, &[&str]); 4] = [
         "live/arena_globals.bpf.o",
         &["--zerocopy"],
     ),
+    ("tests/tests/live/skeletons/variants.skel.rs", "bpf-progs/prebuilt", "live/variants.bpf.o", &[]),
 ];
 
 /// Returns the lines without those that contain the paths of objects.

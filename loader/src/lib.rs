@@ -11,6 +11,8 @@
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`features`] | kernel features, probed on first use |
+//! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types; no system calls |
+//! | `adaptive` | loading the alternatives that work on the kernel, and the start-up report; feature `adaptive` |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
 //! | `sys` | bpf(2) and related system calls, a safe function for each; all unsafe code; feature `sys` |
 //!
@@ -70,6 +72,7 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `adaptive` | no | the module `adaptive`: loading the variants of programs that work on the kernel |
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
 //! | `usdt` | yes | attaching to USDT probes |
@@ -83,6 +86,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "adaptive")]
+pub mod adaptive;
 mod arch;
 pub mod attach;
 mod convert;
@@ -120,7 +125,7 @@ pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 pub use core_relo_object::static_link;
 pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
-    events, link, load_plan, object,
+    events, link, load_plan, object, variants,
 };
 pub use globals::GlobalValue;
 pub use hint::Hint;

@@ -33,7 +33,7 @@ use core_relo_object::{
 pub struct Loader<'o, 'd> {
     pub(crate) object: &'o Object<'d>,
     pub(crate) settings: Settings,
-    kernel: TargetKernel,
+    pub(crate) kernel: TargetKernel,
     /// The object's variables and their initial values.
     pub(crate) variables: InitialValues<'o, 'd>,
 }

@@ -3,10 +3,18 @@
 use std::fs;
 
 /// Bits of `CapEff` in `/proc/PID/status` (`include/uapi/linux/capability.h`).
-const NET_ADMIN: u64 = 1 << 12;
+pub(crate) const NET_ADMIN: u64 = 1 << 12;
 const SYS_ADMIN: u64 = 1 << 21;
-const PERFMON: u64 = 1 << 38;
-const BPF: u64 = 1 << 39;
+pub(crate) const PERFMON: u64 = 1 << 38;
+pub(crate) const BPF: u64 = 1 << 39;
+
+/// Returns whether this thread has a capability, or for BPF and PERFMON the older SYS_ADMIN. Returns `None` if `/proc` does not tell.
+#[cfg(feature = "adaptive")]
+pub(crate) fn holds(capability: u64) -> Option<bool> {
+    let held = effective_capabilities(&fs::read_to_string("/proc/thread-self/status").ok()?)?;
+    let stands_for = if capability == NET_ADMIN { 0 } else { SYS_ADMIN };
+    Some(held & (capability | stands_for) != 0)
+}
 
 /// Returns the likely reason why bpf(2) failed with `EPERM`.
 pub(crate) fn missing_privilege() -> &'static str {

@@ -12,6 +12,7 @@
 //! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
 //! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
 //! | [`features`] | kernel features |
+//! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types |
 //!
 //! The crate reads no file and makes no system call. A plan reads the running kernel through three traits:
 //! [`ProbeKernel`](features::ProbeKernel), [`ReadKernelBtf`](target::ReadKernelBtf) and [`ReadSystem`](load_plan::ReadSystem).
@@ -47,6 +48,7 @@ pub mod target;
 #[cfg(any(test, feature = "test-support"))]
 #[doc(hidden)]
 pub mod test_support;
+pub mod variants;
 
 pub use elf::{Class, ElfError, string_at};
 pub use errno::Errno;

@@ -69,3 +69,6 @@ pub const EVENT_MEMBERS: usize = 4;
 
 /// The length of a name in the declaration of an event type, in bytes. The kernel accepts 511. Each event has a copy of it.
 pub const EVENT_NAME_BYTES: usize = 512;
+
+/// Alternatives of a group of variants. Ours: each alternative may take another verdict on the whole object, and another load.
+pub const ALTERNATIVES: usize = 64;

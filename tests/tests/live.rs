@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod live {
+    mod adaptive;
     mod cgroups;
     mod examples;
     mod faults;

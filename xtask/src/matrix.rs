@@ -32,7 +32,7 @@ const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 /// The packages with features, and their features.
 const FEATURES: [(&str, &[&str]); 3] = [
     ("core-relo-object", &["static-link", "test-support"]),
-    ("core-relo-loader", &["kconfig-gz", "netlink", "static-link", "sys", "usdt"]),
+    ("core-relo-loader", &["adaptive", "kconfig-gz", "netlink", "static-link", "sys", "usdt"]),
     ("core-relo-cli", &["completions", "man"]),
 ];
 
@@ -201,7 +201,7 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/static-link,core-relo-loader/sys";
+    let features = "core-relo-loader/adaptive,core-relo-loader/static-link,core-relo-loader/sys";
     check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }

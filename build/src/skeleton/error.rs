@@ -1,7 +1,7 @@
 //! Errors of generating a skeleton.
 
 use core_relo::{Text, TypeId, btf::WalkError};
-use core_relo_object::object::ObjectError;
+use core_relo_object::{object::ObjectError, variants::VariantError};
 use thiserror::Error;
 
 /// The reason why no skeleton can be generated.
@@ -11,6 +11,9 @@ pub enum SkeletonError {
     /// The object cannot be read.
     #[error(transparent)]
     Object(#[from] ObjectError),
+    /// The object's declarations of variants are wrong.
+    #[error(transparent)]
+    Variants(#[from] VariantError),
     /// The object has no BTF, from which types come.
     #[error("the object has no BTF, which describes its types: compile it with -g")]
     NoBtf,

@@ -10,6 +10,7 @@ use super::{
 };
 use core_relo::{TypeId, btf::Type};
 use core_relo_object::object::{Map, MapDef, MapType, Object};
+use core_relo_object::variants::ObjectVariants;
 
 /// A map of a skeleton.
 pub(super) struct MapField {
@@ -42,6 +43,7 @@ pub(super) fn collect(
     object: &Object<'_>,
     types: &mut Types<'_>,
     options: &Options,
+    variants: Option<&ObjectVariants>,
 ) -> Result<Maps, SkeletonError> {
     let events = Events::collect(types.btf(), options)?;
     let mut names = Names::default();
@@ -49,6 +51,7 @@ pub(super) fn collect(
     if let Some(name) = options.optional_maps.iter().find(|name| !is_map(name)) {
         return Err(SkeletonError::NoMap { name: name.as_str().into() });
     }
+    let left_out = variants.map(ObjectVariants::maps_of_some_selections).unwrap_or_default();
     let mut maps = Maps { fields: Vec::new(), events: Vec::new() };
     let mut of_events = Vec::new();
     for map in object.maps() {
@@ -69,7 +72,8 @@ pub(super) fn collect(
             map_type: def.known_type().map_or_else(|| def.map_type.to_string(), |t| t.to_string()),
             ty,
             opened,
-            is_optional: options.optional_maps.iter().any(|optional| optional == name),
+            is_optional: left_out.contains(name)
+                || options.optional_maps.iter().any(|optional| optional == name),
         });
     }
     events.check_maps(&of_events)?;

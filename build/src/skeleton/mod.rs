@@ -29,7 +29,7 @@ pub use options::Options;
 pub(crate) use events::find_type;
 
 use code::Code;
-use core_relo_object::object::Object;
+use core_relo_object::{object::Object, variants::VariantTable};
 use types::Types;
 
 /// The lints of the generated text. C's names and layouts break Rust's customs.
@@ -68,8 +68,10 @@ fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<Strin
     let skeleton = types.take_name(identifier::type_name(name.as_bytes()));
     let open = types.take_name(format!("Open{skeleton}"));
 
-    let programs = programs::collect(&object);
-    let maps = maps::collect(&object, &mut types, options)?;
+    let table = VariantTable::from_object(&object)?;
+    let variants = if table.is_empty() { None } else { Some(table.fit(&object)?) };
+    let programs = programs::collect(&object, variants.as_ref());
+    let maps = maps::collect(&object, &mut types, options, variants.as_ref())?;
     let globals = globals::collect(&object, &mut types);
     for requested in &options.types {
         let no_such_type = || SkeletonError::NoSuchType { name: requested.as_str().into() };
@@ -86,7 +88,7 @@ fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<Strin
     body.line("use ::core_relo_loader::{Loader, attach, load, load_plan, maps, skeleton};");
     body.line("use ::std::sync::Arc;");
     write_object(&mut body, name, options);
-    write_open(&mut body, &skeleton, &open);
+    write_open(&mut body, &skeleton, &open, variants.is_some());
     write_loaded(&mut body, &skeleton, &open);
     programs::write(&mut body, &programs);
     maps::write(&mut body, &maps.fields);
@@ -122,7 +124,7 @@ fn write_object(code: &mut Code, name: &str, options: &Options) {
 }
 
 /// Writes the struct of the object before the load.
-fn write_open(code: &mut Code, skeleton: &str, open: &str) {
+fn write_open(code: &mut Code, skeleton: &str, open: &str, has_variants: bool) {
     code.line("");
     code.line("/// The object before its load, with the settings of programs, maps and variables.");
     code.line("#[derive(Clone, Debug)]");
@@ -155,6 +157,32 @@ fn write_open(code: &mut Code, skeleton: &str, open: &str) {
         code.block(signature, "}", |code| {
             code.line(format!("{skeleton}::from_loaded(self.to_loader()?.load()?)"));
         });
+        if has_variants {
+            write_adaptive(code, skeleton);
+        }
+    });
+}
+
+/// Writes the methods that load the variants that work on the kernel.
+fn write_adaptive(code: &mut Code, skeleton: &str) {
+    let report = "::core_relo_loader::adaptive::StartupReport";
+    code.line("");
+    code.line("/// Loads the variants that work on the running kernel. Needs the feature `adaptive` of core-relo-loader.");
+    let result = format!("Result<({skeleton}, {report}), skeleton::SkeletonError>");
+    code.block(format!("pub fn load_adaptive(&self) -> {result} {{"), "}", |code| {
+        code.line("let (loaded, report) = ::core_relo_loader::adaptive::load_skeleton(&self.to_loader()?)?;");
+        code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, report))"));
+    });
+    code.line("");
+    code.line(
+        "/// Loads and attaches the variants that work on the running kernel and that can be attached.",
+    );
+    let result = format!("Result<({skeleton}, Vec<attach::Link>, {report}), skeleton::SkeletonError>");
+    code.block(format!("pub fn attach_adaptive(&self) -> {result} {{"), "}", |code| {
+        code.line(
+            "let (loaded, links, report) = ::core_relo_loader::adaptive::attach_skeleton(&self.to_loader()?)?;",
+        );
+        code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, links, report))"));
     });
 }
 

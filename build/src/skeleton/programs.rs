@@ -5,6 +5,7 @@ use super::{
     identifier::{self, Names},
 };
 use core_relo_object::object::{AttachType, Object, Program, ProgramType, SecDef, SectionTarget};
+use core_relo_object::variants::ObjectVariants;
 
 /// A program of a skeleton.
 pub(super) struct ProgramField {
@@ -17,8 +18,8 @@ pub(super) struct ProgramField {
     is_optional: bool,
 }
 
-/// Collects the programs of an object.
-pub(super) fn collect(object: &Object<'_>) -> Vec<ProgramField> {
+/// Collects the programs of an object. Those of its variants may be left out of a load.
+pub(super) fn collect(object: &Object<'_>, variants: Option<&ObjectVariants>) -> Vec<ProgramField> {
     let mut names = Names::default();
     let programs = object.programs().iter().filter(|program| !program.is_subprogram);
     let fields = programs.filter_map(|program| {
@@ -33,7 +34,7 @@ pub(super) fn collect(object: &Object<'_>) -> Vec<ProgramField> {
                 "skeleton::Program<skeleton::kind::{}, skeleton::{target}>",
                 program.sec_def().map_or("Unattached", kind)
             ),
-            is_optional: !program.autoload(),
+            is_optional: !program.autoload() || variants.is_some_and(|variants| variants.may_leave_out(name)),
         })
     });
     fields.collect()

@@ -13,6 +13,8 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
   core-relo load prog.bpf.o --each                    each program by itself: which ones load
   core-relo load *.bpf.o --each --budget budget.jsonl the same, and whether the verifier needs more work than before
+  core-relo load prog.bpf.o --adaptive --attach       the variants of the programs that work here, and why not the others
+  core-relo load prog.bpf.o --adaptive --variants prog.variants --dry-run --btf vmlinux
   core-relo load prog.bpf.o --attach --set target_pid=42
   core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
   core-relo load prog.bpf.o --attach-to drop_packets=dev:eth0 --pin /sys/fs/bpf/mine
@@ -103,6 +105,13 @@ pub(crate) struct LoadArgs {
     pub(crate) each: bool,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
+    /// Load, of each group of variants, the first alternative that works on the kernel, and report which and why. The object declares
+    /// its variants with the macros of core_relo.h
+    #[arg(long, conflicts_with_all = ["each", "program"])]
+    pub(crate) adaptive: bool,
+    /// Table of variants, in addition to those that the object declares
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "adaptive")]
+    pub(crate) variants: Option<PathBuf>,
     /// Print the load plan and the verdict, and load nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -9,12 +9,13 @@ use crate::{
 };
 use core_relo_loader::{
     MapIndex, ProgramIndex,
+    adaptive::StartupReport,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Poison},
     load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
 };
-use core_relo_verdict::judge::ObjectVerdict;
+use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use serde::{Serialize, Serializer, ser::Error as _};
 use std::collections::{HashMap, HashSet};
 
@@ -36,11 +37,13 @@ pub(crate) struct LoadOutcome<'l> {
     verdicts: Vec<ProgramVerdictJson<'l>>,
     /// The verifier's statistics, with `--each --stats`.
     stats: Option<ProgramStats>,
+    /// The start-up report, with `--adaptive`.
+    adaptive: Option<serde_json::Value>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct LoadErrorJson {
-    /// `plan`, `map`, `program`, `pin`, `attach`.
+    /// `plan`, `map`, `program`, `pin`, `attach`, `variants`.
     stage: &'static str,
     text: String,
     errno: Option<i32>,
@@ -164,6 +167,7 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
         verdict: None,
         verdicts: Vec::new(),
         stats: None,
+        adaptive: None,
     }
 }
 
@@ -190,6 +194,32 @@ impl<'l> LoadOutcome<'l> {
         self.verdicts = verdict.iter().flat_map(|v| v.programs.iter().map(ProgramVerdictJson::new)).collect();
         self
     }
+}
+
+impl LoadOutcome<'_> {
+    /// Adds the start-up report of an adaptive load.
+    pub(crate) fn with_report(mut self, report: &StartupReport) -> Result<Self, serde_json::Error> {
+        self.verdict = report.verdict.map(Verdict::word);
+        self.adaptive = Some(serde_json::from_str(&report.to_json())?);
+        Ok(self)
+    }
+}
+
+/// Creates the outcome for an object of which no alternative of a group works.
+pub(crate) fn exhausted<'l>(object: &'l str, text: &str) -> LoadOutcome<'l> {
+    let error = LoadErrorJson {
+        stage: "variants",
+        text: text.to_owned(),
+        errno: None,
+        errno_name: None,
+        program: None,
+        insn: None,
+        source: None,
+        lacks: None,
+        verifier_log: None,
+        verifier_log_lines: None,
+    };
+    LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 
 /// Creates the outcome for a loaded object. `unattached` contains pairs of a program and the reason why it is not attached.

@@ -16,7 +16,7 @@ mod text;
 pub use crate::btf::CType;
 pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason, target_independent_reason};
 pub use near::AlternativeMember;
-pub use similar_names::similar_names;
+pub use similar_names::{nearest_names, similar_names};
 pub use text::text;
 
 #[cfg(test)]

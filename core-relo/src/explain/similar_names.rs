@@ -10,12 +10,17 @@ const RESULTS: usize = 3;
 /// Returns the names of a BTF's types of a kind that are similar to `wanted`, the nearest first. Only names with the prefix are
 /// compared, without the prefix. The search takes one pass over the types.
 pub fn similar_names(btf: &Btf<'_>, kind: Kind, prefix: &[u8], wanted: &[u8]) -> Vec<String> {
+    let types = btf.types().filter(|ty| ty.kind() == kind);
+    nearest_names(wanted, types.filter_map(|ty| ty.name().as_bytes().strip_prefix(prefix)))
+}
+
+/// Returns the names that are similar to `wanted`, the nearest first.
+pub fn nearest_names<'n>(wanted: &[u8], names: impl IntoIterator<Item = &'n [u8]>) -> Vec<String> {
     let Some(pattern) = NamePattern::new(wanted) else { return Vec::new() };
     let mut similar = Vec::new();
-    for ty in btf.types().filter(|ty| ty.kind() == kind) {
-        let name = ty.name().as_bytes().strip_prefix(prefix);
-        let distance = |name| pattern.distance(&BareName::new(name)?);
-        similar.extend(name.and_then(|name| Some((distance(name)?, name))));
+    for name in names {
+        let distance = BareName::new(name).and_then(|bare| pattern.distance(&bare));
+        similar.extend(distance.map(|distance| (distance, name)));
     }
     similar.sort_unstable();
     similar.dedup();

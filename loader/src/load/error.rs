@@ -34,6 +34,8 @@ pub enum LoadError {
         object: Text,
         /// The request, such as "map \`events\`: creating it".
         request: Text,
+        /// The map, if the request creates or fills a map.
+        map: Option<Text>,
         /// The kernel's error number.
         errno: Errno,
         /// The likely remedy.

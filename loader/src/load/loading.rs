@@ -61,7 +61,8 @@ impl<'k, K: Kernel> Loading<'k, K> {
 
     #[cold]
     pub(super) fn error_with_hint(&self, request: String, errno: Errno, hint: LoadHint) -> LoadError {
-        LoadError::Kernel { object: self.loaded.name.clone().into(), request: request.into(), errno, hint }
+        let object = self.loaded.name.clone().into();
+        LoadError::Kernel { object, request: request.into(), map: None, errno, hint }
     }
 
     #[cold]

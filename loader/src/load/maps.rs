@@ -225,7 +225,14 @@ impl<K: Kernel> Loading<'_, K> {
 
     #[cold]
     fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
-        self.error_with_hint(format!("map `{}`: {action}", map.name()), errno, hint(map, errno))
+        let request = format!("map `{}`: {action}", map.name());
+        LoadError::Kernel {
+            object: self.loaded.name.clone().into(),
+            request: request.into(),
+            map: Some(map.name().into()),
+            errno,
+            hint: hint(map, errno),
+        }
     }
 
     /// Creates the error of a map for whose refusal the kernel gives a reason.

@@ -47,6 +47,7 @@ pub(crate) fn create_token(
         Err(errno) if is_mandatory => Err(LoadError::Kernel {
             object: object.to_owned().into(),
             request: format!("BPF token from {}", path.display()).into(),
+            map: None,
             errno,
             hint: LoadHint(hint(errno).to_owned()),
         }),

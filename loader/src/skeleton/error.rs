@@ -44,6 +44,17 @@ pub enum SkeletonError {
     /// The object cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// No variants of the object can be loaded.
+    #[cfg(feature = "adaptive")]
+    #[error("{object}: {problem}")]
+    Adaptive {
+        /// The skeleton's name.
+        object: Text,
+        /// The problem.
+        problem: Text,
+        /// What was tried. `None` if the object's table of variants is wrong.
+        report: Option<Box<crate::adaptive::StartupReport>>,
+    },
     /// A map of the loaded object cannot be opened as the skeleton's type.
     #[error("{object}: {cause}")]
     Map {

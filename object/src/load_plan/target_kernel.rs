@@ -80,16 +80,17 @@ impl TargetKernel {
         self.system.as_deref().ok_or_else(missing)
     }
 
-    /// Returns the kernel's configuration.
-    pub(super) fn read_kconfig(&self) -> io::Result<Arc<str>> {
+    /// Returns the text of the kernel's configuration: `kconfig`, or that of the running system.
+    pub fn read_kconfig(&self) -> io::Result<Arc<str>> {
         match &self.kconfig {
             Some(config) => Ok(Arc::clone(config)),
             None => self.system()?.read_kconfig(),
         }
     }
 
-    /// Opens the kernel's symbols. The reader is buffered, since the file has hundreds of thousands of lines.
-    pub(super) fn kallsyms(&self) -> io::Result<Box<dyn BufRead + '_>> {
+    /// Opens the kernel's symbols: `kallsyms`, or those of the running system. The reader is buffered, since the file has hundreds of
+    /// thousands of lines.
+    pub fn open_kallsyms(&self) -> io::Result<Box<dyn BufRead + '_>> {
         match &self.kallsyms {
             Some(symbols) => Ok(Box::new(symbols.as_bytes())),
             None => self.system()?.open_kallsyms().map(|lines| -> Box<dyn BufRead> { lines }),

@@ -231,10 +231,18 @@ impl KernelBtf {
     }
 
     /// Returns the target of an object that was planned on the kernel alone, with the modules that may define its missing types.
-    #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, KernelBtfError> {
+        self.target_with_names(plan.names_for_modules())
+    }
+
+    /// Returns the kernel as a target, with the modules that may have types or functions of these names.
+    #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
+    pub fn target_with_names<'n>(
+        &self,
+        names: impl IntoIterator<Item = Name<'n>>,
+    ) -> Result<Target<'static>, KernelBtfError> {
         let (mut modules, mut excluded) = (Vec::new(), 0usize);
-        let mut module_filter = ModuleFilter::new(self.vmlinux()?, plan.names_for_modules());
+        let mut module_filter = ModuleFilter::new(self.vmlinux()?, names);
         for module in self.modules()? {
             match module.filtered_btf(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),

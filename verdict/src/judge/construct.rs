@@ -34,6 +34,7 @@ impl Reason {
             evidence: None,
             fix: None,
             requirement: None,
+            map: None,
         }
     }
 

@@ -21,6 +21,9 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
     reasons.extend(map.inputs.iter().map(|input| {
         input_reason(&map.name, *input).with_requirement(Requirement::MapInput { map: index, input: *input })
     }));
+    for reason in &mut reasons {
+        reason.map = Some(map.name.clone());
+    }
     reasons
 }
 

@@ -6,6 +6,7 @@ mod construct;
 mod data;
 mod error;
 mod externs;
+mod load_judge;
 mod maps;
 mod model;
 mod object;
@@ -18,5 +19,6 @@ mod tests;
 
 pub use answers::KernelAnswers;
 pub use error::JudgeError;
+pub use load_judge::{LoadJudge, LoadJudgeError};
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 pub use object::judge;

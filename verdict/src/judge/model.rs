@@ -96,6 +96,8 @@ pub struct Reason {
     pub fix: Option<String>,
     /// The requirement that is not met. `None` if the reason is an error of the object.
     pub requirement: Option<Requirement>,
+    /// The map whose creation fails, if the reason is one of a map.
+    pub map: Option<String>,
 }
 
 /// A requirement that a kernel does not meet, or that user space must meet.

@@ -9,7 +9,7 @@ use core_relo::{Name, Relocs};
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
-    load_plan::{LoadPlanError, SlotPlan},
+    load_plan::{LoadPlanError, Settings, SlotPlan},
     object::{DataKind, Object},
 };
 use std::collections::{HashMap, HashSet};
@@ -129,6 +129,27 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
 }
 
 impl ObjectNeeds<'_, '_> {
+    /// Applies the settings of a load: sizes and contents of maps, maps that are not created, programs that are loaded.
+    pub fn apply_settings(&mut self, settings: &Settings) {
+        for (name, map) in &settings.maps {
+            if map.max_entries.is_some_and(|entries| entries > 0) {
+                self.set_input(name, MapInput::MaxEntries);
+            }
+            if let Some(data) = &map.data {
+                self.set_data(name, data.clone());
+            }
+            if map.autocreate == Some(false) {
+                self.leave_out_map(name);
+            }
+        }
+        for program in &mut self.programs {
+            let settings = settings.programs.get(&program.name);
+            if let Some(autoload) = settings.and_then(|settings| settings.autoload) {
+                program.autoload = autoload;
+            }
+        }
+    }
+
     /// Records that user space sets the data of a data map, such as `.rodata`, before the load.
     pub fn set_data(&mut self, map: &str, data: Vec<u8>) {
         if let Some(index) = self.map_index(map) {

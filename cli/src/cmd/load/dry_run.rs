@@ -20,11 +20,7 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo_loader::{load_plan::Settings, object::Object};
-use core_relo_verdict::{
-    judge::ObjectVerdict,
-    kernel::KernelInputs,
-    requirements::{MapInput, NeedTable},
-};
+use core_relo_verdict::{judge::ObjectVerdict, kernel::KernelInputs, requirements::NeedTable};
 use std::path::{Path, PathBuf};
 
 /// The kernel of a dry run, and the kernel against whose types objects are relocated, if another.
@@ -70,23 +66,7 @@ impl DryRunKernel {
         let mut table = NeedTable::default();
         let mut judged = JudgedObject::new(file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
-            for (name, map) in &settings.maps {
-                if map.max_entries.is_some_and(|entries| entries > 0) {
-                    needs.set_input(name, MapInput::MaxEntries);
-                }
-                if let Some(data) = &map.data {
-                    needs.set_data(name, data.clone());
-                }
-                if map.autocreate == Some(false) {
-                    needs.leave_out_map(name);
-                }
-            }
-            for (name, program) in &settings.programs {
-                let known = needs.programs.iter_mut().find(|known| known.name == *name);
-                if let (Some(known), Some(autoload)) = (known, program.autoload) {
-                    known.autoload = autoload;
-                }
-            }
+            needs.apply_settings(settings);
         }
         let names = table.names();
         let objects = JudgedObjects { objects: vec![judged], needs: table, names };

@@ -14,6 +14,7 @@ use core_relo_loader::{
     object::AttachType,
 };
 use std::{
+    convert::Infallible,
     mem,
     os::fd::AsFd as _,
     path::{Path, PathBuf},
@@ -33,21 +34,32 @@ pub(crate) struct LoadedObject {
 }
 
 /// The reason why an object is not loaded, attached and pinned.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadFailure {
     /// The object is not loaded, or its maps are not pinned.
+    #[error("{0}")]
     Load(LoadError),
     /// Attaching or pinning failed.
+    #[error("{cause}")]
     Attach { stage: &'static str, cause: AttachError },
     /// The buffer of a map whose records will be printed cannot be opened.
+    #[error("{0}")]
     Events(BadInput),
     /// A signal arrived between two steps.
+    #[error("ended by a signal")]
     Interrupted,
 }
 
 impl From<LoadError> for LoadFailure {
     fn from(error: LoadError) -> Self {
         Self::Load(error)
+    }
+}
+
+/// Plans have no steps that fail in this way.
+impl From<Infallible> for LoadFailure {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 

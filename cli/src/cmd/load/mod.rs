@@ -1,5 +1,6 @@
 //! `load`: loads objects into the running kernel, or prints the load plan.
 
+mod adaptive;
 mod dry_run;
 mod global_value;
 mod loaded_object;
@@ -19,6 +20,7 @@ use crate::{
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
+use adaptive::read_table;
 use core_relo_loader::{Loader, load_plan::TargetKernel, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
@@ -181,16 +183,31 @@ impl LoadRequest<'_, '_> {
         if !args.program.is_empty() {
             loader.select_programs(args.program.iter().map(String::as_str));
         }
+        let events = match find_sources(&file.name, &object, &args.events.print) {
+            Ok(events) => events,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        if args.adaptive {
+            let order = judged_kernel.map(|kernel| kernel.kernel.check_byte_order(object.endian()));
+            if let Some(Err(bad)) = order {
+                return Ok(Err(bad));
+            }
+            let table = match read_table(&file, &object, args.variants.as_deref()) {
+                Ok(table) => table,
+                Err(bad) => return Ok(Err(bad)),
+            };
+            let (file, object, events) = (&file, &object, &*events);
+            let (verdict, report) = (None, None);
+            let object_loader =
+                ObjectLoader { console, args, file, object, kernel, verdict, budget, events, report };
+            return object_loader.run_adaptive(&loader, &table, judged_kernel);
+        }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
         let verdict = match judged_kernel.map(judge).transpose() {
             Ok(verdict) => verdict,
             Err(bad) => return Ok(Err(bad)),
         };
         let verdict = verdict.as_ref();
-        let events = match find_sources(&file.name, &object, &args.events.print) {
-            Ok(events) => events,
-            Err(bad) => return Ok(Err(bad)),
-        };
         let object_loader = ObjectLoader {
             console,
             args,
@@ -200,6 +217,7 @@ impl LoadRequest<'_, '_> {
             verdict,
             budget,
             events: &events,
+            report: None,
         };
         object_loader.run(&loader).map(Ok)
     }

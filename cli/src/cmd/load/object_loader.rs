@@ -25,6 +25,7 @@ use crate::{
 };
 use core_relo_loader::{
     Loader,
+    adaptive::StartupReport,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
     load_plan::LoadPlan,
@@ -49,6 +50,8 @@ pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
     pub(super) budget: &'a mut BudgetGate,
     /// The maps whose records are printed.
     pub(super) events: &'a [EventSource],
+    /// The start-up report of an adaptive load.
+    pub(super) report: Option<StartupReport>,
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
@@ -81,7 +84,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     }
 
     /// Loads, attaches and pins the object. Tries again if another process pins one of its maps at the same time.
-    fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
+    pub(super) fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
         // Only errors of the load itself are a reason for another attempt.
         let attempt = |remaining: &RemainingPins| match self.try_load(loader, plan, remaining) {
             Err(LoadFailure::Load(error)) => Err(error),
@@ -190,13 +193,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
     }
 
-    fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
+    pub(super) fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let wants_log = self.args.setup.verifier_log > 0;
             let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
             let line = json::refused(&self.file.name, program, e, wants_log, stats);
-            return self.console.out.json(&line.with_verdict(self.verdict));
+            let line = self.with_report(line.with_verdict(self.verdict))?;
+            return self.console.out.json(&line);
         }
         let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
         if let Some(program) = program {
@@ -206,13 +210,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.args.dry_run {
             self.print_verdict()?;
         }
+        self.print_report()?;
         match e.verifier_log() {
             Some(log) if self.args.setup.verifier_log > 0 => print_log(&mut self.console.out, log),
             _ => Ok(()),
         }
     }
 
-    fn report_plan(&mut self, plan: &LoadPlan) -> io::Result<()> {
+    pub(super) fn report_plan(&mut self, plan: &LoadPlan) -> io::Result<()> {
         if self.console.format == Format::Json {
             return self.console.out.json(&json::planned(&self.file.name, plan, self.verdict));
         }
@@ -235,7 +240,11 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
     /// object undoes the load, and names the pins that stay.
-    fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
+    pub(super) fn finish(
+        mut self,
+        plan: &LoadPlan,
+        mut object: LoadedObject,
+    ) -> io::Result<Option<LoadedObject>> {
         self.report_loaded(plan, &object.loaded, &object.links)?;
         if self.args.pin.is_some() {
             object.close();
@@ -247,15 +256,17 @@ impl ObjectLoader<'_, '_, '_, '_> {
     fn report_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
         if self.console.format == Format::Json {
             let unattached = self.unattached(loaded);
-            self.console.out.json(&json::loaded(&self.file.name, loaded, links, &unattached))?;
+            let line = self.with_report(json::loaded(&self.file.name, loaded, links, &unattached))?;
+            self.console.out.json(&line)?;
         } else {
             self.print_loaded(plan, loaded, links)?;
+            self.print_report()?;
         }
         self.console.out.flush()
     }
 
     /// Returns the programs that `--attach` does not attach, and why.
-    fn unattached(&self, loaded: &Loaded) -> Vec<(String, String)> {
+    pub(super) fn unattached(&self, loaded: &Loaded) -> Vec<(String, String)> {
         if !self.args.attach {
             return Vec::new();
         }
@@ -268,18 +279,30 @@ impl ObjectLoader<'_, '_, '_, '_> {
         unattached.map(|(program, error)| (program.name().to_owned(), reason(error))).collect()
     }
 
-    fn report_attach_failure(&mut self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<()> {
+    pub(super) fn report_attach_failure(
+        &mut self,
+        name: &str,
+        stage: &'static str,
+        e: &AttachError,
+    ) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
-            self.console.out.json(&json::attach_failed(&self.file.name, name, stage, e))?;
+            let line = self.with_report(json::attach_failed(&self.file.name, name, stage, e))?;
+            self.console.out.json(&line)?;
         } else {
             let line = Line::new().styled(ERROR, "refused");
             self.console.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
+            self.print_report()?;
         }
         Ok(())
     }
 
-    fn print_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+    pub(super) fn print_loaded(
+        &mut self,
+        plan: &LoadPlan,
+        loaded: &Loaded,
+        links: &[Link],
+    ) -> io::Result<()> {
         let unattached = self.unattached(loaded);
         let out = &mut self.console.out;
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;

@@ -138,7 +138,7 @@ fn scan_kallsyms<'e>(
     addresses: &mut HashMap<&'e [u8], u64>,
     refused: &mut Refusals<'e>,
 ) -> io::Result<()> {
-    let mut symbols = kernel.kallsyms()?;
+    let mut symbols = kernel.open_kallsyms()?;
     let mut line = Vec::new();
     while symbols.read_until(b'\n', &mut line)? > 0 {
         if let Some((name, address)) = parse_symbol(&line, names)

@@ -1,0 +1,205 @@
+//! `load --adaptive`: chooses among the variants of an object.
+
+use super::{
+    dry_run::DryRunKernel,
+    loaded_object::{LoadFailure, LoadedObject},
+    object_loader::ObjectLoader,
+};
+use crate::{
+    args::format::Format,
+    cmd::verdicts::exit_status,
+    console::ExitStatus,
+    error::{BadInput, escape_path},
+    input::{kernel_text, object::ObjectFile},
+    json::load as json,
+    text::{
+        line::Line,
+        style::{BOLD, ERROR, GOOD},
+    },
+};
+use core_relo_loader::{
+    Loader,
+    adaptive::{Adapted, Adaptive, AdaptiveError, AttemptError, KernelIdentity, LinkReport, StartupReport},
+    load_plan::LoadPlan,
+    object::Object,
+    variants::{KernelValueError, VariantError, VariantTable},
+};
+use std::{fmt, io, path::Path};
+
+/// Reads the table of an object: its declaration tags, and a file.
+pub(super) fn read_table(
+    file: &ObjectFile,
+    object: &Object<'_>,
+    path: Option<&Path>,
+) -> Result<VariantTable, BadInput> {
+    let bad = |e: VariantError| BadInput::new(&*file.name, e);
+    let declared = VariantTable::from_object(object).map_err(bad)?;
+    let table = match path {
+        Some(path) => {
+            let bad = |e: VariantError| BadInput::new(escape_path(path), e);
+            let given = VariantTable::parse(&kernel_text::read(path)?).map_err(bad)?;
+            declared.merge(given).map_err(bad)?
+        }
+        None => declared,
+    };
+    if table.is_empty() {
+        let bad = BadInput::new(&*file.name, "declares no variants");
+        return Err(bad.help("declare them with the macros of core_relo.h, or give a table with --variants"));
+    }
+    Ok(table)
+}
+
+impl ObjectLoader<'_, '_, '_, '_> {
+    /// Chooses variants of the object, loads or plans them, and prints the outcome. Returns the object if it stays loaded after the command.
+    pub(super) fn run_adaptive(
+        self,
+        loader: &Loader<'_, '_>,
+        table: &VariantTable,
+        kernel: Option<&DryRunKernel>,
+    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+        let adaptive = match Adaptive::new(loader, table) {
+            Ok(adaptive) => adaptive,
+            Err(e) => return Ok(Err(BadInput::new(&*self.file.name, e))),
+        };
+        match kernel {
+            Some(kernel) => self.plan_adaptive(adaptive, kernel, loader),
+            None => self.load_adaptive(&adaptive),
+        }
+    }
+
+    fn plan_adaptive(
+        mut self,
+        adaptive: Adaptive<'_, '_, '_>,
+        kernel: &DryRunKernel,
+        loader: &Loader<'_, '_>,
+    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+        let judge =
+            |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
+        let planned = adaptive.judged_by(judge).kernel(kernel_identity(kernel)).plan();
+        match planned {
+            Ok(Adapted { value: plan, report, .. }) => {
+                let status = report.verdict.map_or(ExitStatus::Error, |verdict| exit_status(verdict, false));
+                self.console.raise_exit(status);
+                self.report_adaptive_plan(&plan, &report)?;
+                Ok(Ok(None))
+            }
+            Err(e) => self.report_adaptive_error(e),
+        }
+    }
+
+    fn load_adaptive(
+        mut self,
+        adaptive: &Adaptive<'_, '_, '_>,
+    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+        let loaded = adaptive.load_with(|loader, plan| match self.load(loader, plan) {
+            Ok(object) => {
+                let links = object.links.iter().map(LinkReport::new).collect();
+                Ok(((object, plan.clone()), links))
+            }
+            // A load that a signal ended says nothing about the alternative.
+            Err(_) if self.kernel.is_interrupted() => Err(AttemptError::Other(LoadFailure::Interrupted)),
+            Err(LoadFailure::Load(cause)) => Err(AttemptError::Load(cause)),
+            Err(LoadFailure::Attach { stage: "attach", cause }) => Err(AttemptError::Attach(cause)),
+            Err(other) => Err(AttemptError::Other(other)),
+        });
+        match loaded {
+            Ok(Adapted { value: (object, plan), report, .. }) => {
+                self.report = Some(report);
+                self.finish(&plan, object).map(Ok)
+            }
+            Err(e) => self.report_adaptive_error(e),
+        }
+    }
+
+    /// Reports why no variant is loaded.
+    fn report_adaptive_error<E: Into<LoadFailure> + fmt::Display>(
+        &mut self,
+        error: AdaptiveError<E>,
+    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+        self.report = error.report().cloned();
+        match error {
+            AdaptiveError::Variants(e) if !is_about_kernel(&e) => {
+                return Ok(Err(BadInput::new(&*self.file.name, e)));
+            }
+            AdaptiveError::Load { cause, .. } => self.report_refusal(None, &cause)?,
+            AdaptiveError::Attach { cause, .. } => {
+                let name = super::setup::object_name(Path::new(&self.file.name));
+                self.report_attach_failure(&name, "attach", &cause)?;
+            }
+            AdaptiveError::Other { cause, .. } => match cause.into() {
+                LoadFailure::Load(cause) => self.report_refusal(None, &cause)?,
+                LoadFailure::Attach { stage, cause } => {
+                    let name = super::setup::object_name(Path::new(&self.file.name));
+                    self.report_attach_failure(&name, stage, &cause)?;
+                }
+                LoadFailure::Events(bad) => return Ok(Err(bad)),
+                LoadFailure::Interrupted => {}
+            },
+            other => self.report_unloadable(&other.to_string())?,
+        }
+        Ok(Ok(None))
+    }
+
+    /// Reports an object of which no alternative of a group works, or for which the kernel's types lack a name.
+    fn report_unloadable(&mut self, error: &str) -> io::Result<()> {
+        self.console.raise_exit(ExitStatus::Incompatible);
+        if self.console.format == Format::Json {
+            let outcome = json::exhausted(&self.file.name, error);
+            return self.console.out.json(&self.with_report(outcome)?);
+        }
+        let line = Line::new().styled(ERROR, "refused").text(format_args!("  {}: {error}", self.file.name));
+        self.console.out.line(line)?;
+        self.print_report()
+    }
+
+    fn report_adaptive_plan(&mut self, plan: &LoadPlan, report: &StartupReport) -> io::Result<()> {
+        if self.console.format == Format::Json {
+            let outcome = json::planned(&self.file.name, plan, None).with_report(report);
+            return self.console.out.json(&outcome.map_err(io::Error::other)?);
+        }
+        self.console
+            .out
+            .line(Line::new().styled(GOOD, "planned").text("  ").styled(BOLD, &self.file.name))?;
+        print_lines(self, report)
+    }
+
+    /// Adds the start-up report to an outcome, if there is one.
+    pub(super) fn with_report<'l>(
+        &self,
+        outcome: json::LoadOutcome<'l>,
+    ) -> io::Result<json::LoadOutcome<'l>> {
+        match &self.report {
+            Some(report) => outcome.with_report(report).map_err(io::Error::other),
+            None => Ok(outcome),
+        }
+    }
+
+    /// Prints the start-up report, if there is one.
+    pub(super) fn print_report(&mut self) -> io::Result<()> {
+        match self.report.take() {
+            Some(report) => print_lines(self, &report),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints a report, without its first line, which names the object. The report is escaped already.
+fn print_lines(loader: &mut ObjectLoader<'_, '_, '_, '_>, report: &StartupReport) -> io::Result<()> {
+    let text = report.to_string();
+    text.lines().skip(1).try_for_each(|line| loader.console.out.line(Line::new().formatted(line)))
+}
+
+/// Returns whether an error says that the kernel lacks something, and not that the table is wrong.
+fn is_about_kernel(error: &VariantError) -> bool {
+    let VariantError::Value { cause, .. } = error else { return false };
+    cause.is_absence() || matches!(cause, KernelValueError::AmbiguousType { .. })
+}
+
+/// Describes the kernel of a dry run.
+fn kernel_identity(kernel: &DryRunKernel) -> KernelIdentity {
+    let mut btf_source = kernel.kernel.name.clone();
+    if let Some(other) = &kernel.relocated_against {
+        btf_source = format!("{btf_source}, relocations against {}", other.name);
+    }
+    KernelIdentity { release: kernel.kernel.release(), architecture: None, btf_source }
+}

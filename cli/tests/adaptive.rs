@@ -1,0 +1,111 @@
+//! `load --adaptive`: the choice for other kernels, as text and JSON, and errors of tables.
+
+mod common;
+
+use common::{prebuilt, run, run_in, text};
+use std::fs;
+
+/// Runs a dry run of an object with variants on a kernel of the demo.
+fn dry_run(kernel: &str, further: &[&str]) -> common::Run {
+    let object = prebuilt("live/variants.bpf.o");
+    let args = ["load", text(&object), "--adaptive", "--dry-run", "--btf", kernel];
+    run(args.iter().chain(further))
+}
+
+#[test]
+fn each_kernel_gets_its_variants_and_the_report_says_why() {
+    let old = dry_run("linux-5.10.btf", &[]);
+    for line in [
+        "  group     sum: sum_loop chosen, alternative 2 of 2\n",
+        "    sum_helper: not tried, the verdict is refused: the kernel lacks helper bpf_loop, at ./live/variants.bpf.c:",
+        "  map       bloom: left out\n",
+        "  constant  has_bloom = 0, loaded(map:bloom)\n",
+        "  constant  state_offset keeps its value, offset_of(task_struct.__state): the kernel's types have no member `__state` in `task_struct` (near: `state`)\n",
+        "  constant  has_state = 0, has_field(task_struct.__state)\n",
+        "  program   absent: left out\n",
+    ] {
+        assert!(old.out.contains(line), "{line}\n{}", old.out);
+    }
+    let new = dry_run("linux-6.1.btf", &[]);
+    for line in [
+        "  group     sum: sum_helper chosen, alternative 1 of 2\n",
+        "  constant  has_bloom = 1, loaded(map:bloom)\n",
+        "  constant  loop_number = 181, enum_value(enum bpf_func_id.BPF_FUNC_loop)\n",
+        "  map       perf: not created, no loaded program uses it\n",
+    ] {
+        assert!(new.out.contains(line), "{line}\n{}", new.out);
+    }
+}
+
+#[test]
+fn json_has_the_plan_and_the_report() {
+    let lines = dry_run("linux-5.10.btf", &["--format", "json"]).lines();
+    let [line] = &*lines else { panic!("{lines:?}") };
+    assert_eq!(line["status"], "planned");
+    let report = &line["adaptive"];
+    let schema = common::schema();
+    schema.check("load", line);
+    schema.check("start-up report of load", report);
+    assert_eq!((&report["outcome"], &line["verdict"]), (&"planned".into(), &report["verdict"]));
+    assert_eq!(report["kernel"]["btf_source"], "linux-5.10.btf");
+    let groups = report["groups"].as_array().unwrap();
+    let sum = groups.iter().find(|group| group["name"] == "sum").unwrap();
+    assert_eq!(
+        (&sum["chosen"], &sum["alternatives"][0]["rejections"][0]["stage"]),
+        (&1.into(), &"verdict".into())
+    );
+    let planned: Vec<_> =
+        line["programs"].as_array().unwrap().iter().map(|program| &program["name"]).collect();
+    assert!(
+        planned.iter().any(|name| **name == "sum_loop") && !planned.iter().any(|name| **name == "sum_helper")
+    );
+    // Other loads have no report.
+    let object = prebuilt("live/ringbuf.bpf.o");
+    let plain =
+        run(["load", text(&object), "--dry-run", "--btf", "linux-6.1.btf", "--format", "json"]).lines();
+    assert!(plain[0]["adaptive"].is_null());
+}
+
+#[test]
+fn a_group_without_a_working_variant_is_refused_with_the_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("variants.txt");
+    fs::write(&table, "group all = test1_entry\noffset_of last_result = task_struct.tgid\n").unwrap();
+    let object = prebuilt("live/fentry.bpf.o");
+    let args = ["load", text(&object), "--adaptive", "--dry-run", "--btf", "linux-6.1.btf", "--variants"];
+    let run_table = || run(args.iter().copied().chain([text(&table)]));
+    let wrong = run_table();
+    assert_eq!(wrong.exit, 2);
+    assert!(wrong.err.contains("global `last_result`: it is in .bss, expected an integer"), "{}", wrong.err);
+    fs::write(&table, "group all = test1_entry\noptional open_entry\noptional open_exit\n").unwrap();
+    let refused = run_table();
+    assert_eq!(refused.exit, 1, "{}", refused.out);
+    assert!(
+        refused.out.contains("group `all`: none of its 1 alternatives works on this kernel: "),
+        "{}",
+        refused.out
+    );
+    assert!(refused.out.contains("\n  group     all: none of its alternatives works\n"), "{}", refused.out);
+}
+
+#[test]
+fn errors_of_tables_name_the_file_and_the_line_and_nothing_is_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    for (content, expected) in [
+        ("group a = fast\nfoo", "table: line 2: unknown entry: `foo`, expected group, "),
+        ("group open = absent", "group `open`: defined twice"),
+        ("group other = open_fentry", "program `open_fentry`: in two groups: `open` and `other`"),
+        ("group other = absnt", "group `other`: the object has no program `absnt` (near: `absent`)"),
+        ("group a = absent > absent", "line 1: group `a`: cycle: `absent` is named again after `absent`"),
+    ] {
+        fs::write(dir.path().join("table"), content).unwrap();
+        let object = prebuilt("live/variants.bpf.o");
+        let failed = run_in(dir.path(), ["load", text(&object), "--adaptive", "--variants", "table"]);
+        assert_eq!((failed.exit, &*failed.out), (2, ""), "{content}");
+        assert!(failed.err.contains(expected), "{}", failed.err);
+    }
+    let object = prebuilt("live/ringbuf.bpf.o");
+    let none = run(["load", text(&object), "--adaptive"]);
+    assert_eq!(none.exit, 2);
+    assert!(none.err.contains("declares no variants"), "{}", none.err);
+}

@@ -1,0 +1,263 @@
+//! [`Adaptive`]: chooses variants, loads them, and chooses again if the kernel disagrees.
+
+use super::{
+    chooser::{Chooser, Judge},
+    error::{AdaptiveError, AttemptError},
+    rejection::FailedPart,
+    report::{KernelIdentity, LinkReport, Outcome, StartupReport, build},
+};
+use crate::{
+    attach::Link,
+    load::{LoadError, Loaded, RunningKernel, retry_taken_pins},
+    load_plan::{LoadPlan, Settings},
+    loader::Loader,
+    running_kernel::with_running_system,
+    skeleton::SkeletonError,
+    variants::{KernelValueError, ObjectVariants, VariantError, VariantTable},
+};
+use core::{convert::Infallible, fmt};
+use core_relo_verdict::judge::{LoadJudge, ObjectVerdict};
+
+/// A loader that chooses among the variants of an object.
+///
+/// The settings of the loader apply, except which of the table's programs are loaded. A failed attempt leaves nothing in the kernel.
+pub struct Adaptive<'l, 'o, 'd> {
+    loader: &'l Loader<'o, 'd>,
+    variants: ObjectVariants,
+    judge: Option<Box<Judge<'l>>>,
+    kernel: Option<KernelIdentity>,
+}
+
+/// The result of an adaptive load, and the report of what was chosen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Adapted<T> {
+    /// The loaded object, or the plan.
+    pub value: T,
+    /// What is loaded, and why.
+    pub report: StartupReport,
+}
+
+/// The loader and the plan of a selection of variants.
+type Attempt<'a, 'o, 'd, T, E> = &'a mut dyn FnMut(&Loader<'o, 'd>, &LoadPlan) -> Result<T, AttemptError<E>>;
+
+impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
+    /// Creates an adaptive loader. Fails if the table names something that the object does not have.
+    pub fn new(loader: &'l Loader<'o, 'd>, table: &VariantTable) -> Result<Self, VariantError> {
+        Ok(Self { loader, variants: table.fit(loader.object())?, judge: None, kernel: None })
+    }
+
+    /// Replaces the verdicts by those of another judge, such as one that knows more about a kernel than the loader. The error of the
+    /// judge is the reason why there is no verdict; the alternatives are then tried in their order.
+    #[must_use]
+    pub fn judged_by(mut self, judge: impl Fn(&Settings) -> Result<ObjectVerdict, String> + 'l) -> Self {
+        self.judge = Some(Box::new(judge));
+        self
+    }
+
+    /// Sets what the report says about the kernel. The default describes the running kernel.
+    #[must_use]
+    pub fn kernel(mut self, kernel: KernelIdentity) -> Self {
+        self.kernel = Some(kernel);
+        self
+    }
+
+    /// Returns the table and the object's names behind it.
+    pub const fn variants(&self) -> &ObjectVariants {
+        &self.variants
+    }
+
+    /// Chooses variants and plans their load. Nothing is loaded, so that only verdicts and planning decide.
+    pub fn plan(&self) -> Result<Adapted<LoadPlan>, AdaptiveError> {
+        self.run_attempts(Outcome::Planned, &mut |_, plan| Ok((plan.clone(), Vec::new())))
+    }
+
+    /// Loads the first variants that the kernel accepts.
+    pub fn load(&self) -> Result<Adapted<Loaded>, AdaptiveError> {
+        self.run_attempts(Outcome::Loaded, &mut |loader, plan| {
+            Ok((loader.execute(plan, &RunningKernel)?, Vec::new()))
+        })
+    }
+
+    /// Loads and attaches the first variants that the kernel accepts and that can be attached. Pins of maps are the last step.
+    ///
+    /// As [`Loaded::attach_all`], programs whose section names no target stay unattached.
+    pub fn load_and_attach(&self) -> Result<Adapted<(Loaded, Vec<Link>)>, AdaptiveError> {
+        self.run_attempts(Outcome::Attached, &mut |loader, plan| {
+            let (loaded, links) = load_and_attach(loader, plan)?;
+            let reports = links.iter().map(LinkReport::new).collect();
+            Ok(((loaded, links), reports))
+        })
+    }
+
+    /// Calls `attempt` with the plan of the chosen variants, until it succeeds. After an error that is about a part with alternatives, the
+    /// next alternative is chosen. `attempt` has to undo what it did before it fails.
+    ///
+    /// `attempt` also returns the links that it attached, for the report.
+    pub fn load_with<T, E>(
+        &self,
+        mut attempt: impl FnMut(&Loader<'o, 'd>, &LoadPlan) -> Result<(T, Vec<LinkReport>), AttemptError<E>>,
+    ) -> Result<Adapted<T>, AdaptiveError<E>> {
+        self.run_attempts(Outcome::Loaded, &mut attempt)
+    }
+
+    fn run_attempts<T, E>(
+        &self,
+        outcome: Outcome,
+        attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
+    ) -> Result<Adapted<T>, AdaptiveError<E>> {
+        if let Some(judge) = &self.judge {
+            return self.run_judged(&**judge, outcome, attempt);
+        }
+        let kernel = with_running_system(self.loader.kernel.clone());
+        let judged = LoadJudge::with(self.loader.object, &kernel, |judge| {
+            let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());
+            self.run_judged(&judge, outcome, &mut *attempt)
+        });
+        judged.unwrap_or_else(|cause| self.run_judged(&|_| Err(cause.to_string()), outcome, attempt))
+    }
+
+    fn run_judged<T, E>(
+        &self,
+        judge: &Judge<'_>,
+        outcome: Outcome,
+        attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
+    ) -> Result<Adapted<T>, AdaptiveError<E>> {
+        let kernel = &self.loader.kernel;
+        let types = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
+        let constants = self.variants.find_constants(types)?;
+        let numbers = constants.iter().map(|number| number.as_ref().ok().copied()).collect();
+        let mut chooser = Chooser::new(self.loader.object, &self.variants, &self.loader.settings, numbers);
+        let mut attempt_count = 0usize;
+        loop {
+            let settings = chooser.choose(judge)?;
+            if let Some(group) = chooser.exhausted_group() {
+                let report = self.report(
+                    &chooser,
+                    &constants,
+                    &settings,
+                    None,
+                    (Outcome::Failed, attempt_count, Vec::new()),
+                );
+                return Err(exhausted(group, Box::new(report)));
+            }
+            let mut loader = self.loader.clone();
+            loader.settings = settings.clone();
+            attempt_count = attempt_count.saturating_add(1);
+            let planned = loader.plan().map_err(AttemptError::Load);
+            let tried = planned.and_then(|plan| attempt(&loader, &plan).map(|done| (done, plan)));
+            let error = match tried {
+                Ok(((value, links), plan)) => {
+                    let details = (outcome, attempt_count, links);
+                    let report = self.report(&chooser, &constants, &settings, Some(&plan), details);
+                    return Ok(Adapted { value, report });
+                }
+                Err(error) => error,
+            };
+            let failed = match &error {
+                AttemptError::Load(cause) => FailedPart::of_load(cause),
+                AttemptError::Attach(cause) => FailedPart::of_attach(cause),
+                AttemptError::Other(_) => None,
+            };
+            if failed.is_some_and(|failed| chooser.reject(failed)) {
+                continue;
+            }
+            let details = (Outcome::Failed, attempt_count, Vec::new());
+            let report = Box::new(self.report(&chooser, &constants, &settings, None, details));
+            return Err(match error {
+                AttemptError::Load(cause) => AdaptiveError::Load { cause, report },
+                AttemptError::Attach(cause) => AdaptiveError::Attach { cause, report },
+                AttemptError::Other(cause) => AdaptiveError::Other { cause, report },
+            });
+        }
+    }
+
+    fn report(
+        &self,
+        chooser: &Chooser<'_>,
+        constants: &[Result<i128, KernelValueError>],
+        settings: &Settings,
+        plan: Option<&LoadPlan>,
+        details: (Outcome, usize, Vec<LinkReport>),
+    ) -> StartupReport {
+        let kernel = self.kernel.clone().unwrap_or_else(|| KernelIdentity::of(&self.loader.kernel));
+        build::report(chooser, constants, settings, plan, kernel, details)
+    }
+}
+
+impl fmt::Debug for Adaptive<'_, '_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Adaptive").field("variants", &self.variants).finish_non_exhaustive()
+    }
+}
+
+impl Loader<'_, '_> {
+    /// Loads the variants of the object that work on the running kernel, by the table in the object's declaration tags.
+    pub fn load_adaptive(&self) -> Result<Adapted<Loaded>, AdaptiveError> {
+        Adaptive::new(self, &VariantTable::from_object(self.object)?)?.load()
+    }
+}
+
+/// Loads the variants of a skeleton's object. Skeletons call this.
+#[doc(hidden)]
+pub fn load_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, StartupReport), SkeletonError> {
+    let adaptive = skeleton_loader(loader)?;
+    let adapted = adaptive.load().map_err(|error| skeleton_error(loader, &error))?;
+    Ok((adapted.value, adapted.report))
+}
+
+/// Loads and attaches the variants of a skeleton's object. Skeletons call this.
+#[doc(hidden)]
+pub fn attach_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, Vec<Link>, StartupReport), SkeletonError> {
+    let adaptive = skeleton_loader(loader)?;
+    let adapted = adaptive.load_and_attach().map_err(|error| skeleton_error(loader, &error))?;
+    let (loaded, links) = adapted.value;
+    Ok((loaded, links, adapted.report))
+}
+
+fn skeleton_loader<'l, 'o, 'd>(loader: &'l Loader<'o, 'd>) -> Result<Adaptive<'l, 'o, 'd>, SkeletonError> {
+    let table = VariantTable::from_object(loader.object);
+    let adaptive = table.and_then(|table| Adaptive::new(loader, &table));
+    adaptive.map_err(|error| skeleton_error(loader, &AdaptiveError::Variants(error)))
+}
+
+fn skeleton_error(loader: &Loader<'_, '_>, error: &AdaptiveError) -> SkeletonError {
+    SkeletonError::Adaptive {
+        object: loader.settings.name.as_str().into(),
+        problem: error.to_string().into(),
+        report: error.report().cloned().map(Box::new),
+    }
+}
+
+/// Loads and attaches a plan. Tries again if another process pins one of the maps at the same time.
+fn load_and_attach(
+    loader: &Loader<'_, '_>,
+    plan: &LoadPlan,
+) -> Result<(Loaded, Vec<Link>), AttemptError<Infallible>> {
+    // Only errors of the load itself are a reason for another attempt with the same plan.
+    retry_taken_pins(|remaining| {
+        let mut loaded = loader.execute_unpinned(plan, &RunningKernel)?;
+        loaded.adopt_pins(remaining, &RunningKernel);
+        match loaded.attach_all() {
+            Ok(links) => {
+                loaded.pin_maps(&RunningKernel)?;
+                Ok(Ok((loaded, links)))
+            }
+            Err(cause) => Ok(Err(AttemptError::Attach(cause))),
+        }
+    })
+    .map_err(|cause: LoadError| AttemptError::Load(cause))?
+}
+
+/// Creates the error of a group without a working alternative.
+fn exhausted<E>(group: usize, report: Box<StartupReport>) -> AdaptiveError<E> {
+    let found = report.groups.get(group);
+    let last = found.and_then(|group| group.alternatives.last());
+    let reason = last.and_then(|last| last.rejections.first()).map(|rejection| rejection.reasons.join("; "));
+    AdaptiveError::Exhausted {
+        group: found.map(|group| group.name.clone()).unwrap_or_default(),
+        count: found.map_or(0, |group| group.alternatives.len()),
+        last: reason.unwrap_or_default(),
+        report,
+    }
+}

@@ -1,0 +1,195 @@
+//! The choice of alternatives: by verdict first, then by what the kernel accepts.
+
+use super::rejection::{FailedPart, Rejection, reason_text};
+use crate::{
+    load_plan::Settings,
+    object::Object,
+    variants::{ObjectVariants, Selection, VariantError},
+};
+use alloc::collections::BTreeMap;
+use core_relo_object::variants::Alternative;
+use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
+
+/// A judge of an object with the settings of a load. The error is the reason why no verdict is possible.
+pub(super) type Judge<'j> = dyn Fn(&Settings) -> Result<ObjectVerdict, String> + 'j;
+
+/// The choice of the variants of an object.
+#[derive(Debug)]
+pub(super) struct Chooser<'v> {
+    object: &'v Object<'v>,
+    pub(super) variants: &'v ObjectVariants,
+    /// The caller's settings.
+    base: &'v Settings,
+    /// The values of the constants from the kernel's types.
+    numbers: Vec<Option<i128>>,
+    pub(super) selection: Selection,
+    /// The rejections of each alternative, by group and alternative. An empty list is an alternative that is chosen or was not tried.
+    pub(super) alternatives: Vec<Vec<Vec<Rejection>>>,
+    pub(super) programs: BTreeMap<String, Rejection>,
+    pub(super) maps: BTreeMap<String, Rejection>,
+    /// The verdicts on the programs of the selection, with the reasons of those that may not load.
+    pub(super) verdicts: BTreeMap<String, (Verdict, Vec<String>)>,
+    /// The verdict on the selection as a whole.
+    pub(super) verdict: Option<Verdict>,
+    /// The reason why there is no verdict.
+    pub(super) unjudged: Option<String>,
+}
+
+impl<'v> Chooser<'v> {
+    pub(super) fn new(
+        object: &'v Object<'v>,
+        variants: &'v ObjectVariants,
+        base: &'v Settings,
+        numbers: Vec<Option<i128>>,
+    ) -> Self {
+        let groups = variants.table().groups().iter();
+        Self {
+            object,
+            variants,
+            base,
+            numbers,
+            selection: variants.first_selection(),
+            alternatives: groups.map(|group| vec![Vec::new(); group.alternatives.len()]).collect(),
+            programs: BTreeMap::new(),
+            maps: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            verdict: None,
+            unjudged: None,
+        }
+    }
+
+    /// Returns the settings of the present selection.
+    pub(super) fn settings(&self) -> Result<Settings, VariantError> {
+        let mut settings = self.base.clone();
+        self.variants.apply(self.object, &self.selection, &self.numbers, &mut settings)?;
+        Ok(settings)
+    }
+
+    /// Rejects alternatives until the verdict refuses no program of the selection that has an alternative or is optional. Returns the
+    /// settings. Each step rejects at least one part, so that the number of steps is bounded.
+    pub(super) fn choose(&mut self, judge: &Judge<'_>) -> Result<Settings, VariantError> {
+        loop {
+            let settings = self.settings()?;
+            let verdict = match judge(&settings) {
+                Ok(verdict) => verdict,
+                Err(cause) => {
+                    self.unjudged = Some(cause);
+                    (self.verdict, self.verdicts) = (None, BTreeMap::new());
+                    return Ok(settings);
+                }
+            };
+            // The reasons of a map are reasons of every program. So the maps come first.
+            if !self.reject_maps(&verdict) && !self.reject_programs(&verdict) {
+                self.verdict = Some(verdict.verdict);
+                self.verdicts = verdicts_of_programs(&verdict);
+                return Ok(settings);
+            }
+        }
+    }
+
+    /// Returns the first group without a working alternative that is not optional.
+    pub(super) fn exhausted_group(&self) -> Option<usize> {
+        let mut groups = self.selection.alternatives.iter().enumerate();
+        let is_exhausted = |(group, chosen): &(usize, &Option<usize>)| {
+            chosen.is_none() && !self.variants.is_group_optional(*group)
+        };
+        groups.find(is_exhausted).map(|(group, _)| group)
+    }
+
+    /// Rejects the part that an attempt failed at. Returns whether the selection changed, so that another attempt is worth it.
+    pub(super) fn reject(&mut self, failed: FailedPart) -> bool {
+        match failed {
+            FailedPart::Program(rejection) => self.reject_program(rejection),
+            FailedPart::Map(rejection) => self.reject_map(&rejection),
+        }
+    }
+
+    /// Rejects the maps that the kernel cannot create.
+    fn reject_maps(&mut self, verdict: &ObjectVerdict) -> bool {
+        let mut by_map: BTreeMap<&str, Vec<&Reason>> = BTreeMap::new();
+        for reason in &verdict.reasons {
+            let is_refusal = matches!(reason.verdict, Verdict::Refused | Verdict::NeedsInput);
+            if let Some(map) = reason.map.as_deref().filter(|_| is_refusal) {
+                by_map.entry(map).or_default().push(reason);
+            }
+        }
+        let mut is_changed = false;
+        for (map, reasons) in by_map {
+            is_changed |= self.reject_map(&Rejection::from_verdict(map, reasons));
+        }
+        is_changed
+    }
+
+    fn reject_programs(&mut self, verdict: &ObjectVerdict) -> bool {
+        let mut is_changed = false;
+        for program in verdict.programs.iter().filter(|program| program.autoload) {
+            if matches!(program.verdict, Verdict::Refused | Verdict::NeedsInput) {
+                is_changed |= self.reject_program(Rejection::from_verdict(&program.name, &program.reasons));
+            }
+        }
+        is_changed
+    }
+
+    /// Rejects a map: leaves it out if it is optional, else rejects the alternatives and optional programs that use it.
+    fn reject_map(&mut self, rejection: &Rejection) -> bool {
+        let map = &rejection.name;
+        if self.variants.is_map_optional(map) {
+            self.maps.insert(map.clone(), rejection.clone());
+            return self.selection.left_out_maps.insert(map.clone());
+        }
+        let users: Vec<String> =
+            self.selected_programs().filter(|program| self.variants.uses_map(program, map)).collect();
+        let mut is_changed = false;
+        for program in users {
+            is_changed |= self.reject_program(Rejection::from_map(&program, rejection));
+        }
+        is_changed
+    }
+
+    /// Rejects a program: chooses the next alternative of its group, or leaves it out if it is optional.
+    fn reject_program(&mut self, rejection: Rejection) -> bool {
+        let program = &rejection.name;
+        if let Some((group, alternative)) = self.variants.position(program) {
+            let Some(chosen) = self.selection.alternatives.get_mut(group) else { return false };
+            let is_chosen = *chosen == Some(alternative);
+            let rejections = self.alternatives.get_mut(group).and_then(|group| group.get_mut(alternative));
+            let Some(rejections) = rejections else { return false };
+            // A second program of an alternative that is rejected already.
+            if is_chosen || !rejections.is_empty() {
+                rejections.push(rejection);
+            }
+            if is_chosen {
+                let count =
+                    self.variants.table().groups().get(group).map_or(0, |group| group.alternatives.len());
+                *chosen = alternative.checked_add(1).filter(|next| *next < count);
+            }
+            return is_chosen;
+        }
+        if !self.variants.is_program_optional(program) {
+            return false;
+        }
+        let is_new = self.selection.left_out_programs.insert(program.clone());
+        self.programs.insert(program.clone(), rejection);
+        is_new
+    }
+
+    /// Returns the selected programs that have an alternative or are optional.
+    fn selected_programs(&self) -> impl Iterator<Item = String> {
+        let groups = self.variants.table().groups().iter().zip(&self.selection.alternatives);
+        let chosen = groups.filter_map(|(group, chosen)| group.alternatives.get((*chosen)?));
+        let grouped = chosen.flat_map(|Alternative(programs)| programs.iter().cloned());
+        let left_out = &self.selection.left_out_programs;
+        let optional = self.variants.optional_programs().filter(|program| !left_out.contains(*program));
+        grouped.chain(optional.map(str::to_owned))
+    }
+}
+
+/// Returns the verdicts on the programs that are loaded.
+fn verdicts_of_programs(verdict: &ObjectVerdict) -> BTreeMap<String, (Verdict, Vec<String>)> {
+    let loaded = verdict.programs.iter().filter(|program| program.autoload);
+    let verdict = |program: &ProgramVerdict| {
+        let reasons = program.reasons.iter().filter(|reason| reason.verdict == program.verdict);
+        (program.name.clone(), (program.verdict, reasons.map(reason_text).collect()))
+    };
+    loaded.map(verdict).collect()
+}

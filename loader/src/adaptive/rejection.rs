@@ -1,0 +1,168 @@
+//! The reasons why an alternative, an optional program or an optional map is not used.
+
+use crate::{
+    attach::AttachError,
+    load::{LoadError, Poison, RefusedProgram},
+    sys::Errno,
+};
+use core_relo_verdict::judge::{Reason, Verdict};
+
+/// The reason why a program or map is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rejection {
+    /// The program or map.
+    pub name: String,
+    /// The step that failed.
+    pub stage: RejectionStage,
+    /// The reasons, in one line each. The reasons of a verdict end with their evidence.
+    pub reasons: Vec<String>,
+    /// The last line of the verifier's log, if the kernel refused the program.
+    pub log_line: Option<String>,
+}
+
+/// The step at which a program or map failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RejectionStage {
+    /// The verdict is that the kernel refuses the program, or lacks the map. The kernel was not asked.
+    Verdict,
+    /// The load cannot be planned.
+    Plan,
+    /// The kernel refused the program or map.
+    Load,
+    /// The program was loaded, and cannot be attached.
+    Attach,
+}
+
+impl RejectionStage {
+    /// Returns the word for JSON: `verdict`, `plan`, `load`, `attach`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Verdict => "verdict",
+            Self::Plan => "plan",
+            Self::Load => "load",
+            Self::Attach => "attach",
+        }
+    }
+
+    /// Returns the stage as the start of a sentence about a program or map.
+    pub(super) const fn sentence(self) -> &'static str {
+        match self {
+            Self::Verdict => "not tried, the verdict is refused",
+            Self::Plan => "cannot be planned",
+            Self::Load => "the kernel refused it",
+            Self::Attach => "cannot be attached",
+        }
+    }
+}
+
+impl Rejection {
+    /// Creates the rejection of a program or map whose verdict is `refused` or `needs_input`.
+    pub(super) fn from_verdict<'r>(name: &str, reasons: impl IntoIterator<Item = &'r Reason>) -> Self {
+        let worst = |reason: &&Reason| matches!(reason.verdict, Verdict::Refused | Verdict::NeedsInput);
+        let reasons = reasons.into_iter().filter(worst).map(reason_text).collect();
+        Self { name: name.to_owned(), stage: RejectionStage::Verdict, reasons, log_line: None }
+    }
+
+    /// Creates the rejection of a program that uses a map which cannot be created.
+    pub(super) fn from_map(program: &str, map: &Self) -> Self {
+        Self { name: program.to_owned(), ..map.clone() }
+    }
+
+    /// Creates the rejection of a program that the kernel refused.
+    pub(super) fn from_refusal(refused: &RefusedProgram) -> Self {
+        let mut reason = refused.errno.to_string();
+        match &refused.poison {
+            Some(Poison::CoreRelo { reason: cause, .. }) => {
+                let cause = cause.lines().next().unwrap_or_default();
+                reason =
+                    format!("{reason}: it reaches an access that this kernel's types do not have: {cause}");
+            }
+            Some(Poison::Map(map)) => reason = format!("{reason}: it uses map {map}, which is not created"),
+            Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc(name)) => {
+                reason = format!(
+                    "{reason}: it calls the kernel function {name}, which this kernel lacks or has otherwise"
+                );
+            }
+            None => {}
+        }
+        if !refused.hint.is_empty() {
+            reason = format!("{reason} ({})", refused.hint);
+        }
+        if let Some(source) = &refused.source {
+            reason = format!("{reason}, at {source}");
+        }
+        Self {
+            name: refused.program.clone(),
+            stage: RejectionStage::Load,
+            reasons: vec![reason],
+            log_line: refused.last_lines().last().map(|line| (*line).to_owned()),
+        }
+    }
+
+    /// Creates the rejection of a program or map for one reason.
+    pub(super) fn new(name: &str, stage: RejectionStage, reason: String) -> Self {
+        Self { name: name.to_owned(), stage, reasons: vec![reason], log_line: None }
+    }
+}
+
+/// Returns a reason of a verdict in one line: the problem, the source line, the evidence.
+pub(super) fn reason_text(reason: &Reason) -> String {
+    let mut text = reason.text.clone();
+    if let Some(source) = &reason.source {
+        text = format!("{text}, at {}:{}", source.file, source.line);
+    }
+    if let Some(evidence) = &reason.evidence {
+        text = format!("{text} [{}: {}]", evidence.source, evidence.text);
+    }
+    text
+}
+
+/// The part of an object that a failed attempt is about.
+pub(super) enum FailedPart {
+    Program(Rejection),
+    Map(Rejection),
+}
+
+impl FailedPart {
+    /// Returns the part that a failed load is about. Returns `None` for an error that concerns no single part, or that has nothing to do
+    /// with the part, such as a lack of memory.
+    pub(super) fn of_load(error: &LoadError) -> Option<Self> {
+        use core_relo_object::load_plan::LoadPlanError;
+        if error.errno().is_some_and(is_temporary) {
+            return None;
+        }
+        let plan = RejectionStage::Plan;
+        match error {
+            LoadError::Program { refused, .. } => Some(Self::Program(Rejection::from_refusal(refused))),
+            LoadError::Kernel { map: Some(map), errno, hint, .. } => {
+                let reason = format!("{errno}{hint}");
+                Some(Self::Map(Rejection::new(map, RejectionStage::Load, reason)))
+            }
+            LoadError::Plan { cause: LoadPlanError::Program { program, what }, .. } => {
+                Some(Self::Program(Rejection::new(program, plan, what.to_string())))
+            }
+            LoadError::Plan { cause: LoadPlanError::Map { map, what }, .. } => {
+                Some(Self::Map(Rejection::new(map, plan, what.to_string())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the program that cannot be attached.
+    pub(super) fn of_attach(error: &AttachError) -> Option<Self> {
+        match error {
+            AttachError::Program { program, cause, .. } if !cause.errno().is_some_and(is_temporary) => {
+                let reason = cause.to_string();
+                Some(Self::Program(Rejection::new(program, RejectionStage::Attach, reason)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether an error says nothing about the request: another alternative would fail as well, or the same would work later.
+const fn is_temporary(errno: Errno) -> bool {
+    matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::ENOSYS)
+}

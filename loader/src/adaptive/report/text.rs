@@ -1,0 +1,201 @@
+//! The report as text, for logs and support tickets.
+
+use super::{
+    AlternativeReport, ConstantReport, GroupReport, MapReport, Outcome, ProgramReport, StartupReport, Status,
+};
+use crate::adaptive::rejection::Rejection;
+use core::fmt;
+use core_relo::Escaped;
+use core_relo_verdict::judge::Verdict;
+
+/// The bytes of a reason that the text shows. JSON has all.
+const SHOWN_BYTES: usize = 400;
+
+impl fmt::Display for StartupReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.object.is_empty() { "object" } else { &self.object };
+        writeln!(f, "{}: {}", Escaped(name), self.outcome.sentence())?;
+        let kernel = &self.kernel;
+        let release = kernel.release.as_deref().unwrap_or("release unknown");
+        write!(f, "  kernel    {}", Escaped(release))?;
+        if let Some(architecture) = &kernel.architecture {
+            write!(f, " ({})", Escaped(architecture))?;
+        }
+        writeln!(f, ", types from {}", Escaped(&kernel.btf_source))?;
+        if let Some(cause) = &self.unjudged {
+            writeln!(
+                f,
+                "  verdict   none, so that the alternatives were tried in their order: {}",
+                Escaped(cause)
+            )?;
+        }
+        self.groups.iter().try_for_each(|group| write!(f, "{}", GroupText(group, self.outcome)))?;
+        self.programs.iter().try_for_each(|program| write!(f, "{}", ProgramText(program, self.outcome)))?;
+        for MapReport { name, rejection } in &self.maps {
+            match rejection {
+                Some(rejection) => {
+                    writeln!(f, "  map       {}: left out", Escaped(name))?;
+                    write!(f, "{}", RejectionText(rejection))?;
+                }
+                None => writeln!(f, "  map       {}: not created, no loaded program uses it", Escaped(name))?,
+            }
+        }
+        self.constants.iter().try_for_each(|constant| write!(f, "{}", ConstantText(constant)))?;
+        for link in &self.links {
+            let how = if link.is_kernel_link {
+                "kernel link"
+            } else {
+                "no kernel link: this kernel attaches it in the older way"
+            };
+            writeln!(f, "  link      {} ({how})", Escaped(&link.label))?;
+        }
+        for needed in &self.capabilities {
+            let held = match needed.is_held {
+                Some(true) => "; this process has it",
+                Some(false) => "; this process lacks it",
+                None => "",
+            };
+            let programs = if needed.program_count == 1 { "program" } else { "programs" };
+            writeln!(
+                f,
+                "  needs     {} for {} {programs}{held}",
+                needed.capability.name(),
+                needed.program_count
+            )?;
+        }
+        if self.attempts > 1 {
+            writeln!(f, "  attempts  {}", self.attempts)?;
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Planned => "chosen for this kernel, nothing is loaded",
+            Self::Loaded => "loaded",
+            Self::Attached => "loaded and attached",
+            Self::Failed => "not loaded",
+        }
+    }
+
+    /// Returns the word for a part that is used.
+    const fn used(self) -> &'static str {
+        match self {
+            Self::Planned => "chosen",
+            Self::Loaded | Self::Attached => "loaded",
+            Self::Failed => "was tried",
+        }
+    }
+}
+
+struct GroupText<'r>(&'r GroupReport, Outcome);
+
+impl fmt::Display for GroupText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(group, outcome) = self;
+        let chosen = group.chosen.and_then(|chosen| Some((chosen, group.alternatives.get(chosen)?)));
+        write!(f, "  group     {}: ", Escaped(&group.name))?;
+        match chosen {
+            Some((index, alternative)) => {
+                let (number, count) = (index.saturating_add(1), group.alternatives.len());
+                let programs = alternative.programs.join(" + ");
+                writeln!(f, "{} {}, alternative {number} of {count}", Escaped(&programs), outcome.used())?;
+            }
+            None if group.is_optional => writeln!(f, "left out, none of its alternatives works")?,
+            None => writeln!(f, "none of its alternatives works")?,
+        }
+        for AlternativeReport { programs, status, rejections, verdict, doubts } in &group.alternatives {
+            if *status == Status::NotNeeded {
+                writeln!(f, "    {}: not needed", Escaped(&programs.join(" + ")))?;
+            }
+            rejections.iter().try_for_each(|rejection| {
+                write!(f, "    {}: {}", Escaped(&rejection.name), RejectionReasons(rejection))
+            })?;
+            write_doubts(f, &programs.join(" + "), *verdict, doubts)?;
+        }
+        Ok(())
+    }
+}
+
+struct ProgramText<'r>(&'r ProgramReport, Outcome);
+
+impl fmt::Display for ProgramText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(program, outcome) = self;
+        let name = Escaped(&program.name);
+        match (program.status, &program.rejection) {
+            (Status::Used, _) => writeln!(f, "  program   {name}: {}", outcome.used())?,
+            (_, Some(rejection)) => {
+                write!(f, "  program   {name}: left out\n{}", RejectionText(rejection))?;
+            }
+            _ => writeln!(f, "  program   {name}: not selected")?,
+        }
+        write_doubts(f, &program.name, program.verdict, &program.doubts)
+    }
+}
+
+/// Prints why the verdict on a program that was tried is not `loads`.
+fn write_doubts(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    verdict: Option<Verdict>,
+    doubts: &[String],
+) -> fmt::Result {
+    let Some(verdict) = verdict.filter(|verdict| *verdict != Verdict::Loads) else { return Ok(()) };
+    doubts.iter().try_for_each(|doubt| {
+        writeln!(f, "    {}: the verdict is {verdict}: {}", Escaped(name), Escaped(shortened(doubt)))
+    })
+}
+
+/// A rejection on lines of its own.
+struct RejectionText<'r>(&'r Rejection);
+
+impl fmt::Display for RejectionText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "    {}", RejectionReasons(self.0))
+    }
+}
+
+/// The stage, the reasons and the verifier's last line.
+struct RejectionReasons<'r>(&'r Rejection);
+
+impl fmt::Display for RejectionReasons<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rejection { stage, reasons, log_line, .. } = self.0;
+        let (first, others) = reasons.split_first().map_or(("", &[][..]), |(first, others)| (first, others));
+        writeln!(f, "{}: {}", stage.sentence(), Escaped(shortened(first)))?;
+        others.iter().try_for_each(|reason| writeln!(f, "      also: {}", Escaped(shortened(reason))))?;
+        match log_line {
+            Some(line) => writeln!(f, "      verifier: {}", Escaped(shortened(line))),
+            None => Ok(()),
+        }
+    }
+}
+
+struct ConstantText<'r>(&'r ConstantReport);
+
+impl fmt::Display for ConstantText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConstantReport { global, meaning, value, absence } = self.0;
+        let (global, meaning) = (Escaped(global), Escaped(meaning));
+        match (value, absence) {
+            (Some(value), _) => writeln!(f, "  constant  {global} = {value}, {meaning}"),
+            (None, Some(absence)) => {
+                writeln!(
+                    f,
+                    "  constant  {global} keeps its value, {meaning}: {}",
+                    Escaped(shortened(absence))
+                )
+            }
+            (None, None) => writeln!(f, "  constant  {global} keeps its value, {meaning}"),
+        }
+    }
+}
+
+/// Returns the start of a text, up to [`SHOWN_BYTES`].
+fn shortened(text: &str) -> &str {
+    let end = (0..=SHOWN_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or(text)
+}

@@ -1,0 +1,365 @@
+//! A variant table that fits an object.
+
+use super::{
+    error::{KernelValueError, VariantError},
+    kernel_value::KernelValue,
+    table::{Part, PartKind, VariantGroup, VariantTable},
+};
+use crate::{
+    elf::{key, text},
+    globals::{Global, GlobalError, GlobalKind},
+    index::ProgramIndex,
+    internal::{InternalError, Invariant as _},
+    link::{MapSource, ProgramLinker, RefTarget},
+    load_plan::{InitialValues, LoadPlanError, Settings, SlotPlan},
+    object::Object,
+    target::KernelBtf,
+};
+use alloc::collections::{BTreeMap, BTreeSet};
+use core_relo::{
+    Endian,
+    btf::{Kind, Type},
+    explain::nearest_names,
+};
+use std::collections::{HashMap, HashSet};
+
+/// The encoding of signed integers (`BTF_INT_SIGNED`).
+const SIGNED: u8 = 1;
+
+/// A variant table whose names are those of an object.
+#[derive(Clone, Debug)]
+pub struct ObjectVariants {
+    table: VariantTable,
+    /// The group and the alternative of each program, by their indices.
+    positions: HashMap<String, (usize, usize)>,
+    group_indices: HashMap<String, usize>,
+    /// For each group, whether a load may go on without any of its alternatives.
+    pub(super) optional_groups: Vec<bool>,
+    pub(super) optional_programs: BTreeSet<String>,
+    pub(super) optional_maps: BTreeSet<String>,
+    pub(super) indicators: Vec<(VariantGlobal, Part)>,
+    constants: Vec<(VariantGlobal, KernelValue, bool)>,
+    /// The maps that each program uses.
+    pub(super) maps_of: BTreeMap<String, BTreeSet<String>>,
+    /// The maps that other maps hold initially.
+    pub(super) held_maps: BTreeSet<String>,
+    /// The programs, with whether the object loads them by default.
+    pub(super) programs: BTreeMap<String, bool>,
+}
+
+/// A constant of the object that a load sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VariantGlobal {
+    /// The variable.
+    pub global: Global,
+    is_signed: bool,
+}
+
+impl VariantTable {
+    /// Checks the table against an object: every name is one of the object's, and each constant can take its value.
+    pub fn fit(&self, object: &Object<'_>) -> Result<ObjectVariants, VariantError> {
+        let linker = ProgramLinker::collect(object)?;
+        let names = ObjectNames::collect(object, &linker, self);
+        let values = InitialValues::new(object);
+        for group in self.groups() {
+            let entry = || format!("group `{}`", group.name);
+            for program in group.alternatives.iter().flat_map(|alternative| &alternative.0) {
+                names.check(&entry, PartKind::Program, program)?;
+            }
+        }
+        let mut fit = ObjectVariants {
+            optional_groups: vec![false; self.groups().len()],
+            optional_programs: BTreeSet::new(),
+            optional_maps: BTreeSet::new(),
+            indicators: Vec::new(),
+            constants: Vec::new(),
+            maps_of: collect_maps(object, &linker),
+            held_maps: collect_held_maps(&linker),
+            programs: names.programs.clone(),
+            table: self.clone(),
+            positions: positions(self),
+            group_indices: self.groups().iter().map(|group| group.name.clone()).zip(0..).collect(),
+        };
+        let constants: HashSet<&str> = self.constants().iter().map(|c| c.global.as_str()).collect();
+        let mut optional_constants = HashSet::new();
+        for part in self.optional_parts() {
+            if part.kind.is_none() && constants.contains(part.name.as_str()) {
+                optional_constants.insert(part.name.as_str());
+                continue;
+            }
+            match names.resolve(&|| "optional".to_owned(), part)? {
+                (PartKind::Map, name) => drop(fit.optional_maps.insert(name)),
+                (PartKind::Group, name) => fit.make_group_optional(fit.group_index(&name)),
+                // An optional alternative makes its group optional.
+                (PartKind::Program, name) => match fit.position(&name) {
+                    Some((group, _)) => fit.make_group_optional(Some(group)),
+                    None => drop(fit.optional_programs.insert(name)),
+                },
+            }
+        }
+        for indicator in self.indicators() {
+            let global = VariantGlobal::find(object, &values, &indicator.global)?;
+            let entry = || format!("global `{}`", indicator.global);
+            let (kind, name) = names.resolve(&entry, &indicator.part)?;
+            fit.indicators.push((global, Part { kind: Some(kind), name }));
+        }
+        for constant in self.constants() {
+            let global = VariantGlobal::find(object, &values, &constant.global)?;
+            let is_optional = optional_constants.contains(constant.global.as_str());
+            fit.constants.push((global, constant.value.clone(), is_optional));
+        }
+        Ok(fit)
+    }
+}
+
+impl ObjectVariants {
+    /// Returns the table.
+    pub const fn table(&self) -> &VariantTable {
+        &self.table
+    }
+
+    /// Returns whether a load may go on without any alternative of a group, by the group's index in the table.
+    pub fn is_group_optional(&self, group: usize) -> bool {
+        self.optional_groups.get(group).copied().unwrap_or(false)
+    }
+
+    /// Returns the index of a group by name.
+    pub fn group_index(&self, name: &str) -> Option<usize> {
+        self.group_indices.get(name).copied()
+    }
+
+    /// Returns whether the load may go on without a program that belongs to no group.
+    pub fn is_program_optional(&self, program: &str) -> bool {
+        self.optional_programs.contains(program)
+    }
+
+    /// Returns whether some selection does not load a program: an alternative of several, or an optional program.
+    pub fn may_leave_out(&self, program: &str) -> bool {
+        self.position(program).is_some() || self.is_program_optional(program)
+    }
+
+    /// Returns the names of the object's programs, sorted.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.programs.keys().map(String::as_str)
+    }
+
+    /// Returns the optional programs that belong to no group.
+    pub fn optional_programs(&self) -> impl Iterator<Item = &str> {
+        self.optional_programs.iter().map(String::as_str)
+    }
+
+    /// Returns whether the load may go on without a map.
+    pub fn is_map_optional(&self, map: &str) -> bool {
+        self.optional_maps.contains(map)
+    }
+
+    /// Returns whether a program uses a map, itself or through its subprograms.
+    pub fn uses_map(&self, program: &str, map: &str) -> bool {
+        self.maps_of.get(program).is_some_and(|maps| maps.contains(map))
+    }
+
+    /// Returns the group and the alternative of a program, by their indices.
+    pub fn position(&self, program: &str) -> Option<(usize, usize)> {
+        self.positions.get(program).copied()
+    }
+
+    /// Returns the constants that tell whether a part is loaded, with the kind and name of the part.
+    pub fn indicators(&self) -> impl Iterator<Item = (&VariantGlobal, &Part)> {
+        self.indicators.iter().map(|(global, part)| (global, part))
+    }
+
+    /// Returns the constants with values from the kernel's types, each with whether the constant is optional.
+    pub fn constants(&self) -> impl Iterator<Item = (&VariantGlobal, &KernelValue, bool)> {
+        self.constants.iter().map(|(global, value, is_optional)| (global, value, *is_optional))
+    }
+
+    /// Finds the values of the constants in the types of a kernel. The inner error is that of an optional constant, which keeps its
+    /// initial value.
+    pub fn find_constants(
+        &self,
+        kernel: &KernelBtf,
+    ) -> Result<Vec<Result<i128, KernelValueError>>, VariantError> {
+        let find = |(global, value, is_optional): (&VariantGlobal, &KernelValue, bool)| match value
+            .find(kernel)
+            .and_then(|number| global.check(number).map(|()| number))
+        {
+            Err(cause) if !(is_optional && cause.is_absence()) => {
+                Err(VariantError::Value { global: text(global.global.name.as_bytes()), cause })
+            }
+            found => Ok(found),
+        };
+        self.constants().map(find).collect()
+    }
+
+    fn make_group_optional(&mut self, group: Option<usize>) {
+        if let Some(is_optional) = group.and_then(|group| self.optional_groups.get_mut(group)) {
+            *is_optional = true;
+        }
+    }
+}
+
+impl VariantGlobal {
+    /// Finds a constant, and checks that it is an integer in `.rodata`.
+    fn find(object: &Object<'_>, values: &InitialValues<'_, '_>, name: &str) -> Result<Self, VariantError> {
+        let unfit = |found: &str| VariantError::Global {
+            global: text(name.as_bytes()),
+            found: text(found.as_bytes()),
+        };
+        let global = match values.find(&Settings::default(), name) {
+            Err(LoadPlanError::Global(GlobalError::NotFound { .. })) => {
+                let known = values.globals().iter().map(|global| global.name.as_bytes());
+                let near = nearest_names(name.as_bytes(), known);
+                return Err(VariantError::Unknown {
+                    entry: "constant".into(),
+                    kind: "global",
+                    name: text(name.as_bytes()),
+                    near: near.into_iter().map(|near| text(near.as_bytes())).collect(),
+                });
+            }
+            found => found?,
+        };
+        if global.kind != GlobalKind::Constant {
+            return Err(unfit(&format!("it is in {}", global.section)));
+        }
+        let ty = global.ty.zip(object.btf()).and_then(|(ty, btf)| btf.strip(ty).ok());
+        let kind = ty.map_or(Kind::Int, Type::kind);
+        if !matches!(kind, Kind::Int | Kind::Enum | Kind::Enum64) || !matches!(global.size, 1 | 2 | 4 | 8) {
+            return Err(unfit(&format!("it is a {kind:?} of {} bytes", global.size)));
+        }
+        let is_signed =
+            ty.is_some_and(|ty| ty.int().is_some_and(|int| int.encoding & SIGNED != 0) || ty.kflag());
+        Ok(Self { global, is_signed })
+    }
+
+    /// Checks that a number fits the variable.
+    fn check(&self, number: i128) -> Result<(), KernelValueError> {
+        let fits = match (self.is_signed, self.global.size) {
+            (false, 1) => u8::try_from(number).is_ok(),
+            (false, 2) => u16::try_from(number).is_ok(),
+            (false, 4) => u32::try_from(number).is_ok(),
+            (false, _) => u64::try_from(number).is_ok(),
+            (true, 1) => i8::try_from(number).is_ok(),
+            (true, 2) => i16::try_from(number).is_ok(),
+            (true, 4) => i32::try_from(number).is_ok(),
+            (true, _) => i64::try_from(number).is_ok(),
+        };
+        if fits { Ok(()) } else { Err(KernelValueError::TooLarge { value: number, bytes: self.global.size }) }
+    }
+
+    /// Returns the bytes of a number in the variable. The number fits, see [`ObjectVariants::find_constants`].
+    pub(super) fn encode(&self, number: i128, endian: Endian) -> Result<Vec<u8>, InternalError> {
+        // The low 64 bits, of negative numbers in two's complement.
+        let word = u64::try_from(number & i128::from(u64::MAX));
+        let mut bytes = Vec::new();
+        endian.put_u64(&mut bytes, word.invariant("a masked number has 64 bits")?);
+        match endian {
+            Endian::Little => bytes.truncate(self.global.size),
+            Endian::Big => bytes = bytes.split_off(bytes.len().abs_diff(self.global.size)),
+        }
+        Ok(bytes)
+    }
+}
+
+/// The names of an object that tables refer to.
+struct ObjectNames {
+    groups: BTreeSet<String>,
+    programs: BTreeMap<String, bool>,
+    maps: BTreeSet<String>,
+}
+
+impl ObjectNames {
+    fn collect(object: &Object<'_>, linker: &ProgramLinker<'_, '_>, table: &VariantTable) -> Self {
+        let programs = object.programs().iter().filter(|program| !program.is_subprogram);
+        let maps = linker.maps().iter().filter(|map| matches!(map.source, MapSource::Defined(_)));
+        Self {
+            groups: table.groups().iter().map(|group| group.name.clone()).collect(),
+            programs: programs.map(|program| (key(program.name()), program.autoload())).collect(),
+            maps: maps.map(|map| key(map.name)).collect(),
+        }
+    }
+
+    fn has(&self, kind: PartKind, name: &str) -> bool {
+        match kind {
+            PartKind::Group => self.groups.contains(name),
+            PartKind::Program => self.programs.contains_key(name),
+            PartKind::Map => self.maps.contains(name),
+        }
+    }
+
+    fn check(&self, entry: &dyn Fn() -> String, kind: PartKind, name: &str) -> Result<(), VariantError> {
+        if self.has(kind, name) { Ok(()) } else { Err(self.unknown(&entry(), kind.word(), name, &[kind])) }
+    }
+
+    /// Returns the kind and the name of a part.
+    fn resolve(&self, entry: &dyn Fn() -> String, part: &Part) -> Result<(PartKind, String), VariantError> {
+        let name = &part.name;
+        if let Some(kind) = part.kind {
+            return self.check(entry, kind, name).map(|()| (kind, name.clone()));
+        }
+        let all = [PartKind::Group, PartKind::Program, PartKind::Map];
+        let mut kinds = all.into_iter().filter(|kind| self.has(*kind, name));
+        match (kinds.next(), kinds.next()) {
+            (Some(kind), None) => Ok((kind, name.clone())),
+            (Some(first), Some(second)) => Err(VariantError::Ambiguous {
+                entry: text(entry().as_bytes()),
+                name: text(name.as_bytes()),
+                kinds: [first.word(), second.word()],
+            }),
+            (None, _) => Err(self.unknown(&entry(), "group, program or map", name, &all)),
+        }
+    }
+
+    fn unknown(&self, entry: &str, kind: &'static str, name: &str, kinds: &[PartKind]) -> VariantError {
+        let mut known: Vec<&[u8]> = Vec::new();
+        for kind in kinds {
+            match kind {
+                PartKind::Group => known.extend(self.groups.iter().map(String::as_bytes)),
+                PartKind::Program => known.extend(self.programs.keys().map(String::as_bytes)),
+                PartKind::Map => known.extend(self.maps.iter().map(String::as_bytes)),
+            }
+        }
+        let near =
+            nearest_names(name.as_bytes(), known).into_iter().map(|near| text(near.as_bytes())).collect();
+        VariantError::Unknown { entry: text(entry.as_bytes()), kind, name: text(name.as_bytes()), near }
+    }
+}
+
+/// Returns the group and the alternative of each program of a table, by their indices.
+fn positions(table: &VariantTable) -> HashMap<String, (usize, usize)> {
+    let mut positions = HashMap::new();
+    for (group, VariantGroup { alternatives, .. }) in table.groups().iter().enumerate() {
+        for (index, alternative) in alternatives.iter().enumerate() {
+            positions.extend(alternative.0.iter().map(|program| (program.clone(), (group, index))));
+        }
+    }
+    positions
+}
+
+/// Returns the maps that each program uses. A program that cannot be linked uses none; planning the load reports the error.
+fn collect_maps(object: &Object<'_>, linker: &ProgramLinker<'_, '_>) -> BTreeMap<String, BTreeSet<String>> {
+    let code: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
+    let mut maps_of = BTreeMap::new();
+    for (index, program) in ProgramIndex::enumerate(object.programs()) {
+        if program.is_subprogram {
+            continue;
+        }
+        let linked = linker.link(&code, index, true).map(|linked| linked.refs).unwrap_or_default();
+        let map = |(_, target): &(u32, RefTarget)| match target {
+            RefTarget::Map(map) => linker.maps().get(map.0).map(|map| key(map.name)),
+            _ => None,
+        };
+        maps_of.insert(key(program.name()), linked.iter().filter_map(map).collect());
+    }
+    maps_of
+}
+
+/// Returns the maps that other maps hold initially. Errors in the contents of maps are those of planning the load.
+fn collect_held_maps(linker: &ProgramLinker<'_, '_>) -> BTreeSet<String> {
+    let elements = linker.initial_elements().unwrap_or_default();
+    let held = elements.into_iter().filter_map(|element| match element.slot {
+        SlotPlan::Map(map) => linker.maps().get(map.0).map(|map| key(map.name)),
+        _ => None,
+    });
+    held.collect()
+}

@@ -1,0 +1,30 @@
+//! One object for many kernels: alternatives of programs, optional parts, and constants that depend on the kernel.
+//!
+//! A [`VariantTable`] declares, for each task of an object, the programs that can do it, best first. A loader chooses the first
+//! alternative that works on a kernel, tells the programs about the choice through constants, and fills in offsets by name.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `table` | [`VariantTable`], built in Rust |
+//! | `tags` | the table in an object's declaration tags (`core_relo.h`) |
+//! | `text` | the table as a text file |
+//! | `fit` | [`ObjectVariants`]: a table that fits an object |
+//! | `selection` | [`Selection`]: a choice, applied to the settings of a load |
+//! | `kernel_value` | [`KernelValue`]: offsets, sizes and enumerators of a kernel, by name |
+
+mod error;
+mod fit;
+mod kernel_value;
+mod path;
+mod selection;
+mod table;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use error::{KernelValueError, VariantError};
+pub use fit::{ObjectVariants, VariantGlobal};
+pub use kernel_value::KernelValue;
+pub use selection::Selection;
+pub use table::{Alternative, Indicator, KernelConstant, Part, PartKind, VariantGroup, VariantTable};

@@ -1,0 +1,130 @@
+//! Fields of a kernel's types by path, with the similar names of those that are missing.
+
+use super::{
+    error::KernelValueError,
+    kernel_value::{ROOT_KINDS, missing},
+};
+use crate::elf::text;
+use core_relo::btf::{Btf, Extent, FieldPathError, Type, field_path};
+use std::collections::HashSet;
+
+/// The members that an error about a missing member compares with the name.
+const COMPARED_MEMBERS: usize = 4096;
+
+/// A field that a path leads to.
+pub(super) struct Field {
+    extent: Extent,
+    /// The parts of the path that end in pointers.
+    pointer: Option<String>,
+}
+
+impl Field {
+    /// Returns the offset and the size in bytes, if one offset reaches the field.
+    pub(super) fn bytes_from(&self, path: &str) -> Result<(u64, u64), KernelValueError> {
+        let Extent { bit_offset, bits, is_bitfield, .. } = self.extent;
+        if let Some(pointer) = &self.pointer {
+            let pointer = text(pointer.as_bytes());
+            return Err(KernelValueError::Pointer { path: text(path.as_bytes()), pointer });
+        }
+        if is_bitfield {
+            return Err(KernelValueError::Bitfield {
+                path: text(path.as_bytes()),
+                bit_offset: bit_offset.0,
+                bits,
+            });
+        }
+        Ok((u64::from(bit_offset.0 / 8), bits / 8))
+    }
+}
+
+/// Finds a field by path.
+pub(super) fn find(btf: &Btf<'_>, path: &str) -> Result<Field, KernelValueError> {
+    let steps = field_path(btf, path).map_err(|error| explain(btf, path, error))?;
+    check_unique(btf, path.split(['.', '[']).next().unwrap_or(path))?;
+    let last =
+        steps.last().ok_or_else(|| KernelValueError::Path(FieldPathError::Syntax { path: path.into() }))?;
+    let pointer = steps.len().checked_sub(2).and_then(|index| steps.get(index));
+    Ok(Field { extent: last.extent, pointer: pointer.map(|step| step.path.to_owned()) })
+}
+
+/// Returns the size of a type in bytes.
+pub(super) fn type_size(btf: &Btf<'_>, name: &str) -> Result<i128, KernelValueError> {
+    let ty = find_root(btf, name).ok_or_else(|| no_type(btf, name))?;
+    check_unique(btf, name)?;
+    let size = btf.size_of(ty.id());
+    let walk = |cause| KernelValueError::Path(FieldPathError::Walk { path: name.into(), cause });
+    Ok(i128::from(size.map_err(walk)?.0))
+}
+
+fn find_root<'b>(btf: &'b Btf<'_>, name: &str) -> Option<Type<'b>> {
+    ROOT_KINDS.into_iter().find_map(|kind| btf.find(name.as_bytes(), kind))
+}
+
+/// Checks that a kernel has one type of a name. Some kernels have several structs of one name with different layouts.
+fn check_unique(btf: &Btf<'_>, name: &str) -> Result<(), KernelValueError> {
+    let Some(first) = find_root(btf, name) else { return Ok(()) };
+    let is_namesake = |ty: &Type<'_>| ty.kind() == first.kind() && ty.name().as_bytes() == name.as_bytes();
+    let count = btf.types().filter(is_namesake).count();
+    if count > 1 {
+        return Err(KernelValueError::AmbiguousType { name: text(name.as_bytes()), count });
+    }
+    Ok(())
+}
+
+fn no_type(btf: &Btf<'_>, name: &str) -> KernelValueError {
+    let kinds = btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind()));
+    missing("type", name, "", kinds.map(|ty| ty.name().as_bytes()))
+}
+
+/// Adds similar names to the error of a path.
+fn explain(btf: &Btf<'_>, path: &str, error: FieldPathError) -> KernelValueError {
+    match &error {
+        FieldPathError::NoType { name } => no_type(btf, name),
+        FieldPathError::NoMember { ty, member } => {
+            let names = parent_of(btf, path).map_or_else(Vec::new, |parent| member_names(btf, parent));
+            missing("member", member, ty, names)
+        }
+        _ => KernelValueError::Path(error),
+    }
+}
+
+/// Returns the composite type that the longest valid part of a path leads to.
+fn parent_of<'b>(btf: &'b Btf<'_>, path: &str) -> Option<Type<'b>> {
+    let mut end = path.len();
+    while let Some(at) = path.get(..end)?.rfind(['.', '[']) {
+        end = at;
+        let parent = path.get(..end)?;
+        let ty = if parent.contains(['.', '[']) {
+            field_path(btf, parent).ok().and_then(|steps| Some(steps.last()?.ty))
+        } else {
+            find_root(btf, parent).map(Type::id)
+        };
+        let Some(ty) = ty.and_then(|ty| btf.strip(ty).ok()) else { continue };
+        return match ty.target().filter(|_| !ty.kind().is_composite()) {
+            Some(pointee) => btf.strip(pointee).ok(),
+            None => Some(ty),
+        };
+    }
+    None
+}
+
+/// Returns the names of a type's members, with those of anonymous members.
+fn member_names<'b>(btf: &'b Btf<'_>, ty: Type<'b>) -> Vec<&'b [u8]> {
+    let (mut names, mut pending, mut seen) = (Vec::new(), vec![ty], HashSet::from([ty.id()]));
+    while let Some(composite) = pending.pop() {
+        for member in composite.members() {
+            if names.len() >= COMPARED_MEMBERS {
+                return names;
+            }
+            if !member.name.is_empty() {
+                names.push(member.name.as_bytes());
+            } else if let Ok(inner) = btf.strip(member.ty)
+                && inner.kind().is_composite()
+                && seen.insert(inner.id())
+            {
+                pending.push(inner);
+            }
+        }
+    }
+    names
+}

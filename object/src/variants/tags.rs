@@ -1,0 +1,115 @@
+//! The table in an object's declaration tags, which the macros of `core_relo.h` write.
+
+use super::{
+    error::VariantError,
+    kernel_value::KernelValue,
+    table::{Alternative, Part, VariantGroup, VariantTable},
+};
+use crate::{elf::text, object::Object};
+use alloc::collections::BTreeMap;
+use core_relo::btf::{Kind, Type};
+
+/// The start of the tags of this project.
+const PREFIX: &str = "core_relo:";
+
+/// The tags, for errors.
+const TAGS: &str = "variant:GROUP:RANK, optional, loaded:NAME, offset_of:PATH, size_of:NAME, enum_value:NAME or has_field:PATH";
+
+/// The programs of a group by rank.
+type Ranks = BTreeMap<u32, Vec<String>>;
+
+impl VariantTable {
+    /// Reads the table in an object's declaration tags. The table is empty if the object has no such tags.
+    pub fn from_object(object: &Object<'_>) -> Result<Self, VariantError> {
+        let mut table = Self::new();
+        let mut groups: BTreeMap<String, Ranks> = BTreeMap::new();
+        let Some(btf) = object.btf() else { return Ok(table) };
+        let tags = btf.types().filter(|ty| ty.kind() == Kind::DeclTag && ty.component_index() == Some(-1));
+        for tag in tags {
+            let Some(entry) = tag.name().as_bytes().strip_prefix(PREFIX.as_bytes()) else { continue };
+            let Some(target) = tag.target().and_then(|target| btf.ty(target)) else { continue };
+            let tag = TagOf { tag, target };
+            let (Ok(entry), Ok(name)) =
+                (core::str::from_utf8(entry), core::str::from_utf8(target.name().as_bytes()))
+            else {
+                return Err(tag.error("not UTF-8", "a name of C"));
+            };
+            match entry.split_once(':') {
+                Some(("variant", group)) => {
+                    let (group, rank) = tag.parse_variant(group)?;
+                    groups.entry(group).or_default().entry(rank).or_default().push(name.to_owned());
+                }
+                None if entry == "optional" => table.add_optional(tag.optional_part(name)),
+                Some(("loaded", part)) => {
+                    tag.expect(Kind::Var, "a variable")?;
+                    table.add_indicator(name, Part::from(part))?;
+                }
+                Some((word, path)) => {
+                    tag.expect(Kind::Var, "a variable")?;
+                    let value = kernel_value(word, path).ok_or_else(|| tag.error("unknown", TAGS))?;
+                    table.add_constant(name, value)?;
+                }
+                None => return Err(tag.error("unknown", TAGS)),
+            }
+        }
+        for (name, ranks) in groups {
+            let alternatives = ranks.into_values().map(Alternative).collect();
+            table.add_group(VariantGroup { name, alternatives })?;
+        }
+        Ok(table)
+    }
+}
+
+/// Returns the value that a word and a path stand for.
+pub(super) fn kernel_value(word: &str, path: &str) -> Option<KernelValue> {
+    let path = path.to_owned();
+    Some(match word {
+        "offset_of" => KernelValue::OffsetOf(path),
+        "size_of" => KernelValue::SizeOf(path),
+        "enum_value" => KernelValue::EnumValue(path),
+        "has_field" => KernelValue::HasField(path),
+        _ => return None,
+    })
+}
+
+/// A declaration tag and the function or variable that has it.
+struct TagOf<'b> {
+    tag: Type<'b>,
+    target: Type<'b>,
+}
+
+impl TagOf<'_> {
+    /// Parses `GROUP:RANK`.
+    fn parse_variant(&self, group: &str) -> Result<(String, u32), VariantError> {
+        self.expect(Kind::Func, "a program")?;
+        let (group, rank) = group.rsplit_once(':').unwrap_or((group, ""));
+        match (group, rank.parse()) {
+            ("", _) => Err(self.error("no group", "VARIANT(group, rank)")),
+            (group, Ok(rank)) => Ok((group.to_owned(), rank)),
+            (_, Err(_)) => {
+                Err(self.error("the rank is no number", "0 to 4294967295, the best alternative first"))
+            }
+        }
+    }
+
+    /// Returns the part that the tag makes optional. Programs and maps of the same name are told apart by the tagged declaration.
+    fn optional_part(&self, name: &str) -> Part {
+        Part {
+            kind: (self.target.kind() == Kind::Func).then_some(super::PartKind::Program),
+            name: name.to_owned(),
+        }
+    }
+
+    fn expect(&self, kind: Kind, expected: &'static str) -> Result<(), VariantError> {
+        if self.target.kind() == kind {
+            Ok(())
+        } else {
+            Err(self.error("on the wrong declaration", expected))
+        }
+    }
+
+    fn error(&self, problem: &'static str, expected: &'static str) -> VariantError {
+        let (tag, name) = (text(self.tag.name().as_bytes()), text(self.target.name().as_bytes()));
+        VariantError::Tag { tag, name, problem, expected }
+    }
+}

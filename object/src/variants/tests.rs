@@ -1,0 +1,299 @@
+//! Tables from Rust, text and tags; their errors; selections; values from a kernel's types.
+#![expect(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use super::{KernelValue, KernelValueError, ObjectVariants, Selection, VariantError, VariantTable};
+use crate::{
+    load_plan::{LoadPlan, Settings},
+    object::Object,
+    target::KernelBtf,
+    test_support::{SectionKind, SymbolKind, TestObject, kernel, load, returns},
+};
+use alloc::sync::Arc;
+use core_relo::{
+    Endian,
+    btf::{Btf, Builder, BuiltMember, Kind},
+    insn::Insn,
+};
+
+const MAP: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];
+
+/// Creates an object: `fast` uses map `ring`, `slow` uses map `perf`, `extra` both, `main` none. Constants of 1, 4 and 8 bytes.
+fn sample(tags: &[(&str, &str)]) -> Vec<u8> {
+    let mut m = TestObject::new();
+    let (_, ring) = m.map("ring", MAP, None);
+    let (_, perf) = m.map("perf", MAP, None);
+    let programs: [(&str, &[_]); 4] =
+        [("fast", &[ring]), ("slow", &[perf]), ("extra", &[ring, perf]), ("main", &[])];
+    let mut types = Vec::new();
+    for (name, maps) in programs {
+        let code: Vec<Insn> = maps.iter().flat_map(|_| load(1, 0)).chain(returns(0)).collect();
+        let section = m.program(name, &format!("raw_tp/{name}"), &code);
+        for (index, map) in (0..).zip(maps) {
+            m.refer(section, index * 2, *map, false);
+        }
+        types.push((name, m.func_type(name, 1)));
+    }
+    let rodata = m.section(".rodata", SectionKind::ReadOnlyData, &[7; 16]);
+    let data = m.section(".data", SectionKind::Data, &[0; 4]);
+    m.symbol("flag", SymbolKind::Data, rodata, 0, 1);
+    m.symbol("number", SymbolKind::Data, rodata, 4, 4);
+    m.symbol("wide", SymbolKind::Data, rodata, 8, 8);
+    m.symbol("variable", SymbolKind::Data, data, 0, 4);
+    let byte = m.types.int("unsigned char", 1, 0);
+    let unsigned = m.types.int("unsigned int", 4, 0);
+    let long = m.types.int("long", 8, Builder::SIGNED);
+    let mut entries = Vec::new();
+    for (name, ty, at, size) in [("flag", byte, 0, 1), ("number", unsigned, 4, 4), ("wide", long, 8, 8)] {
+        let var = m.types.var(name, ty, 1);
+        entries.push((var, at, size));
+        types.push((name, var));
+    }
+    m.types.datasec(".rodata", 16, &entries);
+    for (name, tag) in tags {
+        let target = types.iter().find(|(known, _)| known == name).unwrap().1;
+        m.types.decl_tag(tag, target, -1, false);
+    }
+    m.bytes()
+}
+
+fn fit(table: &VariantTable, bytes: &[u8]) -> Result<ObjectVariants, VariantError> {
+    table.fit(&Object::parse(bytes).unwrap())
+}
+
+fn message<T: core::fmt::Debug>(result: Result<T, VariantError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn the_same_table_is_written_in_rust_in_text_and_in_tags() {
+    let in_rust = VariantTable::new()
+        .group("events", ["fast", "slow"])
+        .unwrap()
+        .optional("map:ring")
+        .optional("number")
+        .loaded("flag", "ring")
+        .unwrap()
+        .offset_of("number", "task_struct.tgid")
+        .unwrap();
+    let text = "# best first\ngroup events = fast > slow\n\noptional map:ring\noptional number # may be missing\n\
+                loaded flag = ring\noffset_of number = task_struct.tgid\n";
+    assert_eq!(VariantTable::parse(text).unwrap(), in_rust);
+    let bytes = sample(&[
+        ("slow", "core_relo:variant:events:20"),
+        ("fast", "core_relo:variant:events:10"),
+        ("flag", "core_relo:loaded:ring"),
+        ("number", "core_relo:offset_of:task_struct.tgid"),
+        ("number", "core_relo:optional"),
+        ("main", "another tag"),
+    ]);
+    let in_tags = VariantTable::from_object(&Object::parse(&bytes).unwrap()).unwrap();
+    assert_eq!(in_tags.optional("map:ring").groups(), in_rust.groups());
+    let in_tags = VariantTable::from_object(&Object::parse(&bytes).unwrap()).unwrap();
+    assert_eq!((in_tags.indicators(), in_tags.constants()), (in_rust.indicators(), in_rust.constants()));
+}
+
+#[test]
+fn errors_of_text_tables_name_the_line_and_what_is_expected() {
+    for (text, expected) in [
+        ("group a = x\nfoo = y", "line 2: unknown entry: `foo`, expected group, optional,"),
+        ("group a", "line 1: no `=`: `a`, expected NAME = …"),
+        ("group a =", "line 1: no name: ``, expected one name"),
+        ("group a = x > > y", "line 1: no name: ``, expected one name"),
+        ("\n\ngroup a = x y", "line 3: no name: `x y`, expected one name"),
+        ("group a = x\ngroup a = y", "line 2: group `a`: defined twice"),
+        ("group a = x\ngroup b = x", "line 2: program `x`: in two groups: `a` and `b`, expected one"),
+        ("group a = x > y > x", "line 1: group `a`: cycle: `x` is named again after `y`"),
+        ("optional", "line 1: no name"),
+        ("loaded a = x\nsize_of a = task_struct", "line 2: global `a`: set by two entries"),
+        ("offset_of a = task_struct", "line 1: global `a`: `task_struct`: expected a type and its members"),
+        ("offset_of a = task_struct..x", "line 1: global `a`: `task_struct..x`: expected"),
+        ("enum_value a = ", "line 1: global `a`: ``: expected an enumerator"),
+        ("foo", "line 1: unknown entry: `foo`"),
+    ] {
+        let found = message(VariantTable::parse(text));
+        assert!(found.starts_with(expected), "{found}");
+    }
+    assert!(matches!(VariantTable::new().group("a", [[""; 0]]), Err(VariantError::EmptyGroup { .. })));
+}
+
+#[test]
+fn errors_of_tags_name_the_tag_and_its_declaration() {
+    for (name, tag, expected) in [
+        ("fast", "core_relo:variant:events:x", "the rank is no number"),
+        ("fast", "core_relo:variant:events", "the rank is no number"),
+        ("fast", "core_relo:variant::1", "no group"),
+        ("flag", "core_relo:variant:events:1", "on the wrong declaration, expected a program"),
+        ("fast", "core_relo:loaded:ring", "on the wrong declaration, expected a variable"),
+        ("flag", "core_relo:colour", "unknown, expected variant:GROUP:RANK"),
+        ("flag", "core_relo:colour:red", "unknown, expected variant:GROUP:RANK"),
+    ] {
+        let bytes = sample(&[(name, tag)]);
+        let found = message(VariantTable::from_object(&Object::parse(&bytes).unwrap()));
+        assert!(found.starts_with(&format!("declaration tag `{tag}` of `{name}`: {expected}")), "{found}");
+    }
+}
+
+#[test]
+fn names_that_the_object_lacks_are_errors_with_the_nearest() {
+    let bytes = sample(&[]);
+    for (text, expected) in [
+        ("group a = fasr", "group `a`: the object has no program `fasr` (near: `fast`)"),
+        ("optional rin", "optional: the object has no group, program or map `rin` (near: `ring`)"),
+        ("loaded flag = map:fast", "global `flag`: the object has no map `fast`"),
+        ("loaded flags = ring", "constant: the object has no global `flags` (near: `flag`)"),
+        ("loaded variable = ring", "global `variable`: it is in .data, expected an integer"),
+        (
+            "group ring = fast\nloaded flag = ring",
+            "global `flag`: `ring` is the name of a group and a map: write",
+        ),
+    ] {
+        let found = message(fit(&VariantTable::parse(text).unwrap(), &bytes));
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
+fn applied(fit: &ObjectVariants, bytes: &[u8], selection: &Selection) -> Settings {
+    let mut settings = Settings::default();
+    fit.apply(&Object::parse(bytes).unwrap(), selection, &[], &mut settings).unwrap();
+    settings
+}
+
+#[test]
+fn maps_that_only_unselected_programs_use_are_not_created() {
+    let bytes = sample(&[]);
+    let table = VariantTable::parse(
+        "group events = fast > slow\noptional extra\nloaded flag = ring\nloaded number = events",
+    );
+    let fit = fit(&table.unwrap(), &bytes).unwrap();
+    let mut selection = fit.first_selection();
+    // `extra` uses both maps.
+    let created = |settings: &Settings, map: &str| settings.maps.get(map).and_then(|map| map.autocreate);
+    let settings = applied(&fit, &bytes, &selection);
+    assert_eq!((created(&settings, "ring"), created(&settings, "perf")), (None, None));
+    selection.left_out_programs.insert("extra".into());
+    selection.alternatives = vec![Some(1)];
+    let settings = applied(&fit, &bytes, &selection);
+    assert_eq!((created(&settings, "ring"), created(&settings, "perf")), (Some(false), None));
+    let rodata = settings.maps.get(".rodata").unwrap().data.clone().unwrap();
+    assert_eq!((rodata[0], Endian::native().u32(&rodata, 4)), (0, Some(1)));
+    let autoload = |name: &str| settings.programs.get(name).and_then(|program| program.autoload);
+    let found = ["fast", "slow", "extra", "main"].map(autoload);
+    assert_eq!(found, [Some(false), Some(true), Some(false), None]);
+    // The plan agrees.
+    let plan = LoadPlan::new(&Object::parse(&bytes).unwrap(), &settings, &kernel(|_| {})).unwrap();
+    let names: Vec<_> = plan.programs().iter().map(|program| program.name().to_owned()).collect();
+    assert_eq!(names, ["slow", "main"]);
+    // No alternative at all.
+    selection.alternatives = vec![None];
+    let settings = applied(&fit, &bytes, &selection);
+    assert_eq!((created(&settings, "ring"), created(&settings, "perf")), (Some(false), Some(false)));
+}
+
+/// Returns the types of a kernel of a byte order.
+fn kernel_types(endian: Endian) -> KernelBtf {
+    let mut b = Builder::new(endian);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let inner = b.structure("", 8, &[("left", int, 0), ("right", int, 32)]);
+    let node = b.structure("node", 8, &[("key", int, 0), ("bits", int, 32)]);
+    let pointer = b.pointer(node);
+    b.structure(
+        "task",
+        32,
+        &[("state", int, 0), ("", inner, 64), ("node", pointer, 128), ("last", node, 192)],
+    );
+    let member = |name, bit_offset, bitfield_bits| BuiltMember { name, ty: int, bit_offset, bitfield_bits };
+    b.composite(Kind::Struct, "flags", 4, &[member("low", 0, 3), member("high", 3, 5)]);
+    b.structure("twice", 4, &[("a", int, 0)]);
+    b.structure("twice", 8, &[("b", int, 0), ("a", int, 32)]);
+    b.enumeration("colour", 4, false, &[("RED", 1), ("TOP", -1)]);
+    b.enumeration("other", 4, true, &[("BELOW", -1), ("RED", 2)]);
+    KernelBtf::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), [])
+}
+
+#[test]
+fn values_of_a_kernel_are_found_by_name_in_both_byte_orders() {
+    for endian in [Endian::Little, Endian::Big] {
+        let kernel = kernel_types(endian);
+        let offset = |path: &str| KernelValue::OffsetOf(path.into()).find(&kernel);
+        assert_eq!(offset("task.right"), Ok(12));
+        assert_eq!(offset("struct task.last.bits"), Ok(28));
+        let size = |path: &str| KernelValue::SizeOf(path.into()).find(&kernel);
+        assert_eq!((size("task"), size("struct node"), size("task.last")), (Ok(32), Ok(8), Ok(8)));
+        let number = |name: &str| KernelValue::EnumValue(name.into()).find(&kernel);
+        assert_eq!((number("TOP"), number("BELOW")), (Ok(0xffff_ffff), Ok(-1)));
+        assert_eq!((number("enum other.RED"), number("colour.RED")), (Ok(2), Ok(1)));
+        let has = |path: &str| KernelValue::HasField(path.into()).find(&kernel);
+        assert_eq!((kernel.offset_of("task.right"), kernel.has_field("task.left")), (Ok(12), Ok(true)));
+        assert_eq!((kernel.size_of("node"), kernel.enum_value("TOP")), (Ok(8), Ok(0xffff_ffff)));
+        assert!(matches!(kernel.offset_of("task"), Err(KernelValueError::Syntax { .. })));
+        assert_eq!((has("task.left"), has("task.__state"), has("nothing.x")), (Ok(1), Ok(0), Ok(0)));
+
+        let text = |error: Result<i128, KernelValueError>| error.unwrap_err().to_string();
+        assert_eq!(
+            text(offset("task.__state")),
+            "the kernel's types have no member `__state` in `task` (near: `state`)"
+        );
+        assert_eq!(text(offset("tesk.state")), "the kernel's types have no type `tesk` (near: `task`)");
+        assert!(text(offset("task.node.kei")).ends_with("no member `kei` in `node` (near: `key`)"));
+        assert!(text(offset("task.node.key")).starts_with("`task.node.key` follows the pointer `task.node`"));
+        let bitfield = "`flags.high` is a bitfield (5 bits from bit 3), which has no offset or size in bytes";
+        assert_eq!(
+            (text(offset("flags.high")), text(size("flags.low")).contains("is a bitfield")),
+            (bitfield.into(), true)
+        );
+        assert_eq!(has("flags.high"), Ok(1));
+        assert_eq!(text(offset("twice.a")), "the kernel's types have 2 different types `twice`");
+        assert!(text(number("RED")).starts_with("enumerator `RED` has the values "));
+        assert!(text(number("colour.REED")).ends_with("no enumerator `REED` in `colour` (near: `RED`)"));
+        assert!(text(number("color.RED")).ends_with("no type `color` (near: `colour`)"));
+    }
+}
+
+#[test]
+fn an_optional_constant_keeps_its_value_and_others_fail() {
+    let bytes = sample(&[]);
+    let kernel = kernel_types(Endian::native());
+    let find = |text: &str| fit(&VariantTable::parse(text).unwrap(), &bytes).unwrap().find_constants(&kernel);
+    let table = "offset_of number = task.gone\noptional number\noffset_of wide = task.right";
+    let found = find(table).unwrap();
+    assert!(matches!(&*found, [Err(KernelValueError::Missing { .. }), Ok(12)]));
+    assert!(
+        message(find("offset_of number = task.gone"))
+            .starts_with("global `number`: the kernel's types have no member `gone`")
+    );
+    // An unsigned constant of 4 bytes, and one of 1 byte.
+    assert_eq!(
+        message(find("enum_value number = BELOW")),
+        "global `number`: the value -1 does not fit a 4-byte variable"
+    );
+    assert_eq!(
+        message(find("enum_value flag = TOP")),
+        "global `flag`: the value 4294967295 does not fit a 1-byte variable"
+    );
+    assert_eq!(find("enum_value wide = BELOW").unwrap(), [Ok(-1)]);
+    // A value that is there and does not fit is an error, also of an optional constant.
+    assert!(find("enum_value flag = TOP\noptional flag").is_err());
+
+    let fit = fit(&VariantTable::parse(table).unwrap(), &bytes).unwrap();
+    let numbers: Vec<_> = find(table).unwrap().into_iter().map(Result::ok).collect();
+    let mut settings = Settings::default();
+    let selection = fit.first_selection();
+    fit.apply(&Object::parse(&bytes).unwrap(), &selection, &numbers, &mut settings).unwrap();
+    let rodata = settings.maps.get(".rodata").unwrap().data.clone().unwrap();
+    let endian = Endian::native();
+    assert_eq!((endian.u32(&rodata, 4), endian.u64(&rodata, 8)), (Some(0x0707_0707), Some(12)));
+}
+
+#[test]
+fn hostile_tables_are_read_in_proportion_to_their_size() {
+    let mut text = String::new();
+    for n in 0..20_000 {
+        text.push_str(&format!("group g{n} = p{n}\noptional p{n}\nloaded f{n} = p{n}\n"));
+    }
+    assert_eq!(VariantTable::parse(&text).unwrap().groups().len(), 20_000);
+    let many = (0..65).map(|n| format!("p{n}")).collect::<Vec<_>>().join(" > ");
+    let found = message(VariantTable::parse(&format!("group a = {many}")));
+    assert_eq!(found, "line 1: group `a`: 65 alternatives, expected at most 64");
+    let long = format!("group a = {}", "x > ".repeat(50_000));
+    assert!(matches!(VariantTable::parse(&long), Err(VariantError::Line { line: 1, .. })));
+}

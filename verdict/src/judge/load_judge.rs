@@ -1,0 +1,126 @@
+//! The verdicts on an object with the settings of a load, on the kernel that the load is planned for.
+
+use super::{answers::KernelAnswers, error::JudgeError, model::ObjectVerdict, object::judge};
+use crate::{
+    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    requirements::{NeedTable, ObjectNeeds},
+};
+use core_relo::{Plan, Relocs, minimise::MinimalBtf};
+use core_relo_object::{
+    link::LinkError,
+    load_plan::{Settings, TargetKernel},
+    object::{Object, ObjectError},
+    target::KernelBtfError,
+};
+use std::io::Read as _;
+use thiserror::Error;
+
+/// A judge of one object on one kernel, for any number of settings.
+///
+/// ```no_run
+/// use core_relo_object::{load_plan::{Settings, TargetKernel}, object::Object};
+/// use core_relo_verdict::judge::LoadJudge;
+///
+/// # fn example(object: &Object<'_>, kernel: &TargetKernel) -> Result<(), Box<dyn std::error::Error>> {
+/// let verdict = LoadJudge::with(object, kernel, |judge| judge.judge(&Settings::default()))??;
+/// println!("{}", verdict.verdict);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct LoadJudge<'j, 'd> {
+    object: &'j Object<'d>,
+    relocs: &'j Relocs<'j>,
+    needs: NeedTable,
+    plan: Plan<'j>,
+    answers: KernelAnswers<'j, 'j>,
+}
+
+/// A reason why no verdict is possible.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LoadJudgeError {
+    /// The object's relocations cannot be read.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// libbpf would not open the object.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The kernel's types cannot be read.
+    #[error(transparent)]
+    Kernel(#[from] KernelBtfError),
+    /// The kernel's BTF is reduced to the types of relocations.
+    #[error("the kernel's BTF is minimal BTF without the types on which verdicts depend")]
+    MinimalBtf,
+    /// The byte orders of the object and the kernel differ.
+    #[error("the object has another byte order than the kernel")]
+    ByteOrder,
+    /// The requirements, the plan and the kernel's answers do not belong together.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+}
+
+impl<'d> LoadJudge<'_, 'd> {
+    /// Prepares a judge of an object on a kernel, and passes it to `use_judge`.
+    ///
+    /// Of the running kernel, the modules, the configuration and the symbols are read if the object needs them.
+    pub fn with<T>(
+        object: &Object<'d>,
+        kernel: &TargetKernel,
+        use_judge: impl FnOnce(&LoadJudge<'_, 'd>) -> T,
+    ) -> Result<T, LoadJudgeError> {
+        let relocs = object.relocs_or_none()?;
+        let mut needs = NeedTable::default();
+        ObjectNeeds::collect(object, &relocs, &mut needs)?;
+        let names = needs.names();
+        let inputs = inputs(kernel, &needs);
+        let source = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
+        let (mut types, mut target) = (source.target(false)?, kernel.btf.target(false)?);
+        let vmlinux = &target.vmlinux().btf;
+        if vmlinux.endian() != object.endian() {
+            return Err(LoadJudgeError::ByteOrder);
+        }
+        if MinimalBtf::find(vmlinux) == Some(MinimalBtf::ForLoading) {
+            return Err(LoadJudgeError::MinimalBtf);
+        }
+        let plan = Plan::new(&relocs, &types);
+        let facts = KernelFacts::new(&target, &names, &inputs);
+        let missing: Vec<_> = plan.names_for_modules().chain(facts.names_for_modules()).collect();
+        let needs_modules = plan.needs_modules() || facts.names_for_modules().next().is_some();
+        if needs_modules && !kernel.btf.modules().map_err(KernelBtfError::from)?.is_empty() {
+            let with_modules = kernel.btf.target_with_names(missing.iter().copied())?;
+            if kernel.relocation_btf.is_none() {
+                types = with_modules.clone();
+            }
+            target = with_modules;
+        }
+        let plan = Plan::new(&relocs, &types);
+        let facts = KernelFacts::new(&target, &names, &inputs);
+        let answers = KernelAnswers::new(&needs, facts);
+        let judge = LoadJudge { object, relocs: &relocs, needs: needs.clone(), plan, answers };
+        Ok(use_judge(&judge))
+    }
+
+    /// Returns the verdict on the object with the settings of a load.
+    pub fn judge(&self, settings: &Settings) -> Result<ObjectVerdict, LoadJudgeError> {
+        // The requirements are in the table already, so that they get the same indices.
+        let mut table = self.needs.clone();
+        let mut needs = ObjectNeeds::collect(self.object, self.relocs, &mut table)?;
+        needs.apply_settings(settings);
+        Ok(judge(&needs, &self.plan, &self.answers)?)
+    }
+}
+
+/// Returns the facts about a kernel beside its BTF, as far as the requirements need them.
+fn inputs(kernel: &TargetKernel, needs: &NeedTable) -> KernelInputs {
+    let mut inputs =
+        KernelInputs { version: KernelVersion::from_code(kernel.kernel_version), ..KernelInputs::default() };
+    // A source that cannot be read leaves the questions unknown.
+    inputs.kconfig = kernel.read_kconfig().ok();
+    if needs.has_symbols() {
+        let mut bytes = Vec::new();
+        let read = kernel.open_kallsyms().and_then(|mut symbols| symbols.read_to_end(&mut bytes));
+        inputs.kallsyms = read.ok().map(|_count| String::from_utf8_lossy(&bytes).into());
+    }
+    inputs
+}
