@@ -216,6 +216,7 @@ pub(crate) fn exhausted<'l>(object: &'l str, text: &str) -> LoadOutcome<'l> {
         insn: None,
         source: None,
         lacks: None,
+        report: None,
         verifier_log: None,
         verifier_log_lines: None,
     };

@@ -165,8 +165,8 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
             let details = (Outcome::Failed, attempt_count, Vec::new());
             let report = Box::new(self.report(&chooser, &constants, &settings, None, details));
             return Err(match error {
-                AttemptError::Load(cause) => AdaptiveError::Load { cause, report },
-                AttemptError::Attach(cause) => AdaptiveError::Attach { cause, report },
+                AttemptError::Load(cause) => AdaptiveError::Load { cause: Box::new(cause), report },
+                AttemptError::Attach(cause) => AdaptiveError::Attach { cause: Box::new(cause), report },
                 AttemptError::Other(cause) => AdaptiveError::Other { cause, report },
             });
         }

@@ -6,7 +6,7 @@ use core::convert::Infallible;
 use thiserror::Error;
 
 /// The reason why no variant of an object is loaded. Nothing stays loaded, attached or pinned.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AdaptiveError<E = Infallible> {
     /// The table does not fit the object or the kernel.
@@ -29,7 +29,7 @@ pub enum AdaptiveError<E = Infallible> {
     Load {
         /// The error.
         #[source]
-        cause: LoadError,
+        cause: Box<LoadError>,
         /// What was tried.
         report: Box<StartupReport>,
     },
@@ -38,7 +38,7 @@ pub enum AdaptiveError<E = Infallible> {
     Attach {
         /// The error.
         #[source]
-        cause: AttachError,
+        cause: Box<AttachError>,
         /// What was tried.
         report: Box<StartupReport>,
     },

@@ -39,6 +39,7 @@ fn refused(program: &str, errno: i32) -> AttemptError {
         insn: None,
         source: None,
         poison: None,
+        report: None,
         hint: String::new(),
     };
     AttemptError::Load(LoadError::Program { object: "".into(), refused: Box::new(refused) })

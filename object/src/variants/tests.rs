@@ -1,5 +1,5 @@
 //! Tables from Rust, text and tags; their errors; selections; values from a kernel's types.
-#![expect(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+#![expect(clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 use super::{KernelValue, KernelValueError, ObjectVariants, Selection, VariantError, VariantTable};
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     test_support::{SectionKind, SymbolKind, TestObject, kernel, load, returns},
 };
 use alloc::sync::Arc;
+use core::fmt::Write as _;
 use core_relo::{
     Endian,
     btf::{Btf, Builder, BuiltMember, Kind},
@@ -57,7 +58,11 @@ fn sample(tags: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn fit(table: &VariantTable, bytes: &[u8]) -> Result<ObjectVariants, VariantError> {
-    table.fit(&Object::parse(bytes).unwrap())
+    table.fit(&parse(bytes))
+}
+
+fn parse(bytes: &[u8]) -> Object<'_> {
+    Object::parse(bytes).unwrap()
 }
 
 fn message<T: core::fmt::Debug>(result: Result<T, VariantError>) -> String {
@@ -174,7 +179,7 @@ fn maps_that_only_unselected_programs_use_are_not_created() {
     selection.alternatives = vec![Some(1)];
     let settings = applied(&fit, &bytes, &selection);
     assert_eq!((created(&settings, "ring"), created(&settings, "perf")), (Some(false), None));
-    let rodata = settings.maps.get(".rodata").unwrap().data.clone().unwrap();
+    let rodata = settings.maps[".rodata"].data.clone().unwrap();
     assert_eq!((rodata[0], Endian::native().u32(&rodata, 4)), (0, Some(1)));
     let autoload = |name: &str| settings.programs.get(name).and_then(|program| program.autoload);
     let found = ["fast", "slow", "extra", "main"].map(autoload);
@@ -279,7 +284,7 @@ fn an_optional_constant_keeps_its_value_and_others_fail() {
     let mut settings = Settings::default();
     let selection = fit.first_selection();
     fit.apply(&Object::parse(&bytes).unwrap(), &selection, &numbers, &mut settings).unwrap();
-    let rodata = settings.maps.get(".rodata").unwrap().data.clone().unwrap();
+    let rodata = settings.maps[".rodata"].data.clone().unwrap();
     let endian = Endian::native();
     assert_eq!((endian.u32(&rodata, 4), endian.u64(&rodata, 8)), (Some(0x0707_0707), Some(12)));
 }
@@ -288,7 +293,7 @@ fn an_optional_constant_keeps_its_value_and_others_fail() {
 fn hostile_tables_are_read_in_proportion_to_their_size() {
     let mut text = String::new();
     for n in 0..20_000 {
-        text.push_str(&format!("group g{n} = p{n}\noptional p{n}\nloaded f{n} = p{n}\n"));
+        write!(text, "group g{n} = p{n}\noptional p{n}\nloaded f{n} = p{n}\n").unwrap();
     }
     assert_eq!(VariantTable::parse(&text).unwrap().groups().len(), 20_000);
     let many = (0..65).map(|n| format!("p{n}")).collect::<Vec<_>>().join(" > ");
