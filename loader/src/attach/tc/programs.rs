@@ -234,7 +234,7 @@ mod tests {
                 prog_id: 42,
                 name: "act".to_owned(),
             };
-            assert_eq!(programs(kind, &options, &parent), std::slice::from_ref(&expected));
+            assert_eq!(programs(kind, &options, &parent), core::slice::from_ref(&expected));
             if kind == "bpf" {
                 let options = options.u32(TCA_BPF_ID, 41).text(TCA_BPF_NAME, "cls");
                 let classifier =
