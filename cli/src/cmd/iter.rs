@@ -63,9 +63,7 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
         BadInput::new(&*file.name, format_args!("`{name}` is not among the loaded programs"))
     })?;
     let target = map.as_ref().map_or(IterTarget::All, |map| IterTarget::Map(map.as_fd()));
-    let mut options = IterOptions::default();
-    options.target = target;
-    let mut link = iter(program.as_fd(), &options)?;
+    let mut link = iter(program.as_fd(), &IterOptions { target })?;
     let unreadable = |e| BadInput::new(&*file.name, format_args!("the link cannot be read: {e}"));
     let id = match link.fd() {
         Some(fd) => sys::link_info(&fd).map_err(unreadable)?.id,

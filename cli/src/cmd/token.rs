@@ -34,7 +34,7 @@ impl Delegation {
     fn new(mount: &Mount) -> Option<Self> {
         let rights = |option: &str| -> Vec<String> {
             let values = mount.options.split(',').filter_map(|word| word.split_once('='));
-            let value = values.filter(|(key, _)| *key == option).map(|(_, value)| value).last();
+            let value = values.filter(|(key, _)| *key == option).map(|(_, value)| value).next_back();
             let names = value.into_iter().flat_map(|value| value.split(':'));
             names.map(|name| describe::name(name.as_bytes())).collect()
         };
