@@ -64,7 +64,9 @@ impl LastingAttachment<'_> {
                 match self.interface_hook(*hook)? {
                     InterfaceHook::Xdp(mode) => {
                         let replace = if replace { XdpReplace::Any } else { XdpReplace::Never };
-                        attach::xdp_netlink(fd, name, mode, replace)?.leak();
+                        attach::xdp_netlink(fd, name, mode, replace)
+                            .map_err(|e| self.xdp_refusal(name, replace, e))?
+                            .leak();
                     }
                     InterfaceHook::Tc(direction) => attach_classifier(fd, name, direction)?.leak(),
                     InterfaceHook::Classifier(of) => {
@@ -112,6 +114,19 @@ impl LastingAttachment<'_> {
                 Ok(())
             }
             Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.needs_link()),
+        }
+    }
+
+    /// Returns the error of an XDP program that is not attached. Names the program that `--replace` replaces.
+    fn xdp_refusal(&self, interface: &str, replace: XdpReplace<'_>, e: AttachError) -> AttachError {
+        let is_busy = e.errno().and_then(Errno::name) == Some("EBUSY");
+        match attach::xdp_query(interface) {
+            Ok(XdpPrograms { prog_id: other, .. })
+                if is_busy && other != 0 && matches!(replace, XdpReplace::Never) =>
+            {
+                self.bad(format!("program {other} is attached there: --replace replaces it"))
+            }
+            _ => e,
         }
     }
 

@@ -77,10 +77,16 @@ fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Err("a batch prints no help, expected a command".into())
         }
+        // The text of this error is the help, not the problem.
+        Err(e) if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(format!("`{}` is incomplete, expected a subcommand and its arguments", words.join(" ")))
+        }
         Err(e) => {
             let text = e.to_string();
             let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
             let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+            // A list follows a colon.
+            let text = text.replace(":; ", ": ");
             Err(text.strip_prefix("error: ").unwrap_or(&text).to_owned())
         }
     }
@@ -105,6 +111,8 @@ mod tests {
             ("map --help", "prints no help"),
             ("mop list", "unrecognized subcommand 'mop'"),
             ("map list 7", "unexpected argument '7' found"),
+            ("prog", "`prog` is incomplete, expected a subcommand"),
+            ("vm", "arguments were not provided: --kernel"),
         ] {
             let error = parse_line(line, Format::Text).unwrap_err();
             assert!(error.contains(what) && !error.contains('\n'), "{line}: {error}");

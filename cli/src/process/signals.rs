@@ -122,6 +122,11 @@ impl TerminationSignals {
         self.first.is_some()
     }
 
+    /// Returns whether a signal has arrived that a terminal does not send to the commands in its foreground by itself: not SIGINT.
+    pub(crate) fn has_termination_arrived(&mut self) -> bool {
+        self.has_arrived() && self.first != Some(SIGINT)
+    }
+
     /// Waits until one of the signals arrives.
     pub(crate) fn wait(&mut self) {
         while !self.has_arrived() {

@@ -77,7 +77,10 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
         (&attached[0]["change"], &attached[0]["attach_point"]),
         (&json!("attached"), &json!("dev:own_lo"))
     );
-    refused(&attach(&second, "dev:own_lo", &[]), "EBUSY");
+    refused(
+        &attach(&second, "dev:own_lo", &[]),
+        &format!("program {first} is attached there: --replace replaces it"),
+    );
     // Nothing of another program is detached.
     refused(&detach(&second, "dev:own_lo"), &format!("program {second} is not attached there"));
     assert_eq!(

@@ -121,6 +121,15 @@ fn runs_are_counted_while_a_command_runs() {
         wrong.exit == 2 && wrong.err.contains("/no/such/command: the command cannot be run"),
         "{wrong:?}"
     );
+
+    // SIGTERM ends the command too: `systemctl stop` and `kill` do not wait for it.
+    let arguments = ["prog", "stats", &id, "--", "sh", "-c", "echo started; exec sleep 20"];
+    let mut child = Command::new(COMMAND).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "started");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(lines.filter(|line| line.as_ref().unwrap().contains(&id)).count(), 1, "the measurement");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15), "the exit status of the command");
 }
 
 #[test]

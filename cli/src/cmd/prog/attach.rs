@@ -118,8 +118,12 @@ fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> 
     }
     let mut links = attach_point::attach(program, point)?;
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
+    // The id is read first: after an error, no pin remains.
+    let id = match link.fd() {
+        Some(fd) => Some(sys::link_info(&fd).map_err(|e| bad(&format!("the link cannot be read: {e}")))?.id),
+        None => None,
+    };
     link.pin(path)?;
-    let id = link.fd().and_then(|fd| sys::link_info(&fd).ok()).map(|info| info.id);
     link.leak();
     id.ok_or_else(|| bad("the pinned link has no id"))
 }

@@ -22,6 +22,11 @@ use core_relo_loader::{
     object::ProgramType,
     sys::{self, ProgInfo},
 };
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal},
+};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -29,7 +34,7 @@ use std::{
     os::fd::OwnedFd,
     os::unix::process::ExitStatusExt as _,
     path::Path,
-    process::Command,
+    process::{self, Child, Command},
     thread,
     time::{Duration, Instant},
 };
@@ -113,7 +118,9 @@ fn measure(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<Result
     loop {
         let (start, before) = (Instant::now(), counters(&selected));
         let waited = match args.command.split_first() {
-            Some((program, arguments)) => run_command(console, Path::new(program), arguments),
+            Some((program, arguments)) => {
+                run_command(console, Path::new(program), arguments, &mut termination)
+            }
             None => {
                 wait(args.duration.unwrap_or(DEFAULT_DURATION), &mut || {
                     termination.has_arrived() || is_stdout_closed()
@@ -219,13 +226,42 @@ fn wait(duration: Duration, is_stopped: &mut dyn FnMut() -> bool) {
     }
 }
 
+/// Waits until a command ends. A signal that ends this process, such as SIGTERM, ends the command first.
+fn wait_for_command(
+    mut child: Child,
+    termination: &mut TerminationSignals,
+) -> io::Result<process::ExitStatus> {
+    let process = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+    let pause = Timespec::try_from(PAUSE).map_err(io::Error::other)?;
+    let mut is_terminated = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if !is_terminated && termination.has_termination_arrived() {
+            is_terminated = true;
+            match rustix::process::pidfd_send_signal(&process, Signal::TERM) {
+                // The command has ended meanwhile.
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&pause)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
 /// Runs the user's command. Its exit status becomes that of this process, if it is not 0.
 fn run_command(
     console: &mut Console<'_>,
     program: &Path,
     arguments: &[std::ffi::OsString],
+    termination: &mut TerminationSignals,
 ) -> Result<(), BadInput> {
-    let status = Command::new(program).args(arguments).status();
+    let child = Command::new(program).args(arguments).spawn();
+    let status = child.and_then(|child| wait_for_command(child, termination));
     let status =
         status.map_err(|e| BadInput::for_path(program, format_args!("the command cannot be run: {e}")))?;
     // As shells count: a signal is 128 and its number.

@@ -218,9 +218,12 @@ fn unregister_map(args: &ObjectChangeArgs) -> Result<Registration, BadInput> {
 /// Returns the error of a map that the kernel does not unregister.
 fn unregister_refusal(map: &StructOpsMap, e: Errno) -> BadInput {
     if map.info.map_flags & F_LINK != 0 {
-        let links = links_of_maps().ok().and_then(|mut links| links.remove(&map.info.id)).unwrap_or_default();
+        let mut links = match links_of_maps() {
+            Ok(links) => links,
+            Err(bad) => return bad,
+        };
         let bad = BadInput::new(map.name(), "is registered by a link, and ends with it");
-        return match &*links {
+        return match links.remove(&map.info.id).as_deref().unwrap_or_default() {
             [] => BadInput::new(map.name(), "is not registered: it has no link"),
             [id] => bad.help(format!("core-relo link detach {id}")),
             ids => bad.help(format!("`core-relo link detach` detaches the links {ids:?}")),
