@@ -1,7 +1,7 @@
 //! Programs that the kernel refused, and what the verifier's log tells about the reason.
 
 use super::{old_verifier, verifier_stats::VerifierStats};
-use crate::{convert::before_nul, hint::Hint, sys::Errno};
+use crate::{convert::before_nul, hint::Hint, memory_limit::memory_shortage, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
 use core_relo_object::{
@@ -264,7 +264,8 @@ fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) ->
         libc::EACCES | libc::EINVAL if has("cannot call GPL-restricted function") || has("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
-        libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
+        libc::ENOMEM => memory_shortage(),
+        libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
         ENOTSUPP => "this kernel does not support the program on this machine, or was built without that support".into(),
         _ => String::new(),
     }
