@@ -180,6 +180,7 @@ fn one_of_two_loads_into_one_directory_succeeds() {
         let refused: Vec<_> = outputs.iter().filter(|output| output.0 != Some(0)).collect();
         assert_eq!(refused.len(), 1, "{outputs:?}");
         assert!(refused[0].1.contains("pins of this load exist"), "{refused:?}");
+        assert!(outputs.iter().all(|output| output.2.is_empty()), "{outputs:?}");
         assert_eq!(all_pins().len(), 3, "{:?}", all_pins());
         clear();
         // Two loads that pin the same map by name share the map.

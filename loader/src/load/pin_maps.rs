@@ -11,9 +11,9 @@ use super::{
     loaded::{Loaded, LoadedMap, PinState},
 };
 use crate::sys::Errno;
+use alloc::collections::BTreeSet;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
-    collections::BTreeSet,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     process,

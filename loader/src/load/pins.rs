@@ -1,6 +1,9 @@
 //! Pinning all programs, maps and links of a loaded object in a directory.
 
-use super::{kernel::Kernel, loaded::Loaded};
+use super::{
+    kernel::Kernel,
+    loaded::{Loaded, LoadedMap},
+};
 use crate::{
     attach::{AttachError, Link},
     sys::Errno,
@@ -8,6 +11,7 @@ use crate::{
 use std::{
     collections::HashSet,
     fs,
+    io::ErrorKind,
     os::fd::{AsFd as _, BorrowedFd},
     path::{Path, PathBuf},
 };
@@ -67,7 +71,7 @@ impl Pins {
         if !planned.maps.is_empty() {
             self.create_dir(kernel, &dir.join(MAPS))?;
         }
-        for (path, fd) in planned.maps.iter().zip(loaded.maps().iter().filter_map(|map| map.fd())) {
+        for (path, fd) in planned.maps.iter().zip(loaded.maps().iter().filter_map(LoadedMap::fd)) {
             self.pin(kernel, fd, path, &planned)?;
         }
         if !planned.links.is_empty() {
@@ -96,8 +100,11 @@ impl Pins {
             }
         }
         for path in self.dirs.iter().rev() {
-            if let Err(e) = fs::remove_dir(path) {
-                log::warn!("{}: {e}", path.display());
+            match fs::remove_dir(path) {
+                // Another load pinned in the directory.
+                Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => {}
+                Err(e) => log::warn!("{}: {e}", path.display()),
+                Ok(()) => {}
             }
         }
     }
