@@ -55,6 +55,16 @@ fn clear() {
     let _ = fs::remove_dir_all(DIR);
 }
 
+/// Returns whether strace works. Otherwise reports a skipped test.
+fn can_trace() -> bool {
+    let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
+    let works = traced.is_ok_and(|status| status.success());
+    if !works {
+        println!("SKIP: strace cannot trace here");
+    }
+    works
+}
+
 /// Returns the number of system calls of a load up to its first pin, and of all its calls.
 fn count_calls(load: &[&str], trace: &Path) -> (usize, usize) {
     let mut strace = Command::new("strace");
@@ -79,9 +89,8 @@ fn the_next_load_understands_what_a_killed_load_left() {
     if !has_own_bpffs("the_next_load_understands_what_a_killed_load_left") {
         return;
     }
-    if !Command::new("strace").args(["-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success())
-    {
-        return println!("SKIP: strace cannot trace here");
+    if !can_trace() {
+        return;
     }
     let dir = tempfile::tempdir().unwrap();
     for object in ["live/raw_tp.bpf.o", "live/pinned.bpf.o"] {
@@ -127,6 +136,50 @@ fn the_next_load_understands_what_a_killed_load_left() {
     }
 }
 
+/// Returns whether the kernel has a map whose name begins with a text.
+fn has_map(prefix: &str) -> bool {
+    let mut id = 0;
+    while let Some(next) = sys::next_map_id(id).unwrap() {
+        id = next;
+        // The map may be gone meanwhile.
+        let info = sys::map_fd_by_id(id).and_then(|map| sys::map_info(&map));
+        if info.is_ok_and(|info| info.name().starts_with(prefix)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Waits some time until a condition holds.
+fn holds_soon(condition: impl Fn() -> bool) -> bool {
+    (0..1000).any(|_| {
+        sleep(Duration::from_millis(10));
+        condition()
+    })
+}
+
+#[test]
+fn a_load_that_is_killed_at_any_step_leaves_nothing_without_pins() {
+    if !has_own_bpffs("a_load_that_is_killed_at_any_step_leaves_nothing_without_pins") || !can_trace() {
+        return;
+    }
+    // The names of the object's data maps begin with its file name. A program or link that stays would keep these maps.
+    let dir = tempfile::tempdir().unwrap();
+    let name = format!("k{}", std::process::id() % 1_000_000);
+    let object = dir.path().join(format!("{name}.bpf.o"));
+    fs::copy(prebuilt("live/raw_tp.bpf.o"), &object).unwrap();
+    let pinned = ["load", text(&object), "--attach", "--pin", DIR];
+    let (attached, _) = count_calls(&pinned, &dir.path().join("trace"));
+    assert!(has_map(&name), "the pinned map has the name");
+    clear();
+    // The last calls create the map, the program and the link, and read their ids.
+    for n in attached.saturating_sub(3)..=attached + 2 {
+        kill_at(&["load", text(&object), "--attach"], n);
+        assert!(holds_soon(|| !has_map(&name)), "killed at call {n}");
+        assert!(all_pins().is_empty());
+    }
+}
+
 /// Starts a load that attaches its programs, and waits until they are attached. Returns the lines of its report, too.
 fn start_attached(args: &[&str]) -> (Child, BufReader<std::process::ChildStderr>, String) {
     let mut child = command(args).spawn().unwrap();
@@ -161,11 +214,7 @@ fn nothing_stays_of_attached_programs_whose_process_was_killed() {
     child.kill().unwrap();
     child.wait().unwrap();
     // The kernel frees programs some time after their last user.
-    let is_gone = (0..1000).any(|_| {
-        sleep(Duration::from_millis(10));
-        open() == Err(Errno(ENOENT))
-    });
-    assert!(is_gone, "program {id} stays");
+    assert!(holds_soon(|| open() == Err(Errno(ENOENT))), "program {id} stays");
 }
 
 #[test]
