@@ -104,6 +104,7 @@ mod live_test_support;
 pub mod load;
 mod loader;
 pub mod maps;
+mod memory_limit;
 mod privileges;
 pub mod ring;
 mod running_kernel;

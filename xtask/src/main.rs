@@ -17,6 +17,7 @@ mod platform;
 mod prebuilt;
 mod progs;
 mod static_binary;
+mod soak;
 mod system;
 mod template;
 mod test;
@@ -102,6 +103,12 @@ const TASKS: &[Task] = &[
         args: "[--instructions] [--growth] [--parts] [--btf FILE] [--objects DIR]",
         about: "measure time, instructions and memory beside libbpf and aya-obj (see cargo xtask bench --help)",
         run: bench::run,
+    },
+    Task {
+        name: "soak",
+        args: "[--seconds N]",
+        about: "run an agent that loads, attaches, pins, reads events at full rate and starts anew each second (default: 60 s), as root; check after each second that memory, descriptors, kernel objects and pins do not grow, and that lost events are counted",
+        run: soak::run,
     },
     Task {
         name: "tidy",

@@ -1,7 +1,7 @@
 //! The text and the JSON lines of events.
 
 use super::{
-    reader::{EventReaders, Record},
+    reader::{EventReaders, Loss, Record},
     source::{BufferKind, EventSource, EventType},
 };
 use crate::{
@@ -67,8 +67,8 @@ pub(crate) fn print_events(
 ) -> io::Result<()> {
     note_untyped(console, readers)?;
     let result = print_until(console, readers, limits, is_stopped);
-    for (map, lost) in readers.lost().filter(|(_, lost)| *lost > 0) {
-        console.warn(&lost_text(map, lost))?;
+    for (map, loss) in readers.losses() {
+        console.warn(&loss_text(map, loss))?;
     }
     match result {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -131,8 +131,16 @@ fn note_untyped(console: &mut Console<'_>, readers: &EventReaders) -> io::Result
     Ok(())
 }
 
-fn lost_text(map: &str, lost: u64) -> String {
-    format!("map {}: {lost} events lost so far: the buffer was full", Escaped(map))
+fn loss_text(map: &str, loss: Loss) -> String {
+    let map = Escaped(map);
+    match loss {
+        Loss::Samples(count) => format!("map {map}: {count} events lost so far: the buffer was full"),
+        Loss::RingWasFull(count) => {
+            format!(
+                "map {map}: events may be lost: the buffer was full {count} times, and the kernel does not count refused events"
+            )
+        }
+    }
 }
 
 /// Warns of new losses, once in a while.
@@ -141,15 +149,12 @@ fn warn_of_losses(
     readers: &EventReaders,
     (last, time): &mut (u64, Instant),
 ) -> io::Result<()> {
-    let lost = readers.lost().fold(0u64, |sum, (_, lost)| sum.saturating_add(lost));
+    let lost = readers.losses().fold(0u64, |sum, (_, loss)| sum.saturating_add(loss.count()));
     if lost == *last || (*last > 0 && time.elapsed() < LOST_INTERVAL) {
         return Ok(());
     }
     (*last, *time) = (lost, Instant::now());
-    readers
-        .lost()
-        .filter(|(_, lost)| *lost > 0)
-        .try_for_each(|(map, lost)| console.warn(&lost_text(map, lost)))
+    readers.losses().try_for_each(|(map, loss)| console.warn(&loss_text(map, loss)))
 }
 
 fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Record) -> io::Result<()> {

@@ -78,13 +78,32 @@ impl EventReaders {
         Ok(records)
     }
 
-    /// Returns the number of samples that a perf event array had no room for, by source.
-    pub(super) fn lost(&self) -> impl Iterator<Item = (&str, u64)> {
-        let lost = |reader: &Reader| match &reader.buffer {
-            Buffer::Ring(_) => 0,
-            Buffer::Perf(buffer) => buffer.lost(),
+    /// Returns the losses so far, by map.
+    pub(super) fn losses(&self) -> impl Iterator<Item = (&str, Loss)> {
+        let loss = |reader: &Reader| match &reader.buffer {
+            // The reader has one ring.
+            Buffer::Ring(buffer) => Loss::RingWasFull(buffer.full_count(0)),
+            Buffer::Perf(buffer) => Loss::Samples(buffer.lost()),
         };
-        self.sources.iter().map(|source| &*source.map).zip(self.readers.iter().map(lost))
+        let losses = self.sources.iter().map(|source| &*source.map).zip(self.readers.iter().map(loss));
+        losses.filter(|(_, loss)| loss.count() > 0)
+    }
+}
+
+/// What is known about lost events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// The number of samples that a perf event array had no room for.
+    Samples(u64),
+    /// How many times a ring buffer was full. The kernel does not count the events that a full ring buffer refuses.
+    RingWasFull(u64),
+}
+
+impl Loss {
+    pub(super) const fn count(self) -> u64 {
+        match self {
+            Self::Samples(count) | Self::RingWasFull(count) => count,
+        }
     }
 }
 

@@ -85,6 +85,18 @@ pub enum AttachError {
         /// The likely remedy.
         hint: Hint,
     },
+    /// Some or all of the pins of an object exist already.
+    #[error("{}: EEXIST: something is pinned there already: {} ({})", Escaped(path.display()), ExistingPins(*existing, *planned), RemoveDir(dir))]
+    PinsExist {
+        /// The first pin whose path is taken.
+        path: PathBuf,
+        /// The directory of the pins.
+        dir: PathBuf,
+        /// The number of the object's pins that other loads created.
+        existing: usize,
+        /// The number of all pins of the object.
+        planned: usize,
+    },
     /// The detached link is pinned, and the pin keeps the program attached.
     #[error("{label}: still attached, pinned at {}: remove the pin, or detach by force", Escaped(path.display()))]
     Pinned {
@@ -168,10 +180,40 @@ impl AttachError {
                 Some(*errno)
             }
             Self::Target { errno, .. } => *errno,
+            Self::PinsExist { .. } => Some(Errno(libc::EEXIST)),
             Self::WrongProgramType { .. } => Some(Errno(libc::EINVAL)),
             Self::Program { cause, .. } => cause.errno(),
             Self::Pinned { .. } | Self::NoKernelLink { .. } | Self::NoAutoAttach { .. } => None,
         }
+    }
+}
+
+/// The likely origin of existing pins: their number, and the number of all pins of the object.
+struct ExistingPins(usize, usize);
+
+impl fmt::Display for ExistingPins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(existing, planned) = self;
+        if existing == planned {
+            return write!(
+                f,
+                "all {planned} pins of this load exist, so it is loaded, or another object with the same names is"
+            );
+        }
+        write!(
+            f,
+            "{existing} of the {planned} pins of this load exist, made by another load, or left by one that was killed"
+        )
+    }
+}
+
+/// The remedy for pins that exist in a directory.
+struct RemoveDir<'e>(&'e Path);
+
+impl fmt::Display for RemoveDir<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dir = Escaped(self.0.display());
+        write!(f, "`rm -r {dir}` unloads all that is pinned there and detaches its links; or pin elsewhere")
     }
 }
 

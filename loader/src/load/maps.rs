@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     hint::Hint,
+    memory_limit::memory_shortage,
     sys::{Errno, MapCreate, Pod as _},
 };
 use core_relo::TypeId;
@@ -263,7 +264,9 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
     let is_valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
     let text = match errno.0 {
         libc::EINVAL if known.is_none() => format!("unknown map type {}", map.map_type()),
-        libc::EINVAL if map.max_entries() == 0 && !is_unbounded => "the map definition has no max_entries".into(),
+        libc::EINVAL if map.max_entries() == 0 && !is_unbounded => {
+            "the map definition has no max_entries".into()
+        }
         libc::EINVAL if map.key_size() == 0 && !is_keyless => "the map definition has no key".into(),
         libc::EINVAL if map.value_size() == 0 && !is_valueless => {
             "the map definition has no value, or a value of size 0".into()
@@ -278,10 +281,7 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
             "{}; on kernels before 5.11 the limit on locked memory may be too low (`ulimit -l unlimited`)",
             Hint::for_errno(errno).0
         ),
-        libc::ENOMEM => {
-            "the kernel has too little memory for the map, or this cgroup or RLIMIT_MEMLOCK does not allow more"
-                .into()
-        }
+        libc::ENOMEM => memory_shortage(),
         _ => Hint::for_errno(errno).0.to_owned(),
     };
     LoadHint(text)

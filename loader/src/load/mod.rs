@@ -11,6 +11,7 @@ mod btf;
 mod error;
 mod globals;
 mod kernel;
+mod leftover_pins;
 mod loaded;
 mod loading;
 mod maps;

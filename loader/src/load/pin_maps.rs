@@ -7,9 +7,11 @@
 use super::{
     error::{LoadError, LoadHint, RemainingPins},
     kernel::Kernel,
+    leftover_pins::warn_of_leftovers,
     loaded::{Loaded, LoadedMap, PinState},
 };
 use crate::sys::Errno;
+use alloc::collections::BTreeSet;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -19,6 +21,8 @@ use std::{
 
 /// The number of private names to try. Processes that were killed may have left some.
 const PRIVATE_NAMES: u32 = 64;
+/// The beginning of private names. The id of the process and a number follow.
+pub(super) const PRIVATE_PREFIX: &str = "core_relo_";
 
 impl Loaded {
     /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last directory of a path if
@@ -38,6 +42,7 @@ impl Loaded {
         }
         staged.check_names()?;
         staged.rename()?;
+        staged.parents().into_iter().for_each(warn_of_leftovers);
         self.dirs.append(&mut staged.dirs);
         Ok(())
     }
@@ -113,6 +118,11 @@ impl<'l, K: Kernel> StagedPins<'l, K> {
         })
     }
 
+    /// Returns the directories of the pins.
+    fn parents(&self) -> BTreeSet<&'l Path> {
+        self.pins.iter().filter_map(|pin| pin.path.parent()).collect()
+    }
+
     /// Gives the pins their final names.
     fn rename(&mut self) -> Result<(), LoadError> {
         let (kernel, object) = (self.kernel, self.object);
@@ -182,5 +192,5 @@ fn remaining_pins(
 /// left the same name. Then the caller tries the next one.
 fn private_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    format!("core_relo_{}_{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!("{PRIVATE_PREFIX}{}_{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }

@@ -1,6 +1,9 @@
 //! Pinning all programs, maps and links of a loaded object in a directory.
 
-use super::{kernel::Kernel, loaded::Loaded};
+use super::{
+    kernel::Kernel,
+    loaded::{Loaded, LoadedMap},
+};
 use crate::{
     attach::{AttachError, Link},
     sys::Errno,
@@ -8,9 +11,15 @@ use crate::{
 use std::{
     collections::HashSet,
     fs,
+    io::ErrorKind,
     os::fd::{AsFd as _, BorrowedFd},
     path::{Path, PathBuf},
 };
+
+/// The directory of the maps.
+const MAPS: &str = "maps";
+/// The directory of the links.
+const LINKS: &str = "links";
 
 /// The pins and directories that [`Loaded::pin_all`] created, in order. Dropping it removes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,28 +63,23 @@ impl Pins {
         loaded: &Loaded,
         links: &mut [Link],
     ) -> Result<(), AttachError> {
+        let planned = PlannedPins::new(dir, loaded, links);
         self.create_dir(kernel, dir)?;
-        let mut names = UniqueNames::with_reserved(["maps", "links"]);
-        for program in loaded.programs() {
-            self.pin(kernel, program.as_fd(), dir.join(names.add(program.name())))?;
+        for (path, program) in planned.programs.iter().zip(loaded.programs()) {
+            self.pin(kernel, program.as_fd(), path, &planned)?;
         }
-        let maps = dir.join("maps");
-        let created = || loaded.maps().iter().filter_map(|m| Some((m, m.fd()?)));
-        if created().next().is_some() {
-            self.create_dir(kernel, &maps)?;
+        if !planned.maps.is_empty() {
+            self.create_dir(kernel, &dir.join(MAPS))?;
         }
-        let mut names = UniqueNames::default();
-        for (map, fd) in created() {
-            self.pin(kernel, fd, maps.join(names.add(map.name())))?;
+        for (path, fd) in planned.maps.iter().zip(loaded.maps().iter().filter_map(LoadedMap::fd)) {
+            self.pin(kernel, fd, path, &planned)?;
         }
-        let dir = dir.join("links");
-        if links.iter().any(|l| l.fd().is_some()) {
-            self.create_dir(kernel, &dir)?;
+        if !planned.links.is_empty() {
+            self.create_dir(kernel, &dir.join(LINKS))?;
         }
-        for (index, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
-            let path = dir.join(format!("{index}_{}", sanitize(link.label())));
-            self.pin(kernel, link.fd_for_pin(&path)?, path.clone())?;
-            link.set_pinned(path);
+        for (path, link) in planned.links.iter().zip(links.iter_mut().filter(|link| link.fd().is_some())) {
+            self.pin(kernel, link.fd_for_pin(path)?, path, &planned)?;
+            link.set_pinned(path.clone());
         }
         Ok(())
     }
@@ -96,8 +100,11 @@ impl Pins {
             }
         }
         for path in self.dirs.iter().rev() {
-            if let Err(e) = fs::remove_dir(path) {
-                log::warn!("{}: {e}", path.display());
+            match fs::remove_dir(path) {
+                // Another load pinned in the directory.
+                Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => {}
+                Err(e) => log::warn!("{}: {e}", path.display()),
+                Ok(()) => {}
             }
         }
     }
@@ -116,11 +123,53 @@ impl Pins {
         &mut self,
         kernel: &impl Kernel,
         object: BorrowedFd<'_>,
-        path: PathBuf,
+        path: &Path,
+        planned: &PlannedPins<'_>,
     ) -> Result<(), AttachError> {
-        kernel.pin(object, &path).map_err(|errno| AttachError::pin(&path, errno))?;
-        self.pins.push(path);
+        kernel.pin(object, path).map_err(|errno| match errno {
+            Errno(libc::EEXIST) => planned.taken(path, &self.pins),
+            errno => AttachError::pin(path, errno),
+        })?;
+        self.pins.push(path.to_path_buf());
         Ok(())
+    }
+}
+
+/// The paths at which [`Loaded::pin_all`] pins an object, in the order in which they are created.
+struct PlannedPins<'d> {
+    dir: &'d Path,
+    programs: Vec<PathBuf>,
+    maps: Vec<PathBuf>,
+    links: Vec<PathBuf>,
+}
+
+impl<'d> PlannedPins<'d> {
+    fn new(dir: &'d Path, loaded: &Loaded, links: &[Link]) -> Self {
+        let mut names = UniqueNames::with_reserved([MAPS, LINKS]);
+        let programs = loaded.programs().iter().map(|program| dir.join(names.add(program.name()))).collect();
+        let (maps_dir, links_dir) = (dir.join(MAPS), dir.join(LINKS));
+        let mut names = UniqueNames::default();
+        let created = loaded.maps().iter().filter(|map| map.fd().is_some());
+        let maps = created.map(|map| maps_dir.join(names.add(map.name()))).collect();
+        let kernel_links = links.iter().enumerate().filter(|(_, link)| link.fd().is_some());
+        let link_path =
+            |(index, link): (usize, &Link)| links_dir.join(format!("{index}_{}", sanitize(link.label())));
+        Self { dir, programs, maps, links: kernel_links.map(link_path).collect() }
+    }
+
+    /// Creates the error of a path that is taken. `own` are the pins that this load created.
+    ///
+    /// A load that was killed leaves some of the pins, in order. A complete load, or another object with the same names, leaves all.
+    #[cold]
+    fn taken(&self, path: &Path, own: &[PathBuf]) -> AttachError {
+        let all = || [&self.programs, &self.maps, &self.links].into_iter().flatten();
+        let existing = all().filter(|pin| !own.contains(pin) && pin.symlink_metadata().is_ok()).count();
+        AttachError::PinsExist {
+            path: path.to_path_buf(),
+            dir: self.dir.to_path_buf(),
+            existing,
+            planned: all().count(),
+        }
     }
 }
 
@@ -214,6 +263,7 @@ mod tests {
         let loaded = Loaded::default();
         let refused = loaded.pin_all(&RunningKernel, &bpffs, &mut links).unwrap_err();
         assert_eq!(refused.errno(), Some(Errno(libc::EEXIST)), "{refused}");
+        assert!(matches!(refused, AttachError::PinsExist { existing: 1, planned: 2, .. }), "{refused}");
         assert!(links.iter().all(|link| link.pin_path().is_none()));
         assert_eq!(fs::read_dir(bpffs.join("links")).unwrap().count(), 1);
         fs::remove_file(&taken_path).unwrap();

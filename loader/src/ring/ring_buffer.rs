@@ -158,6 +158,15 @@ impl<'cb> RingBuffer<'cb> {
         self.rings.get(index).map_or(0, |ring| ring.records.lost_bytes())
     }
 
+    /// Returns how many times the reader found a map's ring too full for another record as long as the longest one so far. Returns 0 for
+    /// an unknown index.
+    ///
+    /// The kernel does not count the records that a full ring refuses: the helper fails, and only the BPF program knows. A number
+    /// above 0 therefore means that records may be lost. An exact count needs a counter in the program.
+    pub fn full_count(&self, index: usize) -> u64 {
+        self.rings.get(index).map_or(0, |ring| ring.records.full_count())
+    }
+
     /// Returns the size of a map's ring in bytes. Returns 0 for an unknown index.
     pub fn size(&self, index: usize) -> usize {
         self.rings.get(index).map_or(0, |ring| ring.records.size())

@@ -7,7 +7,7 @@ pub use report::{ReportStep, VerifierReport};
 use self::report::LogParts;
 pub(super) use self::report::cut;
 use super::{old_verifier, verifier_stats::VerifierStats};
-use crate::{convert::before_nul, hint::Hint, sys::Errno};
+use crate::{convert::before_nul, hint::Hint, memory_limit::memory_shortage, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
 use core_relo_object::{
@@ -340,7 +340,8 @@ fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) ->
         libc::EACCES | libc::EINVAL if has("cannot call GPL-restricted function") || has("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
-        libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
+        libc::ENOMEM => memory_shortage(),
+        libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
         _ if needs_jit(log) => {
             "the program needs the JIT compiler: turn it on with `sysctl net.core.bpf_jit_enable=1`; a kernel without this setting \
              has none (CONFIG_BPF_JIT)"

@@ -29,6 +29,7 @@ pub(crate) struct KernelRing {
     end_position: Option<usize>,
     /// The state of a ring in which new records overwrite old ones; `None` for other rings.
     overwriting: Option<Overwriting>,
+    fullness: Fullness,
     _claim: Claim,
 }
 
@@ -51,6 +52,31 @@ const OVERWRITE_POSITION: usize = 2 * size_of::<usize>();
 /// The number of attempts to read a record that is overwritten in the meantime. The record is read later if all fail.
 const ATTEMPTS: u32 = 64;
 
+/// A count of the times when the ring was too full for another record.
+#[derive(Debug, Default)]
+struct Fullness {
+    /// The bytes of the longest record so far, with its header.
+    longest: usize,
+    /// The bytes that were released since the last look at the writer's position.
+    released: usize,
+    is_full: bool,
+    count: u64,
+}
+
+impl Fullness {
+    /// Notes that before the last release another record as long as the longest one fitted or did not fit (kernel:
+    /// `bpf_ringbuf_has_space`).
+    fn observe(&mut self, size: RingSize, available: usize, record: usize) {
+        self.longest = self.longest.max(record);
+        let filled = available.checked_add(self.released).and_then(|bytes| bytes.checked_add(self.longest));
+        let is_full = filled.is_none_or(|bytes| bytes >= size.bytes());
+        if is_full && !self.is_full {
+            self.count = self.count.saturating_add(1);
+        }
+        (self.is_full, self.released) = (is_full, 0);
+    }
+}
+
 impl KernelRing {
     pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
         let size = ring_size(info)?;
@@ -61,6 +87,7 @@ impl KernelRing {
             size,
             end_position: None,
             overwriting: (info.map_flags & OVERWRITE != 0).then(Overwriting::default),
+            fullness: Fullness::default(),
             _claim: claim,
         })
     }
@@ -82,6 +109,12 @@ impl KernelRing {
     /// overwritten.
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.overwriting.as_ref().map_or(0, |overwriting| overwriting.lost_bytes)
+    }
+
+    /// Returns how many times the ring became too full for another record, as far as the reader saw. The kernel does not count the records
+    /// that it drops.
+    pub(crate) fn full_count(&self) -> u64 {
+        self.fullness.count
     }
 
     fn positions(&self) -> Result<(usize, usize), RingFault> {
@@ -189,7 +222,12 @@ impl KernelRing {
                 fence(Ordering::SeqCst);
                 record = self.peek()?;
             }
-            let Some(record) = record else { return Ok(None) };
+            let Some(record) = record else {
+                (self.fullness.is_full, self.fullness.released) = (false, 0);
+                return Ok(None);
+            };
+            self.fullness.observe(self.size, record.available, record.bytes);
+            self.fullness.released = record.bytes;
             self.end_position = Some(record.end);
             if !record.is_discarded {
                 return Ok(Some((record.data, record.len)));
@@ -219,6 +257,8 @@ impl KernelRing {
                 data: at.checked_add(HEADER).ok_or(PAGES_ARE_MAPPED)?,
                 len,
                 end: consumer.wrapping_add(bytes),
+                bytes,
+                available,
                 is_discarded: header & DISCARDED != 0,
             })),
             _ => Err(RingFault::Length { at: consumer, len, available }),
@@ -245,6 +285,10 @@ struct RecordBounds {
     len: usize,
     /// The position after the record.
     end: usize,
+    /// The length with header and padding.
+    bytes: usize,
+    /// The unread bytes in the ring, including this record.
+    available: usize,
     is_discarded: bool,
 }
 
@@ -322,6 +366,33 @@ mod tests {
         assert!(matches!(ring.next(), Err(RingFault::Length { .. })));
         memory.write(page_size() + OVERWRITE_POSITION, (2 * size + 40).as_bytes()).unwrap();
         assert_eq!(ring.next(), Ok(None));
+    }
+
+    #[test]
+    fn a_ring_without_room_for_another_record_is_counted() {
+        let (mut ring, memory) = ring(u32::MAX - 7);
+        let whole = ring.size() / 4;
+        let header = u32::try_from(whole - HEADER).unwrap();
+        let fill = |producer: usize| {
+            (0..4).for_each(|n| put(&memory, producer, n * whole, header));
+        };
+        let read_all = |ring: &mut KernelRing| while ring.next().unwrap().is_some() {};
+        fill(2 * whole);
+        read_all(&mut ring);
+        assert_eq!(ring.full_count(), 0, "a third record fits");
+        // The kernel fills a ring up to one byte less than its size.
+        fill(5 * whole);
+        read_all(&mut ring);
+        assert_eq!(ring.full_count(), 1);
+        fill(8 * whole);
+        read_all(&mut ring);
+        assert_eq!(ring.full_count(), 2, "it was empty in between");
+        // The ring became full while the first record was read.
+        fill(10 * whole);
+        assert!(ring.next().unwrap().is_some());
+        fill(11 * whole);
+        read_all(&mut ring);
+        assert_eq!(ring.full_count(), 3);
     }
 
     #[test]
