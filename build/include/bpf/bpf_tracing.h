@@ -182,7 +182,7 @@
 
 #ifdef PT_REGS_TYPE_
 
-#define PT_REGS_(x) ((const PT_REGS_TYPE_ *)(x))
+#define PT_REGS_(x) ((PT_REGS_TYPE_ *)(x))
 #define PT_REGS_PARM1(x) (PT_REGS_(x)->PT_REG_1_)
 #define PT_REGS_PARM2(x) (PT_REGS_(x)->PT_REG_2_)
 #define PT_REGS_PARM3(x) (PT_REGS_(x)->PT_REG_3_)
@@ -221,8 +221,8 @@
 PT_REGS_ORIGINAL_ {
 	unsigned long PT_REG_SYSCALL_1_;
 } __attribute__((preserve_access_index));
-#define PT_REGS_PARM1_SYSCALL(x) (((const PT_REGS_ORIGINAL_ *)(x))->PT_REG_SYSCALL_1_)
-#define PT_REGS_PARM1_CORE_SYSCALL(x) BPF_CORE_READ((const PT_REGS_ORIGINAL_ *)(x), PT_REG_SYSCALL_1_)
+#define PT_REGS_PARM1_SYSCALL(x) (((PT_REGS_ORIGINAL_ *)(x))->PT_REG_SYSCALL_1_)
+#define PT_REGS_PARM1_CORE_SYSCALL(x) BPF_CORE_READ((PT_REGS_ORIGINAL_ *)(x), PT_REG_SYSCALL_1_)
 #else
 #define PT_REGS_PARM1_SYSCALL(x) (PT_REGS_(x)->PT_REG_SYSCALL_1_)
 #define PT_REGS_PARM1_CORE_SYSCALL(x) BPF_CORE_READ(PT_REGS_(x), PT_REG_SYSCALL_1_)

@@ -6,8 +6,12 @@
 #ifndef CORE_RELO_BPF_TYPES_H
 #define CORE_RELO_BPF_TYPES_H
 
-/* bool, true and false: a header of the compiler. */
-#include <stdbool.h>
+/* bool, true and false, as in <stdbool.h>. They are words of the language since C23. */
+#if !defined(bool) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 202311L)
+#define bool _Bool
+#define true 1
+#define false 0
+#endif
 
 typedef unsigned char __u8;
 typedef signed char __s8;

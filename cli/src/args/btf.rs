@@ -6,7 +6,7 @@ use crate::{
         btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         btf_write::BtfWriteCommand,
         format::{BtfDumpFormat, Format},
-        kernel_objects::{ListArgs, ObjectSelector},
+        object_selector::{ListArgs, ObjectSelector},
         relocate::KernelArgs,
     },
     glob::Glob,

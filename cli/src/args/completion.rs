@@ -3,7 +3,7 @@
 //! The script of `core-relo completions SHELL` runs this command with [`VARIABLE`], and the words of the user's line as arguments.
 
 use super::Args;
-use crate::kernel_objects::{kind::Kind, object, select::object_label};
+use crate::kernel_objects::{kind::Kind, names::object_label, object};
 use clap::CommandFactory as _;
 use clap_complete::{
     CompleteEnv,

@@ -1,18 +1,16 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
-#[cfg(feature = "completions")]
-use crate::args::completion;
 use crate::args::{
     format::Format,
     map_elements::{MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs, MapUpdateArgs},
+    object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
     object_words::{LinkUpdateArgs, PinArgs},
     prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
     prog_stats::{self, ProgStatsArgs},
     test_run::{self, ProgRunArgs},
     trace_output::{self, ProgStreamArgs, TracelogArgs},
 };
-use clap::{Args, Subcommand, ValueHint};
-use std::path::PathBuf;
+use clap::{Args, Subcommand};
 
 const PROG_HELP: &str = "Examples:
   core-relo prog list
@@ -181,59 +179,6 @@ pub(crate) enum LinkCommand {
     Update(LinkUpdateArgs),
 }
 
-/// The selection of programs, maps or links: one of an id, a name and a pin
-#[derive(Clone, Debug, Default, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct ObjectSelector {
-    /// The object with this id; short for --id
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
-    pub(crate) positional_id: Option<u32>,
-    /// The object with this id
-    #[arg(long, value_name = "N")]
-    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
-    pub(crate) id: Option<u32>,
-    /// All objects with this name. The map of a data section also has the section's name, such as `.rodata`
-    #[arg(long, value_name = "NAME")]
-    #[cfg_attr(feature = "completions", arg(add = completion::names()))]
-    pub(crate) name: Option<String>,
-    /// The object pinned at this path
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) pinned: Option<PathBuf>,
-}
-
-/// Parses the id of a program, map or link.
-pub(super) fn parse_id(text: &str) -> Result<u32, String> {
-    text.parse()
-        .map_err(|_| "expected an id (a number); use --name for a name, --pinned for a pin".to_owned())
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
-/// One object that a command changes
-#[derive(Debug, Args)]
-pub(crate) struct ObjectChangeArgs {
-    #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ProgDumpArgs {
     #[command(flatten)]
@@ -264,18 +209,4 @@ pub(crate) struct MapDumpArgs {
     pub(crate) selector: ObjectSelector,
     #[command(flatten)]
     pub(crate) elements: ElementArgs,
-}
-
-/// The options for printing elements
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ElementArgs {
-    /// Print keys and values as bytes
-    #[arg(long)]
-    pub(crate) hex: bool,
-    /// Print the type of each member
-    #[arg(long)]
-    pub(crate) types: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
 }

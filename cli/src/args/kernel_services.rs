@@ -2,7 +2,7 @@
 
 use crate::args::{
     format::Format,
-    kernel_objects::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
+    object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The arguments of the `map` commands that take keys and values, and of `map create`.
 
-use super::{format::Format, kernel_objects::ElementArgs, object_words::ObjectWords};
+use super::{format::Format, object_selector::ElementArgs, object_words::ObjectWords};
 use crate::describe::short_type_name;
 use clap::{
     Args, ValueHint,

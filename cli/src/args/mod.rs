@@ -20,6 +20,7 @@ pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
 pub(crate) mod load;
 pub(crate) mod map_elements;
+pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
 pub(crate) mod prog_stats;

@@ -3,7 +3,7 @@
 
 use super::{
     format::Format,
-    kernel_objects::{ObjectSelector, parse_id},
+    object_selector::{ObjectSelector, parse_id},
 };
 use crate::error::BadInput;
 use clap::{Args, ValueHint};

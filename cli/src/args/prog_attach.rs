@@ -1,7 +1,7 @@
 //! The arguments of `prog attach` and `prog detach`.
 
 use crate::{
-    args::{format::Format, kernel_objects::ObjectSelector},
+    args::{format::Format, object_selector::ObjectSelector},
     attach_point::{AttachPoint, CgroupSharing},
 };
 use clap::{Args, ValueHint};

@@ -1,6 +1,6 @@
 //! The options for test runs of programs (`BPF_PROG_TEST_RUN`), which `run` and `prog run` share.
 
-use super::{format::Format, kernel_objects::ObjectSelector};
+use super::{format::Format, object_selector::ObjectSelector};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 

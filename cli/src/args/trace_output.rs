@@ -1,6 +1,6 @@
 //! The arguments of `prog tracelog` and `prog stream`.
 
-use super::{events::parse_seconds, format::Format, kernel_objects::ObjectSelector};
+use super::{events::parse_seconds, format::Format, object_selector::ObjectSelector};
 use clap::Args;
 use std::{num::NonZeroU64, time::Duration};
 

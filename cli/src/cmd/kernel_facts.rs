@@ -1,7 +1,7 @@
 //! `list` and `show` of the programs, maps, links and BTFs in the running kernel.
 
 use crate::{
-    args::{format::Format, kernel_objects::ObjectSelector},
+    args::{format::Format, object_selector::ObjectSelector},
     console::Console,
     error::BadInput,
     kernel_objects::{

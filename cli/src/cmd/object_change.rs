@@ -1,7 +1,7 @@
 //! Changes of programs, maps and links: pins, and the report on a change.
 
 use crate::{
-    args::{format::Format, kernel_objects::ObjectSelector, object_words::PinArgs},
+    args::{format::Format, object_selector::ObjectSelector, object_words::PinArgs},
     console::Console,
     error::{BadInput, escape_path},
     kernel_objects::{error::object_name, kind::Kind, select::select_one},

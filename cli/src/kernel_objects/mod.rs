@@ -9,6 +9,7 @@ pub(crate) mod kind;
 pub(crate) mod link_target;
 pub(crate) mod machine_code;
 pub(crate) mod mounts;
+pub(crate) mod names;
 pub(crate) mod object;
 pub(crate) mod pins;
 pub(crate) mod processes;

@@ -1,6 +1,6 @@
 //! The names of programs by their ids. Each is read once.
 
-use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind, select::full_program_name};
+use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind, names::full_program_name};
 use core_relo_loader::sys;
 use std::collections::BTreeMap;
 

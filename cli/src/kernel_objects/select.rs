@@ -1,23 +1,21 @@
 //! The objects that the user selects: by id, by name, by pin.
 
 use crate::{
-    args::kernel_objects::ObjectSelector,
+    args::object_selector::ObjectSelector,
     console::Console,
     error::{BadInput, escape_path},
     kernel_objects::{
-        btf_cache::program_btf,
         error::refused,
         kind::Kind,
-        link_target::STRUCT_OPS,
+        names::has_name,
         object::{KernelObject, list},
         pins,
     },
 };
-use core_relo::TypeId;
-use core_relo_loader::sys::{self, Errno, LinkInfo, ProgInfo};
+use core_relo_loader::sys::Errno;
 use std::{
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
 
@@ -152,90 +150,13 @@ fn loader_pin(path: &Path) -> Option<PathBuf> {
     name.contains('.').then(|| path.with_file_name(name.replace('.', "_")))
 }
 
-/// Returns whether an object has this name, or the first 15 bytes of the name, which the kernel keeps.
-fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
-    match kind {
-        Kind::Prog => sys::prog_info(fd).is_ok_and(|info| {
-            let name = info.name();
-            name == wanted
-                || (may_be_truncated(&name)
-                    && wanted.starts_with(&name)
-                    && full_program_name(fd, &info) == wanted)
-        }),
-        Kind::Map => sys::map_info(fd).is_ok_and(|info| {
-            let name = info.name();
-            name == wanted
-                || (may_be_truncated(&name) && wanted.starts_with(&name))
-                || (wanted.starts_with('.') && has_section(&name, wanted))
-        }),
-        Kind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
-        Kind::Link => sys::link_info(fd).is_ok_and(|info| link_has_name(&info, wanted)),
-    }
-}
-
-/// Returns the name of an object; of a link, the name of its program. Empty for an object without a name.
-#[cfg(feature = "completions")]
-pub(crate) fn object_label(kind: Kind, fd: &OwnedFd) -> String {
-    let name = match kind {
-        Kind::Prog => sys::prog_info(fd).map(|info| full_program_name(fd, &info)).ok(),
-        Kind::Map => sys::map_info(fd).map(|info| info.name()).ok(),
-        Kind::Btf => sys::btf_name(fd).ok(),
-        Kind::Link => sys::link_info(fd).ok().and_then(|info| {
-            let program = Kind::Prog.open(info.prog_id).ok()?;
-            Some(full_program_name(&program, &sys::prog_info(&program).ok()?))
-        }),
-    };
-    name.unwrap_or_default()
-}
-
-/// Returns whether the map of a data section has the name of this section: `.rodata` for `my_objec.rodata`.
-fn has_section(map_name: &str, section: &str) -> bool {
-    let Some((dot, _)) = map_name.match_indices('.').next() else { return false };
-    let own_section = map_name.get(dot..).unwrap_or_default();
-    own_section == section || (may_be_truncated(map_name) && section.starts_with(own_section))
-}
-
-/// Returns whether a link's program has this name, or the map of a struct_ops link. Links have no names themselves.
-fn link_has_name(link: &LinkInfo, wanted: &str) -> bool {
-    let program_has_name = || {
-        let fd = Kind::Prog.open(link.prog_id).ok()?;
-        let info = sys::prog_info(&fd).ok()?;
-        Some(info.name() == wanted || full_program_name(&fd, &info) == wanted)
-    };
-    let map_has_name = || {
-        let map_id = *link.detail.first().filter(|_| link.link_type == STRUCT_OPS)?;
-        let info = sys::map_info(&Kind::Map.open(map_id).ok()?).ok()?;
-        Some(info.name() == wanted)
-    };
-    program_has_name() == Some(true) || map_has_name() == Some(true)
-}
-
-/// Returns whether the kernel may have truncated a name.
-fn may_be_truncated(name: &str) -> bool {
-    name.len() + 1 >= sys::OBJ_NAME_LEN
-}
-
-/// Returns a program's whole name. The program's BTF has it where the kernel has truncated it.
-pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
-    let name = info.name();
-    if !may_be_truncated(&name) || info.btf_id == 0 {
-        return name;
-    }
-    let full_name = || {
-        let btf = program_btf(info.btf_id).ok()?;
-        let [_, ty] = sys::prog_lines(fd).ok()?.functions.first().copied()?;
-        let full_name = btf.ty(TypeId(ty))?.name().to_string();
-        full_name.starts_with(&name).then_some(full_name)
-    };
-    full_name().unwrap_or(name)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
     use crate::{args::format::Format, console::ExitStatus, text::printer::Printer};
+    use core_relo_loader::sys;
 
     /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
     #[test]
@@ -257,16 +178,6 @@ mod tests {
         let text = String::from_utf8(err).unwrap();
         assert!(text.contains("program 2147483647: was removed before it could be read"), "{text}");
         assert!(text.contains("`core-relo prog list` lists those that exist"), "{text}");
-    }
-
-    #[test]
-    fn data_maps_have_the_name_of_their_section() {
-        assert!(has_section("exec.rodata", ".rodata") && has_section(".rodata", ".rodata"));
-        assert!(has_section("exec.rodata.str", ".rodata.str") && !has_section("exec.rodata.str", ".rodata"));
-        assert!(!has_section("exec.data", ".rodata") && !has_section("rodata", ".rodata"));
-        // 15 bytes: the kernel may have truncated the name.
-        assert!(has_section(".rodata.abracad", ".rodata.abracadabra"));
-        assert!(!has_section(".rodata.abra", ".rodata.abracadabra"));
     }
 
     #[test]

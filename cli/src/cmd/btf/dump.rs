@@ -2,7 +2,7 @@
 
 use super::{header, read::read_file};
 use crate::{
-    args::{btf::BtfDumpArgs, format::BtfDumpFormat, kernel_objects::ObjectSelector},
+    args::{btf::BtfDumpArgs, format::BtfDumpFormat, object_selector::ObjectSelector},
     console::Console,
     error::{BadInput, escape_path},
     json::btf_type::TypeJson,

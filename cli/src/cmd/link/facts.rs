@@ -7,8 +7,8 @@ use crate::{
     kernel_objects::{
         kind::Kind,
         link_target::{LinkTarget, type_name},
+        names::full_program_name,
         processes::Process,
-        select::full_program_name,
     },
     text::{
         kernel_object as text,

@@ -2,7 +2,7 @@
 
 use crate::{
     args::{
-        kernel_objects::{ObjectChangeArgs, ObjectSelector},
+        object_selector::{ObjectChangeArgs, ObjectSelector},
         object_words::LinkUpdateArgs,
     },
     cmd::object_change::{ObjectChange, open_and_change},

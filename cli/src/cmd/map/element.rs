@@ -2,7 +2,7 @@
 
 use super::facts::{MapElementType, key_type, type_name, value_type};
 use crate::{
-    args::{format::Format, kernel_objects::ElementArgs, map_elements::CpuChoice},
+    args::{format::Format, map_elements::CpuChoice, object_selector::ElementArgs},
     console::Console,
     describe::short_type_name,
     error::BadInput,
@@ -11,7 +11,7 @@ use crate::{
         btf_cache::BtfCache,
         error::{object_name, unreadable},
         kind::Kind,
-        select::full_program_name,
+        names::full_program_name,
     },
     text::{hex, kernel_object as text, line::Line, printer::Printer},
 };

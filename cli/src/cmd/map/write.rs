@@ -8,8 +8,8 @@ use super::{
 use crate::{
     args::{
         format::Format,
-        kernel_objects::{ElementArgs, ObjectChangeArgs, ObjectSelector},
         map_elements::{MapDeleteArgs, MapUpdateArgs},
+        object_selector::{ElementArgs, ObjectChangeArgs, ObjectSelector},
     },
     cmd::object_change::ObjectChange,
     console::Console,

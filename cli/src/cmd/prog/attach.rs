@@ -3,7 +3,7 @@
 use crate::{
     args::{
         format::Format,
-        kernel_objects::ObjectSelector,
+        object_selector::ObjectSelector,
         prog_attach::{ProgAttachArgs, ProgDetachArgs},
     },
     attach_point::{self, AttachPoint, AttachedProgram, LastingAttachment},
@@ -12,7 +12,8 @@ use crate::{
     kernel_objects::{
         error::{object_name, unreadable},
         kind::Kind,
-        select::{full_program_name, select_one, selector_from_word},
+        names::full_program_name,
+        select::{select_one, selector_from_word},
     },
     text::{line::Line, style},
 };

@@ -11,7 +11,8 @@ use crate::{
         error::unreadable,
         instructions::{Annotator, Call, Instruction, MapRef, SourceLine, decode_raw},
         kind::Kind,
-        select::{full_program_name, open_or_report, select},
+        names::full_program_name,
+        select::{open_or_report, select},
         symbols::Symbols,
     },
     text::{

@@ -7,8 +7,8 @@ use crate::{
     kernel_objects::{
         fdinfo::fdinfo,
         kind::Kind,
+        names::full_program_name,
         processes::Process,
-        select::full_program_name,
         time::{format_date, unix_seconds},
     },
     text::{

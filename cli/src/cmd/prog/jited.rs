@@ -12,7 +12,7 @@ use crate::{
         instructions::{Annotator, SourceLine},
         kind::Kind,
         machine_code::{Disassembler, MachineInsn},
-        select::full_program_name,
+        names::full_program_name,
         symbols::Symbols,
     },
     text::{kernel_object as text, line::Line, printer::Printer, style::BOLD},

@@ -8,7 +8,8 @@ use crate::{
     kernel_objects::{
         error::{object_name, unreadable},
         kind::Kind,
-        select::{full_program_name, select_one},
+        names::full_program_name,
+        select::select_one,
     },
 };
 use core_relo_loader::{object::ProgramType, sys};

@@ -8,8 +8,9 @@ use crate::{
     kernel_objects::{
         error::hint,
         kind::Kind,
+        names::full_program_name,
         object,
-        select::{full_program_name, select_one, selector_from_word},
+        select::{select_one, selector_from_word},
     },
     output::is_stdout_closed,
     process::signals::TerminationSignals,

@@ -6,8 +6,8 @@ mod register;
 use crate::{
     args::{
         format::Format,
-        kernel_objects::ObjectSelector,
         kernel_services::{StructOpsCommand, StructOpsDumpArgs},
+        object_selector::ObjectSelector,
     },
     cmd::map::{LINE_BYTES, print},
     console::Console,

@@ -2,7 +2,7 @@
 
 use super::facts::{KEY, StructOpsMap, kernel_struct_name, links_of_maps, map_id};
 use crate::{
-    args::{format::Format, kernel_objects::ObjectChangeArgs, kernel_services::RegisterArgs},
+    args::{format::Format, kernel_services::RegisterArgs, object_selector::ObjectChangeArgs},
     cmd::{load::setup::object_name, object_refusal::ObjectRefusal},
     console::Console,
     error::{BadInput, escape_path},
