@@ -80,7 +80,7 @@ impl<'v> Chooser<'v> {
             };
             // The reasons of a map are reasons of every program. So the maps come first.
             if !self.reject_maps(&verdict) && !self.reject_programs(&verdict) {
-                self.verdict = Some(verdict.verdict);
+                (self.verdict, self.unjudged) = (Some(verdict.verdict), None);
                 self.verdicts = verdicts_of_programs(&verdict);
                 return Ok(settings);
             }

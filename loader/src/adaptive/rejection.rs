@@ -153,7 +153,7 @@ impl FailedPart {
     /// Returns the program that cannot be attached.
     pub(super) fn of_attach(error: &AttachError) -> Option<Self> {
         match error {
-            AttachError::Program { program, cause, .. } if !cause.errno().is_some_and(is_temporary) => {
+            AttachError::Program { program, cause, .. } if !cause.errno().is_some_and(is_shortage) => {
                 let reason = cause.to_string();
                 Some(Self::Program(Rejection::new(program, RejectionStage::Attach, reason)))
             }
@@ -162,7 +162,15 @@ impl FailedPart {
     }
 }
 
-/// Returns whether an error says nothing about the request: another alternative would fail as well, or the same would work later.
+/// Returns whether an error of bpf(2) says nothing about the request: another alternative would fail as well, or the same would work later.
 const fn is_temporary(errno: Errno) -> bool {
-    matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::ENOSYS)
+    // Without bpf(2), nothing can be loaded.
+    is_shortage(errno) || errno.0 == libc::ENOSYS
+}
+
+/// Returns whether an error is a lack of memory or descriptors, or the interruption by a signal. The verifier ends with `EAGAIN` then.
+///
+/// Attaching may need other system calls than loading, so that `ENOSYS` there is about the alternative: perf_event_open(2) is missing.
+const fn is_shortage(errno: Errno) -> bool {
+    matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
 }

@@ -134,13 +134,30 @@ fn the_attempts_end_when_the_alternatives_do() {
 
 #[test]
 fn errors_that_do_not_concern_an_alternative_end_the_load() {
-    for errno in [libc::EMFILE, libc::ENOMEM, libc::EINTR] {
+    // The verifier ends with `EAGAIN` if a signal is pending.
+    for errno in [libc::EMFILE, libc::ENOMEM, libc::EINTR, libc::EAGAIN, libc::ENOSYS] {
         let (tried, result) = adapt(TABLE, |_| Err(refused("fast", errno)));
         assert_eq!(tried.len(), 1);
         assert!(matches!(result, Err(AdaptiveError::Load { .. })));
     }
     // A program that is not part of the attempt.
     let (tried, result) = adapt(TABLE, |_| Err(refused("slow", libc::EINVAL)));
+    assert_eq!((tried.len(), result.is_err()), (1, true));
+}
+
+/// Seccomp filters and small kernels have bpf(2) without perf_event_open(2), which only probes need.
+#[test]
+fn a_system_call_that_attaching_lacks_concerns_the_alternative() {
+    let attach = |errno| {
+        let cause = Box::new(AttachError::kernel("kprobe/x", "attach", Errno(errno)));
+        AttachError::Program { program: "fast".into(), section: "kprobe/x".into(), cause }
+    };
+    let (tried, result) = adapt(TABLE, |programs| match &*programs[0] {
+        "fast" => Err(AttemptError::Attach(attach(libc::ENOSYS))),
+        _ => Ok(()),
+    });
+    assert_eq!((tried.len(), result.unwrap().report.groups[0].chosen), (2, Some(1)));
+    let (tried, result) = adapt(TABLE, |_| Err(AttemptError::Attach(attach(libc::EMFILE))));
     assert_eq!((tried.len(), result.is_err()), (1, true));
 }
 

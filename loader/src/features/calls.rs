@@ -20,9 +20,14 @@ const REFUSED_HELPER: [&str; 6] = [
     "in non-sleepable prog",
 ];
 
-/// What the verifier says of a kfunc that programs of a type may not call, or if it knows no kfuncs.
-const REFUSED_KFUNC: [&str; 4] =
-    ["is not allowed", "reserved fields", "is not supported", "does not support calling kernel function"];
+/// What the verifier says of a kfunc that programs of a type may not call, if it knows no kfuncs, or if the JIT compiler is off.
+const REFUSED_KFUNC: [&str; 5] = [
+    "is not allowed",
+    "reserved fields",
+    "is not supported",
+    "does not support calling kernel function",
+    "JIT is required for calling kernel function",
+];
 
 /// A point that programs of type TRACING or LSM are loaded for.
 #[derive(Clone, Copy, Debug)]
@@ -172,5 +177,22 @@ fn probe_call_in(program: ProbeProgram, call: Insn, refusals: &[&str]) -> ProbeR
         },
         // The verifier knows the call, and refuses its arguments.
         Err(refusal) => Ok(Probed::yes(refusal.message())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_kernels_that_refuse_every_kfunc_are_refusals() {
+        for message in [
+            "calling kernel function is not supported without CONFIG_DEBUG_INFO_BTF",
+            "JIT is required for calling kernel function",
+            "JIT does not support calling kernel function",
+        ] {
+            assert!(REFUSED_KFUNC.iter().any(|refusal| message.contains(refusal)), "{message}");
+        }
+        assert!(!REFUSED_KFUNC.iter().any(|refusal| "R1 !read_ok".contains(refusal)));
     }
 }

@@ -147,7 +147,8 @@ impl KernelRing {
 
     /// Copies the next complete record of an overwriting ring. Skips discarded and overwritten records.
     fn next_copy(&mut self) -> Result<Option<&[u8]>, RingFault> {
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0..ATTEMPTS;
+        loop {
             let consumer = self.skip_overwritten()?;
             let mut record = self.peek_at(consumer)?;
             if record.is_none() {
@@ -157,8 +158,8 @@ impl KernelRing {
             }
             let bounds = match record {
                 Some(Peeked::Record(bounds)) => bounds,
-                Some(Peeked::Overwritten) => continue,
-                None => return Ok(None),
+                Some(Peeked::Overwritten) if attempts.next().is_some() => continue,
+                Some(Peeked::Overwritten) | None => return Ok(None),
             };
             let Some(overwriting) = &mut self.overwriting else { return Ok(None) };
             overwriting.record.resize(bounds.len, 0);
@@ -166,6 +167,9 @@ impl KernelRing {
             // The copy counts only if its bytes were not overwritten while they were read.
             fence(Ordering::Acquire);
             if self.is_overwritten(consumer)? {
+                if attempts.next().is_none() {
+                    return Ok(None);
+                }
                 continue;
             }
             self.reader.store_release(0, bounds.end).ok_or(PAGES_ARE_MAPPED)?;
@@ -173,7 +177,6 @@ impl KernelRing {
                 return Ok(self.overwriting.as_ref().map(|overwriting| &*overwriting.record));
             }
         }
-        Ok(None)
     }
 
     /// Moves the reader to the oldest record that is not overwritten. Returns the reader's position.
@@ -202,12 +205,14 @@ impl KernelRing {
         Ok(is_before(position, self.oldest_position()?))
     }
 
-    /// Reads the header of the record at a position of an overwriting ring, if the record is complete.
+    /// Reads the header of the record at a position of an overwriting ring, if the record is complete or overwritten.
     fn peek_at(&self, consumer: usize) -> Result<Option<Peeked>, RingFault> {
         match self.peek() {
             // What looks broken may be the new data of an overwritten record.
             Err(fault) if !self.is_overwritten(consumer)? => Err(fault),
             Err(_) => Ok(Some(Peeked::Overwritten)),
+            // What looks incomplete, too.
+            Ok(None) if self.is_overwritten(consumer)? => Ok(Some(Peeked::Overwritten)),
             Ok(record) => Ok(record.map(Peeked::Record)),
         }
     }
@@ -393,6 +398,29 @@ mod tests {
         fill(11 * whole);
         read_all(&mut ring);
         assert_eq!(ring.full_count(), 3);
+    }
+
+    #[test]
+    fn discarded_records_of_an_overwriting_ring_do_not_hide_the_next_record() {
+        let (mut ring, memory) = overwriting_ring(u32::MAX - 8);
+        let discarded = usize::try_from(ATTEMPTS).unwrap() + 1;
+        for n in 0..discarded {
+            put(&memory, 0, n * HEADER, DISCARDED);
+        }
+        put(&memory, (discarded + 2) * HEADER, discarded * HEADER, 5);
+        memory.write(page_size() * 2 + (discarded + 1) * HEADER, b"hello").unwrap();
+        assert_eq!(ring.next(), Ok(Some(&b"hello"[..])));
+        assert_eq!(ring.next(), Ok(None));
+    }
+
+    /// The kernel overwrites a record between the reader's look at the oldest position and its look at the header.
+    #[test]
+    fn an_overwritten_record_that_looks_incomplete_is_not_waited_for() {
+        let (ring, memory) = overwriting_ring(u32::MAX - 9);
+        put(&memory, 16, 0, 5 | BUSY);
+        assert!(matches!(ring.peek_at(0), Ok(None)));
+        memory.write(page_size() + OVERWRITE_POSITION, 8usize.as_bytes()).unwrap();
+        assert!(matches!(ring.peek_at(0), Ok(Some(Peeked::Overwritten))));
     }
 
     #[test]
