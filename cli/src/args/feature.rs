@@ -57,9 +57,10 @@ pub(crate) struct FeatureArgs {
 }
 
 impl FeatureArgs {
-    /// Returns the names, without the word `probe` of bpftool's command line.
+    /// Returns the names, without the words `probe` and `probe kernel` of bpftool's command line.
     pub(crate) fn names(&self) -> &[String] {
         match &*self.names {
+            [first, second, rest @ ..] if first == "probe" && second == "kernel" => rest,
             [first, rest @ ..] if first == "probe" => rest,
             names => names,
         }
