@@ -59,7 +59,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "static",
         args: "[x86_64] [aarch64]",
-        about: "build the command as one static file for each architecture, and check its size",
+        about: "build the command as one static file for each architecture (default: both), print the sizes, and fail above the limits",
         run: static_binary::run,
     },
     Task {
