@@ -72,3 +72,6 @@ pub const EVENT_NAME_BYTES: usize = 512;
 
 /// Alternatives of a group of variants. Ours: each alternative may take another verdict on the whole object, and another load.
 pub const ALTERNATIVES: usize = 64;
+
+/// Constants of a table of variants with values from the kernel's types. Ours: each takes a pass over the types of the kernel.
+pub const KERNEL_CONSTANTS: usize = 1024;

@@ -86,6 +86,12 @@ pub enum VariantError {
         /// The variable.
         global: Text,
     },
+    /// A table has more constants from the kernel's types than the limit.
+    #[error("global `{global}`: too many constants, expected at most {}", crate::limits::KERNEL_CONSTANTS)]
+    TooManyConstants {
+        /// The first variable above the limit.
+        global: Text,
+    },
     /// A name that the object does not have.
     #[error("{entry}: the object has no {kind} `{name}`{}", Near(.near))]
     Unknown {

@@ -296,6 +296,9 @@ impl VariantTable {
 
     pub(super) fn add_constant(&mut self, global: &str, value: KernelValue) -> Result<(), VariantError> {
         value.check_syntax().map_err(|cause| VariantError::Value { global: global.into(), cause })?;
+        if self.constants.len() >= limits::KERNEL_CONSTANTS {
+            return Err(VariantError::TooManyConstants { global: global.into() });
+        }
         self.take_global(global)?;
         self.constants.push(KernelConstant { global: global.to_owned(), value });
         Ok(())

@@ -299,6 +299,15 @@ fn hostile_tables_are_read_in_proportion_to_their_size() {
     let many = (0..65).map(|n| format!("p{n}")).collect::<Vec<_>>().join(" > ");
     let found = message(VariantTable::parse(&format!("group a = {many}")));
     assert_eq!(found, "line 1: group `a`: 65 alternatives, expected at most 64");
+    let constants = |count: usize| {
+        (0..count).fold(String::new(), |mut text, n| {
+            writeln!(text, "size_of s{n} = task_struct").unwrap();
+            text
+        })
+    };
+    assert_eq!(VariantTable::parse(&constants(1024)).unwrap().constants().len(), 1024);
+    let found = message(VariantTable::parse(&constants(1025)));
+    assert_eq!(found, "line 1025: global `s1024`: too many constants, expected at most 1024");
     let long = format!("group a = {}", "x > ".repeat(50_000));
     assert!(matches!(VariantTable::parse(&long), Err(VariantError::Line { line: 1, .. })));
 }
