@@ -23,7 +23,7 @@ const PACKAGES: [&str; 8] = [
 ];
 
 /// The directories of the libraries.
-const LIBRARIES: [&str; 4] = ["core-relo", "object", "dwarf", "loader"];
+const LIBRARIES: [&str; 5] = ["core-relo", "object", "verdict", "dwarf", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`]. The loader is only
 /// compiled for these targets, because the emulators lack bpf(2).

@@ -121,6 +121,7 @@ fn attach_at(
 }
 
 /// Creates the kernel link. Returns the kernel's answer apart from other errors, because callers judge it differently.
+#[cfg(feature = "usdt")]
 pub(super) fn create_link(
     prog: BorrowedFd<'_>,
     path: &Path,

@@ -101,8 +101,8 @@ impl MapElements<'_> {
         // Opening a FIFO for reading would wait for its writer.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = fs::open(path, flags, Mode::empty()).map_err(|e| {
-            let what = format_args!("cannot open it: {}", std::io::Error::from(e));
-            ElementError::BadInput(BadInput::for_path(Path::new(path), what))
+            let e = std::io::Error::from(e);
+            ElementError::BadInput(BadInput::for_path(Path::new(path), format_args!("cannot open it: {e}")))
         })?;
         self.descriptor_operand(dir)
     }
