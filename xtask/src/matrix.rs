@@ -191,11 +191,18 @@ fn public_dependencies() -> Outcome {
         // `core-relo.workspace = true` becomes a table with the key `public`, which stable Cargo does not know.
         let public: String = manifest
             .lines()
-            .map(|line| match line.strip_suffix(".workspace = true") {
-                Some(name) if PACKAGES.contains(&name) => {
-                    format!("{name} = {{ workspace = true, public = true }}\n")
+            .map(|line| {
+                const OPTIONAL: &str = " = { workspace = true, optional = true }";
+                let is_own = |name: &&str| PACKAGES.contains(name);
+                match (line.strip_suffix(".workspace = true"), line.strip_suffix(OPTIONAL)) {
+                    (Some(name), _) if is_own(&name) => {
+                        format!("{name} = {{ workspace = true, public = true }}\n")
+                    }
+                    (_, Some(name)) if is_own(&name) => {
+                        format!("{name} = {{ workspace = true, optional = true, public = true }}\n")
+                    }
+                    _ => format!("{line}\n"),
                 }
-                _ => format!("{line}\n"),
             })
             .collect();
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
