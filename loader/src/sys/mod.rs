@@ -35,6 +35,7 @@ mod pod;
 #[doc(hidden)]
 pub mod pod_macro;
 mod ring;
+#[cfg(feature = "btf-archive")]
 mod system;
 #[cfg(test)]
 mod testing;
@@ -47,6 +48,7 @@ pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{Bool, Element, LpmKey, MemberShape, Pod, Shape};
 pub use ring::RingFault;
+#[cfg(feature = "btf-archive")]
 pub(crate) use system::machine;
 
 pub(crate) use epoll::{Epoll, Interest};
