@@ -100,9 +100,6 @@ impl AttachPoint {
         program_type: ProgramType,
         attach_type: Option<AttachType>,
     ) -> Result<AttachType, String> {
-        if program_type == ProgramType::Tracing {
-            return Ok(AttachType::TraceIter);
-        }
         let candidates: Vec<_> = attach_types_of_cgroups().collect();
         self.one_attach_type(program_type, attach_type.filter(|given| is_of_cgroup(*given)), &candidates)
     }
@@ -113,20 +110,21 @@ impl AttachPoint {
         program_type: ProgramType,
         attach_type: Option<AttachType>,
     ) -> Result<AttachType, String> {
-        if program_type == ProgramType::Tracing {
-            return Ok(AttachType::TraceIter);
-        }
         let candidates: Vec<_> = attach_types_of_sockmaps().collect();
         self.one_attach_type(program_type, attach_type, &candidates)
     }
 
-    /// Returns the attach type that is given or, if the program type has only one, this one.
+    /// Returns the attach type that is given or, if the program type has only one, this one. The tracing programs of cgroups and maps
+    /// are iterators.
     fn one_attach_type(
         &self,
         program_type: ProgramType,
         given: Option<AttachType>,
         candidates: &[AttachType],
     ) -> Result<AttachType, String> {
+        if program_type == ProgramType::Tracing {
+            return Ok(AttachType::TraceIter);
+        }
         let types = attach_types_of(program_type, candidates);
         match (given, types.as_slice()) {
             (Some(given), types) if types.contains(&given) => Ok(given),

@@ -60,6 +60,25 @@ struct LoadErrorJson {
     verifier_log_lines: Option<usize>,
 }
 
+impl LoadErrorJson {
+    /// Creates an error of a stage that names no program and has no verifier log.
+    fn new(stage: &'static str, text: String, errno: Option<sys::Errno>) -> Self {
+        Self {
+            stage,
+            text,
+            errno: errno.map(|errno| errno.0),
+            errno_name: errno.and_then(sys::Errno::name),
+            program: None,
+            insn: None,
+            source: None,
+            lacks: None,
+            report: None,
+            verifier_log: None,
+            verifier_log_lines: None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 struct MapJson<'l> {
     name: &'l str,
@@ -207,19 +226,7 @@ impl LoadOutcome<'_> {
 
 /// Creates the outcome for an object of which no alternative of a group works.
 pub(crate) fn exhausted<'l>(object: &'l str, text: &str) -> LoadOutcome<'l> {
-    let error = LoadErrorJson {
-        stage: "variants",
-        text: text.to_owned(),
-        errno: None,
-        errno_name: None,
-        program: None,
-        insn: None,
-        source: None,
-        lacks: None,
-        report: None,
-        verifier_log: None,
-        verifier_log_lines: None,
-    };
+    let error = LoadErrorJson::new("variants", text.to_owned(), None);
     LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 
@@ -280,19 +287,9 @@ pub(crate) fn refused<'l>(
     stats: Option<ProgramStats>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
-    let mut error = LoadErrorJson {
-        stage: "plan",
-        text: e.to_string(),
-        errno: e.errno().map(|e| e.0),
-        errno_name: e.errno().and_then(sys::Errno::name),
-        program: None,
-        insn: None,
-        source: None,
-        lacks: None,
-        report: None,
-        verifier_log_lines: log.as_ref().map(|log| log.line_count),
-        verifier_log: log.map(|log| log.text.into_owned()),
-    };
+    let mut error = LoadErrorJson::new("plan", e.to_string(), e.errno());
+    error.verifier_log_lines = log.as_ref().map(|log| log.line_count);
+    error.verifier_log = log.map(|log| log.text.into_owned());
     error.stage = match e {
         LoadError::Program { refused, .. } => {
             error.program = Some(refused.program.clone());
@@ -320,22 +317,10 @@ pub(crate) fn attach_failed<'l>(
     stage: &'static str,
     e: &AttachError,
 ) -> LoadOutcome<'l> {
-    let error = LoadErrorJson {
-        stage,
-        text: format!("{name}: {e}"),
-        errno: e.errno().map(|e| e.0),
-        errno_name: e.errno().and_then(sys::Errno::name),
-        program: match e {
-            AttachError::Program { program, .. } => Some(program.as_str().to_owned()),
-            _ => None,
-        },
-        insn: None,
-        source: None,
-        lacks: None,
-        report: None,
-        verifier_log: None,
-        verifier_log_lines: None,
-    };
+    let mut error = LoadErrorJson::new(stage, format!("{name}: {e}"), e.errno());
+    if let AttachError::Program { program, .. } = e {
+        error.program = Some(program.as_str().to_owned());
+    }
     LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 

@@ -1,9 +1,9 @@
-//! [`Adaptive`]: chooses variants, loads them, and chooses again if the kernel disagrees.
+//! [`AdaptiveLoader`]: chooses variants, loads them, and chooses again if the kernel disagrees.
 
 use super::{
     chooser::{Chooser, Judge},
     error::{AdaptiveError, AttemptError},
-    rejection::FailedPart,
+    rejection::{FailedPart, Rejection},
     report::{KernelIdentity, LinkReport, Outcome, StartupReport, build},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     loader::Loader,
     running_kernel::with_running_system,
     skeleton::SkeletonError,
-    variants::{KernelValueError, ObjectVariants, VariantError, VariantTable},
+    variants::{KernelValueError, ObjectVariants, VariantError, VariantGroup, VariantTable},
 };
 use core::{convert::Infallible, fmt};
 use core_relo_verdict::judge::{LoadJudge, ObjectVerdict};
@@ -21,7 +21,7 @@ use core_relo_verdict::judge::{LoadJudge, ObjectVerdict};
 /// A loader that chooses among the variants of an object.
 ///
 /// The settings of the loader apply, except which of the table's programs are loaded. A failed attempt leaves nothing in the kernel.
-pub struct Adaptive<'l, 'o, 'd> {
+pub struct AdaptiveLoader<'l, 'o, 'd> {
     loader: &'l Loader<'o, 'd>,
     variants: ObjectVariants,
     judge: Option<Box<Judge<'l>>>,
@@ -31,7 +31,7 @@ pub struct Adaptive<'l, 'o, 'd> {
 /// The result of an adaptive load, and the report of what was chosen.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Adapted<T> {
+pub struct AdaptiveLoad<T> {
     /// The loaded object, or the plan.
     pub value: T,
     /// What is loaded, and why.
@@ -41,7 +41,7 @@ pub struct Adapted<T> {
 /// The loader and the plan of a selection of variants.
 type Attempt<'a, 'o, 'd, T, E> = &'a mut dyn FnMut(&Loader<'o, 'd>, &LoadPlan) -> Result<T, AttemptError<E>>;
 
-impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
+impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     /// Creates an adaptive loader. Fails if the table names something that the object does not have.
     pub fn new(loader: &'l Loader<'o, 'd>, table: &VariantTable) -> Result<Self, VariantError> {
         Ok(Self { loader, variants: table.fit(loader.object())?, judge: None, kernel: None })
@@ -68,12 +68,12 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
     }
 
     /// Chooses variants and plans their load. Nothing is loaded, so that only verdicts and planning decide.
-    pub fn plan(&self) -> Result<Adapted<LoadPlan>, AdaptiveError> {
+    pub fn plan(&self) -> Result<AdaptiveLoad<LoadPlan>, AdaptiveError> {
         self.run_attempts(Outcome::Planned, &mut |_, plan| Ok((plan.clone(), Vec::new())))
     }
 
     /// Loads the first variants that the kernel accepts.
-    pub fn load(&self) -> Result<Adapted<Loaded>, AdaptiveError> {
+    pub fn load(&self) -> Result<AdaptiveLoad<Loaded>, AdaptiveError> {
         self.run_attempts(Outcome::Loaded, &mut |loader, plan| {
             Ok((loader.execute(plan, &RunningKernel)?, Vec::new()))
         })
@@ -82,7 +82,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
     /// Loads and attaches the first variants that the kernel accepts and that can be attached. Pins of maps are the last step.
     ///
     /// As [`Loaded::attach_all`], programs whose section names no target stay unattached.
-    pub fn load_and_attach(&self) -> Result<Adapted<(Loaded, Vec<Link>)>, AdaptiveError> {
+    pub fn load_and_attach(&self) -> Result<AdaptiveLoad<(Loaded, Vec<Link>)>, AdaptiveError> {
         self.run_attempts(Outcome::Attached, &mut |loader, plan| {
             let (loaded, links) = load_and_attach(loader, plan)?;
             let reports = links.iter().map(LinkReport::new).collect();
@@ -97,7 +97,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
     pub fn load_with<T, E>(
         &self,
         mut attempt: impl FnMut(&Loader<'o, 'd>, &LoadPlan) -> Result<(T, Vec<LinkReport>), AttemptError<E>>,
-    ) -> Result<Adapted<T>, AdaptiveError<E>> {
+    ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
         self.run_attempts(Outcome::Loaded, &mut attempt)
     }
 
@@ -105,7 +105,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
         &self,
         outcome: Outcome,
         attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
-    ) -> Result<Adapted<T>, AdaptiveError<E>> {
+    ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
         if let Some(judge) = &self.judge {
             return self.run_judged(&**judge, outcome, attempt);
         }
@@ -122,7 +122,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
         judge: &Judge<'_>,
         outcome: Outcome,
         attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
-    ) -> Result<Adapted<T>, AdaptiveError<E>> {
+    ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
         let kernel = &self.loader.kernel;
         let types = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
         let constants = self.variants.find_constants(types)?;
@@ -131,7 +131,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
         let mut attempt_count = 0usize;
         loop {
             let settings = chooser.choose(judge)?;
-            if let Some(group) = chooser.exhausted_group() {
+            if let Some((group, rejections)) = chooser.exhausted_group() {
                 let report = self.report(
                     &chooser,
                     &constants,
@@ -139,7 +139,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
                     None,
                     (Outcome::Failed, attempt_count, Vec::new()),
                 );
-                return Err(exhausted(group, Box::new(report)));
+                return Err(exhausted(group, rejections, Box::new(report)));
             }
             let mut loader = self.loader.clone();
             loader.settings = settings.clone();
@@ -150,7 +150,7 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
                 Ok(((value, links), plan)) => {
                     let details = (outcome, attempt_count, links);
                     let report = self.report(&chooser, &constants, &settings, Some(&plan), details);
-                    return Ok(Adapted { value, report });
+                    return Ok(AdaptiveLoad { value, report });
                 }
                 Err(error) => error,
             };
@@ -185,16 +185,16 @@ impl<'l, 'o, 'd> Adaptive<'l, 'o, 'd> {
     }
 }
 
-impl fmt::Debug for Adaptive<'_, '_, '_> {
+impl fmt::Debug for AdaptiveLoader<'_, '_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Adaptive").field("variants", &self.variants).finish_non_exhaustive()
+        f.debug_struct("AdaptiveLoader").field("variants", &self.variants).finish_non_exhaustive()
     }
 }
 
 impl Loader<'_, '_> {
     /// Loads the variants of the object that work on the running kernel, by the table in the object's declaration tags.
-    pub fn load_adaptive(&self) -> Result<Adapted<Loaded>, AdaptiveError> {
-        Adaptive::new(self, &VariantTable::from_object(self.object)?)?.load()
+    pub fn load_adaptive(&self) -> Result<AdaptiveLoad<Loaded>, AdaptiveError> {
+        AdaptiveLoader::new(self, &VariantTable::from_object(self.object)?)?.load()
     }
 }
 
@@ -215,9 +215,11 @@ pub fn attach_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, Vec<Link>, St
     Ok((loaded, links, adapted.report))
 }
 
-fn skeleton_loader<'l, 'o, 'd>(loader: &'l Loader<'o, 'd>) -> Result<Adaptive<'l, 'o, 'd>, SkeletonError> {
+fn skeleton_loader<'l, 'o, 'd>(
+    loader: &'l Loader<'o, 'd>,
+) -> Result<AdaptiveLoader<'l, 'o, 'd>, SkeletonError> {
     let table = VariantTable::from_object(loader.object);
-    let adaptive = table.and_then(|table| Adaptive::new(loader, &table));
+    let adaptive = table.and_then(|table| AdaptiveLoader::new(loader, &table));
     adaptive.map_err(|error| skeleton_error(loader, &AdaptiveError::Variants(error)))
 }
 
@@ -250,14 +252,16 @@ fn load_and_attach(
 }
 
 /// Creates the error of a group without a working alternative.
-fn exhausted<E>(group: usize, report: Box<StartupReport>) -> AdaptiveError<E> {
-    let found = report.groups.get(group);
-    let last = found.and_then(|group| group.alternatives.last());
-    let reason = last.and_then(|last| last.rejections.first()).map(|rejection| rejection.reasons.join("; "));
+fn exhausted<E>(
+    group: &VariantGroup,
+    rejections: &[Vec<Rejection>],
+    report: Box<StartupReport>,
+) -> AdaptiveError<E> {
+    let last = rejections.last().and_then(|rejections| rejections.first());
     AdaptiveError::Exhausted {
-        group: found.map(|group| group.name.clone()).unwrap_or_default(),
-        count: found.map_or(0, |group| group.alternatives.len()),
-        last: reason.unwrap_or_default(),
+        group: group.name.clone(),
+        count: group.alternatives.len(),
+        last: last.map(|rejection| rejection.reasons.join("; ")),
         report,
     }
 }

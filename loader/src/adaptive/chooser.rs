@@ -7,7 +7,7 @@ use crate::{
     variants::{ObjectVariants, Selection, VariantError},
 };
 use alloc::collections::BTreeMap;
-use core_relo_object::variants::Alternative;
+use core_relo_object::variants::{Alternative, VariantGroup};
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 
 /// A judge of an object with the settings of a load. The error is the reason why no verdict is possible.
@@ -87,13 +87,14 @@ impl<'v> Chooser<'v> {
         }
     }
 
-    /// Returns the first group without a working alternative that is not optional.
-    pub(super) fn exhausted_group(&self) -> Option<usize> {
-        let mut groups = self.selection.alternatives.iter().enumerate();
-        let is_exhausted = |(group, chosen): &(usize, &Option<usize>)| {
-            chosen.is_none() && !self.variants.is_group_optional(*group)
-        };
-        groups.find(is_exhausted).map(|(group, _)| group)
+    /// Returns the first group without a working alternative that is not optional, and the rejections of its alternatives.
+    pub(super) fn exhausted_group(&self) -> Option<(&'v VariantGroup, &[Vec<Rejection>])> {
+        let groups = self.variants.table().groups().iter().enumerate();
+        let mut groups = groups.zip(&self.selection.alternatives).zip(&self.alternatives);
+        groups.find_map(|(((index, group), chosen), rejections)| {
+            let is_exhausted = chosen.is_none() && !self.variants.is_group_optional(index);
+            is_exhausted.then_some((group, rejections.as_slice()))
+        })
     }
 
     /// Rejects the part that an attempt failed at. Returns whether the selection changed, so that another attempt is worth it.
@@ -152,15 +153,14 @@ impl<'v> Chooser<'v> {
         if let Some((group, alternative)) = self.variants.position(program) {
             let Some(chosen) = self.selection.alternatives.get_mut(group) else { return false };
             let is_chosen = *chosen == Some(alternative);
-            let rejections = self.alternatives.get_mut(group).and_then(|group| group.get_mut(alternative));
-            let Some(rejections) = rejections else { return false };
+            let Some(alternatives) = self.alternatives.get_mut(group) else { return false };
+            let count = alternatives.len();
+            let Some(rejections) = alternatives.get_mut(alternative) else { return false };
             // A second program of an alternative that is rejected already.
             if is_chosen || !rejections.is_empty() {
                 rejections.push(rejection);
             }
             if is_chosen {
-                let count =
-                    self.variants.table().groups().get(group).map_or(0, |group| group.alternatives.len());
                 *chosen = alternative.checked_add(1).filter(|next| *next < count);
             }
             return is_chosen;

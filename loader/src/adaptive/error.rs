@@ -2,7 +2,7 @@
 
 use super::report::StartupReport;
 use crate::{attach::AttachError, load::LoadError, variants::VariantError};
-use core::convert::Infallible;
+use core::{convert::Infallible, fmt};
 use thiserror::Error;
 
 /// The reason why no variant of an object is loaded. Nothing stays loaded, attached or pinned.
@@ -13,14 +13,14 @@ pub enum AdaptiveError<E = Infallible> {
     #[error(transparent)]
     Variants(#[from] VariantError),
     /// No alternative of a group works, and the group is not optional.
-    #[error("group `{group}`: none of its {count} alternatives works on this kernel: {last}")]
+    #[error("group `{group}`: none of its {count} alternatives works on this kernel{}", Because(last.as_deref()))]
     Exhausted {
         /// The group.
         group: String,
         /// The number of alternatives.
         count: usize,
         /// The reason why the last alternative does not work.
-        last: String,
+        last: Option<String>,
         /// The reasons why each alternative does not work.
         report: Box<StartupReport>,
     },
@@ -86,5 +86,14 @@ impl<E> From<LoadError> for AttemptError<E> {
 impl<E> From<AttachError> for AttemptError<E> {
     fn from(cause: AttachError) -> Self {
         Self::Attach(cause)
+    }
+}
+
+/// A reason after a colon; nothing without a reason.
+struct Because<'r>(Option<&'r str>);
+
+impl fmt::Display for Because<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }

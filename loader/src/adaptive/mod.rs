@@ -1,12 +1,12 @@
 //! Adaptive loading: one object, the best of its variants on each kernel.
 //!
-//! A [`VariantTable`](crate::variants::VariantTable) declares the alternatives of an object. [`Adaptive`] chooses, for each group,
+//! A [`VariantTable`](crate::variants::VariantTable) declares the alternatives of an object. [`AdaptiveLoader`] chooses, for each group,
 //! the first alternative that the verdict of `core-relo-verdict` says will load. If the kernel refuses that alternative, or the
 //! alternative cannot be attached, everything is undone and the next alternative is tried. The [`StartupReport`] says which
 //! alternatives are loaded, and why the others are not.
 //!
 //! ```no_run
-//! use core_relo_loader::{Loader, adaptive::Adaptive, object::Object, variants::VariantTable};
+//! use core_relo_loader::{Loader, adaptive::AdaptiveLoader, object::Object, variants::VariantTable};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let bytes = std::fs::read("agent.bpf.o")?;
@@ -14,7 +14,7 @@
 //! let loader = Loader::new(&object).name("agent");
 //! // The macros of `core_relo.h` write the table into the object.
 //! let table = VariantTable::from_object(&object)?;
-//! let adapted = Adaptive::new(&loader, &table)?.load_and_attach()?;
+//! let adapted = AdaptiveLoader::new(&loader, &table)?.load_and_attach()?;
 //! println!("{}", adapted.report);
 //! let (loaded, links) = adapted.value;
 //! # Ok(())
@@ -30,7 +30,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use adapt::{Adapted, Adaptive, attach_skeleton, load_skeleton};
+pub use adapt::{AdaptiveLoad, AdaptiveLoader, attach_skeleton, load_skeleton};
 pub use capability::Capability;
 pub use error::{AdaptiveError, AttemptError};
 pub use rejection::{Rejection, RejectionStage};

@@ -1,6 +1,8 @@
 //! The choice of variants: verdicts first, then what attempts tell. The attempts are made up, so that no kernel is needed.
 
-use super::{Adapted, Adaptive, AdaptiveError, AttemptError, Outcome, RejectionStage, StartupReport, Status};
+use super::{
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, Outcome, RejectionStage, StartupReport, Status,
+};
 use crate::{
     attach::AttachError,
     load::{LoadError, LoadHint, RefusedProgram},
@@ -50,7 +52,7 @@ fn names(plan: &LoadPlan) -> Vec<String> {
 }
 
 /// The programs of each attempt, and the result.
-type Attempts = (Vec<Vec<String>>, Result<Adapted<()>, AdaptiveError<Infallible>>);
+type Attempts = (Vec<Vec<String>>, Result<AdaptiveLoad<()>, AdaptiveError<Infallible>>);
 
 /// Loads with made-up attempts and without verdicts. `attempt` gets the names of the planned programs.
 fn adapt(table: &str, mut attempt: impl FnMut(&[String]) -> Result<(), AttemptError>) -> Attempts {
@@ -58,7 +60,7 @@ fn adapt(table: &str, mut attempt: impl FnMut(&[String]) -> Result<(), AttemptEr
     let object = Object::parse(&bytes).unwrap();
     let loader = Loader::for_kernel(&object, kernel(|_| {})).name("agent");
     let table = VariantTable::parse(table).unwrap();
-    let adaptive = Adaptive::new(&loader, &table).unwrap().judged_by(|_| Err("made up".to_owned()));
+    let adaptive = AdaptiveLoader::new(&loader, &table).unwrap().judged_by(|_| Err("made up".to_owned()));
     let mut tried = Vec::new();
     let result = adaptive.load_with(|_, plan| {
         let planned = names(plan);
@@ -205,7 +207,7 @@ fn verdicts_decide_before_any_attempt_and_unknown_is_tried() {
         verdict.verdict = Verdict::Unknown;
         Ok(verdict)
     };
-    let adapted = Adaptive::new(&loader, &table).unwrap().judged_by(judge).plan().unwrap();
+    let adapted = AdaptiveLoader::new(&loader, &table).unwrap().judged_by(judge).plan().unwrap();
     assert_eq!(names(&adapted.value), ["medium", "main"]);
     let StartupReport { outcome, attempts, groups, programs, verdict, .. } = &adapted.report;
     assert_eq!((*outcome, *attempts, *verdict), (Outcome::Planned, 1, Some(Verdict::Unknown)));
@@ -219,7 +221,7 @@ fn verdicts_decide_before_any_attempt_and_unknown_is_tried() {
     );
     assert!(text.contains("    medium: the verdict is unknown: made up"), "{text}");
     // The tables of the verdict crate judge the same object without help: its kernel has no types at all.
-    let adapted = Adaptive::new(&loader, &table).unwrap().plan().unwrap();
+    let adapted = AdaptiveLoader::new(&loader, &table).unwrap().plan().unwrap();
     assert_eq!(names(&adapted.value).len(), 3, "{}", adapted.report);
 }
 

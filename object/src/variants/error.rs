@@ -97,7 +97,7 @@ pub enum VariantError {
     Unknown {
         /// The entry of the table.
         entry: Text,
-        /// The kind of thing that is missing.
+        /// The kind of part that is missing, such as `program`.
         kind: &'static str,
         /// The name.
         name: Text,

@@ -3,7 +3,7 @@
 use super::harness::{Need, hits, in_vm, live, object, run};
 use core_relo_loader::{
     Loader,
-    adaptive::{Adapted, Adaptive, AdaptiveError, Outcome, RejectionStage, StartupReport, Status},
+    adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, Outcome, RejectionStage, StartupReport, Status},
     attach::Link,
     load::Loaded,
     object::Object,
@@ -17,13 +17,13 @@ include!("skeletons/variants.skel.rs");
 use variants::Variants;
 
 /// Loads and attaches the variants of the object that work on this kernel, with a table in addition.
-fn adapt(text: &str) -> Result<Adapted<(Loaded, Vec<Link>)>, AdaptiveError> {
+fn adapt(text: &str) -> Result<AdaptiveLoad<(Loaded, Vec<Link>)>, AdaptiveError> {
     let bytes = object("variants");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("variants");
     loader.set_global("only_pid", &process::id()).unwrap();
     let table = VariantTable::from_object(&object)?.merge(VariantTable::parse(text)?)?;
-    Adaptive::new(&loader, &table)?.load_and_attach()
+    AdaptiveLoader::new(&loader, &table)?.load_and_attach()
 }
 
 /// Checks that the programs of a load do their work, and that the report says what is loaded.
@@ -65,7 +65,7 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
 fn the_first_variant_that_this_kernel_attaches_is_used() {
     let test = "adaptive::the_first_variant_that_this_kernel_attaches_is_used";
     let Some(_live) = live(test, &[Need::Tracefs]) else { return };
-    let Adapted { value: (loaded, links), report, .. } =
+    let AdaptiveLoad { value: (loaded, links), report, .. } =
         adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
     assert_eq!(report.outcome, Outcome::Attached);
     expect_working(&loaded, &report);
@@ -92,7 +92,7 @@ fn a_group_without_a_working_variant_leaves_nothing_unless_it_is_optional() {
     let bytes = object("variants");
     let object = Object::parse(&bytes).unwrap();
     let loader = Loader::new(&object).name("variants");
-    let load = |text: &str| Adaptive::new(&loader, &VariantTable::parse(text).unwrap()).unwrap().load();
+    let load = |text: &str| AdaptiveLoader::new(&loader, &VariantTable::parse(text).unwrap()).unwrap().load();
     // Linux 5.10 has no Bloom filters and no bpf_loop.
     let required = "group all = absent\ngroup open = open_kprobe > open_fentry\noptional open\n\
                     group sum = sum_helper > sum_loop\noptional map:bloom\nloaded has_bloom = map:bloom";
@@ -104,7 +104,7 @@ fn a_group_without_a_working_variant_leaves_nothing_unless_it_is_optional() {
         }
         other => panic!("{other:?}"),
     }
-    let Adapted { value: loaded, report, .. } = load(&format!("{required}\noptional all")).unwrap();
+    let AdaptiveLoad { value: loaded, report, .. } = load(&format!("{required}\noptional all")).unwrap();
     assert_eq!(report.groups[0].chosen, None);
     assert!(loaded.program("send_ring").is_some() && loaded.program("absent").is_none());
 }

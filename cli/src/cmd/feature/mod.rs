@@ -43,9 +43,9 @@ use std::{io, ops::ControlFlow};
 const WANTED: WantedFacts = WantedFacts { version_and_kconfig: true, symbols: true };
 
 pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<()> {
-    let prepared =
-        Questions::new(args).and_then(|questions| Ok((questions, kernel_inputs(&args.evidence())?)));
-    let (questions, inputs) = match prepared {
+    let prepared = FeatureQuery::new(args)
+        .and_then(|wanted_features| Ok((wanted_features, kernel_inputs(&args.evidence())?)));
+    let (wanted_features, inputs) = match prepared {
         Ok(prepared) => prepared,
         Err(bad) => return console.report_error(&bad),
     };
@@ -63,12 +63,15 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
         let note = selection.visit_images(source, &|_| true, &mut |_, image| {
             let is_running = *source == KernelSource::Running;
             match image.and_then(|image| image.parse_with_facts(WANTED)).and_then(fit_for_answers) {
-                Ok(kernel) => {
-                    answered.push(questions.ask_kernel(&kernel, &inputs, is_running, args.unprivileged))
-                }
+                Ok(kernel) => answered.push(wanted_features.answer_for_kernel(
+                    &kernel,
+                    &inputs,
+                    is_running,
+                    args.unprivileged,
+                )),
                 Err(bad) if is_running => {
                     reported = console.note(&bad.to_string());
-                    answered.push(questions.ask_without_btf(args.unprivileged));
+                    answered.push(wanted_features.answer_without_btf(args.unprivileged));
                 }
                 Err(bad) => reported = console.report_error(&bad),
             }
@@ -77,9 +80,9 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
         reported?;
         note.iter().try_for_each(|note| console.note(note))?;
     }
-    let unknown = questions.take_unknown_names(&mut answered);
+    let unknown = wanted_features.take_unknown_names(&mut answered);
     unknown.iter().try_for_each(|bad| console.report_error(bad))?;
-    if questions.names.is_some() {
+    if wanted_features.names.is_some() {
         let supports = answered.iter().flat_map(|kernel| &kernel.features).map(|f| f.answer.support);
         supports.for_each(|support| match support {
             Support::Yes => {}
@@ -89,7 +92,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
     }
     match args.format {
         Format::Json => answered.iter().try_for_each(|kernel| console.out.json(kernel)),
-        Format::Text => text::write(&mut console.out, &answered, questions.names.is_some()),
+        Format::Text => text::write(&mut console.out, &answered, wanted_features.names.is_some()),
     }
 }
 
@@ -99,8 +102,8 @@ fn fit_for_answers(kernel: Kernel) -> Result<Kernel, BadInput> {
     Ok(kernel)
 }
 
-/// What the user asks each kernel.
-struct Questions {
+/// The features to look up in each kernel.
+struct FeatureQuery {
     /// The features, without kfuncs.
     entries: Vec<Entry>,
     sections: Vec<Section>,
@@ -110,7 +113,7 @@ struct Questions {
     query: NameQuery,
 }
 
-impl Questions {
+impl FeatureQuery {
     fn new(args: &FeatureArgs) -> Result<Self, BadInput> {
         let names: Result<Vec<_>, _> = args.names().iter().map(|name| NameFilter::new(name)).collect();
         let names = Some(names?).filter(|names| !names.is_empty());
@@ -121,17 +124,17 @@ impl Questions {
             let is_named = names.as_ref().is_none_or(|names| names.iter().any(|name| name.matches(entry)));
             is_named && sections.contains(&entry.section)
         });
-        let mut questions = Self { entries, sections, names, caller, query: NameQuery::default() };
-        if questions.lists_kfuncs() {
-            known_kfuncs().for_each(|name| questions.query.kfunc(name.as_bytes()));
+        let mut wanted_features = Self { entries, sections, names, caller, query: NameQuery::default() };
+        if wanted_features.lists_kfuncs() {
+            known_kfuncs().for_each(|name| wanted_features.query.kfunc(name.as_bytes()));
         }
-        for name in questions.names.iter().flatten().filter(|name| name.is_name()) {
-            questions.query.kfunc(name.given.as_bytes());
+        for name in wanted_features.names.iter().flatten().filter(|name| name.is_name()) {
+            wanted_features.query.kfunc(name.given.as_bytes());
         }
-        Ok(questions)
+        Ok(wanted_features)
     }
 
-    fn ask_kernel(
+    fn answer_for_kernel(
         &self,
         kernel: &Kernel,
         given: &KernelInputs,
@@ -145,18 +148,18 @@ impl Questions {
         let target: &Target<'_> = &kernel.target;
         let facts = KernelFacts::new(target, &self.query, &inputs);
         let source = AnswerSource::new(Some(&facts), is_running, self.caller, self.names.is_some());
-        let features = self.ask(&source);
+        let features = self.answer(&source);
         KernelFeatures { kernel: kernel.name.clone(), is_probed: is_running, is_unprivileged, features }
     }
 
     /// Asks the running kernel, which has no BTF.
-    fn ask_without_btf(&self, is_unprivileged: bool) -> KernelFeatures {
+    fn answer_without_btf(&self, is_unprivileged: bool) -> KernelFeatures {
         let source = AnswerSource::new(None, true, self.caller, self.names.is_some());
         let kernel = format!("linux {} (running)", running_release());
-        KernelFeatures { kernel, is_probed: true, is_unprivileged, features: self.ask(&source) }
+        KernelFeatures { kernel, is_probed: true, is_unprivileged, features: self.answer(&source) }
     }
 
-    fn ask(&self, source: &AnswerSource<'_>) -> Vec<AnsweredFeature> {
+    fn answer(&self, source: &AnswerSource<'_>) -> Vec<AnsweredFeature> {
         let answer = |entry: Entry| AnsweredFeature { answer: source.answer(&entry), entry };
         let mut features: Vec<_> = self.entries.iter().cloned().map(answer).collect();
         if let Some(facts) = source.facts.filter(|_| self.sections.contains(&Section::Kfuncs)) {

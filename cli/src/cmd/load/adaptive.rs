@@ -19,7 +19,9 @@ use crate::{
 };
 use core_relo_loader::{
     Loader,
-    adaptive::{Adapted, Adaptive, AdaptiveError, AttemptError, KernelIdentity, LinkReport, StartupReport},
+    adaptive::{
+        AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, KernelIdentity, LinkReport, StartupReport,
+    },
     load_plan::LoadPlan,
     object::Object,
     variants::{KernelValueError, VariantError, VariantTable},
@@ -57,7 +59,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         table: &VariantTable,
         kernel: Option<&DryRunKernel>,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        let adaptive = match Adaptive::new(loader, table) {
+        let adaptive = match AdaptiveLoader::new(loader, table) {
             Ok(adaptive) => adaptive,
             Err(e) => return Ok(Err(BadInput::new(&*self.file.name, e))),
         };
@@ -69,7 +71,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     fn plan_adaptive(
         mut self,
-        adaptive: Adaptive<'_, '_, '_>,
+        adaptive: AdaptiveLoader<'_, '_, '_>,
         kernel: &DryRunKernel,
         loader: &Loader<'_, '_>,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
@@ -77,7 +79,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
         let planned = adaptive.judged_by(judge).kernel(kernel_identity(kernel)).plan();
         match planned {
-            Ok(Adapted { value: plan, report, .. }) => {
+            Ok(AdaptiveLoad { value: plan, report, .. }) => {
                 let status = report.verdict.map_or(ExitStatus::Error, |verdict| exit_status(verdict, false));
                 self.console.raise_exit(status);
                 self.report_adaptive_plan(&plan, &report)?;
@@ -89,7 +91,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     fn load_adaptive(
         mut self,
-        adaptive: &Adaptive<'_, '_, '_>,
+        adaptive: &AdaptiveLoader<'_, '_, '_>,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
         let loaded = adaptive.load_with(|loader, plan| match self.load(loader, plan) {
             Ok(object) => {
@@ -103,7 +105,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Err(other) => Err(AttemptError::Other(other)),
         });
         match loaded {
-            Ok(Adapted { value: (object, plan), report, .. }) => {
+            Ok(AdaptiveLoad { value: (object, plan), report, .. }) => {
                 self.report = Some(report);
                 self.finish(&plan, object).map(Ok)
             }

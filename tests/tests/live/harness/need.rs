@@ -58,7 +58,7 @@ pub enum Need {
     Arena,
     /// A readable kernel configuration.
     Configuration,
-    /// Memory allocation in any context. From 6.18 on the kernel needs an instruction for that which compares and exchanges 16 bytes.
+    /// Memory allocation in any context. Since 6.18 the kernel uses an instruction for it that compares and exchanges 16 bytes.
     /// The emulated x86-64 processor of `cargo xtask vm` lacks it, as do all PowerPC and most RISC-V processors.
     MemoryAnywhere,
 }
