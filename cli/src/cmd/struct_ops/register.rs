@@ -171,7 +171,9 @@ fn registrations(
     let mut btfs = BtfCache::default();
     let mut found = Vec::new();
     for (name, link) in names.iter().zip(&links.links) {
-        let Some(fd) = loaded.map(name).and_then(LoadedMap::fd) else { continue };
+        let fd = loaded.map(name).and_then(LoadedMap::fd).ok_or_else(|| {
+            BadInput::new(file, format_args!("internal error: registered map `{name}` has no descriptor"))
+        })?;
         let id = map_id(&fd).map_err(unreadable)?;
         let link_id = link.fd().map(|fd| sys::link_info(&fd)).transpose().map_err(unreadable)?;
         let kernel_struct_ops = match StructOpsMap::open(KernelObject::new(Kind::Map, id)) {
