@@ -76,7 +76,7 @@ bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fai
 ///
 /// `check` and `explain` judge BPF objects for the running kernel or for other kernels, from the BTF of each: relocations (CO-RE),
 /// helpers, maps, attach targets and more. They load nothing and need no privileges. `load` and `run` load objects into the running
-/// kernel. `prog`, `map`, `link` and `btf list` show the kernel's BPF objects and need CAP_SYS_ADMIN.
+/// kernel. `prog`, `map`, `link`, `net`, `cgroup` and so on show and change the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
 #[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT_STATUS_HELP)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
@@ -143,13 +143,13 @@ pub(crate) enum Command {
     /// Print, query, compare or write BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
     Btf(BtfCommand),
-    /// Show the programs in the running kernel
+    /// Show, run, attach and pin programs in the running kernel
     #[command(subcommand)]
     Prog(ProgCommand),
-    /// Show the maps in the running kernel, and their elements
+    /// Show and change maps in the running kernel, and their elements
     #[command(subcommand)]
     Map(MapCommand),
-    /// Show the links in the running kernel, and what they attach to
+    /// Show, pin, update and detach links in the running kernel
     #[command(subcommand)]
     Link(LinkCommand),
     /// Show the programs on network interfaces and in the network namespace
