@@ -15,13 +15,14 @@ fn no_input_becomes_the_output() {
         fs::copy(demo().join(from), dir.path().join(name)).unwrap();
     }
     fs::create_dir(dir.path().join("kernels")).unwrap();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["btf", "min", "agent.bpf.o", "--btf", "kernel.btf"], "agent.bpf.o"),
         (&["btf", "min", "agent.bpf.o", "--btf", "kernel.btf"], "kernel.btf"),
         (&["btf", "min", "agent.bpf.o", "--btf", "kernel.btf"], "kernels/../kernel.btf"),
         (&["gen", "rust", "agent.bpf.o"], "agent.bpf.o"),
         (&["gen", "vmlinux", "agent.bpf.o", "--btf", "kernel.btf"], "agent.bpf.o"),
         (&["gen", "vmlinux", "agent.bpf.o", "--btf", "kernel.btf"], "./kernel.btf"),
+        (&["patch", "agent.bpf.o", "--btf", "kernel.btf"], "kernel.btf"),
     ];
     for (arguments, output) in cases {
         let run = run_in(dir.path(), [arguments, &["-o", output]].concat());

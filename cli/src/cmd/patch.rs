@@ -49,6 +49,11 @@ fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Resu
     let selection = Selection::new(&args.kernels);
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    let files = selection.files().chain(args.kernels.base.as_deref());
+    if let Err(bad) = output::refuse_inputs(files, &args.output, "give the object a name of its own with -o")
+    {
+        return console.report_error(&bad).map(|()| None);
+    }
     let kernel = match &*selection.sources {
         [] => return Ok(None),
         [source] => read_kernel(source, &selection.modules, selection.limits),

@@ -57,6 +57,15 @@ impl Selection {
         Self::for_shard(args, None, None, &Threads::none())
     }
 
+    /// Returns the files of the kernels and of the modules.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let kernels = self.sources.iter().filter_map(|source| match source {
+            KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path.as_path()),
+            KernelSource::Running | KernelSource::Embedded { .. } => None,
+        });
+        kernels.chain(self.modules.iter().map(PathBuf::as_path))
+    }
+
     /// Selects all kernels. Kernels in directories have the modules that belong to them by their paths.
     pub(crate) fn with_listed_modules(args: &KernelArgs) -> Self {
         let selection = Self { listed_modules: Some(HashMap::new()), ..Self::default() };

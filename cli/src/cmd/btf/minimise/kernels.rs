@@ -102,13 +102,9 @@ pub(super) fn minimise_kernels(
 
 /// Refuses to replace an object, a kernel or a module by the output.
 fn refuse_inputs(args: &BtfMinArgs, selection: &Selection) -> Result<(), BadInput> {
-    let kernels = selection.sources.iter().filter_map(|source| match source {
-        KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path),
-        _ => None,
-    });
-    let inputs = kernels.chain(&args.objects).chain(&selection.modules).chain(&args.kernels.base);
-    let help = "give the minimal BTF a name of its own with -o";
-    output::refuse_inputs(inputs.map(PathBuf::as_path), &args.output, help)
+    let kernels = selection.files().chain(args.kernels.base.as_deref());
+    let inputs = kernels.chain(args.objects.iter().map(PathBuf::as_path));
+    output::refuse_inputs(inputs, &args.output, "give the minimal BTF a name of its own with -o")
 }
 
 /// Adds a kernel, unless its name and BTF are known. Two kernels of one name are bad input.
