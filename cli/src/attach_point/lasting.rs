@@ -3,7 +3,7 @@
 use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     fit::interface_hook,
-    link::{attach_classifier, netns_attach_type},
+    link::{attach_classifier, netns_attach_type, open},
 };
 use clap::ValueEnum;
 use core_relo_loader::{
@@ -13,13 +13,10 @@ use core_relo_loader::{
     object::AttachType,
     sys::{self, Errno, ProgAttach},
 };
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use std::{
     fs,
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::fs::MetadataExt as _,
-    },
+    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
     path::Path,
 };
 
@@ -295,13 +292,4 @@ impl LastingAttachment<'_> {
             self.id
         ))
     }
-}
-
-/// Opens a file without waiting for the writer of a named pipe.
-pub(super) fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, AttachError> {
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(|e| {
-        let e = std::io::Error::from(e);
-        AttachError::target(path.display().to_string(), format!("cannot open it: {e}"))
-    })
 }

@@ -1,6 +1,6 @@
 //! Attachments by links. The program stays attached as long as the link.
 
-use super::{AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook, lasting::open};
+use super::{AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook};
 use core_relo_loader::{
     attach::{
         self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
@@ -10,9 +10,9 @@ use core_relo_loader::{
     object::{AttachType, ProgramType},
     sys,
 };
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use std::{
-    os::fd::{AsFd as _, BorrowedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -94,6 +94,15 @@ pub(super) fn netns_attach_type(program_type: ProgramType) -> AttachType {
         ProgramType::SkLookup => AttachType::SkLookup,
         _ => AttachType::FlowDissector,
     }
+}
+
+/// Opens a file without waiting for the writer of a named pipe.
+pub(super) fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, AttachError> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(|e| {
+        let e = std::io::Error::from(e);
+        AttachError::target(path.display().to_string(), format!("cannot open it: {e}"))
+    })
 }
 
 /// Attaches an iterator to a cgroup and its descendants.

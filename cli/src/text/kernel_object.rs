@@ -1,7 +1,7 @@
 //! The running kernel's programs, maps, links and BTFs as text, for `list` and `show`.
 
 use crate::{
-    kernel_objects::processes::Process,
+    kernel_objects::{instructions::SourceLine, processes::Process},
     text::{
         line::Line,
         printer::Printer,
@@ -50,6 +50,13 @@ pub(crate) fn optional_field(
     text: Option<impl Display>,
 ) -> io::Result<()> {
     text.map_or(Ok(()), |text| field(out, name, text))
+}
+
+/// Prints the source line of an instruction.
+pub(crate) fn source_line(out: &mut Printer<'_>, source: &SourceLine, has_column: bool) -> io::Result<()> {
+    let column = if has_column { format!(":{}", source.column) } else { String::new() };
+    let position = format_args!("{}:{}{column}", source.file, source.line);
+    out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, position))
 }
 
 /// Prints an object's pins, and the processes that have it open.

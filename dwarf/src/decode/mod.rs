@@ -2,6 +2,7 @@
 
 mod attributes;
 mod context;
+mod decoder;
 mod entry;
 mod parts;
 mod symbols;
@@ -9,5 +10,5 @@ mod unit;
 mod values;
 
 pub(crate) use context::{Contexts, UnitContext};
+pub(crate) use decoder::{UnitDecoder, Wanted};
 pub(crate) use entry::{DeclTag, DeclTagValue, Entries, Entry, Enumerator, Member, Param, Shape};
-pub(crate) use unit::{UnitDecoder, Wanted};

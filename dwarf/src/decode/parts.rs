@@ -2,9 +2,9 @@
 
 use super::{
     attributes::{Attributes, DW_AT_GNU_ANNOTATION, constant},
+    decoder::{Decoded, Parent, UnitDecoder, too_large},
     entry::{DeclTag, DeclTagValue, Dimension, Enumerator, Member, Param, Shape},
-    unit::{Decoded, Parent, UnitDecoder},
-    values::{form, missing, number, size, too_large},
+    values::{form, missing, number, size},
 };
 use crate::{error::EntryProblem, limits, parse_error::ParserResult as _};
 use gimli::{AttributeValue, Operation, Reader as _, constants};

@@ -2,8 +2,8 @@
 
 use super::{
     attributes::Attributes,
+    decoder::{Decoded, UnitDecoder},
     entry::Shape,
-    unit::{Decoded, UnitDecoder},
 };
 use crate::{elf::Slice, error::EntryProblem, parse_error::ParserResult as _};
 use gimli::{AttributeValue, DebugAddr, Expression, Operation, Reader as _, UnitOffset};

@@ -2,7 +2,7 @@
 
 use super::{
     attributes::{Attributes, constant},
-    unit::UnitDecoder,
+    decoder::UnitDecoder,
 };
 use crate::{
     elf::Slice,
@@ -86,10 +86,6 @@ pub(super) fn form(attribute: DwAt) -> EntryProblem {
 
 pub(super) fn missing(tag: DwTag, attribute: DwAt) -> EntryProblem {
     EntryProblem::Missing { tag: TagName::new(tag.0), attribute: AttributeName::new(attribute.0) }
-}
-
-pub(super) fn too_large(what: &'static str, value: usize) -> EntryProblem {
-    EntryProblem::TooLarge { what, value: u64::try_from(value).unwrap_or(u64::MAX), limit: u32::MAX.into() }
 }
 
 /// Returns the number of an attribute.

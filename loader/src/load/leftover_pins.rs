@@ -1,10 +1,12 @@
 //! Private pins that loads left when they were killed before they gave the pins their final names.
 
-use super::pin_maps::PRIVATE_PREFIX;
 use std::{
     fs,
     path::{Path, PathBuf},
 };
+
+/// The beginning of private names. The id of the process and a number follow.
+pub(super) const PRIVATE_PREFIX: &str = "core_relo_";
 
 /// Warns of private pins in a directory whose processes are gone.
 ///

@@ -7,7 +7,7 @@
 use super::{
     error::{LoadError, LoadHint, RemainingPins},
     kernel::Kernel,
-    leftover_pins::warn_of_leftovers,
+    leftover_pins::{PRIVATE_PREFIX, warn_of_leftovers},
     loaded::{Loaded, LoadedMap, PinState},
 };
 use crate::sys::Errno;
@@ -21,8 +21,6 @@ use std::{
 
 /// The number of private names to try. Processes that were killed may have left some.
 const PRIVATE_NAMES: u32 = 64;
-/// The beginning of private names. The id of the process and a number follow.
-pub(super) const PRIVATE_PREFIX: &str = "core_relo_";
 
 impl Loaded {
     /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last directory of a path if

@@ -1,19 +1,15 @@
 //! Numbers from a kernel's types, by name.
 
-use super::{error::KernelValueError, path};
+use super::{
+    error::KernelValueError,
+    path::{self, ROOT_KINDS, missing},
+};
 use crate::{
     elf::text,
     target::{KernelBtf, KernelBtfError},
 };
 use core::fmt;
-use core_relo::{
-    Name, Text,
-    btf::{Btf, Enumerator, Kind, Type},
-    explain::nearest_names,
-};
-
-/// The kinds of types that a path begins with.
-pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typedef];
+use core_relo::btf::{Btf, Enumerator, Kind, Type};
 
 /// A number from a kernel's types, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,19 +192,4 @@ fn value_of(enumerator: Enumerator<'_>) -> i128 {
         (false, true) => i128::from(enumerator.value),
         (false, false) => i128::from(enumerator.value & u64::from(u32::MAX)),
     }
-}
-
-/// Creates the error of a missing name, with similar names.
-pub(super) fn missing<'n>(
-    what: &'static str,
-    name: &str,
-    place: &str,
-    names: impl IntoIterator<Item = &'n [u8]>,
-) -> KernelValueError {
-    let near = nearest_names(name.as_bytes(), names).into_iter().map(|name| escaped(&name)).collect();
-    KernelValueError::Missing { what, name: text(name.as_bytes()), place: text(place.as_bytes()), near }
-}
-
-fn escaped(name: &str) -> Text {
-    Name::new(name.as_bytes()).to_string().into()
 }

@@ -1,12 +1,16 @@
 //! Fields of a kernel's types by path, with the similar names of those that are missing.
 
-use super::{
-    error::KernelValueError,
-    kernel_value::{ROOT_KINDS, missing},
-};
+use super::error::KernelValueError;
 use crate::elf::text;
-use core_relo::btf::{Btf, Extent, FieldPathError, Type, field_path};
+use core_relo::{
+    Name, Text,
+    btf::{Btf, Extent, FieldPathError, Kind, Type, field_path},
+    explain::nearest_names,
+};
 use std::collections::HashSet;
+
+/// The kinds of types that a path begins with.
+pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typedef];
 
 /// The members that an error about a missing member compares with the name.
 const COMPARED_MEMBERS: usize = 4096;
@@ -127,4 +131,19 @@ fn member_names<'b>(btf: &'b Btf<'_>, ty: Type<'b>) -> Vec<&'b [u8]> {
         }
     }
     names
+}
+
+/// Creates the error of a missing name, with similar names.
+pub(super) fn missing<'n>(
+    what: &'static str,
+    name: &str,
+    place: &str,
+    names: impl IntoIterator<Item = &'n [u8]>,
+) -> KernelValueError {
+    let near = nearest_names(name.as_bytes(), names).into_iter().map(|name| escaped(&name)).collect();
+    KernelValueError::Missing { what, name: text(name.as_bytes()), place: text(place.as_bytes()), near }
+}
+
+fn escaped(name: &str) -> Text {
+    Name::new(name.as_bytes()).to_string().into()
 }

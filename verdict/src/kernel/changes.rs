@@ -7,7 +7,7 @@ use super::{
         Change,
         Mark::{self, Enumerator, Function, Member},
     },
-    observed::observed_marks,
+    observed_kernels::observed_marks,
     version::KernelVersion,
 };
 

@@ -133,6 +133,12 @@ pub(super) const TRAMPOLINES: [&str; 3] =
 /// A function of kernels with LSM programs that may sleep at more than one hook (5.11).
 pub(super) const HAS_SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
 
+/// A function of kernels with `CONFIG_FUNCTION_ERROR_INJECTION`.
+pub(super) const ERROR_INJECTION: &str = "within_error_injection_list";
+
+/// A function of kernels that have further lists of functions for fmod_ret programs and programs that may sleep (6.2).
+pub(super) const FMOD_RET_SETS: &str = "register_btf_fmodret_id_set";
+
 /// Functions that exist if the kernel reads the BTF of modules (`CONFIG_DEBUG_INFO_BTF_MODULES`).
 pub(super) const MODULE_BTF: [&str; 2] = ["btf_module_notify", "btf_module_read"];
 

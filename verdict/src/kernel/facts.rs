@@ -7,8 +7,8 @@ use super::{
     enumeration::Enumeration,
     inputs::{InputOrigins, KernelInputs},
     mark::{Change, Mark, MarkPresence},
-    names::KernelSymbol,
     query::{CONTEXTS, ENUMS, NameQuery},
+    symbol::KernelSymbol,
     version::KernelVersion,
 };
 use core_relo::{

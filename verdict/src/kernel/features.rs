@@ -1,4 +1,4 @@
-//! The features that loads depend on, and the limits of the verifier, with the evidence of a kernel's BTF.
+//! The features that loads and kinds of programs depend on, and the limits of the verifier, with the evidence of a kernel's BTF.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -9,6 +9,7 @@ use super::{
         Change,
         Mark::{Enumerator, Member},
     },
+    program_features::ProgramFeature,
     version::KernelVersion,
 };
 use core_relo_object::features::Feature;
@@ -87,6 +88,11 @@ pub const fn feature_release(feature: Feature) -> Option<KernelVersion> {
 }
 
 impl KernelFacts<'_> {
+    /// Answers whether the kernel supports a property of programs or maps.
+    pub fn program_feature(&self, feature: ProgramFeature) -> Answer {
+        self.answer_change(feature.change(), feature.name())
+    }
+
     /// Answers whether the kernel has a feature that loads depend on, or accepts what its verifier is asked for.
     ///
     /// The instructions are those of the verifier: see [`instruction_set`](Self::instruction_set).

@@ -1,6 +1,6 @@
 //! The oldest observed kernel with a helper, a type of programs or maps, an attach type or a link type.
 
-use super::{observed::OBSERVED_KERNELS, version::KernelVersion};
+use super::{observed_kernels::OBSERVED_KERNELS, version::KernelVersion};
 
 /// A number of an enum of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

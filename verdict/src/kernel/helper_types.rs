@@ -6,7 +6,7 @@
 //! TRACING and LSM are the union of several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2
 //! have no row.
 
-use super::observed::{OBSERVED_KERNELS, Observations};
+use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use ProgramType as P;
 use core_relo_object::object::{AttachType, ProgramType};
 

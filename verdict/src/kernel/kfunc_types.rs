@@ -4,7 +4,7 @@
 //! records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single call. It has the kfuncs of vmlinux only. EXT,
 //! STRUCT_OPS and LIRC_MODE2 were not observed.
 
-use super::observed::{OBSERVED_KERNELS, Observations};
+use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use core_relo_object::object::ProgramType;
 
 /// Kfuncs that the same program types may call.

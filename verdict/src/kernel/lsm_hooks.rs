@@ -3,10 +3,8 @@
 //! The kernel has a set of each (`sleepable_lsm_hooks`, `bpf_lsm_disabled_hooks`), of which BTF has no trace.
 
 use super::{
-    answer::Answer,
-    conditional::HAS_SLEEPABLE_LSM,
-    facts::KernelFacts,
-    observed::{OBSERVED_KERNELS, Observations},
+    answer::Answer, conditional::HAS_SLEEPABLE_LSM, facts::KernelFacts, observed::Observations,
+    observed_kernels::OBSERVED_KERNELS,
 };
 
 /// Hooks at which the same kernels let programs sleep.

@@ -8,12 +8,13 @@
 //! | `conditional` | functions that exist only if a map or program type is compiled |
 //! | `query` | the names that are searched in one pass |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
-//! | `compiled_types`, `names`, `verifier`, `kconfig`, `report` | the other facts |
+//! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
 //! | `attachments` | attach types and link types that the configuration may leave out |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
+//! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
-//! | `helper_call`, `helper_types`, `kfunc_types`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
+//! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
 //! fall back on the version, and only if the BTF lacks the verifier's types.
@@ -24,6 +25,7 @@ mod changes;
 mod compiled_types;
 mod conditional;
 mod enumeration;
+mod error_injection;
 mod facts;
 mod features;
 mod first_observed;
@@ -36,10 +38,12 @@ mod lsm_hooks;
 mod mark;
 mod names;
 mod observed;
+mod observed_kernels;
 mod program_features;
 mod query;
 mod report;
 mod restrictions;
+mod symbol;
 #[cfg(test)]
 mod tests;
 mod verifier;

@@ -7,6 +7,7 @@ use super::{
     kconfig::KconfigAnswer,
     kfunc_types::{is_known_kfunc, known_kfuncs},
     query::{LIVEPATCH, STRUCT_OPS_PREFIX},
+    symbol::{KernelSymbol, parse_symbol},
 };
 use core_relo::{
     Name, ShortName,
@@ -25,13 +26,6 @@ const EVERY_KERNEL: [&str; 8] = [
     "bpf_prog_fops",
     "btf_fops",
 ];
-
-/// A symbol of the kernel or of a module.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KernelSymbol<'k> {
-    module: Option<&'k str>,
-    is_function: bool,
-}
 
 impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel or a module has a function, such as an attach target, `bpf_lsm_*` or `bpf_iter_*`.
@@ -310,15 +304,4 @@ fn tagged_kfunc(name: Name<'_>) -> Answer {
 /// Returns the name of a module for a message.
 fn shortened(module: &str) -> ShortName<'_> {
     Name::new(module.as_bytes()).shortened()
-}
-
-/// Parses a line of `/proc/kallsyms`: address, kind, name, and the module in brackets.
-fn parse_symbol(line: &str) -> Option<(&str, KernelSymbol<'_>)> {
-    let mut words = line.split_ascii_whitespace();
-    let kind = words.nth(1)?;
-    let name = words.next()?;
-    let module = words.next().and_then(|word| word.strip_prefix('[')?.strip_suffix(']'));
-    // As in nm: the text section, and weak symbols that are no objects.
-    let is_function = matches!(kind, "t" | "T" | "w" | "W");
-    Some((name, KernelSymbol { module, is_function }))
 }

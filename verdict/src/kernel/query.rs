@@ -3,11 +3,11 @@
 use super::{
     changes,
     conditional::{
-        ALWAYS_COMPILED, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS,
-        TRAMPOLINES,
+        ALWAYS_COMPILED, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF,
+        PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
     mark::Mark,
-    program_features::{self, ERROR_INJECTION, FMOD_RET_SETS},
+    program_features,
 };
 use core_relo::btf::{Kind, TypeQuery};
 use std::collections::HashSet;

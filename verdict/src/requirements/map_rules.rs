@@ -3,7 +3,7 @@
 //! The rules are those of each type's `map_alloc_check` and `map_alloc`. Every rule holds on Linux 5.10, 6.1, 6.12, 6.18 and 7.2, as far
 //! as the kernel has the type: maps that break the rule were created there, and refused.
 
-use super::maps::MapInput;
+use super::map_input::MapInput;
 use core_relo_object::object::{MapDef, MapType};
 
 /// An attribute of a map's definition that no kernel accepts.

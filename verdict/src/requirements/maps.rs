@@ -1,6 +1,7 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
+    map_input::MapInput,
     map_rules::{MapDefError, MapRule, RB_OVERWRITE, find_errors},
     need::{Need, NeedId, NeedTable},
 };
@@ -30,32 +31,6 @@ pub struct MapNeed {
     pub inputs: Vec<MapInput>,
     /// The attributes of the definition that no kernel accepts.
     pub errors: Vec<MapDefError>,
-}
-
-/// An attribute of a map that an object may leave to user space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
-pub enum MapInput {
-    /// `max_entries` is 0.
-    MaxEntries,
-    /// The size of a key is 0.
-    KeySize,
-    /// The size of a value is 0.
-    ValueSize,
-    /// The map of maps has no definition of its inner maps.
-    InnerMap,
-}
-
-impl MapInput {
-    /// Returns the attribute's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MaxEntries => "max_entries",
-            Self::KeySize => "key_size",
-            Self::ValueSize => "value_size",
-            Self::InnerMap => "inner map",
-        }
-    }
 }
 
 impl MapNeed {

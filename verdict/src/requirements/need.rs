@@ -1,6 +1,6 @@
 //! A requirement, and the table of all distinct requirements.
 
-use super::{attach::TargetKind, license::LicenseUse};
+use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{InsnFeature, ProgramFeature, SleepableCode};
 use alloc::collections::BTreeSet;
 use core_relo::btf::Kind;

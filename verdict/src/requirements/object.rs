@@ -1,14 +1,12 @@
 //! The requirements of an object.
 
 use super::{
-    maps::{MapInput, MapNeed},
-    need::{Need, NeedId, NeedTable},
-    program::ProgramNeeds,
+    extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, program::ProgramNeeds,
 };
 use core_relo::{Name, Relocs};
 use core_relo_object::{
     MapIndex, ProgramIndex,
-    link::{ExternBinding, ExternEntry, LinkError, MapSource, ProgramLinker},
+    link::{LinkError, MapSource, ProgramLinker},
     load_plan::{LoadPlanError, Settings, SlotPlan},
     object::{DataKind, Object},
 };
@@ -58,16 +56,6 @@ pub struct StructOpsProgram {
     pub program: ProgramIndex,
     /// Whether a load creates the map by default, and with it loads all programs of the map.
     pub is_created: bool,
-}
-
-/// An extern of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ExternNeed {
-    /// The requirement.
-    pub id: NeedId,
-    /// Whether the object loads without the extern, whose address or value is 0 then.
-    pub is_weak: bool,
 }
 
 impl<'o, 'd> ObjectNeeds<'o, 'd> {
@@ -165,20 +153,6 @@ impl ObjectNeeds<'_, '_> {
 
     fn map_index(&self, map: &str) -> Option<MapIndex> {
         self.linker.maps().iter().position(|entry| entry.name == map.as_bytes()).map(MapIndex)
-    }
-}
-
-impl ExternNeed {
-    fn new(entry: &ExternEntry<'_>, table: &mut NeedTable) -> Self {
-        // As in libbpf, only functions have flavours.
-        let function = || Name::new(entry.name).essential().as_bytes().into();
-        let need = match entry.binding {
-            ExternBinding::Config(_) => Need::Kconfig(String::from_utf8_lossy(entry.name).into()),
-            ExternBinding::Variable(_) => Need::Variable(entry.name.into()),
-            ExternBinding::Function(_) => Need::Kfunc(function()),
-            _ => Need::Symbol(entry.name.into()),
-        };
-        Self { id: table.add(need), is_weak: entry.is_weak }
     }
 }
 

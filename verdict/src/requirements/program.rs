@@ -3,11 +3,11 @@
 use super::{
     attach::AttachNeed,
     attach_point::AttachPoint,
+    extern_need::ExternNeed,
     hook::Hook,
-    instructions::{self, is_function_address},
+    instructions::{self, function_addresses, usize_of},
     license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
     need::{Need, NeedId, NeedTable},
-    object::ExternNeed,
     stack,
 };
 use crate::{
@@ -251,18 +251,4 @@ fn place_records(
     }
     placed.sort_unstable();
     placed
-}
-
-/// Returns the 64-bit loads of functions' addresses, with the first instruction of each function.
-pub(crate) fn function_addresses(code: &LinkedProgram) -> impl Iterator<Item = (u32, u32)> {
-    let loads = (0u32..).zip(&code.insns).filter(|(_, load)| is_function_address(**load));
-    loads.filter_map(|(insn, load)| {
-        let start = i64::from(insn).checked_add(1)?.checked_add(load.imm.into())?;
-        Some((insn, u32::try_from(start).ok()?))
-    })
-}
-
-/// Returns the position of an instruction in memory.
-pub(crate) fn usize_of(insn: u32) -> usize {
-    core_relo::InsnIndex(insn).index()
 }

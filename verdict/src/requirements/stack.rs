@@ -1,6 +1,6 @@
 //! The stack of a program.
 
-use super::program::{function_addresses, usize_of};
+use super::instructions::{function_addresses, usize_of};
 use crate::limits::CALL_FRAMES;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::link::LinkedProgram;

@@ -1,6 +1,6 @@
 //! `btf encode`: BTF from debug information.
 
-use super::{read::read_file, write::HELP_RAW_BTF};
+use super::{HELP_RAW_BTF, read::read_file};
 use crate::{
     args::{btf_write::BtfEncodeArgs, format::Format},
     console::Console,

@@ -21,6 +21,9 @@ use crate::{args::btf::BtfCommand, console::Console};
 use facts::BtfFacts;
 use std::io;
 
+/// The help of commands whose output is raw BTF.
+const HELP_RAW_BTF: &str = "the output is raw BTF: give it a name of its own with -o";
+
 pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result<()> {
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),

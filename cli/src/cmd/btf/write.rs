@@ -1,6 +1,6 @@
 //! The `btf` subcommands that write BTF: `dedup`, `merge`, `sort`, `split`, `distil`, `convert`.
 
-use super::{encode, read::read_file};
+use super::{HELP_RAW_BTF, encode, read::read_file};
 use crate::{
     args::{
         btf_write::{
@@ -289,9 +289,6 @@ fn check_result(
 fn bad_output(path: &Path, e: impl fmt::Display) -> BadInput {
     BadInput::for_path(path, format_args!("nothing written: the result is invalid: {e}"))
 }
-
-/// The help of commands whose output is raw BTF.
-pub(super) const HELP_RAW_BTF: &str = "the output is raw BTF: give it a name of its own with -o";
 
 /// Refuses to replace an input or its base, which may be ELF files, by raw BTF.
 fn refuse_input_as_output(inputs: &[&Input], output: &Path) -> Result<(), BadInput> {

@@ -3,10 +3,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `catalog` | the features: sections, names, the search by name |
-//! | `source` | the answers: probes, or evidence |
+//! | `answer`, `source` | the answers, and how they are found: probes, or evidence |
 //! | `kconfig`, `system` | options of the configuration, settings of the running system |
 //! | `model`, `text` | the answers as JSON and as text |
 
+mod answer;
 mod catalog;
 mod kconfig;
 mod model;
@@ -31,11 +32,12 @@ use crate::{
         },
     },
 };
+use answer::Support;
 use catalog::{Entry, NameFilter, entries, find_program_type, nearest, unknown_name};
 use core_relo::Target;
 use core_relo_loader::object::ProgramType;
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
-use model::{AnsweredFeature, KernelFeatures, Support};
+use model::{AnsweredFeature, KernelFeatures};
 use source::AnswerSource;
 use std::{io, ops::ControlFlow};
 

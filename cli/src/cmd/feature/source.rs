@@ -1,8 +1,8 @@
 //! The source of answers: probes of the running kernel, or the evidence of a kernel's BTF, configuration, symbols and version.
 
 use super::{
+    answer::{Callers, FeatureAnswer, PROBE, Support},
     catalog::{Entry, Subject},
-    model::{Callers, FeatureAnswer, PROBE, Support},
     system,
 };
 use crate::describe::short_type_name;

@@ -1,6 +1,6 @@
 //! The settings of the running system: sysctl(8), the JIT compiler, LSMs, and BPF tokens.
 
-use super::model::{FeatureAnswer, Support};
+use super::answer::{FeatureAnswer, Support};
 use crate::{
     error::escape_path,
     kernel_objects::mounts::{Mount, mounts},

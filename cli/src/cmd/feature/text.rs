@@ -1,6 +1,9 @@
 //! The answers as text: the features of one kernel by section, or a table of features and kernels.
 
-use super::model::{AnsweredFeature, KernelFeatures, Support};
+use super::{
+    answer::Support,
+    model::{AnsweredFeature, KernelFeatures},
+};
 use crate::args::feature::Section;
 use crate::text::{
     line::Line,

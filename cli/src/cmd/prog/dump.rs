@@ -20,7 +20,7 @@ use crate::{
         kernel_object as text,
         line::Line,
         printer::Printer,
-        style::{BOLD, DIM},
+        style::BOLD,
     },
 };
 use core_relo::insn::BasicBlock;
@@ -113,7 +113,7 @@ fn write_text(out: &mut Printer<'_>, code: &ProgramCode, args: &ProgDumpArgs) ->
             out.line(Line::new().styled(BOLD, signature).text(":"))?;
         }
         if let Some(source) = &instruction.source {
-            write_source(out, source, args.linum)?;
+            text::source_line(out, source, args.linum)?;
         }
         if args.raw || args.opcodes {
             out.line(format_args!(
@@ -125,13 +125,6 @@ fn write_text(out: &mut Printer<'_>, code: &ProgramCode, args: &ProgDumpArgs) ->
         }
     }
     Ok(())
-}
-
-/// Prints a source line.
-pub(super) fn write_source(out: &mut Printer<'_>, source: &SourceLine, has_column: bool) -> io::Result<()> {
-    let column = if has_column { format!(":{}", source.column) } else { String::new() };
-    let position = format_args!("{}:{}{column}", source.file, source.line);
-    out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, position))
 }
 
 fn write_graph(out: &mut Printer<'_>, graph: &mut GraphWriter, code: &ProgramCode) -> io::Result<()> {

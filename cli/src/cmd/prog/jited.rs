@@ -1,6 +1,5 @@
 //! `prog dump --jited`: the machine code of a program.
 
-use super::dump::write_source;
 use crate::{
     args::{format::Format, kernel_objects::ProgDumpArgs},
     console::Console,
@@ -98,7 +97,7 @@ pub(super) fn dump(
             match args.format {
                 Format::Text => {
                     if let Some(source) = source {
-                        write_source(&mut console.out, source, args.linum)?;
+                        text::source_line(&mut console.out, source, args.linum)?;
                     }
                     write_instruction(&mut console.out, args, function, (instruction, target))?;
                 }

@@ -1,10 +1,11 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
-use super::{comparer::ExternComparer, modules::Modules, replacement::find_replacement};
+use super::{
+    comparer::ExternComparer, modules::Modules, replacement::find_replacement, resolution::ResolvedExtern,
+};
 use crate::{
     elf::text,
     features::Feature,
-    index::ModuleIndex,
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
     load_plan::{
@@ -22,19 +23,6 @@ use std::{
     collections::{HashMap, HashSet},
     io::{self, BufRead as _},
 };
-
-/// The resolution of an extern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::load_plan) enum ResolvedExtern {
-    /// A weak extern that the kernel does not have, or a configuration value.
-    Missing,
-    /// A weak function whose parameters in the kernel differ from the declaration.
-    Incompatible,
-    /// The address of a variable.
-    Address(u64),
-    /// A variable or function in the BTF of the kernel, or of a module.
-    Typed { id: TypeId, module: Option<ModuleIndex> },
-}
 
 /// The refused externs. Several errors of one extern count as a single refusal.
 #[derive(Default)]

@@ -5,12 +5,14 @@ mod kconfig;
 mod ksyms;
 mod modules;
 mod replacement;
+mod resolution;
 
 pub use comparer::ExternComparer;
 pub(super) use kconfig::read_values;
 pub use kconfig::{ConfigValueError, write_config_value};
-pub(super) use ksyms::{ResolvedExtern, resolve};
+pub(super) use ksyms::resolve;
 pub use modules::ModulePlan;
 pub(super) use modules::Modules;
 pub use replacement::KfuncReplacement;
 pub(super) use replacement::find_replacements;
+pub(super) use resolution::ResolvedExtern;

@@ -3,7 +3,7 @@
 //! Linux 7.0 gives some kfuncs their last arguments itself ("implicit arguments"), and drops the suffix `_impl` from their names:
 //! `bpf_wq_set_callback_impl(wq, callback, flags, aux)` is `bpf_wq_set_callback(wq, callback, flags)` there.
 
-use super::ksyms::ResolvedExtern;
+use super::resolution::ResolvedExtern;
 use crate::{
     index::ExternIndex,
     limits::KFUNC_PARAMETERS,

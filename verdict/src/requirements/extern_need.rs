@@ -1,0 +1,29 @@
+//! The externs of an object.
+
+use super::need::{Need, NeedId, NeedTable};
+use core_relo::Name;
+use core_relo_object::link::{ExternBinding, ExternEntry};
+
+/// An extern of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExternNeed {
+    /// The requirement.
+    pub id: NeedId,
+    /// Whether the object loads without the extern, whose address or value is 0 then.
+    pub is_weak: bool,
+}
+
+impl ExternNeed {
+    pub(super) fn new(entry: &ExternEntry<'_>, table: &mut NeedTable) -> Self {
+        // As in libbpf, only functions have flavours.
+        let function = || Name::new(entry.name).essential().as_bytes().into();
+        let need = match entry.binding {
+            ExternBinding::Config(_) => Need::Kconfig(String::from_utf8_lossy(entry.name).into()),
+            ExternBinding::Variable(_) => Need::Variable(entry.name.into()),
+            ExternBinding::Function(_) => Need::Kfunc(function()),
+            _ => Need::Symbol(entry.name.into()),
+        };
+        Self { id: table.add(need), is_weak: entry.is_weak }
+    }
+}
