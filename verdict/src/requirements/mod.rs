@@ -23,6 +23,7 @@ pub use map_rules::{MapDefError, MapRule};
 pub use maps::{MapInput, MapNeed};
 pub(crate) use need::helper_text;
 pub use need::{Need, NeedId, NeedTable};
+pub(crate) use object::replace_members;
 pub use object::{ArrayProgram, ExternNeed, ObjectNeeds, StructOpsProgram};
 pub(crate) use program::function_addresses;
 pub(crate) use program::usize_of;
