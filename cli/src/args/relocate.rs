@@ -134,6 +134,10 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Table of variants of the object, in addition to those that the object declares. Of an object with variants, those are judged
+    /// that `load --adaptive` would choose on each kernel
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) variants: Option<PathBuf>,
     /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may be given several times
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
     pub(crate) report: Vec<PathBuf>,

@@ -1,9 +1,7 @@
 //! Attachments without a link, which last when the command ends, and their removal.
 
 use super::{
-    AttachPoint, AttachedProgram, InterfaceHook, Site,
-    fit::interface_hook,
-    link::{attach_classifier, netns_attach_type},
+    AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook, link::netns_attach_type,
 };
 use clap::ValueEnum;
 use core_relo_loader::{
@@ -68,7 +66,7 @@ impl LastingAttachment<'_> {
                             .map_err(|e| self.xdp_refusal(name, replace, e))?
                             .leak();
                     }
-                    InterfaceHook::Tc(direction) => attach_classifier(fd, name, direction)?.leak(),
+                    InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction)?.leak(),
                     InterfaceHook::Classifier(of) => {
                         let ifindex = InterfaceRef::from(name).index()?;
                         let request = ProgAttach {
