@@ -109,3 +109,82 @@ fn errors_of_tables_name_the_file_and_the_line_and_nothing_is_loaded() {
     assert_eq!(none.exit, 2);
     assert!(none.err.contains("declares no variants"), "{}", none.err);
 }
+
+#[test]
+fn check_judges_the_variants_of_each_kernel() {
+    let object = prebuilt("live/variants.bpf.o");
+    let run_check =
+        |kernel: &str, further: &[&str]| run(["check", text(&object), "--btf", kernel].iter().chain(further));
+    let old = run_check("linux-5.10.btf", &[]);
+    for line in
+        ["sum = sum_loop (2 of 2)", "program absent left out", "map bloom left out", "  not sum_helper: "]
+    {
+        assert!(old.out.contains(line), "{line}\n{}", old.out);
+    }
+    assert!(!old.out.contains("not in the default load"), "{}", old.out);
+    let new = run_check("linux-6.1.btf", &[]);
+    assert!(new.out.contains("sum = sum_helper (1 of 2)"), "{}", new.out);
+    let schema = common::schema();
+    for (kernel, chosen) in [("linux-5.10.btf", 1), ("linux-6.1.btf", 0)] {
+        let lines = run_check(kernel, &["--format", "json"]).lines();
+        let [line] = &*lines else { panic!("{lines:?}") };
+        schema.check("check", line);
+        let report = &line["adaptive"];
+        schema.check("start-up report of load", report);
+        assert_eq!((&report["kernel"]["btf_source"], &line["verdict"]), (&kernel.into(), &report["verdict"]));
+        let groups = report["groups"].as_array().unwrap();
+        assert_eq!(groups.iter().find(|group| group["name"] == "sum").unwrap()["chosen"], chosen);
+        let features = report["features"].as_array().unwrap();
+        let helper = features.iter().find(|feature| feature["name"] == "helper bpf_loop").unwrap();
+        assert_eq!(
+            (&helper["present"], &helper["evidence"]["source"]),
+            (&(chosen == 0).into(), &"btf".into())
+        );
+        // The choice is that of a dry run.
+        let planned = dry_run(kernel, &["--format", "json"]).lines();
+        assert_eq!(planned[0]["adaptive"]["groups"], report["groups"]);
+        assert_eq!(planned[0]["adaptive"]["features"], report["features"]);
+    }
+    // Other objects have no choice.
+    let object = prebuilt("live/ringbuf.bpf.o");
+    let plain = run(["check", text(&object), "--btf", "linux-6.1.btf", "--format", "json"]).lines();
+    assert!(plain[0]["adaptive"].is_null());
+}
+
+#[test]
+fn check_refuses_an_object_only_without_a_working_alternative() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("variants");
+    let object = prebuilt("live/tracepoint.bpf.o");
+    let other = prebuilt("live/fentry.bpf.o");
+    let run_check = |content: &str, objects: &[&str]| {
+        fs::write(&table, content).unwrap();
+        let args = ["check", "--btf", "linux-6.1.btf", "--variants", text(&table)];
+        run(args.iter().chain(objects))
+    };
+    let optional = run_check(
+        "group all = test1_entry\noptional all\noptional open_entry\noptional open_exit",
+        &[text(&other)],
+    );
+    assert!(optional.out.contains("variants: all left out, program open_entry left out"), "{}", optional.out);
+    let refused =
+        run_check("group all = test1_entry\noptional open_entry\noptional open_exit", &[text(&other)]);
+    assert_eq!(refused.exit, 1, "{}", refused.out);
+    assert!(refused.out.contains("all has no working alternative"), "{}", refused.out);
+    assert!(
+        refused.out.contains("group `all`: none of its 1 alternatives works on this kernel: "),
+        "{}",
+        refused.out
+    );
+    let unknown = run_check("group all = test1_entri", &[text(&other)]);
+    assert_eq!((unknown.exit, &*unknown.out), (2, ""));
+    assert!(unknown.err.contains("fentry.bpf.o: group `all`: "), "{}", unknown.err);
+    assert!(
+        unknown.err.contains("the object has no program `test1_entri` (near: `test1_entry`)"),
+        "{}",
+        unknown.err
+    );
+    let several = run_check("group all = test1_entry", &[text(&object), text(&other)]);
+    assert_eq!((several.exit, &*several.out), (2, ""));
+    assert!(several.err.contains("--variants: 2 objects, expected one"), "{}", several.err);
+}

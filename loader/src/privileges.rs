@@ -16,6 +16,12 @@ pub(crate) fn holds(capability: u64) -> Option<bool> {
     Some(held & (capability | stands_for) != 0)
 }
 
+/// Returns whether this process is in a user namespace, where capabilities count only with a BPF token.
+#[cfg(feature = "adaptive")]
+pub(crate) fn is_in_user_namespace() -> bool {
+    is_mapped(&fs::read_to_string("/proc/self/uid_map").unwrap_or_default())
+}
+
 /// Returns the likely reason why bpf(2) failed with `EPERM`.
 pub(crate) fn missing_privilege() -> &'static str {
     missing_privilege_or(

@@ -24,6 +24,7 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
   core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'
+  core-relo check prog.bpf.o --btf kernels/ --variants prog.variants    which variants each kernel gets
   core-relo check *.bpf.o --boot /boot/vmlinuz-*    every program is loaded on the kernels, in QEMU
 
 Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:
@@ -134,6 +135,10 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Table of variants of the object, in addition to those that the object declares. Of an object with variants, those are judged
+    /// that `load --adaptive` would choose on each kernel
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) variants: Option<PathBuf>,
     /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may be given several times
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
     pub(crate) report: Vec<PathBuf>,

@@ -3,7 +3,7 @@
 use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     fit::interface_hook,
-    link::{attach_classifier, netns_attach_type, open},
+    link::{netns_attach_type, open},
 };
 use clap::ValueEnum;
 use core_relo_loader::{
@@ -65,7 +65,7 @@ impl LastingAttachment<'_> {
                             .map_err(|e| self.xdp_refusal(name, replace, e))?
                             .leak();
                     }
-                    InterfaceHook::Tc(direction) => attach_classifier(fd, name, direction)?.leak(),
+                    InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction)?.leak(),
                     InterfaceHook::Classifier(of) => {
                         let ifindex = InterfaceRef::from(name).index()?;
                         let request = ProgAttach {

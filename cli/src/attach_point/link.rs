@@ -3,16 +3,16 @@
 use super::{AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook};
 use core_relo_loader::{
     attach::{
-        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
-        PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef, TcAttachPoint, TcHook,
-        TcOptions, UprobeMultiOptions, UprobeOptions, UprobeSet,
+        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link,
+        PacketDirection, PerfCounter, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget,
+        TaskRef, UprobeMultiOptions, UprobeOptions, UprobeSet,
     },
     object::{AttachType, ProgramType},
     sys,
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, OwnedFd},
     path::Path,
 };
 
@@ -30,11 +30,17 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
             let name = name.as_str();
             match hook {
                 InterfaceHook::Xdp(mode) => attach::xdp(fd, name, mode),
+                InterfaceHook::Classifier(AttachType::TcxIngress) if program.is_adaptive => {
+                    attach::classifier(fd, name, PacketDirection::Ingress)
+                }
+                InterfaceHook::Classifier(AttachType::TcxEgress) if program.is_adaptive => {
+                    attach::classifier(fd, name, PacketDirection::Egress)
+                }
                 InterfaceHook::Classifier(of @ (AttachType::TcxIngress | AttachType::TcxEgress)) => {
                     attach::tcx(fd, name, of, &Placement::default())
                 }
                 InterfaceHook::Classifier(of) => attach::netkit(fd, name, of, &Placement::default()),
-                InterfaceHook::Tc(direction) => attach_classifier(fd, name, direction),
+                InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction),
             }
             .map(one)
         }
@@ -68,24 +74,6 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
         })
         .map(one),
     }
-}
-
-/// Attaches a classifier of traffic control. A `clsact` qdisc that was created for it is removed if the classifier is refused.
-pub(super) fn attach_classifier(
-    fd: BorrowedFd<'_>,
-    interface: &str,
-    direction: TcAttachPoint,
-) -> Result<Link, AttachError> {
-    let hook = TcHook::new(interface, direction)?;
-    let is_new = hook.create()?;
-    let attached = hook.attach(fd, TcOptions::default());
-    if is_new
-        && attached.is_err()
-        && let Err(e) = TcHook::clsact(hook.ifindex).destroy()
-    {
-        log::warn!("the clsact qdisc of {interface} is not removed: {e}");
-    }
-    attached
 }
 
 /// Returns the attach type of a program of network namespaces.

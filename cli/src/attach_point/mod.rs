@@ -95,6 +95,8 @@ pub(crate) struct AttachedProgram<'a> {
     pub(crate) attach_type: Option<AttachType>,
     /// The state that the USDT programs of an object share.
     pub(crate) usdt: Option<&'a UsdtManager>,
+    /// Whether the program is part of an adaptive load: a classifier uses traffic control where the kernel has no tcx.
+    pub(crate) is_adaptive: bool,
     /// Opens a map by the name that the attach point contains.
     pub(crate) open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
 }

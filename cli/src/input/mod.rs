@@ -15,3 +15,4 @@ pub(crate) mod kernel_text;
 pub(crate) mod limits;
 pub(crate) mod object;
 pub(crate) mod stream;
+pub(crate) mod variant_table;

@@ -15,6 +15,7 @@ use core_relo::{
     explain::{reason, text},
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
+use core_relo_loader::adaptive::StartupReport;
 use core_relo_verdict::judge::ObjectVerdict;
 use serde::{Serialize, Serializer};
 use std::{
@@ -41,6 +42,8 @@ pub(crate) struct CheckLine<'a> {
     kernel_warnings: &'a [String],
     warnings: Vec<WarningJson<'a>>,
     reasons: Vec<ReasonJson<'a>>,
+    /// The start-up report of an object with variants.
+    adaptive: Option<serde_json::Value>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -80,6 +83,21 @@ impl<'a> CheckLine<'a> {
             }
         }
         self
+    }
+
+    /// Adds the variants that an adaptive load chooses. `kernel` is the kernel's name: a cached report has that of another link to the
+    /// same file.
+    pub(crate) fn with_startup_report(
+        mut self,
+        report: Option<&StartupReport>,
+        kernel: &str,
+    ) -> Result<Self, serde_json::Error> {
+        if let Some(report) = report {
+            let mut report = report.clone();
+            kernel.clone_into(&mut report.kernel.btf_source);
+            self.adaptive = Some(serde_json::from_str(&report.to_json())?);
+        }
+        Ok(self)
     }
 
     /// Adds the warnings about the facts of the kernel.
@@ -128,6 +146,7 @@ impl<'a> CheckLine<'a> {
             kernel_warnings: &[],
             warnings: Vec::new(),
             reasons: Vec::new(),
+            adaptive: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{
     chooser::{Chooser, Judge},
     error::{AdaptiveError, AttemptError},
     rejection::{FailedPart, Rejection},
-    report::{KernelIdentity, LinkReport, Outcome, StartupReport, build},
+    report::{KernelIdentity, LinkReport, Outcome, ReportDetails, StartupReport, build},
 };
 use crate::{
     attach::Link,
@@ -16,7 +16,7 @@ use crate::{
     variants::{KernelValueError, ObjectVariants, VariantError, VariantGroup, VariantTable},
 };
 use core::{convert::Infallible, fmt};
-use core_relo_verdict::judge::{LoadJudge, ObjectVerdict};
+use core_relo_verdict::judge::{KernelFeature, LoadJudge, ObjectVerdict};
 
 /// A loader that chooses among the variants of an object.
 ///
@@ -25,6 +25,7 @@ pub struct AdaptiveLoader<'l, 'o, 'd> {
     loader: &'l Loader<'o, 'd>,
     variants: ObjectVariants,
     judge: Option<Box<Judge<'l>>>,
+    features: Vec<KernelFeature>,
     kernel: Option<KernelIdentity>,
 }
 
@@ -44,7 +45,13 @@ type Attempt<'a, 'o, 'd, T, E> = &'a mut dyn FnMut(&Loader<'o, 'd>, &LoadPlan) -
 impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     /// Creates an adaptive loader. Fails if the table names something that the object does not have.
     pub fn new(loader: &'l Loader<'o, 'd>, table: &VariantTable) -> Result<Self, VariantError> {
-        Ok(Self { loader, variants: table.fit(loader.object())?, judge: None, kernel: None })
+        Ok(Self {
+            loader,
+            variants: table.fit(loader.object())?,
+            judge: None,
+            features: Vec::new(),
+            kernel: None,
+        })
     }
 
     /// Replaces the verdicts by those of another judge, such as one that knows more about a kernel than the loader. The error of the
@@ -52,6 +59,14 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     #[must_use]
     pub fn judged_by(mut self, judge: impl Fn(&Settings) -> Result<ObjectVerdict, String> + 'l) -> Self {
         self.judge = Some(Box::new(judge));
+        self
+    }
+
+    /// Sets the features that the object needs, for a load that another judge [judges](Self::judged_by): the report has them, and
+    /// alternatives that the kernel cannot attach are not chosen. The default judge finds them itself.
+    #[must_use]
+    pub fn features(mut self, features: Vec<KernelFeature>) -> Self {
+        self.features = features;
         self
     }
 
@@ -65,6 +80,18 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     /// Returns the table and the object's names behind it.
     pub const fn variants(&self) -> &ObjectVariants {
         &self.variants
+    }
+
+    /// Chooses variants by their verdicts alone, and returns the settings of their load. Nothing is planned or loaded.
+    pub fn choose(&self) -> Result<AdaptiveLoad<Settings>, AdaptiveError> {
+        self.with_judge(&mut |judge, features| {
+            let mut choice = Choice::new(self, features)?;
+            let settings = choice.chooser.choose(judge, features)?;
+            choice.check_exhausted(&settings, 0)?;
+            let details = choice.details(Outcome::Planned, 0);
+            let report = choice.report(&settings, None, details);
+            Ok(AdaptiveLoad { value: settings, report })
+        })
     }
 
     /// Chooses variants and plans their load. Nothing is loaded, so that only verdicts and planning decide.
@@ -101,46 +128,40 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         self.run_attempts(Outcome::Loaded, &mut attempt)
     }
 
+    /// Calls `use_judge` with the judge of the loads, and the kernel's features that the object needs.
+    fn with_judge<R>(&self, use_judge: &mut dyn FnMut(&Judge<'_>, &[KernelFeature]) -> R) -> R {
+        if let Some(judge) = &self.judge {
+            return use_judge(&**judge, &self.features);
+        }
+        let kernel = with_running_system(self.loader.kernel.clone());
+        let judged = LoadJudge::with(self.loader.object, &kernel, |judge| {
+            // An error is also that of each verdict, which the report has.
+            let features = judge.features().unwrap_or_default();
+            let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());
+            use_judge(&judge, &features)
+        });
+        judged.unwrap_or_else(|cause| use_judge(&|_| Err(cause.to_string()), &[]))
+    }
+
     fn run_attempts<T, E>(
         &self,
         outcome: Outcome,
         attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
     ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
-        if let Some(judge) = &self.judge {
-            return self.run_judged(&**judge, outcome, attempt);
-        }
-        let kernel = with_running_system(self.loader.kernel.clone());
-        let judged = LoadJudge::with(self.loader.object, &kernel, |judge| {
-            let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());
-            self.run_judged(&judge, outcome, &mut *attempt)
-        });
-        judged.unwrap_or_else(|cause| self.run_judged(&|_| Err(cause.to_string()), outcome, attempt))
+        self.with_judge(&mut |judge, features| self.run_judged((judge, features), outcome, &mut *attempt))
     }
 
     fn run_judged<T, E>(
         &self,
-        judge: &Judge<'_>,
+        (judge, features): (&Judge<'_>, &[KernelFeature]),
         outcome: Outcome,
         attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
     ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
-        let kernel = &self.loader.kernel;
-        let types = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
-        let constants = self.variants.find_constants(types)?;
-        let numbers = constants.iter().map(|number| number.as_ref().ok().copied()).collect();
-        let mut chooser = Chooser::new(self.loader.object, &self.variants, &self.loader.settings, numbers);
+        let mut choice = Choice::new(self, features)?;
         let mut attempt_count = 0usize;
         loop {
-            let settings = chooser.choose(judge)?;
-            if let Some((group, rejections)) = chooser.exhausted_group() {
-                let report = self.report(
-                    &chooser,
-                    &constants,
-                    &settings,
-                    None,
-                    (Outcome::Failed, attempt_count, Vec::new()),
-                );
-                return Err(exhausted(group, rejections, Box::new(report)));
-            }
+            let settings = choice.chooser.choose(judge, features)?;
+            choice.check_exhausted(&settings, attempt_count)?;
             let mut loader = self.loader.clone();
             loader.settings = settings.clone();
             attempt_count = attempt_count.saturating_add(1);
@@ -148,8 +169,8 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
             let tried = planned.and_then(|plan| attempt(&loader, &plan).map(|done| (done, plan)));
             let error = match tried {
                 Ok(((value, links), plan)) => {
-                    let details = (outcome, attempt_count, links);
-                    let report = self.report(&chooser, &constants, &settings, Some(&plan), details);
+                    let details = ReportDetails { links, ..choice.details(outcome, attempt_count) };
+                    let report = choice.report(&settings, Some(&plan), details);
                     return Ok(AdaptiveLoad { value, report });
                 }
                 Err(error) => error,
@@ -159,11 +180,11 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
                 AttemptError::Attach(cause) => FailedPart::of_attach(cause),
                 AttemptError::Other(_) => None,
             };
-            if failed.is_some_and(|failed| chooser.reject(failed)) {
+            if failed.is_some_and(|failed| choice.chooser.reject(failed)) {
                 continue;
             }
-            let details = (Outcome::Failed, attempt_count, Vec::new());
-            let report = Box::new(self.report(&chooser, &constants, &settings, None, details));
+            let details = choice.details(Outcome::Failed, attempt_count);
+            let report = Box::new(choice.report(&settings, None, details));
             return Err(match error {
                 AttemptError::Load(cause) => AdaptiveError::Load { cause: Box::new(cause), report },
                 AttemptError::Attach(cause) => AdaptiveError::Attach { cause: Box::new(cause), report },
@@ -171,17 +192,50 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
             });
         }
     }
+}
 
-    fn report(
-        &self,
-        chooser: &Chooser<'_>,
-        constants: &[Result<i128, KernelValueError>],
-        settings: &Settings,
-        plan: Option<&LoadPlan>,
-        details: (Outcome, usize, Vec<LinkReport>),
-    ) -> StartupReport {
-        let kernel = self.kernel.clone().unwrap_or_else(|| KernelIdentity::of(&self.loader.kernel));
-        build::report(chooser, constants, settings, plan, kernel, details)
+/// The choice of a load, with the facts for its report.
+struct Choice<'c> {
+    chooser: Chooser<'c>,
+    constants: Vec<Result<i128, KernelValueError>>,
+    features: &'c [KernelFeature],
+    kernel: KernelIdentity,
+    is_running_kernel: bool,
+}
+
+impl<'c> Choice<'c> {
+    fn new(
+        loader: &'c AdaptiveLoader<'_, '_, '_>,
+        features: &'c [KernelFeature],
+    ) -> Result<Self, VariantError> {
+        let kernel = &loader.loader.kernel;
+        let types = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
+        let constants = loader.variants.find_constants(types)?;
+        let numbers = constants.iter().map(|number| number.as_ref().ok().copied()).collect();
+        let chooser = Chooser::new(loader.loader.object, &loader.variants, &loader.loader.settings, numbers);
+        Ok(Self {
+            chooser,
+            constants,
+            features,
+            kernel: loader.kernel.clone().unwrap_or_else(|| KernelIdentity::of(kernel)),
+            is_running_kernel: kernel.btf.is_live(),
+        })
+    }
+
+    /// Returns the error of a group without a working alternative that is not optional.
+    fn check_exhausted<E>(&self, settings: &Settings, attempts: usize) -> Result<(), AdaptiveError<E>> {
+        let Some((group, rejections)) = self.chooser.exhausted_group() else { return Ok(()) };
+        let report = self.report(settings, None, self.details(Outcome::Failed, attempts));
+        Err(exhausted(group, rejections, Box::new(report)))
+    }
+
+    const fn details(&self, outcome: Outcome, attempts: usize) -> ReportDetails {
+        ReportDetails { outcome, attempts, links: Vec::new(), is_running_kernel: self.is_running_kernel }
+    }
+
+    fn report(&self, settings: &Settings, plan: Option<&LoadPlan>, details: ReportDetails) -> StartupReport {
+        let kernel = (self.kernel.clone(), self.features.to_vec());
+        build::report(&self.chooser, &self.constants, settings, plan, kernel, details)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The choice of alternatives: by verdict first, then by what the kernel accepts.
 
-use super::rejection::{FailedPart, Rejection, reason_text};
+use super::rejection::{FailedPart, Rejection, RejectionStage, reason_text};
 use crate::{
     load_plan::Settings,
     object::Object,
@@ -8,7 +8,10 @@ use crate::{
 };
 use alloc::collections::BTreeMap;
 use core_relo_object::variants::{Alternative, VariantGroup};
-use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
+use core_relo_verdict::{
+    judge::{KernelFeature, ObjectVerdict, ProgramVerdict, Reason, Verdict},
+    kernel::{Answer, Evidence},
+};
 
 /// A judge of an object with the settings of a load. The error is the reason why no verdict is possible.
 pub(super) type Judge<'j> = dyn Fn(&Settings) -> Result<ObjectVerdict, String> + 'j;
@@ -16,7 +19,7 @@ pub(super) type Judge<'j> = dyn Fn(&Settings) -> Result<ObjectVerdict, String> +
 /// The choice of the variants of an object.
 #[derive(Debug)]
 pub(super) struct Chooser<'v> {
-    object: &'v Object<'v>,
+    pub(super) object: &'v Object<'v>,
     pub(super) variants: &'v ObjectVariants,
     /// The caller's settings.
     base: &'v Settings,
@@ -65,10 +68,16 @@ impl<'v> Chooser<'v> {
         Ok(settings)
     }
 
-    /// Rejects alternatives until the verdict refuses no program of the selection that has an alternative or is optional. Returns the
-    /// settings. Each step rejects at least one part, so that the number of steps is bounded.
-    pub(super) fn choose(&mut self, judge: &Judge<'_>) -> Result<Settings, VariantError> {
+    /// Rejects alternatives until the verdict refuses no program of the selection that has an alternative or is optional, and the kernel
+    /// attaches all of them. Returns the settings. Each step rejects at least one part, so that the number of steps is bounded.
+    pub(super) fn choose(
+        &mut self,
+        judge: &Judge<'_>,
+        features: &[KernelFeature],
+    ) -> Result<Settings, VariantError> {
         loop {
+            // The next alternative of a group may need another feature.
+            while self.reject_unattachable(features) {}
             let settings = self.settings()?;
             let verdict = match judge(&settings) {
                 Ok(verdict) => verdict,
@@ -85,6 +94,21 @@ impl<'v> Chooser<'v> {
                 return Ok(settings);
             }
         }
+    }
+
+    /// Rejects alternatives and optional programs that the kernel would load and cannot attach. Returns whether there was one.
+    fn reject_unattachable(&mut self, features: &[KernelFeature]) -> bool {
+        let mut is_changed = false;
+        for KernelFeature { name, answer, attaches, .. } in features {
+            let Answer::Absent(Evidence { source, text }) = answer else { continue };
+            let reason = format!("the kernel lacks {name} [{source}: {text}]");
+            let is_loaded = |program: &&String| self.variants.loads(program, &self.selection, self.base);
+            for program in attaches.iter().filter(is_loaded).cloned().collect::<Vec<_>>() {
+                is_changed |=
+                    self.reject_program(Rejection::new(&program, RejectionStage::Attach, reason.clone()));
+            }
+        }
+        is_changed
     }
 
     /// Returns the first group without a working alternative that is not optional, and the rejections of its alternatives.

@@ -31,7 +31,7 @@ pub enum RejectionStage {
     Plan,
     /// The kernel refused the program or map.
     Load,
-    /// The program was loaded, and cannot be attached.
+    /// The program loads, and cannot be attached.
     Attach,
 }
 

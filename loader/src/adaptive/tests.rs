@@ -1,7 +1,8 @@
 //! The choice of variants: verdicts first, then what attempts tell. The attempts are made up, so that no kernel is needed.
 
 use super::{
-    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, Outcome, RejectionStage, StartupReport, Status,
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, Capability, Outcome, RejectionStage,
+    StartupReport, Status,
 };
 use crate::{
     attach::AttachError,
@@ -118,6 +119,10 @@ fn the_attempts_end_when_the_alternatives_do() {
     assert_eq!(report.outcome, Outcome::Failed);
     assert!(report.groups[0].alternatives.iter().all(|alternative| alternative.status == Status::Rejected));
     assert!(report.to_string().contains("group     events: none of its alternatives works"));
+    // The programs that were tried last: `slow`, `extra` and `main`.
+    let needs: Vec<_> =
+        report.capabilities.iter().map(|c| (c.capability, c.program_count, c.is_held)).collect();
+    assert_eq!(needs, [(Capability::Bpf, 3, None), (Capability::Perfmon, 3, None)]);
 
     // The group goes first, then the optional program. `main` has no alternative.
     let table = format!("{TABLE}\noptional events");
@@ -237,4 +242,22 @@ fn hostile_names_are_escaped_in_text_and_json() {
     let json = report.to_json();
     assert!(json.contains(r#""btf_source":"\u001b[31m\"a\\b\"\n\u0001""#), "{json}");
     assert!(json.starts_with(r#"{"object":"agent","outcome":"loaded","kernel":{"release":null,"#), "{json}");
+}
+
+#[test]
+fn a_capability_in_a_user_namespace_is_that_of_a_token() {
+    let (_, result) = adapt(TABLE, |_| Ok(()));
+    let mut report = result.unwrap().report;
+    for (is_held, expected) in [
+        (true, "needs     CAP_BPF for 3 programs; this process has it with a BPF token\n"),
+        (
+            false,
+            "needs     CAP_BPF for 3 programs; this process lacks it: in a user namespace, it counts only with a BPF token\n",
+        ),
+    ] {
+        let capability = &mut report.capabilities[0];
+        (capability.is_held, capability.needs_token) = (Some(is_held), true);
+        assert!(report.to_string().contains(expected), "{report}");
+        assert!(report.to_json().contains(&format!(r#""held":{is_held},"needs_token":true"#)));
+    }
 }

@@ -28,6 +28,8 @@ mod auto;
 mod binary;
 mod binary_path;
 mod cgroup;
+#[cfg(feature = "netlink")]
+mod classifier;
 #[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
 mod elf_file;
 mod error;
@@ -85,6 +87,8 @@ pub use crate::sys::PerfSample;
 pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
+#[cfg(feature = "netlink")]
+pub use classifier::{PacketDirection, classifier, traffic_control};
 pub use core_relo_object::object::{MultiKind, SectionTarget, SectionTargetError};
 pub use error::AttachError;
 #[cfg(feature = "netlink")]

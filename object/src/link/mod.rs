@@ -125,7 +125,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     }
 
     /// Returns the object.
-    pub(crate) fn object(&self) -> &'o Object<'d> {
+    pub fn object(&self) -> &'o Object<'d> {
         self.object
     }
 

@@ -4,7 +4,7 @@ use crate::{
     elf::key,
     object::{AttachType, Object, ProgramType},
 };
-use alloc::sync::Arc;
+use alloc::{collections::BTreeMap, sync::Arc};
 use std::{
     collections::{HashMap, HashSet},
     os::fd::OwnedFd,
@@ -170,4 +170,6 @@ pub struct MapSettings {
     /// The programs of a struct_ops map by member, instead of the object's. `None` leaves a member empty. A program that is no
     /// longer in any table is not loaded.
     pub programs: HashMap<String, Option<String>>,
+    /// The programs of a program array by key, instead of the object's. `None` leaves an element empty.
+    pub elements: BTreeMap<u32, Option<String>>,
 }

@@ -1,5 +1,6 @@
 //! Target BTF: extraction from files, and the BTF of a kernel and its modules.
 
+mod architecture;
 mod error;
 mod extract;
 mod kernel_btf;
@@ -10,6 +11,7 @@ mod source;
 mod tests;
 
 pub use crate::elf::{Class, ElfError};
+pub use architecture::find_architecture;
 pub use error::{ExtractError, TargetError};
 pub use extract::{BtfLocation, ExtractedBtf, FileFormat, extract, find_btf_in_image, locate};
 pub use kernel_btf::{KernelBtf, KernelBtfCache, KernelBtfError, KernelType};

@@ -116,6 +116,23 @@ pub enum VariantError {
         /// The kinds.
         kinds: [&'static str; 2],
     },
+    /// A map contains an alternative initially, and the alternatives of its group have different numbers of programs.
+    #[error(
+        "map `{map}`: {position} contains `{program}` of group `{group}`: no program of `{other}` stands for it, expected alternatives \
+         with the same number of programs"
+    )]
+    InitialProgram {
+        /// The map.
+        map: Text,
+        /// The key or member: `element 3`.
+        position: Text,
+        /// The program that the map contains.
+        program: Text,
+        /// The group of the program.
+        group: Text,
+        /// The alternative with another number of programs.
+        other: Text,
+    },
     /// A variable that cannot take the value.
     #[error(
         "global `{global}`: {found}, expected an integer of 1, 2, 4 or 8 bytes in .rodata (`const volatile`)"

@@ -2,6 +2,7 @@
 
 use super::{
     error::{KernelValueError, VariantError},
+    initial_program::{InitialProgram, collect_initial_programs},
     kernel_value::KernelValue,
     table::{Part, PartKind, VariantGroup, VariantTable},
 };
@@ -43,6 +44,8 @@ pub struct ObjectVariants {
     pub(super) maps_of: BTreeMap<String, BTreeSet<String>>,
     /// The maps that other maps hold initially.
     pub(super) held_maps: BTreeSet<String>,
+    /// The programs that maps contain initially and that some selection does not load.
+    pub(super) initial_programs: Vec<InitialProgram>,
     /// The programs, with whether the object loads them by default.
     pub(super) programs: BTreeMap<String, bool>,
 }
@@ -76,6 +79,7 @@ impl VariantTable {
             constants: Vec::new(),
             maps_of: collect_maps(object, &linker),
             held_maps: collect_held_maps(&linker),
+            initial_programs: Vec::new(),
             programs: names.programs.clone(),
             table: self.clone(),
             positions: positions(self),
@@ -109,6 +113,7 @@ impl VariantTable {
             let is_optional = optional_constants.contains(constant.global.as_str());
             fit.constants.push((global, constant.value.clone(), is_optional));
         }
+        fit.initial_programs = collect_initial_programs(object, &linker, &fit)?;
         Ok(fit)
     }
 }

@@ -9,11 +9,13 @@
 //! | `tags` | the table in an object's declaration tags (`core_relo.h`) |
 //! | `text` | the table as a text file |
 //! | `fit` | [`ObjectVariants`]: a table that fits an object |
+//! | `initial_program` | programs in maps, which follow the choice |
 //! | `selection` | [`Selection`]: a choice, applied to the settings of a load |
 //! | `kernel_value` | [`KernelValue`]: offsets, sizes and enumerators of a kernel, by name |
 
 mod error;
 mod fit;
+mod initial_program;
 mod kernel_value;
 mod path;
 mod selection;

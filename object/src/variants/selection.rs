@@ -143,6 +143,9 @@ impl ObjectVariants {
         for map in uncreated {
             settings.map_mut(&map).autocreate = Some(false);
         }
+        for initial in &self.initial_programs {
+            initial.apply(self, selection, settings);
+        }
         Ok(())
     }
 }

@@ -3,11 +3,14 @@
 use super::{
     error::VariantError,
     kernel_value::KernelValue,
-    table::{Alternative, Part, VariantGroup, VariantTable},
+    table::{Alternative, Part, PartKind, VariantGroup, VariantTable},
 };
 use crate::{elf::text, object::Object};
-use alloc::collections::BTreeMap;
-use core_relo::btf::{Kind, Type};
+use alloc::collections::{BTreeMap, BTreeSet};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Kind, Type},
+};
 
 /// The start of the tags of this project.
 const PREFIX: &str = "core_relo:";
@@ -24,6 +27,7 @@ impl VariantTable {
         let mut table = Self::new();
         let mut groups: BTreeMap<String, Ranks> = BTreeMap::new();
         let Some(btf) = object.btf() else { return Ok(table) };
+        let maps = collect_map_variables(btf);
         let tags = btf.types().filter(|ty| ty.kind() == Kind::DeclTag && ty.component_index() == Some(-1));
         for tag in tags {
             let Some(entry) = tag.name().as_bytes().strip_prefix(PREFIX.as_bytes()) else { continue };
@@ -39,7 +43,7 @@ impl VariantTable {
                     let (group, rank) = tag.parse_variant(group)?;
                     groups.entry(group).or_default().entry(rank).or_default().push(name.to_owned());
                 }
-                None if entry == "optional" => table.add_optional(tag.optional_part(name)),
+                None if entry == "optional" => table.add_optional(tag.optional_part(name, &maps)),
                 Some(("loaded", part)) => {
                     tag.expect(Kind::Var, "a variable")?;
                     table.add_indicator(name, Part::from(part))?;
@@ -72,6 +76,12 @@ pub(super) fn kernel_value(word: &str, path: &str) -> Option<KernelValue> {
     })
 }
 
+/// Returns the variables of `.maps`.
+fn collect_map_variables(btf: &Btf<'_>) -> BTreeSet<TypeId> {
+    let section = btf.find(b".maps", Kind::Datasec);
+    section.into_iter().flat_map(Type::secinfos).map(|variable| variable.ty).collect()
+}
+
 /// A declaration tag and the function or variable that has it.
 struct TagOf<'b> {
     tag: Type<'b>,
@@ -92,12 +102,14 @@ impl TagOf<'_> {
         }
     }
 
-    /// Returns the part that the tag makes optional. Programs and maps of the same name are told apart by the tagged declaration.
-    fn optional_part(&self, name: &str) -> Part {
-        Part {
-            kind: (self.target.kind() == Kind::Func).then_some(super::PartKind::Program),
-            name: name.to_owned(),
-        }
+    /// Returns the part that the tag makes optional: a program or a map, whatever else has the name. A variable outside of `.maps` is
+    /// a constant, which has no kind.
+    fn optional_part(&self, name: &str, maps: &BTreeSet<TypeId>) -> Part {
+        let kind = match self.target.kind() {
+            Kind::Func => Some(PartKind::Program),
+            _ => maps.contains(&self.target.id()).then_some(PartKind::Map),
+        };
+        Part { kind, name: name.to_owned() }
     }
 
     fn expect(&self, kind: Kind, expected: &'static str) -> Result<(), VariantError> {

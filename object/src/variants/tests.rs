@@ -3,7 +3,8 @@
 
 use super::{KernelValue, KernelValueError, ObjectVariants, Selection, VariantError, VariantTable};
 use crate::{
-    load_plan::{LoadPlan, Settings},
+    index::ProgramIndex,
+    load_plan::{LoadPlan, MapPlan, Settings, SlotPlan},
     object::Object,
     target::KernelBtf,
     test_support::{SectionKind, SymbolKind, TestObject, kernel, load, returns},
@@ -11,7 +12,7 @@ use crate::{
 use alloc::sync::Arc;
 use core::fmt::Write as _;
 use core_relo::{
-    Endian,
+    Endian, TypeId,
     btf::{Btf, Builder, BuiltMember, Kind},
     insn::Insn,
 };
@@ -310,4 +311,73 @@ fn hostile_tables_are_read_in_proportion_to_their_size() {
     assert_eq!(found, "line 1025: global `s1024`: too many constants, expected at most 1024");
     let long = format!("group a = {}", "x > ".repeat(50_000));
     assert!(matches!(VariantTable::parse(&long), Err(VariantError::Line { line: 1, .. })));
+}
+
+/// Creates an object with programs `one`, `two`, `three` and `four`, and the program arrays `steps`, which names `one`, and `last`, which
+/// names `four`.
+fn sample_with_program_array() -> Vec<u8> {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(TypeId::VOID, &[]);
+    let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
+    let (maps, _) = m.map("steps", &numbers, Some(proto));
+    m.map("last", &numbers, Some(proto));
+    let mut symbols = Vec::new();
+    for name in ["one", "two", "three", "four"] {
+        let section = m.code(&format!("raw_tp/{name}"), &returns(0));
+        symbols.push(m.function(name, section, 0, 2));
+    }
+    // `values`, with one element, follows the pointers to the three numbers.
+    m.reloc(maps, 24, symbols[0], 2);
+    m.reloc(maps, 32 + 24, symbols[3], 2);
+    m.bytes()
+}
+
+#[test]
+fn program_arrays_follow_the_choice() {
+    let bytes = sample_with_program_array();
+    let object = parse(&bytes);
+    let slots = |table: &str, alternative: Option<usize>, left_out: &[&str]| {
+        let variants = VariantTable::parse(table).unwrap().fit(&object).unwrap();
+        let mut selection = variants.first_selection();
+        selection.alternatives = vec![alternative];
+        selection.left_out_programs = left_out.iter().map(|name| (*name).to_owned()).collect();
+        let mut settings = Settings::default();
+        variants.apply(&object, &selection, &[], &mut settings).unwrap();
+        let plan = LoadPlan::new(&object, &settings, &kernel(|_| {})).unwrap();
+        let first = |map: &MapPlan| match map.slots().get(&0) {
+            Some(SlotPlan::Program(program)) => Some(program.0),
+            _ => None,
+        };
+        plan.maps().iter().map(first).collect::<Vec<_>>()
+    };
+    let table = "group step = one > two\noptional four";
+    assert_eq!(slots(table, Some(0), &[]), [Some(0), Some(3)]);
+    assert_eq!(slots(table, Some(1), &[]), [Some(1), Some(3)]);
+    assert_eq!(slots(&format!("{table}\noptional step"), None, &["four"]), [None, None]);
+    let fit = |table: &str| VariantTable::parse(table).unwrap().fit(&object);
+    assert_eq!(
+        message(fit("group step = one > two + three")),
+        "map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
+         the same number of programs"
+    );
+    // The array does not contain these.
+    assert!(fit("group step = two > three + four\noptional one").is_err());
+    assert!(fit("group step = two > three").is_ok());
+}
+
+#[test]
+fn elements_that_a_caller_sets_are_programs_of_the_object_and_decide_first() {
+    let bytes = sample_with_program_array();
+    let object = parse(&bytes);
+    let variants = VariantTable::parse("group step = one > two").unwrap().fit(&object).unwrap();
+    let mut selection = variants.first_selection();
+    selection.alternatives = vec![Some(1)];
+    let mut settings = Settings::default();
+    settings.map_mut("steps").elements.insert(0, Some("three".to_owned()));
+    variants.apply(&object, &selection, &[], &mut settings).unwrap();
+    let plan = LoadPlan::new(&object, &settings, &kernel(|_| {})).unwrap();
+    assert_eq!(plan.maps()[0].slots().get(&0), Some(&SlotPlan::Program(ProgramIndex(2))));
+    settings.map_mut("steps").elements.insert(0, Some("absent".to_owned()));
+    let error = LoadPlan::new(&object, &settings, &kernel(|_| {})).unwrap_err();
+    assert_eq!(error.to_string(), "map `steps`: element 0: the object has no program `absent`");
 }

@@ -74,7 +74,8 @@ fn the_first_variant_that_this_kernel_attaches_is_used() {
     for alternative in &open.alternatives[..open.chosen.unwrap()] {
         assert!(alternative.rejections[0].stage != RejectionStage::Verdict, "{report}");
     }
-    assert_eq!(report.attempts, open.chosen.unwrap() + 1, "{report}");
+    // The features of the kernel tell in advance that it has no kprobes.
+    assert!((1..=open.chosen.unwrap() + 1).contains(&report.attempts), "{report}");
     if in_vm() {
         // Distribution kernels trace functions.
         assert_eq!(open.chosen, Some(0), "{report}");

@@ -18,7 +18,7 @@ const LICENSE_FIX: &str = "char LICENSE[] SEC(\"license\") = \"GPL\"; or another
 pub struct KernelAnswers<'n, 'k> {
     /// The kernel's facts.
     pub facts: KernelFacts<'k>,
-    table: &'n NeedTable,
+    pub(super) table: &'n NeedTable,
     answers: Vec<Answer>,
 }
 

@@ -1,6 +1,8 @@
 //! The verdicts on an object with the settings of a load, on the kernel that the load is planned for.
 
-use super::{answers::KernelAnswers, error::JudgeError, model::ObjectVerdict, object::judge};
+use super::{
+    answers::KernelAnswers, error::JudgeError, features::KernelFeature, model::ObjectVerdict, object::judge,
+};
 use crate::{
     kernel::{KernelFacts, KernelInputs, KernelVersion},
     requirements::{NeedTable, ObjectNeeds},
@@ -101,13 +103,32 @@ impl<'d> LoadJudge<'_, 'd> {
         Ok(use_judge(&judge))
     }
 
+    /// Returns the features of the kernel that the object needs.
+    pub fn features(&self) -> Result<Vec<KernelFeature>, LoadJudgeError> {
+        let needs = ObjectNeeds::collect(self.object, self.relocs, &mut self.needs.clone())?;
+        Ok(self.answers.features(&needs))
+    }
+
     /// Returns the verdict on the object with the settings of a load.
     pub fn judge(&self, settings: &Settings) -> Result<ObjectVerdict, LoadJudgeError> {
+        self.answers.judge_load(self.object, self.relocs, &self.plan, settings)
+    }
+}
+
+impl KernelAnswers<'_, '_> {
+    /// Returns the verdict on an object of the table with the settings of a load. `plan` relocates the object against the kernel.
+    pub fn judge_load(
+        &self,
+        object: &Object<'_>,
+        relocs: &Relocs<'_>,
+        plan: &Plan<'_>,
+        settings: &Settings,
+    ) -> Result<ObjectVerdict, LoadJudgeError> {
         // The requirements are in the table already, so that they get the same indices.
-        let mut table = self.needs.clone();
-        let mut needs = ObjectNeeds::collect(self.object, self.relocs, &mut table)?;
+        let mut table = self.table.clone();
+        let mut needs = ObjectNeeds::collect(object, relocs, &mut table)?;
         needs.apply_settings(settings);
-        Ok(judge(&needs, &self.plan, &self.answers)?)
+        Ok(judge(&needs, plan, self)?)
     }
 }
 

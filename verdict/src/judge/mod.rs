@@ -6,6 +6,7 @@ mod construct;
 mod data;
 mod error;
 mod externs;
+mod features;
 mod load_judge;
 mod maps;
 mod model;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use answers::KernelAnswers;
 pub use error::JudgeError;
+pub use features::KernelFeature;
 pub use load_judge::{LoadJudge, LoadJudgeError};
 pub use model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 pub use object::judge;

@@ -50,7 +50,8 @@ pub struct ObjectVerdict {
     /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat them. They alone decide on an
     /// object without programs.
     pub reasons: Vec<Reason>,
-    /// The verdict on every program of the object, each as if it were loaded alone.
+    /// The verdict on every program of the object, each as if it were loaded alone. The programs of a load with [known
+    /// settings](crate::requirements::ObjectNeeds::apply_settings) are judged as loaded together.
     pub programs: Vec<ProgramVerdict>,
     /// The silent mismatches. They do not change the verdict.
     pub warnings: Vec<Mismatch>,

@@ -41,7 +41,8 @@ pub fn judge(
         ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     shared_load::add_struct_ops_reasons(needs, &mut programs);
-    let default_load = programs.iter().filter(|program| program.autoload).map(|program| program.verdict);
+    let in_load = needs.programs.iter().zip(&programs).filter(|(own, _)| shared_load::is_in_load(needs, own));
+    let default_load = in_load.map(|(_, program)| program.verdict);
     // Without programs, the maps decide.
     let object_verdicts = reasons.iter().map(|reason| reason.verdict);
     let array_reason = shared_load::array_reason(needs, |program| program.autoload);

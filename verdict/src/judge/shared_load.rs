@@ -9,10 +9,14 @@ use core_relo_object::object::{Program, ProgramType};
 use std::collections::{HashMap, HashSet};
 
 /// Adds the reasons of struct_ops programs. A load of any program creates the struct_ops maps, and loads all of their programs (libbpf:
-/// `bpf_object_adjust_struct_ops_autoload`).
+/// `bpf_object_adjust_struct_ops_autoload`). In a load with known settings, these programs are part of the load, and each program keeps
+/// its own reasons, so that another can be chosen for the one that is refused.
 pub(super) fn add_struct_ops_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [ProgramVerdict]) {
     for (program, judged) in needs.programs.iter().zip(programs.iter_mut()) {
         add(judged, own_struct_ops_reason(needs, program));
+    }
+    if needs.is_load {
+        return;
     }
     let created: Vec<_> = needs.programs.iter().map(|p| is_in_created_map(needs, p) == Some(true)).collect();
     let mut shared = Vec::new();
@@ -37,6 +41,11 @@ pub(super) fn add_struct_ops_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut
     }
 }
 
+/// Returns whether a load includes a program: by default or by its settings, or with its struct_ops map.
+pub(super) fn is_in_load(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> bool {
+    program.autoload || needs.is_load && is_in_created_map(needs, program) == Some(true)
+}
+
 /// Returns whether the struct_ops map of a program is created. Returns `None` for a program that no map has.
 fn is_in_created_map(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> Option<bool> {
     let found = needs.struct_ops_programs.binary_search_by_key(&program.index, |known| known.program).ok()?;
@@ -59,10 +68,12 @@ fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) ->
     Some(Reason { kind: ReasonKind::StructOps, fix: fix.map(str::to_owned), ..reason })
 }
 
-/// Adds the reasons of program arrays to the verdicts on programs that are loaded alone.
+/// Adds the reasons of program arrays to the verdicts on programs: each is loaded alone, except for those of a load with known settings.
 pub(super) fn add_array_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [ProgramVerdict]) {
     for (program, judged) in needs.programs.iter().zip(programs) {
-        add(judged, array_reason(needs, |other| other.index == program.index));
+        let is_together = needs.is_load && program.autoload;
+        let is_loaded = |other: &ProgramNeeds| other.index == program.index || is_together && other.autoload;
+        add(judged, array_reason(needs, is_loaded));
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::{Need, ObjectNeeds},
+    requirements::{Need, ObjectNeeds, replace_members},
 };
 use core_relo::{Name, btf::Type, explain::text};
 use core_relo_object::load_plan::{LoadPlanError, StructOpsMatcher};
@@ -26,14 +26,13 @@ pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '
             _ => None,
         });
         let Some((id, value)) = structs.next() else { continue };
-        let result = match needs.data.get(&map) {
-            Some(data) => {
-                let mut table = table.clone();
-                table.set_data(data.clone());
-                matcher.check(btf, &table, value)
-            }
-            None => matcher.check(btf, table, value),
-        };
+        let mut table = table.clone();
+        if let Some(data) = needs.data.get(&map) {
+            table.set_data(data.clone());
+        }
+        let members = needs.struct_ops_members.get(&map);
+        let replaced = members.map_or(Ok(()), |members| replace_members(needs.object, &mut table, members));
+        let result = replaced.and_then(|()| matcher.check(btf, &table, value));
         let requirement = Requirement::MapNeed { map: index, need: id };
         let is_complete = answers.facts.describes_bpf_functions();
         reasons.extend(

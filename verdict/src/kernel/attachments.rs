@@ -47,6 +47,27 @@ impl KernelFacts<'_> {
         }
     }
 
+    /// Answers whether the kernel attaches programs of an attach type, if programs of the type load whether or not it does. Returns `None`
+    /// for attach types that a load checks, and for tcx, which traffic control can replace.
+    pub fn attachment_after_load(&self, attach_type: AttachType) -> Option<Answer> {
+        use AttachType as A;
+        let is_tcx = matches!(attach_type, A::TcxIngress | A::TcxEgress);
+        (!is_tcx && conditional_link(attach_type).is_some()).then(|| self.attachment(attach_type))
+    }
+
+    /// Answers whether the kernel attaches programs to kprobes.
+    pub fn kprobe_events(&self) -> Answer {
+        const STRUCT: &str = "trace_kprobe";
+        const OPTION: &str = "CONFIG_KPROBE_EVENTS";
+        if self.vmlinux.find(self.query, STRUCT.as_bytes(), Kind::Struct).is_some() {
+            return Answer::from_btf(true, format!("struct {STRUCT}"));
+        }
+        if self.describes_bpf_functions() {
+            return Answer::from_btf(false, format!("no struct {STRUCT}: {OPTION} is not set"));
+        }
+        self.answer_option(OPTION)
+    }
+
     /// Answers whether the kernel has a link type and was compiled with it.
     ///
     /// Links of struct_ops maps came later than their number, which older kernels use internally.

@@ -29,6 +29,7 @@ pub use map_rules::{MapDefError, MapRule};
 pub use maps::MapNeed;
 pub(crate) use need::helper_text;
 pub use need::{Need, NeedId, NeedTable};
+pub(crate) use object::replace_members;
 pub use object::{ArrayProgram, ObjectNeeds, StructOpsProgram};
 pub use program::{ProgramNeeds, Site};
 pub use target_kind::TargetKind;

@@ -3,12 +3,13 @@
 use super::{
     extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, program::ProgramNeeds,
 };
+use alloc::collections::BTreeMap;
 use core_relo::{Name, Relocs};
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkError, MapSource, ProgramLinker},
-    load_plan::{LoadPlanError, Settings, SlotPlan},
-    object::{DataKind, Object},
+    load_plan::{LoadPlanError, Settings, SlotPlan, StructOpsTable},
+    object::{DataKind, Object, Program},
 };
 use std::collections::{HashMap, HashSet};
 
@@ -36,6 +37,10 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
     pub(crate) left_out_maps: HashSet<MapIndex>,
+    /// Whether these are the requirements of a load with known settings: the programs of the load are judged as loaded together.
+    pub(crate) is_load: bool,
+    /// The programs of members of struct_ops maps that user space replaces, by map and member.
+    pub(crate) struct_ops_members: HashMap<MapIndex, HashMap<String, Option<String>>>,
 }
 
 /// A program in a program array. The load fails if the program is not loaded.
@@ -87,11 +92,12 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             })
             .collect();
         let mut contents_error = None;
-        let array_programs = array_programs(&linker).unwrap_or_else(|error| {
+        let settings = Settings::default();
+        let array_programs = array_programs(&linker, &settings).unwrap_or_else(|error| {
             contents_error = Some(error);
             Vec::new()
         });
-        let struct_ops_programs = struct_ops_programs(&linker).unwrap_or_else(|error| {
+        let struct_ops_programs = struct_ops_programs(&linker, &settings).unwrap_or_else(|error| {
             contents_error = Some(error);
             Vec::new()
         });
@@ -106,6 +112,8 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             programs,
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
+            is_load: false,
+            struct_ops_members: HashMap::new(),
         })
     }
 
@@ -117,8 +125,11 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
 }
 
 impl ObjectNeeds<'_, '_> {
-    /// Applies the settings of a load: sizes and contents of maps, maps that are not created, programs that are loaded.
+    /// Applies the settings of a load: sizes and contents of maps, maps that are not created, programs that are loaded, programs in
+    /// program arrays and struct_ops maps.
+    /// The programs of the load are then judged as loaded together, the others alone.
     pub fn apply_settings(&mut self, settings: &Settings) {
+        self.is_load = true;
         for (name, map) in &settings.maps {
             if map.max_entries.is_some_and(|entries| entries > 0) {
                 self.set_input(name, MapInput::MaxEntries);
@@ -135,6 +146,24 @@ impl ObjectNeeds<'_, '_> {
             if let Some(autoload) = settings.and_then(|settings| settings.autoload) {
                 program.autoload = autoload;
             }
+        }
+        self.apply_initial_programs(settings);
+    }
+
+    /// Applies the caller's programs in program arrays and struct_ops maps.
+    fn apply_initial_programs(&mut self, settings: &Settings) {
+        for (name, map) in settings.maps.iter().filter(|(_, map)| !map.programs.is_empty()) {
+            if let Some(index) = self.map_index(name) {
+                self.struct_ops_members.insert(index, map.programs.clone());
+            }
+        }
+        let replaced = array_programs(&self.linker, settings)
+            .and_then(|arrays| Ok((arrays, struct_ops_programs(&self.linker, settings)?)));
+        match replaced {
+            Ok((arrays, struct_ops)) => {
+                (self.array_programs, self.struct_ops_programs) = (arrays, struct_ops)
+            }
+            Err(error) => self.contents_error = Some(error),
         }
     }
 
@@ -156,13 +185,30 @@ impl ObjectNeeds<'_, '_> {
     }
 }
 
-/// Returns the programs that program arrays hold initially, each once for each map.
-fn array_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<ArrayProgram>, LoadPlanError> {
-    let mut programs = Vec::new();
+/// Returns the programs that program arrays hold initially, each once for each map. Arrays that are not created hold none.
+fn array_programs(
+    linker: &ProgramLinker<'_, '_>,
+    settings: &Settings,
+) -> Result<Vec<ArrayProgram>, LoadPlanError> {
+    let mut elements = BTreeMap::new();
     for element in linker.initial_elements()? {
-        let SlotPlan::Program(program) = element.slot else { continue };
-        programs.push((element.map, program));
+        if let SlotPlan::Program(program) = element.slot {
+            elements.insert((element.map, element.key), program);
+        }
     }
+    for (index, entry) in (0..).map(MapIndex).zip(linker.maps()) {
+        let Some(map) = settings.maps.get(&*String::from_utf8_lossy(entry.name)) else { continue };
+        for (key, program) in &map.elements {
+            match program {
+                Some(name) => drop(elements.insert((index, *key), find_program(linker, entry.name, name)?)),
+                None => drop(elements.remove(&(index, *key))),
+            }
+        }
+        if map.autocreate == Some(false) {
+            elements.retain(|(array, _), _| *array != index);
+        }
+    }
+    let mut programs: Vec<_> = elements.into_iter().map(|((map, _), program)| (map, program)).collect();
     programs.sort_unstable();
     programs.dedup();
     let name = |map: MapIndex| linker.maps().get(map.0).map(|entry| Name::new(entry.name).shortened());
@@ -172,22 +218,55 @@ fn array_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<ArrayProgram>, L
     Ok(programs.collect())
 }
 
+/// Finds a program that the settings name for an element of a map.
+fn find_program(
+    linker: &ProgramLinker<'_, '_>,
+    map: &[u8],
+    name: &str,
+) -> Result<ProgramIndex, LoadPlanError> {
+    let is_match = |p: &Program<'_>| p.name() == name.as_bytes() && !p.is_subprogram;
+    let index = linker.object().programs().iter().position(is_match);
+    index.map(ProgramIndex).ok_or_else(|| LoadPlanError::Map {
+        map: core_relo::explain::text(Name::new(map).shortened()).into(),
+        what: format!("the object has no program `{name}`").into(),
+    })
+}
+
 /// Returns the programs of struct_ops maps. A map that is created decides on its programs.
-fn struct_ops_programs(linker: &ProgramLinker<'_, '_>) -> Result<Vec<StructOpsProgram>, LoadPlanError> {
-    let is_created = |map: MapIndex| match linker.maps().get(map.0).map(|entry| entry.source) {
-        Some(MapSource::StructOps(map)) => {
-            !matches!(map.section.kind, DataKind::StructOps { optional: true, .. })
-        }
-        _ => false,
-    };
+fn struct_ops_programs(
+    linker: &ProgramLinker<'_, '_>,
+    settings: &Settings,
+) -> Result<Vec<StructOpsProgram>, LoadPlanError> {
     let mut programs = Vec::new();
-    for (map, table) in linker.struct_ops_tables()? {
-        let is_created = is_created(map);
+    for (map, mut table) in linker.struct_ops_tables()? {
+        let Some(entry) = linker.maps().get(map.0) else { continue };
+        let mut is_created = match entry.source {
+            MapSource::StructOps(map) => {
+                !matches!(map.section.kind, DataKind::StructOps { optional: true, .. })
+            }
+            _ => false,
+        };
+        if let Some(settings) = settings.maps.get(&*String::from_utf8_lossy(entry.name)) {
+            is_created = settings.autocreate.unwrap_or(is_created);
+            replace_members(linker.object(), &mut table, &settings.programs)?;
+        }
         programs.extend(table.programs().map(|program| StructOpsProgram { program, is_created }));
     }
     programs.sort_unstable_by_key(|program| (program.program, !program.is_created));
     programs.dedup_by_key(|program| program.program);
     Ok(programs)
+}
+
+/// Replaces the programs of members of a struct_ops table by those of the caller.
+pub(crate) fn replace_members(
+    object: &Object<'_>,
+    table: &mut StructOpsTable<'_>,
+    members: &HashMap<String, Option<String>>,
+) -> Result<(), LoadPlanError> {
+    let Some(btf) = object.btf() else { return Ok(()) };
+    members.iter().try_for_each(|(member, program)| {
+        table.replace_program(btf, object, member, program.as_deref()).map(drop)
+    })
 }
 
 /// Returns the function, the instruction in the section and the index of each record, sorted.

@@ -49,7 +49,7 @@ impl Checker<'_> {
     ) -> BootedKernel {
         let boot_image = BootImage::open(path);
         let kernel = image.and_then(|image| image.parse_with_facts(self.judge.wanted_facts()));
-        let report = kernel.map(|kernel| self.check_kernel(&kernel));
+        let report = kernel.map(|kernel| self.check_kernel(&kernel, false));
         let checked = self.judge.objects().iter().enumerate();
         let objects: Vec<_> = checked
             .map(|(index, object)| {

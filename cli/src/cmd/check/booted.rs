@@ -106,7 +106,7 @@ impl BootedKernel {
         let reports = self.report.iter().flat_map(|report| &report.objects);
         reports.filter_map(|report| match report {
             ObjectReport::Mismatch(bad) => Some(bad),
-            ObjectReport::Planned { .. } => None,
+            ObjectReport::Planned { .. } | ObjectReport::BadVariants => None,
         })
     }
 

@@ -4,8 +4,10 @@ use super::{
     kernel_output::{KernelOutput, OutputOptions},
     report::{KernelReport, ObjectReport, REASONS, warning_lines},
     report_cache::ReportCache,
+    variants::VariantChoice,
 };
 use crate::{
+    args::load::MapNumber,
     cmd::verdicts::{
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
@@ -19,6 +21,7 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::Plan;
+use core_relo_loader::variants::VariantTable;
 use core_relo_verdict::kernel::KernelInputs;
 use std::{io, sync::Arc};
 
@@ -27,6 +30,9 @@ pub(super) struct Checker<'c> {
     pub(super) judge: KernelJudge<'c>,
     allow_list: &'c AllowList,
     options: OutputOptions,
+    /// The table of each object with variants, or why the object's own cannot be read.
+    variants: Vec<Option<Result<VariantTable, BadInput>>>,
+    max_entries: &'c [MapNumber],
     cache: ReportCache<KernelReport>,
 }
 
@@ -42,8 +48,40 @@ impl<'c> Checker<'c> {
             judge: KernelJudge::new(objects, inputs, threads),
             allow_list,
             options,
+            variants: Vec::new(),
+            max_entries: &[],
             cache: ReportCache::new(),
         }
+    }
+
+    /// Chooses among the variants that the objects declare, and those of `table`. Without this call, objects are judged as other
+    /// loaders load them.
+    pub(super) fn with_variants(
+        mut self,
+        table: Option<&VariantTable>,
+        max_entries: &'c [MapNumber],
+    ) -> Self {
+        let tables = self.judge.objects().iter().map(|object| {
+            let declared = VariantTable::from_object(object.object);
+            let merged = declared.and_then(|declared| match table {
+                Some(table) => declared.merge(table.clone()),
+                None => Ok(declared),
+            });
+            // The table is checked once, and not again for each kernel.
+            let fitted = merged.and_then(|table| match table.is_empty() {
+                true => Ok(None),
+                false => table.fit(object.object).map(|_| Some(table)),
+            });
+            fitted.map_err(|error| BadInput::new(&*object.file.name, error)).transpose()
+        });
+        self.variants = tables.collect();
+        self.max_entries = max_entries;
+        self
+    }
+
+    /// Returns why objects do not fit their tables of variants.
+    pub(super) fn bad_variants(&self) -> impl Iterator<Item = &BadInput> {
+        self.variants.iter().flatten().filter_map(|table| table.as_ref().err())
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel. `is_listed` is set for a kernel from a directory or an
@@ -76,7 +114,7 @@ impl<'c> Checker<'c> {
             return Ok((escape_path(path), report));
         }
         let kernel = image.parse_with_facts(self.judge.wanted_facts())?;
-        let report = Arc::new(self.check_kernel(&kernel));
+        let report = Arc::new(self.check_kernel(&kernel, true));
         // The report of a module also depends on its base, which is another file.
         if let Some((_, file_id)) = file
             && !kernel.has_modules()
@@ -86,11 +124,15 @@ impl<'c> Checker<'c> {
         Ok((kernel.name, report))
     }
 
-    /// Judges the objects on a kernel.
-    pub(super) fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
+    /// Judges the objects on a kernel. `is_adaptive` is unset for kernels that boot, where each program is loaded by itself.
+    pub(super) fn check_kernel(&self, kernel: &Kernel, is_adaptive: bool) -> KernelReport {
         self.judge.with_kernel(kernel, None, |case| {
-            let objects = self.judge.threads().map(&case.plans, |planned| match planned {
-                Ok((object, plan)) => self.object_report(object, plan, case),
+            let plans: Vec<_> = case.plans.iter().enumerate().collect();
+            let objects = self.judge.threads().map(&plans, |(index, planned)| match planned {
+                Ok((object, plan)) => {
+                    let table = self.variants.get(*index).filter(|_| is_adaptive).and_then(Option::as_ref);
+                    self.object_report((object, table), plan, case).unwrap_or_else(ObjectReport::Mismatch)
+                }
                 Err(bad) => ObjectReport::Mismatch(bad.clone()),
             });
             KernelReport { objects, warnings: case.warnings.clone(), release: case.kernel.release() }
@@ -99,22 +141,33 @@ impl<'c> Checker<'c> {
 
     fn object_report(
         &self,
-        object: &JudgedObject<'_>,
+        (object, table): (&JudgedObject<'_>, Option<&Result<VariantTable, BadInput>>),
         plan: &Plan<'_>,
         case: &KernelCase<'_, '_>,
-    ) -> ObjectReport {
-        let verdict = case.judge(object, plan);
+    ) -> Result<ObjectReport, BadInput> {
+        let choice = match table {
+            Some(Ok(table)) => Some(VariantChoice::new((object, table), self.max_entries, plan, case)?),
+            Some(Err(_)) => return Ok(ObjectReport::BadVariants),
+            None => None,
+        };
+        let verdict =
+            choice.as_ref().map_or_else(|| case.judge(object, plan), |choice| choice.verdict.clone());
         let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
         let (mut reasons, mut notes) = (Vec::new(), Vec::new());
         if self.options.text {
-            reasons = reason_lines(&verdict, None, Some(REASONS));
-            notes = warning_lines(&verdict.warnings);
+            reasons = match &choice {
+                Some(choice) => reason_lines(&choice.verdict_of_load(), None, Some(REASONS)),
+                None => reason_lines(&verdict, None, Some(REASONS)),
+            };
+            notes = choice.iter().flat_map(VariantChoice::lines).collect();
+            notes.extend(warning_lines(&verdict.warnings));
         }
         let (reasons, notes) = (reasons.into(), notes.into());
-        ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, reasons, notes }
+        let adaptive = choice.and_then(|choice| choice.report);
+        Ok(ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, adaptive, reasons, notes })
     }
 }
 

@@ -92,6 +92,7 @@ impl KernelOutput {
         for (index, (object, object_report)) in objects.zip(&report.objects).enumerate() {
             let loads = booted.map(|booted| booted.object(index, object));
             match object_report {
+                ObjectReport::BadVariants => {}
                 ObjectReport::Mismatch(bad) => {
                     // A cached report has the name under which the file was first read.
                     let bad = BadInput { file: name.to_owned(), ..bad.clone() };
@@ -102,7 +103,7 @@ impl KernelOutput {
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
-                ObjectReport::Planned { summary, unresolved, verdict, reasons, notes } => {
+                ObjectReport::Planned { summary, unresolved, verdict, adaptive, reasons, notes } => {
                     let acceptance = entries.accept(object, verdict);
                     let verdict_left = acceptance.as_ref().map_or(verdict.verdict, |a| a.verdict);
                     let exit = || exit_status(verdict_left, options.strict);
@@ -113,6 +114,7 @@ impl KernelOutput {
                         let line =
                             CheckLine::judged(object, target, *summary, unresolved, verdict, realities);
                         let line = line.with_acceptance(acceptance.as_ref());
+                        let line = line.with_startup_report(adaptive.as_deref(), name)?;
                         output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
                     }
                     if options.text {

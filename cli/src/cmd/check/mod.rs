@@ -12,6 +12,7 @@ pub(crate) mod results_file;
 pub(crate) mod results_header;
 mod results_reader;
 mod settings;
+mod variants;
 mod writer;
 
 use crate::{
@@ -81,6 +82,11 @@ fn check_selection(
     settings: &CheckSettings<'_>,
     budget: BudgetGate,
 ) -> io::Result<()> {
+    if settings.variants.is_some() && objects.objects.len() > 1 {
+        let count = objects.objects.len();
+        let bad = BadInput::new("--variants", format_args!("{count} objects, expected one"));
+        return console.report_error(&bad);
+    }
     warn_of_unknown_maps(console, objects, &args.evidence.max_entries)?;
     let open_results = |path: &PathBuf| {
         let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
@@ -197,6 +203,15 @@ fn check_kernels(
         // So far, only objects have been read.
         budget.record_incomplete("an object cannot be read");
     }
+    let no_threads = Threads::none();
+    let object_threads = if units.len() == 1 { &threads.objects } else { &no_threads };
+    let checker =
+        Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options)
+            .with_variants(settings.variants.as_ref(), &settings.max_entries);
+    for bad in checker.bad_variants() {
+        budget.record_incomplete(bad.to_string());
+        report_bad_object(console, bad)?;
+    }
     let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
     let progress = progress_bar(units.len());
     let mut writer = CheckWriter::new(console, results, &settings.reports);
@@ -206,10 +221,6 @@ fn check_kernels(
             writer.write(CheckOutput::Kernel(id.clone(), Box::new(output)))?;
         }
     }
-    let no_threads = Threads::none();
-    let object_threads = if units.len() == 1 { &threads.objects } else { &no_threads };
-    let checker =
-        Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options);
     let work = |unit: &Unit<'_>, send: &mut dyn FnMut(io::Result<UnitOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
         let note = unit.selection.visit_images(unit.source, &is_wanted, &mut |id, image| {

@@ -9,6 +9,7 @@ use crate::{
     },
 };
 use core_relo::plan::Summary;
+use core_relo_loader::adaptive::StartupReport;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason},
@@ -39,8 +40,10 @@ pub(super) enum ObjectReport {
         summary: Summary,
         /// The unresolved relocations, for JSON.
         unresolved: Vec<Unresolved>,
-        /// The verdict on each program.
+        /// The verdict on each program. Of an object with variants, those that an adaptive load chooses.
         verdict: ObjectVerdict,
+        /// The choice of an object with variants.
+        adaptive: Option<Arc<StartupReport>>,
         /// The lines of the reasons below the object's row, for text.
         reasons: Arc<[Line]>,
         /// The lines of the warnings below the reasons, for text.
@@ -48,6 +51,8 @@ pub(super) enum ObjectReport {
     },
     /// The object does not fit the kernel, for example because of its byte order.
     Mismatch(BadInput),
+    /// The object does not fit its table of variants, which was reported once for all kernels.
+    BadVariants,
 }
 
 impl KernelReport {
@@ -55,7 +60,7 @@ impl KernelReport {
     pub(super) fn mismatch(&self) -> Option<&BadInput> {
         let mut mismatches = self.objects.iter().map(|object| match object {
             ObjectReport::Mismatch(bad) => Some(bad),
-            ObjectReport::Planned { .. } => None,
+            ObjectReport::Planned { .. } | ObjectReport::BadVariants => None,
         });
         let first = mismatches.next()??;
         mismatches.all(|mismatch| mismatch.is_some()).then_some(first)
@@ -73,21 +78,23 @@ impl ObjectReport {
     pub(super) fn programs(&self) -> Option<&[ProgramVerdict]> {
         match self {
             Self::Planned { verdict, .. } => Some(&verdict.programs),
-            Self::Mismatch(_) => None,
+            Self::Mismatch(_) | Self::BadVariants => None,
         }
     }
 
     fn memory_bytes(&self) -> usize {
         let content = match self {
-            Self::Planned { unresolved, reasons, notes, verdict, .. } => {
+            Self::Planned { unresolved, reasons, notes, verdict, adaptive, .. } => {
+                let report_bytes = adaptive.as_ref().map_or(0, |report| report.to_json().len());
                 let relocation_bytes = |u: &Unresolved| size_of::<Unresolved>() + u.reason.len();
                 let relocations: usize = unresolved.iter().map(relocation_bytes).sum();
                 let programs: usize = verdict.programs.iter().map(program_bytes).sum();
                 let warnings: usize = verdict.warnings.iter().map(warning_bytes).sum();
                 let lines = reasons.iter().chain(&**notes).map(Line::memory_bytes);
-                relocations + programs + warnings + lines.sum::<usize>()
+                relocations + programs + warnings + report_bytes + lines.sum::<usize>()
             }
             Self::Mismatch(bad) => bad.what.len() + bad.file.len(),
+            Self::BadVariants => 0,
         };
         size_of::<Self>() + content
     }

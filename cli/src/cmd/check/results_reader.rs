@@ -92,6 +92,8 @@ struct ResultsLine<'l> {
     _warnings: Vec<IgnoredAny>,
     #[serde(rename = "reasons")]
     _reasons: Vec<IgnoredAny>,
+    #[serde(rename = "adaptive")]
+    _adaptive: Option<IgnoredAny>,
 }
 
 /// The accepted part of a verdict.

@@ -5,10 +5,11 @@ use crate::{
     args::{load::MapNumber, relocate::CheckArgs},
     cmd::verdicts::kernel_inputs,
     error::BadInput,
-    input::{kernel::selection::Selection, limits::Limits},
+    input::{kernel::selection::Selection, limits::Limits, variant_table},
     policy::{AllowList, Config, find_config},
     stable_hash,
 };
+use core_relo_loader::variants::VariantTable;
 use core_relo_verdict::kernel::KernelInputs;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,
     /// The maps whose size user space sets.
     pub(super) max_entries: Vec<MapNumber>,
+    /// The table of variants of the object, beside the object's own.
+    pub(super) variants: Option<VariantTable>,
     pub(super) allow_list: AllowList,
     pub(super) reports: Reports,
     pub(super) strict: bool,
@@ -46,7 +49,8 @@ impl<'a> CheckSettings<'a> {
         });
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
-        Ok(Self { inputs, max_entries, allow_list, reports, strict, is_shard, boot })
+        let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;
+        Ok(Self { inputs, max_entries, variants, allow_list, reports, strict, is_shard, boot })
     }
 
     /// Returns the options that decide on verdicts, with their values or the hashes of their files.
@@ -62,6 +66,8 @@ impl<'a> CheckSettings<'a> {
         if self.strict {
             options.push("--strict".to_owned());
         }
+        let variants = self.variants.as_ref().map(|table| hash(&Arc::from(format!("{table:?}"))));
+        options.extend(variants.map(|hash| format!("--variants={hash}")));
         options
     }
 }

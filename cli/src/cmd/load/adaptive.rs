@@ -10,7 +10,7 @@ use crate::{
     cmd::verdicts::exit_status,
     console::ExitStatus,
     error::{BadInput, escape_path},
-    input::{kernel_text, object::ObjectFile},
+    input::{object::ObjectFile, variant_table},
     json::load as json,
     text::{
         line::Line,
@@ -24,11 +24,12 @@ use core_relo_loader::{
     },
     load_plan::LoadPlan,
     object::Object,
+    target,
     variants::{KernelValueError, VariantError, VariantTable},
 };
 use std::{fmt, io, path::Path};
 
-/// Reads the table of an object: its declaration tags, and a file.
+/// Reads the table of an object: its declaration tags, and a file. A table without entries is an error.
 pub(super) fn read_table(
     file: &ObjectFile,
     object: &Object<'_>,
@@ -38,9 +39,8 @@ pub(super) fn read_table(
     let declared = VariantTable::from_object(object).map_err(bad)?;
     let table = match path {
         Some(path) => {
-            let bad = |e: VariantError| BadInput::new(escape_path(path), e);
-            let given = VariantTable::parse(&kernel_text::read(path)?).map_err(bad)?;
-            declared.merge(given).map_err(bad)?
+            let given = variant_table::read_variants(path)?;
+            declared.merge(given).map_err(|e| BadInput::new(escape_path(path), e))?
         }
         None => declared,
     };
@@ -77,7 +77,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
         let judge =
             |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
-        let planned = adaptive.judged_by(judge).kernel(kernel_identity(kernel)).plan();
+        let features = match kernel.features(self.file, loader.object()) {
+            Ok(features) => features,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        let adaptive = adaptive.judged_by(judge).features(features).kernel(kernel_identity(kernel));
+        let planned = adaptive.plan();
         match planned {
             Ok(AdaptiveLoad { value: plan, report, .. }) => {
                 let status = report.verdict.map_or(ExitStatus::Error, |verdict| exit_status(verdict, false));
@@ -93,6 +98,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         mut self,
         adaptive: &AdaptiveLoader<'_, '_, '_>,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+        let requested = self.args.attach_to.iter().map(|request| &request.program);
+        let left_out = requested.filter(|program| adaptive.variants().may_leave_out(program));
+        self.left_out = left_out.cloned().collect();
         let loaded = adaptive.load_with(|loader, plan| match self.load(loader, plan) {
             Ok(object) => {
                 let links = object.links.iter().map(LinkReport::new).collect();
@@ -192,7 +200,7 @@ fn print_lines(loader: &mut ObjectLoader<'_, '_, '_, '_>, report: &StartupReport
 }
 
 /// Returns whether an error says that the kernel lacks something, and not that the table is wrong.
-fn is_about_kernel(error: &VariantError) -> bool {
+pub(crate) fn is_about_kernel(error: &VariantError) -> bool {
     let VariantError::Value { cause, .. } = error else { return false };
     cause.is_absence() || matches!(cause, KernelValueError::AmbiguousType { .. })
 }
@@ -203,5 +211,6 @@ fn kernel_identity(kernel: &DryRunKernel) -> KernelIdentity {
     if let Some(other) = &kernel.relocated_against {
         btf_source = format!("{btf_source}, relocations against {}", other.name);
     }
-    KernelIdentity { release: kernel.kernel.release(), architecture: None, btf_source }
+    let architecture = target::find_architecture(&kernel.kernel.target.vmlinux().btf).map(str::to_owned);
+    KernelIdentity { release: kernel.kernel.release(), architecture, btf_source }
 }

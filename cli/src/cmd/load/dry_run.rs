@@ -2,7 +2,7 @@
 
 use crate::{
     cmd::verdicts::{
-        kernel_judge::KernelJudge,
+        kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
     },
     error::BadInput,
@@ -19,8 +19,13 @@ use crate::{
     },
     process::threads::Threads,
 };
+use core_relo::Plan;
 use core_relo_loader::{load_plan::Settings, object::Object};
-use core_relo_verdict::{judge::ObjectVerdict, kernel::KernelInputs, requirements::NeedTable};
+use core_relo_verdict::{
+    judge::{KernelFeature, ObjectVerdict},
+    kernel::KernelInputs,
+    requirements::NeedTable,
+};
 use std::path::{Path, PathBuf};
 
 /// The kernel of a dry run, and the kernel against whose types objects are relocated, if another.
@@ -63,6 +68,25 @@ impl DryRunKernel {
         object: &Object<'_>,
         settings: &Settings,
     ) -> Result<ObjectVerdict, BadInput> {
+        self.with_case(file, object, settings, |case, object, plan| case.judge(object, plan))
+    }
+
+    /// Returns the features of the kernel that an object needs.
+    pub(super) fn features(
+        &self,
+        file: &ObjectFile,
+        object: &Object<'_>,
+    ) -> Result<Vec<KernelFeature>, BadInput> {
+        self.with_case(file, object, &Settings::default(), |case, object, _| case.features(object))
+    }
+
+    fn with_case<T>(
+        &self,
+        file: &ObjectFile,
+        object: &Object<'_>,
+        settings: &Settings,
+        use_case: impl FnOnce(&KernelCase<'_, '_>, &JudgedObject<'_>, &Plan<'_>) -> T,
+    ) -> Result<T, BadInput> {
         let mut table = NeedTable::default();
         let mut judged = JudgedObject::new(file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
@@ -73,7 +97,7 @@ impl DryRunKernel {
         let threads = Threads::none();
         let judge = KernelJudge::new(&objects, self.inputs.clone(), &threads);
         judge.with_kernel(&self.kernel, self.relocated_against.as_ref(), |case| match case.plans.first() {
-            Some(Ok((object, plan))) => Ok(case.judge(object, plan)),
+            Some(Ok((object, plan))) => Ok(use_case(case, object, plan)),
             Some(Err(bad)) => Err(bad.clone()),
             None => {
                 Err(BadInput::new(&*file.name, "no plan on the kernel, expected one plan for one object"))

@@ -26,6 +26,8 @@ use std::{
 pub(crate) struct LoadedObject {
     pub(crate) links: Vec<Link>,
     pub(crate) loaded: Loaded,
+    /// Whether the object is loaded by its variants.
+    pub(crate) is_adaptive: bool,
     /// The readers of the maps whose records are printed.
     pub(crate) events: Option<EventReaders>,
     pins: Option<Pins>,
@@ -65,7 +67,14 @@ impl From<Infallible> for LoadFailure {
 
 impl LoadedObject {
     pub(crate) const fn new(loaded: Loaded) -> Self {
-        Self { links: Vec::new(), loaded, events: None, pins: None, named_pins: Vec::new() }
+        Self {
+            links: Vec::new(),
+            loaded,
+            is_adaptive: false,
+            events: None,
+            pins: None,
+            named_pins: Vec::new(),
+        }
     }
 
     /// Opens the buffers of maps whose records are printed.
@@ -90,10 +99,10 @@ impl LoadedObject {
     }
 
     /// Attaches programs to the attach points that the user names.
-    pub(crate) fn attach_to(
+    pub(crate) fn attach_to<'r>(
         &mut self,
         kernel: &InterruptibleKernel<'_>,
-        requests: &[AttachRequest],
+        requests: impl IntoIterator<Item = &'r AttachRequest>,
     ) -> Result<(), LoadFailure> {
         for request in requests {
             if kernel.check_interrupted() {
@@ -125,6 +134,7 @@ impl LoadedObject {
                 program_type: program.plan.program_type(),
                 attach_type: planned_attach_type(&program.plan),
                 usdt: self.loaded.usdt()?,
+                is_adaptive: self.is_adaptive,
                 open_map: &open_map,
             },
             point,

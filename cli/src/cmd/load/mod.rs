@@ -1,6 +1,6 @@
 //! `load`: loads objects into the running kernel, or prints the load plan.
 
-mod adaptive;
+pub(crate) mod adaptive;
 mod dry_run;
 mod global_value;
 mod loaded_object;
@@ -198,8 +198,19 @@ impl LoadRequest<'_, '_> {
             };
             let (file, object, events) = (&file, &object, &*events);
             let (verdict, report) = (None, None);
-            let object_loader =
-                ObjectLoader { console, args, file, object, kernel, verdict, budget, events, report };
+            let left_out = Vec::new();
+            let object_loader = ObjectLoader {
+                console,
+                args,
+                file,
+                object,
+                kernel,
+                verdict,
+                budget,
+                events,
+                left_out,
+                report,
+            };
             return object_loader.run_adaptive(&loader, &table, judged_kernel);
         }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
@@ -217,6 +228,7 @@ impl LoadRequest<'_, '_> {
             verdict,
             budget,
             events: &events,
+            left_out: Vec::new(),
             report: None,
         };
         object_loader.run(&loader).map(Ok)

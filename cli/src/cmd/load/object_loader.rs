@@ -50,6 +50,8 @@ pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
     pub(super) budget: &'a mut BudgetGate,
     /// The maps whose records are printed.
     pub(super) events: &'a [EventSource],
+    /// The programs of `--attach-to` that the chosen variants may leave out.
+    pub(super) left_out: Vec<String>,
     /// The start-up report of an adaptive load.
     pub(super) report: Option<StartupReport>,
 }
@@ -102,12 +104,17 @@ impl ObjectLoader<'_, '_, '_, '_> {
         let mut loaded = loader.execute_unpinned(plan, self.kernel)?;
         loaded.adopt_pins(remaining, self.kernel);
         let mut object = LoadedObject::new(loaded);
+        object.is_adaptive = self.args.adaptive;
         // A perf event array loses the samples of programs that are attached before it is opened.
         object.open_events(self.events)?;
         if self.args.attach {
             object.attach(self.kernel)?;
         }
-        object.attach_to(self.kernel, &self.args.attach_to)?;
+        let is_loaded = |request: &&AttachRequest| {
+            !self.left_out.contains(&request.program)
+                || plan.programs().iter().any(|program| program.name() == request.program)
+        };
+        object.attach_to(self.kernel, self.args.attach_to.iter().filter(is_loaded))?;
         if let Some(dir) = &self.args.pin {
             object.pin(self.kernel, dir)?;
         }

@@ -95,6 +95,7 @@ fn with_program<T>(
     let program_type = ProgramType::from_number(number)
         .ok_or_else(|| bad(format!("its type is not known: {number}, expected 1 to 32")))?;
     let program = AttachedProgram {
+        is_adaptive: false,
         fd: fd.as_fd(),
         name: &name,
         section: "",

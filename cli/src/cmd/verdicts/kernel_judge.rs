@@ -7,8 +7,9 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
+use core_relo_loader::load_plan::Settings;
 use core_relo_verdict::{
-    judge::{KernelAnswers, ObjectVerdict, judge},
+    judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, judge},
     kernel::{KernelFacts, KernelInputs},
 };
 
@@ -121,6 +122,21 @@ impl KernelCase<'_, '_> {
                 .unwrap_or_else(|error| ObjectVerdict::unknown(object.object, &error)),
             Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
         }
+    }
+
+    /// Judges an object of the case with the settings of a load.
+    pub(crate) fn judge_load(
+        &self,
+        object: &JudgedObject<'_>,
+        plan: &Plan<'_>,
+        settings: &Settings,
+    ) -> Result<ObjectVerdict, LoadJudgeError> {
+        self.answers.judge_load(object.object, &object.relocs, plan, settings)
+    }
+
+    /// Returns the features of the kernel that an object of the case needs.
+    pub(crate) fn features(&self, object: &JudgedObject<'_>) -> Vec<KernelFeature> {
+        object.needs.as_ref().map_or_else(|_| Vec::new(), |needs| self.answers.features(needs))
     }
 }
 

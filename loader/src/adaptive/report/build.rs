@@ -6,10 +6,22 @@ use super::{
 };
 use crate::{
     adaptive::{capability::Capability, chooser::Chooser},
-    load_plan::{LoadPlan, Settings},
+    load::{RunningKernel, create_token},
+    load_plan::{LoadPlan, ProgramPlan, Settings},
+    object::{Program, ProgramType},
+    privileges,
     variants::KernelValueError,
 };
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use core_relo_verdict::judge::KernelFeature;
+
+/// What a load reports beside the choice.
+pub(in crate::adaptive) struct ReportDetails {
+    pub(in crate::adaptive) outcome: Outcome,
+    pub(in crate::adaptive) attempts: usize,
+    pub(in crate::adaptive) links: Vec<LinkReport>,
+    pub(in crate::adaptive) is_running_kernel: bool,
+}
 
 /// Builds the report of a choice. `settings` are those of the chosen variants. `plan` is that of a load that succeeded.
 pub(in crate::adaptive) fn report(
@@ -17,22 +29,27 @@ pub(in crate::adaptive) fn report(
     numbers: &[Result<i128, KernelValueError>],
     settings: &Settings,
     plan: Option<&LoadPlan>,
-    kernel: KernelIdentity,
-    (outcome, attempts, links): (Outcome, usize, Vec<LinkReport>),
+    (kernel, features): (KernelIdentity, Vec<KernelFeature>),
+    details: ReportDetails,
 ) -> StartupReport {
+    let program_types = match plan {
+        Some(plan) => plan.programs().iter().map(ProgramPlan::program_type).collect(),
+        None => program_types(chooser, settings),
+    };
     StartupReport {
         object: settings.name.clone(),
         kernel,
-        outcome,
+        outcome: details.outcome,
         groups: groups(chooser),
         programs: programs(chooser, settings),
         maps: maps(chooser, settings),
         constants: constants(chooser, numbers, settings),
-        links,
-        capabilities: plan.map_or_else(Vec::new, |plan| capabilities(plan, outcome != Outcome::Planned)),
+        features,
+        links: details.links,
+        capabilities: capabilities(&program_types, details.is_running_kernel.then_some(settings)),
         verdict: chooser.verdict,
         unjudged: chooser.unjudged.clone(),
-        attempts,
+        attempts: details.attempts,
     }
 }
 
@@ -123,18 +140,43 @@ fn constants(
     indicators.chain(values).collect()
 }
 
-/// Returns the capabilities that the programs of a plan need.
-fn capabilities(plan: &LoadPlan, is_running_kernel: bool) -> Vec<CapabilityReport> {
-    let mut needed: BTreeMap<Capability, Vec<&str>> = BTreeMap::new();
-    for program in plan.programs() {
-        for capability in Capability::needed_for(program.program_type()) {
-            needed.entry(capability).or_default().push(program.name());
-        }
+/// Returns the types of the programs that a failed load tried. A group without a working alternative has those of its last alternative.
+fn program_types(chooser: &Chooser<'_>, settings: &Settings) -> Vec<ProgramType> {
+    let variants = chooser.variants;
+    let groups = variants.table().groups().iter().zip(&chooser.selection.alternatives);
+    let last =
+        groups.filter(|(_, chosen)| chosen.is_none()).filter_map(|(group, _)| group.alternatives.last());
+    let last: BTreeSet<&str> = last.flat_map(|alternative| &alternative.0).map(String::as_str).collect();
+    let programs = chooser.object.programs().iter().filter(|program| !program.is_subprogram);
+    let program_type = |program: &Program<'_>| {
+        let name = String::from_utf8_lossy(program.name());
+        let is_tried = last.contains(&*name) || variants.loads(&name, &chooser.selection, settings);
+        let given = settings.programs.get(&*name).and_then(|program| program.program_type);
+        given.or_else(|| Some(program.sec_def()?.program_type)).filter(|_| is_tried)
+    };
+    programs.filter_map(program_type).collect()
+}
+
+/// Returns the capabilities that programs need. `running` has the settings of a load into the running kernel.
+fn capabilities(program_types: &[ProgramType], running: Option<&Settings>) -> Vec<CapabilityReport> {
+    let mut needed: BTreeMap<Capability, usize> = BTreeMap::new();
+    for capability in program_types.iter().flat_map(|of| Capability::needed_for(*of)) {
+        let count = needed.entry(capability).or_default();
+        *count = count.saturating_add(1);
     }
-    let report = |(capability, programs): (Capability, Vec<&str>)| CapabilityReport {
+    let needs_token = running.is_some() && privileges::is_in_user_namespace();
+    let has_token = |settings: &Settings| {
+        let token = create_token(&settings.name, &settings.token, &RunningKernel);
+        token.is_ok_and(|token| token.is_some())
+    };
+    let has_token = needs_token && running.is_some_and(has_token);
+    let report = |(capability, program_count): (Capability, usize)| CapabilityReport {
         capability,
-        program_count: programs.len(),
-        is_held: if is_running_kernel { capability.is_held() } else { None },
+        program_count,
+        is_held: running
+            .and_then(|_| capability.is_held())
+            .map(|is_held| is_held && (has_token || !needs_token)),
+        needs_token,
     };
     needed.into_iter().map(report).collect()
 }

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::adaptive::rejection::Rejection;
 use core::fmt;
-use core_relo_verdict::judge::Verdict;
+use core_relo_verdict::{
+    judge::{KernelFeature, Verdict},
+    kernel::{Answer, Evidence},
+};
 
 /// A JSON value.
 enum Json<'r> {
@@ -34,6 +37,7 @@ impl StartupReport {
             ("programs", list(&self.programs, program)),
             ("maps", list(&self.maps, map)),
             ("constants", list(&self.constants, constant)),
+            ("features", list(&self.features, feature)),
             ("links", list(&self.links, link)),
             ("capabilities", list(&self.capabilities, capability)),
             ("verdict", verdict(self.verdict)),
@@ -99,6 +103,24 @@ fn constant(constant: &ConstantReport) -> Json<'_> {
     ])
 }
 
+fn feature(feature: &KernelFeature) -> Json<'_> {
+    let (is_present, evidence, question) = match &feature.answer {
+        Answer::Present(evidence) => (Json::Bool(true), Some(evidence), None),
+        Answer::Absent(evidence) => (Json::Bool(false), Some(evidence), None),
+        Answer::Unknown(question) => (Json::Null, None, Some(question.as_str())),
+    };
+    let evidence = evidence.map(|Evidence { source, text }| {
+        Json::Object(vec![("source", Json::Text(source.word())), ("text", Json::Text(text))])
+    });
+    Json::Object(vec![
+        ("name", Json::Text(&feature.name)),
+        ("present", is_present),
+        ("evidence", evidence.unwrap_or(Json::Null)),
+        ("question", text_or_null(question)),
+        ("attaches", texts(&feature.attaches)),
+    ])
+}
+
 fn link(link: &LinkReport) -> Json<'_> {
     Json::Object(vec![("label", Json::Text(&link.label)), ("kernel_link", Json::Bool(link.is_kernel_link))])
 }
@@ -108,6 +130,7 @@ fn capability(needed: &CapabilityReport) -> Json<'_> {
         ("name", Json::Text(needed.capability.name())),
         ("programs", count(needed.program_count)),
         ("held", needed.is_held.map_or(Json::Null, Json::Bool)),
+        ("needs_token", Json::Bool(needed.needs_token)),
     ])
 }
 

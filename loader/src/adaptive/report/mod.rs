@@ -4,9 +4,11 @@ pub(super) mod build;
 mod json;
 mod text;
 
+pub(super) use build::ReportDetails;
+
 use super::{capability::Capability, rejection::Rejection};
 use crate::{attach::Link, load_plan::TargetKernel, target};
-use core_relo_verdict::judge::Verdict;
+use core_relo_verdict::judge::{KernelFeature, Verdict};
 use std::path::Path;
 
 /// What an adaptive load chose on a kernel, and why. `Display` prints the report, [`to_json`](Self::to_json) returns it as JSON.
@@ -27,9 +29,12 @@ pub struct StartupReport {
     pub maps: Vec<MapReport>,
     /// The constants that the load sets.
     pub constants: Vec<ConstantReport>,
+    /// The features that the object's programs, maps and externs need, whether or not they are loaded, and whether the kernel has them.
+    /// Empty if no verdict was possible.
+    pub features: Vec<KernelFeature>,
     /// The attached programs.
     pub links: Vec<LinkReport>,
-    /// The capabilities that the loaded programs need.
+    /// The capabilities that the loaded programs need. After a failed load, those of the programs that were tried last.
     pub capabilities: Vec<CapabilityReport>,
     /// The verdict on all that is chosen. `None` if no verdict was possible.
     pub verdict: Option<Verdict>,
@@ -170,8 +175,11 @@ pub struct CapabilityReport {
     pub capability: Capability,
     /// The number of programs that need the capability.
     pub program_count: usize,
-    /// Whether this process has the capability. `None` for another kernel than the running one, or if `/proc` does not tell.
+    /// Whether this process has the capability where it counts. `None` for another kernel than the running one, or if `/proc` does not
+    /// tell.
     pub is_held: Option<bool>,
+    /// Whether the process is in a user namespace, where the capability counts only with a BPF token.
+    pub needs_token: bool,
 }
 
 impl LinkReport {
@@ -214,7 +222,8 @@ impl KernelIdentity {
             btf_source.push_str(", relocations against other BTF");
         }
         if !kernel.btf.is_live() {
-            return Self { release: None, architecture: None, btf_source };
+            let architecture = kernel.btf.vmlinux().ok().and_then(|btf| target::find_architecture(btf));
+            return Self { release: None, architecture: architecture.map(str::to_owned), btf_source };
         }
         let architecture = Some(std::env::consts::ARCH.to_owned());
         Self { release: target::release().ok(), architecture, btf_source }

@@ -6,10 +6,16 @@ use super::{
 use crate::adaptive::rejection::Rejection;
 use core::fmt;
 use core_relo::Escaped;
-use core_relo_verdict::judge::Verdict;
+use core_relo_verdict::{
+    judge::{KernelFeature, Verdict},
+    kernel::{Answer, Evidence},
+};
 
 /// The bytes of a reason that the text shows. JSON has all.
 const SHOWN_BYTES: usize = 400;
+
+/// The features of the kernel that the text shows. JSON has all.
+const SHOWN_FEATURES: usize = 24;
 
 impl fmt::Display for StartupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,6 +47,7 @@ impl fmt::Display for StartupReport {
             }
         }
         self.constants.iter().try_for_each(|constant| write!(f, "{}", ConstantText(constant)))?;
+        write_features(f, &self.features)?;
         for link in &self.links {
             let how = if link.is_kernel_link {
                 "kernel link"
@@ -50,10 +57,14 @@ impl fmt::Display for StartupReport {
             writeln!(f, "  link      {} ({how})", Escaped(&link.label))?;
         }
         for needed in &self.capabilities {
-            let held = match needed.is_held {
-                Some(true) => "; this process has it",
-                Some(false) => "; this process lacks it",
-                None => "",
+            let held = match (needed.is_held, needed.needs_token) {
+                (Some(true), false) => "; this process has it",
+                (Some(true), true) => "; this process has it with a BPF token",
+                (Some(false), false) => "; this process lacks it",
+                (Some(false), true) => {
+                    "; this process lacks it: in a user namespace, it counts only with a BPF token"
+                }
+                (None, _) => "",
             };
             let programs = if needed.program_count == 1 { "program" } else { "programs" };
             writeln!(
@@ -68,6 +79,29 @@ impl fmt::Display for StartupReport {
         }
         Ok(())
     }
+}
+
+/// Prints the features that the kernel has in one line, and each that it lacks or that is unknown with the evidence.
+fn write_features(f: &mut fmt::Formatter<'_>, features: &[KernelFeature]) -> fmt::Result {
+    let present: Vec<_> = features.iter().filter(|feature| feature.answer.is_present()).collect();
+    if !present.is_empty() {
+        let shown: Vec<_> = present.iter().take(SHOWN_FEATURES).map(|feature| &*feature.name).collect();
+        write!(f, "  features  {}", Escaped(&shown.join(", ")))?;
+        match present.len().checked_sub(shown.len()) {
+            Some(more) if more > 0 => writeln!(f, " and {more} more")?,
+            _ => writeln!(f)?,
+        }
+    }
+    features.iter().try_for_each(|KernelFeature { name, answer, .. }| match answer {
+        Answer::Present(_) => Ok(()),
+        Answer::Absent(Evidence { source, text }) => {
+            let name = Escaped(shortened(name));
+            writeln!(f, "  lacks     {name} [{source}: {}]", Escaped(shortened(text)))
+        }
+        Answer::Unknown(question) => {
+            writeln!(f, "  unknown   {}: {}", Escaped(shortened(name)), Escaped(shortened(question)))
+        }
+    })
 }
 
 impl Outcome {

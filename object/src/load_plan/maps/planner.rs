@@ -95,6 +95,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             plans.push(self.plan_map(index, *entry, fixed_up.as_ref(), edit)?);
         }
         slots::fill(self.object, self.table, &mut plans)?;
+        slots::apply_settings(self.object, self.settings, &mut plans)?;
         Ok(plans)
     }
 

@@ -10,8 +10,8 @@ use crate::{
         ProgramLinker,
         maps::{MapSource, MapTable},
     },
-    load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets},
-    object::{MapType, Object, Reloc, Symbol, SymbolKind, SymbolLocation},
+    load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets, settings::Settings},
+    object::{MapType, Object, Program, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::btf::Kind;
 use std::collections::HashMap;
@@ -38,6 +38,40 @@ pub(super) fn fill(
     for InitialElement { map, key, slot } in collect(object, table, |map| kinds.get(map.0).copied())? {
         let plan = plans.get_mut(map.0).invariant("each map of the table has a plan")?;
         plan.slots.insert(key, slot);
+    }
+    Ok(())
+}
+
+/// Replaces programs of program arrays by those of the caller.
+pub(super) fn apply_settings(
+    object: &Object<'_>,
+    settings: &Settings,
+    plans: &mut [MapPlan],
+) -> Result<(), LoadPlanError> {
+    for plan in plans {
+        let Some(settings) = settings.maps.get(&plan.name).filter(|map| !map.elements.is_empty()) else {
+            continue;
+        };
+        let map = plan.name.clone();
+        let fail = |what: String| LoadPlanError::Map { map: map.as_str().into(), what: what.into() };
+        if plan.known_type() != Some(MapType::ProgArray) {
+            return Err(fail(
+                "it is no program array, but the settings have programs for its elements".into(),
+            ));
+        }
+        for (key, program) in &settings.elements {
+            let Some(name) = program else {
+                plan.slots.remove(key);
+                continue;
+            };
+            let is_match = |p: &Program<'_>| p.name() == name.as_bytes() && !p.is_subprogram;
+            let index = object
+                .programs()
+                .iter()
+                .position(is_match)
+                .ok_or_else(|| fail(format!("element {key}: the object has no program `{name}`")))?;
+            plan.slots.insert(*key, SlotPlan::Program(ProgramIndex(index)));
+        }
     }
     Ok(())
 }

@@ -39,13 +39,24 @@ impl StructOpsTable<'_> {
         self.programs.values().copied()
     }
 
+    /// Returns the programs with the names of their members. `btf` is the object's.
+    pub fn members<'b>(&self, btf: &'b Btf<'_>) -> impl Iterator<Item = (&'b [u8], ProgramIndex)> {
+        let members = btf.ty(self.table.ty).into_iter().flat_map(Type::members);
+        members
+            .filter_map(|member| Some((member.name.as_bytes(), self.programs.get(&member.index).copied()?)))
+    }
+
     /// Replaces the table's values. Programs stay.
     pub fn set_data(&mut self, data: Vec<u8>) {
         self.data = data;
     }
 
     /// Sets the program of a member, or empties the member. Returns the previous program.
-    pub(super) fn replace_program(
+    ///
+    /// # Errors
+    ///
+    /// The struct has no such member, the member is no function pointer, or the program is no struct_ops program.
+    pub fn replace_program(
         &mut self,
         btf: &Btf<'_>,
         object: &Object<'_>,

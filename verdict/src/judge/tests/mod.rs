@@ -19,6 +19,7 @@ use core_relo::{
     insn::Insn,
 };
 use core_relo_object::{
+    load_plan::Settings,
     object::Object,
     test_support::{TestObject, call, exit, insn, load, returns},
 };
@@ -76,6 +77,16 @@ fn judge_on(object: TestObject, types: impl FnOnce(&mut Builder), inputs: &Kerne
 
 /// Judges the bytes of an object on a kernel with these types.
 fn judge_bytes(bytes: &[u8], types: impl FnOnce(&mut Builder), inputs: &KernelInputs) -> ObjectVerdict {
+    judge_with_settings(bytes, types, inputs, None)
+}
+
+/// Judges the bytes of an object on a kernel with these types: by default, or the load with these settings.
+fn judge_with_settings(
+    bytes: &[u8],
+    types: impl FnOnce(&mut Builder),
+    inputs: &KernelInputs,
+    settings: Option<&Settings>,
+) -> ObjectVerdict {
     let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
@@ -85,7 +96,11 @@ fn judge_bytes(bytes: &[u8], types: impl FnOnce(&mut Builder), inputs: &KernelIn
     types(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, inputs));
-    judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap()
+    let plan = Plan::new(&relocs, &target);
+    match settings {
+        Some(settings) => answers.judge_load(&object, &relocs, &plan, settings).unwrap(),
+        None => judge(&needs, &plan, &answers).unwrap(),
+    }
 }
 
 /// Creates an object with one program.
@@ -351,7 +366,7 @@ fn values_that_libbpf_does_not_know_refuse() {
 
 #[test]
 fn a_program_array_needs_its_programs() {
-    let judge_array = |other: &str| {
+    let object_with_array = |other: &str| {
         let mut m = program("tc", &returns(0));
         let proto = m.types.func_proto(TypeId::VOID, &[]);
         let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
@@ -360,8 +375,9 @@ fn a_program_array_needs_its_programs() {
         let held = m.function("held", code, 0, 2);
         // `values` follows three pointers.
         m.reloc(maps, 24, held, 2);
-        judge_object(m)
+        m
     };
+    let judge_array = |other: &str| judge_object(object_with_array(other));
     let verdicts = |object: &ObjectVerdict| {
         let programs = object.programs.iter().map(|program| program.verdict);
         (object.verdict, programs.collect::<Vec<_>>())
@@ -370,6 +386,18 @@ fn a_program_array_needs_its_programs() {
     let [first, second] = [Verdict::NeedsInput, Verdict::Loads];
     assert_eq!(verdicts(&judge_array("xdp")), (Verdict::Loads, vec![first, second]));
     assert_eq!(verdicts(&judge_array("?xdp")), (Verdict::NeedsInput, vec![first, second]));
+    // The programs of a load with known settings are loaded together.
+    let judge_settings = |settings: &Settings| {
+        let bytes = object_with_array("xdp").bytes();
+        verdicts(&judge_with_settings(&bytes, add_kernel, &KernelInputs::default(), Some(settings)))
+    };
+    let mut settings = Settings::default();
+    assert_eq!(judge_settings(&settings), (Verdict::Loads, vec![Verdict::Loads, Verdict::Loads]));
+    settings.program_mut("held").autoload = Some(false);
+    assert_eq!(judge_settings(&settings).0, Verdict::NeedsInput);
+    // The element stays empty.
+    settings.map_mut("jumps").elements.insert(0, None);
+    assert_eq!(judge_settings(&settings), (Verdict::Loads, vec![Verdict::Loads, Verdict::Loads]));
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Programs that maps contain initially: the elements of program arrays, and the members of struct_ops tables.
+
+use super::{error::VariantError, fit::ObjectVariants, selection::Selection};
+use crate::{
+    elf::{key, text},
+    index::ProgramIndex,
+    link::ProgramLinker,
+    load_plan::{Settings, SlotPlan},
+    object::Object,
+};
+use core::fmt;
+
+/// A program that a map contains initially, and that some selection does not load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InitialProgram {
+    map: String,
+    position: MapPosition,
+    program: String,
+}
+
+/// A position in a map that contains a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum MapPosition {
+    /// The key of an element of a program array.
+    Key(u32),
+    /// The name of a member of a struct_ops table.
+    Member(String),
+}
+
+impl fmt::Display for MapPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => write!(f, "element {key}"),
+            Self::Member(member) => write!(f, "member `{member}`"),
+        }
+    }
+}
+
+/// Collects the programs that maps contain initially and that some selection does not load. Errors in the contents of maps are those
+/// of planning the load.
+///
+/// # Errors
+///
+/// The alternatives of a group have different numbers of programs, so that none stands for the program in the map.
+pub(super) fn collect_initial_programs(
+    object: &Object<'_>,
+    linker: &ProgramLinker<'_, '_>,
+    variants: &ObjectVariants,
+) -> Result<Vec<InitialProgram>, VariantError> {
+    let mut found = Vec::new();
+    let map_name = |index: crate::MapIndex| linker.maps().get(index.0).map(|map| key(map.name));
+    let mut add = |map: Option<String>, position: MapPosition, program: ProgramIndex| {
+        let program = object.programs().get(program.0).map(|program| key(program.name()));
+        if let Some((map, program)) = map.zip(program)
+            && variants.may_leave_out(&program)
+        {
+            found.push(InitialProgram { map, position, program });
+        }
+    };
+    for element in linker.initial_elements().unwrap_or_default() {
+        if let SlotPlan::Program(program) = element.slot {
+            add(map_name(element.map), MapPosition::Key(element.key), program);
+        }
+    }
+    if let Some(btf) = object.btf() {
+        for (map, table) in linker.struct_ops_tables().unwrap_or_default() {
+            for (member, program) in table.members(btf) {
+                add(map_name(map), MapPosition::Member(key(member)), program);
+            }
+        }
+    }
+    found.iter().try_for_each(|initial| initial.check(variants))?;
+    Ok(found)
+}
+
+impl InitialProgram {
+    /// Checks that each alternative of the program's group has a program for this position.
+    fn check(&self, variants: &ObjectVariants) -> Result<(), VariantError> {
+        let Some((group, alternative)) = variants.position(&self.program) else { return Ok(()) };
+        let Some(group) = variants.table().groups().get(group) else { return Ok(()) };
+        let count = group.alternatives.get(alternative).map(|alternative| alternative.0.len());
+        match group.alternatives.iter().find(|other| Some(other.0.len()) != count) {
+            None => Ok(()),
+            Some(other) => Err(VariantError::InitialProgram {
+                map: text(self.map.as_bytes()),
+                position: self.position.to_string().into(),
+                program: text(self.program.as_bytes()),
+                group: text(group.name.as_bytes()),
+                other: text(other.to_string().as_bytes()),
+            }),
+        }
+    }
+
+    /// Replaces the program in the settings of a load, if a selection does not load the program. The position then contains the
+    /// program at the same place of the chosen alternative, or nothing. The caller's setting of the position decides first.
+    pub(super) fn apply(&self, variants: &ObjectVariants, selection: &Selection, settings: &mut Settings) {
+        let Some(replacement) = self.replacement(variants, selection) else { return };
+        let map = settings.map_mut(&self.map);
+        match &self.position {
+            MapPosition::Key(key) => drop(map.elements.entry(*key).or_insert(replacement)),
+            MapPosition::Member(member) => drop(map.programs.entry(member.clone()).or_insert(replacement)),
+        }
+    }
+
+    /// Returns the program that replaces this one; the inner `None` leaves the position empty. Returns `None` if the program stays.
+    fn replacement(&self, variants: &ObjectVariants, selection: &Selection) -> Option<Option<String>> {
+        let Some((group, alternative)) = variants.position(&self.program) else {
+            return selection.left_out_programs.contains(&self.program).then_some(None);
+        };
+        let alternatives = &variants.table().groups().get(group)?.alternatives;
+        let chosen = selection.alternatives.get(group).copied().flatten();
+        if chosen == Some(alternative) {
+            return None;
+        }
+        let place = alternatives.get(alternative)?.0.iter().position(|program| *program == self.program)?;
+        Some(chosen.and_then(|chosen| alternatives.get(chosen)?.0.get(place).cloned()))
+    }
+}

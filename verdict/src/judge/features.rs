@@ -1,0 +1,78 @@
+//! The features of a kernel that an object needs.
+
+use super::answers::KernelAnswers;
+use crate::{
+    kernel::Answer,
+    requirements::{AttachPointKind, Need, NeedId, ObjectNeeds},
+};
+use alloc::collections::BTreeMap;
+use core_relo_object::object::Program;
+
+/// A feature that an object needs, and whether the kernel has the feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelFeature {
+    /// The feature: `helper bpf_loop`, `map type BPF_MAP_TYPE_RINGBUF`, ``function `do_unlinkat` ``.
+    pub name: String,
+    /// The answer of the kernel.
+    pub answer: Answer,
+    /// The programs that the feature attaches after the load. They load without the feature, too.
+    pub attaches: Vec<String>,
+}
+
+impl KernelAnswers<'_, '_> {
+    /// Returns the features that an object needs, by name: those of all its programs, maps and externs, whether or not they are part of
+    /// a load. A feature that the kernel has for some program types only is one that the kernel lacks for the others.
+    pub fn features(&self, needs: &ObjectNeeds<'_, '_>) -> Vec<KernelFeature> {
+        let programs = needs.programs.iter().flat_map(|program| {
+            program.attach.needs().iter().copied().chain(program.sites.iter().map(|site| site.need))
+        });
+        let maps = needs.maps.iter().flat_map(|map| map.needs.iter().copied());
+        let externs = needs.externs.iter().map(|needed| needed.id);
+        let mut features = BTreeMap::new();
+        for id in programs.chain(maps).chain(externs) {
+            let Some((name, answer)) = self.feature(id) else { continue };
+            let known = features.entry(name).or_insert_with(|| answer.clone());
+            if known.is_present() {
+                *known = answer.clone();
+            }
+        }
+        let feature = |(name, answer)| KernelFeature { name, answer, attaches: Vec::new() };
+        let mut features: Vec<_> = features.into_iter().map(feature).collect();
+        features.extend(self.attach_features(needs));
+        features
+    }
+
+    /// Returns the features that attach programs of an object after the load, and that a load does not check.
+    fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = KernelFeature> {
+        let mut features: BTreeMap<String, (Answer, Vec<String>)> = BTreeMap::new();
+        for program in &needs.programs {
+            let function = needs.object.programs().get(program.index.0);
+            let attach_type = function.and_then(Program::sec_def).and_then(|def| def.attach_type);
+            let by_type = attach_type.and_then(|of| {
+                Some((format!("links of attach type {of}"), self.facts.attachment_after_load(of)?))
+            });
+            let point = by_type.or_else(|| {
+                let kind = program.attach_point.as_ref()?.kind;
+                is_kprobe(kind).then(|| ("kprobe events".to_owned(), self.facts.kprobe_events()))
+            });
+            if let Some((name, answer)) = point {
+                features.entry(name).or_insert_with(|| (answer, Vec::new())).1.push(program.name.clone());
+            }
+        }
+        let features = features.into_iter();
+        features.map(|(name, (answer, attaches))| KernelFeature { name, answer, attaches })
+    }
+
+    fn feature(&self, id: NeedId) -> Option<(String, &Answer)> {
+        let (need, answer) = (self.need(id)?, self.get(id)?);
+        // The license is a property of the object.
+        (!matches!(need, Need::License(_))).then(|| (need.text(), answer))
+    }
+}
+
+/// Returns whether programs are attached to a kind of place by a kprobe event.
+const fn is_kprobe(kind: AttachPointKind) -> bool {
+    use AttachPointKind as K;
+    matches!(kind, K::Function | K::FunctionReturn | K::SystemCall | K::SystemCallReturn)
+}
