@@ -73,6 +73,11 @@ const COMMAND_LINE: [&str; 15] = [
 /// Arguments of x86-64 kernels only.
 const COMMAND_LINE_X86: [&str; 3] = ["reboot=t", "tsc=reliable", "no_timer_check"];
 
+/// Arguments of ppc64le kernels that QEMU emulates. With a radix page table and pages of 64 KiB, QEMU 7.2 forgets the translated code of
+/// only the first 4 KiB of an invalidated page. Elsewhere, a process executes a removed uprobe again, which ends the process with
+/// SIGTRAP. An invalidation for a hash page table forgets all translated code.
+const COMMAND_LINE_EMULATED_PPC64: [&str; 1] = ["disable_radix"];
+
 impl RunOutput {
     /// Returns the last lines of the kernel's console and of QEMU's messages, from the first sign of a crash.
     pub fn console_end(&self, line_count: usize) -> String {
@@ -158,15 +163,16 @@ impl Machine<'_> {
         }
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         command.arg("-m").arg(self.memory_mib.to_string()).arg("-smp").arg(self.cpus.to_string());
-        if kvm_works(arch) {
-            command.args(["-accel", "kvm", "-cpu", "host"]);
-        } else {
+        let is_emulated = !kvm_works(arch);
+        if is_emulated {
             let threads = if self.cpus > 1 { "multi" } else { "single" };
             command.args(["-accel", &format!("tcg,thread={threads},tb-size=256"), "-cpu", tcg_cpu(arch)]);
+        } else {
+            command.args(["-accel", "kvm", "-cpu", "host"]);
         }
         command.arg("-machine").arg(machine_type(arch));
         command.arg("-kernel").arg(self.kernel.path()).arg("-initrd").arg(self.initramfs);
-        command.arg("-append").arg(kernel_arguments(arch));
+        command.arg("-append").arg(kernel_arguments(arch, is_emulated));
         let ports = [
             ("console", files.console.path()),
             ("output", PathBuf::from("/proc/self/fd/1")),
@@ -294,8 +300,12 @@ fn without_program(messages: &str, program: &str) -> String {
 }
 
 /// Returns the kernel's command line. The last word is a variable in the environment of the first process.
-fn kernel_arguments(arch: Arch) -> String {
-    let only_here: &[&str] = if arch == Arch::X86_64 { &COMMAND_LINE_X86 } else { &[] };
+fn kernel_arguments(arch: Arch, is_emulated: bool) -> String {
+    let only_here: &[&str] = match arch {
+        Arch::X86_64 => &COMMAND_LINE_X86,
+        Arch::Ppc64le if is_emulated => &COMMAND_LINE_EMULATED_PPC64,
+        Arch::Aarch64 | Arch::S390x | Arch::Riscv64 | Arch::Ppc64le => &[],
+    };
     let console = format!("console={}", arch.serial_ports().console);
     let libraries = format!("LD_LIBRARY_PATH={LIBRARY_DIR}");
     let words = [console.as_str()].into_iter().chain(COMMAND_LINE).chain(only_here.iter().copied());
@@ -346,11 +356,18 @@ mod tests {
 
     #[test]
     fn the_kernel_gets_its_console_and_the_path_of_the_libraries() {
-        let x86 = kernel_arguments(Arch::X86_64);
+        let x86 = kernel_arguments(Arch::X86_64, false);
         assert!(x86.starts_with("console=ttyS0,115200 ") && x86.contains(" reboot=t "));
         assert!(x86.ends_with(" LD_LIBRARY_PATH=/vm/lib"));
-        let arm = kernel_arguments(Arch::Aarch64);
+        let arm = kernel_arguments(Arch::Aarch64, true);
         assert!(arm.starts_with("console=ttyAMA0 ") && !arm.contains("reboot=t"));
+    }
+
+    #[test]
+    fn emulated_ppc64le_guests_have_no_radix_page_table() {
+        let has_radix = |arch, is_emulated| !kernel_arguments(arch, is_emulated).contains(" disable_radix ");
+        assert!(!has_radix(Arch::Ppc64le, true));
+        assert!(has_radix(Arch::Ppc64le, false) && has_radix(Arch::S390x, true));
     }
 
     #[test]

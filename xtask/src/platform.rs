@@ -39,7 +39,7 @@ pub struct Cross {
 }
 
 /// The directory of the committed little-endian objects.
-const LITTLE: &str = "el";
+pub const LITTLE: &str = "el";
 /// The directory of the committed big-endian objects.
 const BIG: &str = "eb";
 

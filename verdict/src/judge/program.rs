@@ -208,11 +208,10 @@ impl ObjectContext<'_, '_> {
                 }
             }
             // libbpf replaces the call of a missing kfunc.
-            (Need::License(LicenseUse::Kfunc(_)), Some(called))
-                if self.externs.is_resolved(called, self.answers) == Some(false) =>
-            {
-                None
-            }
+            (
+                Need::License(LicenseUse::Kfunc(_)) | Need::Instruction(InsnFeature::KfuncCall),
+                Some(called),
+            ) if self.externs.is_resolved(called, self.answers) == Some(false) => None,
             (Need::Helper { number: D_PATH, .. }, _) => {
                 self.answers.reason(site.need).or_else(|| self.d_path_reason(program))
             }
@@ -252,6 +251,11 @@ impl ObjectContext<'_, '_> {
     /// Returns whether the verifier refuses an unmet requirement in dead code, too.
     fn is_checked_everywhere(&self, site: &Site, linked: &LinkedProgram) -> bool {
         match self.answers.need(site.need) {
+            // Without a JIT compiler, the kernel refuses calls of kfuncs before it follows any path, and the others after it has removed
+            // dead code (kernel: `add_kfunc_call`, `fixup_call_args`).
+            Some(Need::Instruction(feature)) if self.answers.facts.missing_jit(*feature).is_some() => {
+                *feature == InsnFeature::KfuncCall
+            }
             Some(Need::Instruction(feature)) => {
                 let insn = linked.insns.get(usize_of(site.insn));
                 is_decoded_everywhere(*feature, insn.copied())

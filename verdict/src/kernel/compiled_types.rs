@@ -57,6 +57,9 @@ impl KernelFacts<'_> {
         let in_enum = self.map_types.answer(number, MapType::from_number(number).map(MapType::name));
         let conditional = MAP_TYPES.iter().find(|row| row.number == number);
         match (&in_enum, conditional) {
+            (Answer::Present(_), Some(row)) if row.number == MapType::Arena.number() => {
+                self.arenas(self.conditional_map_type(row))
+            }
             (Answer::Present(_), Some(row)) => self.conditional_map_type(row),
             _ => in_enum,
         }

@@ -114,7 +114,7 @@ const fn is_tracing(program_type: ProgramType) -> bool {
 
 /// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`answer_helper_call`].
 pub fn answer_kfunc_call(facts: &KernelFacts<'_>, kfunc: &[u8], program_type: Option<ProgramType>) -> Answer {
-    let exists = facts.kfunc(kfunc);
+    let exists = facts.kfunc_in_jit(kfunc, facts.kfunc(kfunc));
     match program_type.filter(|_| exists.is_present()) {
         Some(program_type) => {
             let observed = kfunc_types::observed_support(program_type, kfunc);

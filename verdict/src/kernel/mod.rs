@@ -12,6 +12,7 @@
 //! | `attachments` | attach types and link types that the configuration may leave out |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
+//! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
@@ -32,6 +33,7 @@ mod first_observed;
 mod helper_call;
 mod helper_types;
 mod inputs;
+mod jit;
 mod kconfig;
 mod kfunc_types;
 mod lsm_hooks;

@@ -29,6 +29,7 @@ impl KernelFacts<'_> {
         let verifier = [
             ("programs that sleep", self.sleepable_programs()),
             ("trampolines", self.trampolines()),
+            ("JIT compiler", self.jit()),
             ("BTF of modules", self.module_btf()),
             ("verification of uncalled global functions", self.verifies_uncalled_functions()),
         ];

@@ -120,6 +120,64 @@ fn types_that_the_configuration_leaves_out_are_absent() {
     });
 }
 
+/// A kernel of 7.2 with callbacks, kfuncs and arenas, and the given functions of trampolines. `architecture` is a struct with a member
+/// that only kernels of an architecture have.
+fn recent_kernel(trampolines: &[&str], architecture: Option<(&str, &str)>) -> Target<'static> {
+    let mut b = Builder::new(Endian::Big);
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARENA", 33)]);
+    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
+    b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
+    b.structure("bpf_func_state", 4, &[("in_callback_fn", int, 0)]);
+    b.structure("bpf_prog_aux", 8, &[("kfunc_tab", int, 0), ("kfunc_btf_tab", int, 32)]);
+    if let Some((name, member)) = architecture {
+        b.structure(name, 4, &[(member, int, 0)]);
+    }
+    for name in FUNCTIONS.iter().chain(&["arena_map_alloc", "bpf_throw"]).chain(trampolines) {
+        add_function(&mut b, name);
+    }
+    Target::new("vmlinux", parse(&b))
+}
+
+#[test]
+fn callbacks_kfuncs_and_arenas_need_a_jit_compiler() {
+    let needs = [InsnFeature::FunctionAddress, InsnFeature::KfuncCall, InsnFeature::ModuleKfuncCall];
+    with_facts(&recent_kernel(&[], None), &KernelInputs::default(), |facts| {
+        for feature in needs {
+            let (word, text) = (text(&facts.instruction_set(feature)).0, facts.missing_jit(feature));
+            assert_eq!(word, "absent", "{feature:?}");
+            assert!(
+                text.is_some_and(|e| e.text.ends_with(": the kernel has no JIT compiler")),
+                "{feature:?}"
+            );
+        }
+        assert_eq!(text(&facts.map_type(33)).0, "absent");
+        assert_eq!(facts.missing_jit(InsnFeature::Jmp32), None, "the interpreter knows them");
+    });
+    with_facts(&recent_kernel(&["bpf_trampoline_get"], None), &KernelInputs::default(), |facts| {
+        assert_eq!(text(&facts.jit()), ("present", "FUNC bpf_trampoline_get"));
+        for feature in needs {
+            assert_eq!(text(&facts.instruction_set(feature)).0, "present", "{feature:?}");
+        }
+        assert_eq!(text(&facts.map_type(33)), ("present", "FUNC arena_map_alloc"));
+    });
+}
+
+#[test]
+fn the_jit_compilers_of_some_architectures_lack_arenas_and_exceptions() {
+    let answers = |architecture| {
+        let target = recent_kernel(&["bpf_trampoline_get"], Some(architecture));
+        let (query, inputs) = (NameQuery::default(), KernelInputs::default());
+        let facts = KernelFacts::new(&target, &query, &inputs);
+        let throw = answer_kfunc_call(&facts, b"bpf_throw", None);
+        (text(&facts.map_type(33)).0.to_owned(), text(&throw).0.to_owned())
+    };
+    let words = |arena: &str, throw: &str| (arena.to_owned(), throw.to_owned());
+    assert_eq!(answers(("pt_regs", "epc")), words("absent", "absent"));
+    assert_eq!(answers(("paca_struct", "paca_index")), words("absent", "present"));
+    assert_eq!(answers(("pt_regs", "pstate")), words("present", "present"));
+}
+
 #[test]
 fn helpers_that_the_configuration_leaves_out_are_absent() {
     let build = |functions: &[&str]| {

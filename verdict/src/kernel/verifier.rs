@@ -7,7 +7,7 @@ use super::{
 };
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel knows a set of instructions.
+    /// Answers whether the kernel knows a set of instructions, and has a JIT compiler if they need one.
     ///
     /// The JIT compiler of an architecture may still lack an instruction that the verifier knows. BTF does not tell.
     pub fn instruction_set(&self, feature: InsnFeature) -> Answer {
@@ -26,7 +26,10 @@ impl KernelFacts<'_> {
             let text = String::from("every kernel with BTF has them");
             return Answer::Present(Evidence { source: EvidenceSource::Object, text });
         };
-        self.answer_change(change, feature.name())
+        match self.missing_jit(feature) {
+            Some(evidence) => Answer::Absent(evidence),
+            None => self.answer_change(change, feature.name()),
+        }
     }
 
     /// Answers whether programs may sleep (5.10).

@@ -13,6 +13,8 @@ pub struct Apt {
     dir: PathBuf,
     /// Debian's name of the architecture.
     arch: &'static str,
+    /// The Debian releases whose package lists the mirror did not serve, or served damaged.
+    missing: Vec<&'static str>,
 }
 
 /// A kernel on the mirror.
@@ -61,13 +63,33 @@ impl Apt {
         for (name, text) in files {
             std::fs::write(dir.join(name), text).map_err(|error| format!("{place}/{name}: {error}"))?;
         }
-        let apt = Self { dir: dir.to_path_buf(), arch };
+        let mut apt = Self { dir: dir.to_path_buf(), arch, missing: Vec::new() };
         eprintln!("package lists of {} Debian releases for {arch}, into {place}", platform.suites.len());
-        // A list that cannot be fetched is left out.
+        // apt leaves out a list that it cannot fetch.
         let status =
             apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.map_err(|error| format!("apt-get: {error}"))?;
+        let lists = dir.join("state/lists");
+        let files = std::fs::read_dir(&lists).map_err(|error| format!("{}: {error}", lists.display()))?;
+        let names: Vec<_> =
+            files.flatten().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        let has_list = |suite: &&str| {
+            let list = format!("_dists_{suite}_main_binary-{arch}_Packages");
+            names.iter().any(|name| name.contains(&list))
+        };
+        apt.missing = platform.suites.iter().copied().filter(|suite| !has_list(suite)).collect();
         Ok(apt)
+    }
+
+    /// Returns why no kernel was found in the lists.
+    pub fn no_kernel(&self) -> String {
+        match self.missing.as_slice() {
+            [] => "the mirror has none".to_owned(),
+            missing => format!(
+                "none in the mirror's package lists, of which those of {} could not be fetched",
+                missing.join(", ")
+            ),
+        }
     }
 
     /// Returns every kernel in the lists that has one of the wanted flavours.

@@ -116,7 +116,7 @@ fn fetch(platform: &Platform, series: &str) -> Outcome {
     let is_bootable =
         |kernel: &&apt::Kernel| kernel.flavour == platform.flavour && is_in_series(&kernel.version, series);
     let newest = kernels.iter().filter(is_bootable).max_by_key(|kernel| version_key(&kernel.version));
-    let kernel = newest.ok_or("the mirror has none")?;
+    let kernel = newest.ok_or_else(|| apt.no_kernel())?;
     let (dir, tree) = (dir().join(kernel.name()), dir().join("unpacked"));
     create_empty(&tree)?;
     let modules: Vec<&str> = MODULES.into_iter().chain(DEPENDENCIES).chain([SERIAL_PORTS]).collect();

@@ -89,7 +89,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
         let result = available_kernels(&selection.arch).and_then(|(apt, kernels)| {
             let in_selection = kernels.iter().filter(|kernel| selection.contains(kernel));
             let newest = in_selection.max_by_key(|kernel| version_key(&kernel.version));
-            let newest = newest.ok_or_else(|| Failure::from("the mirror has none"))?;
+            let newest = newest.ok_or_else(|| Failure::from(apt.no_kernel()))?;
             fetch_kernel(apt, newest, selection.has_modules)
         });
         if let Err(error) = result {

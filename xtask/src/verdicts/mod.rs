@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use crate::cases;
 use crate::kernels::boot::Bootable;
+use crate::platform::{LITTLE, Platform};
 use crate::system::{Failure, Outcome, cargo, check, files_below, root};
+use core_relo_vm::Arch;
 use matrix::Matrix;
 use model::{Prediction, ProgramKey, read_predictions, read_realities};
 
@@ -21,33 +23,89 @@ const EXAMPLES: &str = "loader/examples/prebuilt/el";
 /// The name of the running kernel in reports.
 const RUNNING: &str = "running kernel";
 
-/// Loads every program of the objects on each kernel and on the running one, and compares with the verdicts. With `reuse`, a kernel
-/// whose loads of an earlier run are stored is not booted.
-pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Duration) -> Outcome {
-    let objects = objects(dir)?;
-    let command = build_command()?;
-    let mut total = Matrix::default();
-    for kernel in kernels {
-        let image = kernel.image.as_os_str();
-        println!("{}: {} objects", kernel.name, objects.len());
-        let predicted = ["check", "--format", "json", "--btf"];
-        let predicted = run(Command::new(&command).args(predicted).arg(image).args(&objects))?;
-        let predictions = read_predictions(&predicted)?;
-        let real = match reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
-            Some(Ok(text)) => text,
-            _ => load_in_guest(&command, kernel, &objects, limit)?,
-        };
-        total.merge(compare_kernel(&kernel.name, &predictions, &real)?);
+/// A comparison of verdicts with real loads on kernels of an architecture.
+#[derive(Debug)]
+pub struct Comparison {
+    pub platform: &'static Platform,
+    /// The command for guests of another architecture than the host.
+    pub guest_binary: Option<PathBuf>,
+    /// Whether a kernel whose loads of an earlier run are stored is not booted.
+    pub reuse: bool,
+    /// The time limit for a kernel.
+    pub limit: Duration,
+}
+
+impl Comparison {
+    /// Loads every program of the objects on each kernel and, if it has the architecture, on the running one, and compares with the
+    /// verdicts.
+    pub fn run(&self, kernels: &[Bootable], dir: Option<&Path>) -> Outcome {
+        let objects = self.objects(dir)?;
+        let command = build_command()?;
+        let mut total = Matrix::default();
+        for kernel in kernels {
+            let image = kernel.image.as_os_str();
+            println!("{}: {} objects", kernel.name, objects.len());
+            let predicted = ["check", "--format", "json", "--btf"];
+            let predicted = run(Command::new(&command).args(predicted).arg(image).args(&objects))?;
+            let predictions = read_predictions(&predicted)?;
+            let real = match self.reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
+                Some(Ok(text)) => text,
+                _ => self.load_in_guest(&command, kernel, &objects)?,
+            };
+            total.merge(compare_kernel(&kernel.name, &predictions, &real)?);
+        }
+        if Some(self.platform.arch) != Arch::host() {
+            println!("SKIP {RUNNING}: another architecture");
+        } else if is_root() {
+            println!("{RUNNING}: {} objects", objects.len());
+            let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
+            let predictions = read_predictions(&predicted)?;
+            let real =
+                run(Command::new(&command).args(["load", "--each", "--format", "json"]).args(&objects))?;
+            total.merge(compare_kernel(RUNNING, &predictions, &real)?);
+        } else {
+            println!("SKIP {RUNNING}: not root");
+        }
+        print(&total)
     }
-    if is_root() {
-        println!("{RUNNING}: {} objects", objects.len());
-        let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
-        let predictions = read_predictions(&predicted)?;
-        let real = run(Command::new(&command).args(["load", "--each", "--format", "json"]).args(&objects))?;
-        total.merge(compare_kernel(RUNNING, &predictions, &real)?);
-    } else {
-        println!("SKIP {RUNNING}: not root");
+
+    /// Loads every program in QEMU, and stores the result for later runs.
+    fn load_in_guest(&self, command: &Path, kernel: &Bootable, objects: &[PathBuf]) -> Outcome<String> {
+        let timeout = self.limit.as_secs().to_string();
+        let mut vm = Command::new(command);
+        vm.args(["vm", "--format", "json", "--timeout", &timeout]);
+        if let Some(path) = &self.guest_binary {
+            vm.arg("--guest-binary").arg(path);
+        }
+        let real = run(vm.arg("--kernel").arg(&kernel.image).arg("--").args(objects))?;
+        let file = loads_file(kernel);
+        let dir = file.parent().unwrap_or(Path::new(""));
+        let stored = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&file, &real));
+        stored.map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(real)
     }
+
+    /// Returns the committed objects, those of the examples if they have the byte order, and those below a directory.
+    fn objects(&self, dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
+        let committed = cases::dir().join("prebuilt").join(self.platform.objects);
+        let examples = root().join(EXAMPLES);
+        let examples = (self.platform.objects == LITTLE).then_some(examples.as_path());
+        let mut objects = Vec::new();
+        for dir in [committed.as_path()].into_iter().chain(examples).chain(dir) {
+            let found =
+                files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
+            let before = objects.len();
+            objects.extend(found);
+            if objects.len() == before {
+                return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
+            }
+        }
+        Ok(objects)
+    }
+}
+
+/// Prints the results of all kernels. Fails on a wrong `loads`.
+fn print(total: &Matrix) -> Outcome {
     println!("all kernels\n{}", total.table());
     for (title, list) in [
         ("wrong `loads`", &total.wrong_loads),
@@ -67,19 +125,6 @@ pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Dur
     }
 }
 
-/// Loads every program in QEMU, and stores the result for later runs.
-fn load_in_guest(command: &Path, kernel: &Bootable, objects: &[PathBuf], limit: Duration) -> Outcome<String> {
-    let timeout = limit.as_secs().to_string();
-    let mut vm = Command::new(command);
-    vm.args(["vm", "--format", "json", "--timeout", &timeout, "--kernel"]);
-    let real = run(vm.arg(&kernel.image).arg("--").args(objects))?;
-    let file = loads_file(kernel);
-    let dir = file.parent().unwrap_or(Path::new(""));
-    let stored = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&file, &real));
-    stored.map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(real)
-}
-
 /// Returns the file with the real loads of the last run on a kernel.
 fn loads_file(kernel: &Bootable) -> PathBuf {
     root().join("target/vm").join(&kernel.name).join("loads.jsonl")
@@ -93,21 +138,6 @@ fn compare_kernel(
     let matrix = Matrix::new(kernel, predictions, &read_realities(real)?);
     println!("{}\n{}\n", matrix.table(), matrix.summary());
     Ok(matrix)
-}
-
-/// Returns the committed objects, those of the examples, and those below a directory.
-fn objects(dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
-    let committed = [cases::dir().join("prebuilt/el"), root().join(EXAMPLES)];
-    let mut objects = Vec::new();
-    for dir in committed.iter().map(PathBuf::as_path).chain(dir) {
-        let found = files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
-        let before = objects.len();
-        objects.extend(found);
-        if objects.len() == before {
-            return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
-        }
-    }
-    Ok(objects)
 }
 
 /// Builds the command and returns its path.

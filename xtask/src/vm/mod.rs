@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use core_relo_vm::{KernelImage, Machine, RunOutput, accelerator, find_qemu};
+use core_relo_vm::{Arch, KernelImage, Machine, RunOutput, accelerator, find_qemu};
 
 use crate::cases;
 use crate::counts::Counts;
@@ -17,7 +17,7 @@ use crate::install;
 use crate::kernels::boot::{self, Bootable};
 use crate::platform::{PLATFORMS, Platform};
 use crate::system::{Failure, Outcome, root};
-use crate::verdicts;
+use crate::verdicts::Comparison;
 
 pub use args::HELP;
 use args::{Choice, Request};
@@ -52,7 +52,12 @@ pub fn run(args: &[String]) -> Outcome {
         prerequisites(request.platform, request.may_install)?;
         missing.iter().for_each(|error| println!("SKIP {error}"));
         let limit = request.limit(request.platform);
-        return verdicts::compare(&kernels, request.objects.as_deref(), request.reuse, limit);
+        let guest_binary = match Some(request.platform.arch) == Arch::host() || request.reuse {
+            true => None,
+            false => Some(build::command(request.platform, request.may_install)?),
+        };
+        let comparison = Comparison { platform: request.platform, guest_binary, reuse: request.reuse, limit };
+        return comparison.run(&kernels, request.objects.as_deref());
     }
     let mut report = Report { problems: missing, ..Report::default() };
     on_all(&kernels, &request, &mut report);

@@ -1,0 +1,104 @@
+//! The JIT compiler: what programs need it for, and what the compilers of some architectures lack.
+
+use super::{
+    answer::{Answer, Evidence},
+    changes::InsnFeature,
+    facts::KernelFacts,
+    mark::{Mark, MarkPresence},
+    observed::Observations,
+};
+
+/// The option of the JIT compiler.
+const OPTION: &str = "CONFIG_BPF_JIT";
+
+/// An architecture whose kernels refuse something that the same kernels of x86-64 accept, and a mark of its BTF.
+struct Architecture {
+    name: &'static str,
+    mark: Mark,
+}
+
+const RISCV: Architecture = Architecture { name: "RISC-V", mark: Mark::Member("pt_regs", "epc") };
+const POWERPC: Architecture =
+    Architecture { name: "PowerPC", mark: Mark::Member("paca_struct", "paca_index") };
+
+/// The architectures without arenas, observed up to 7.2. On PowerPC, the kernel gets no memory for them, because the processor cannot
+/// exchange 16 bytes at once.
+const WITHOUT_ARENAS: [Architecture; 2] = [RISCV, POWERPC];
+
+/// The architectures whose JIT compiler has no exceptions, observed up to 7.2 (kernel: `bpf_jit_supports_exceptions`).
+const WITHOUT_EXCEPTIONS: [Architecture; 1] = [RISCV];
+
+/// The kfunc that throws an exception.
+const THROW: &[u8] = b"bpf_throw";
+
+impl KernelFacts<'_> {
+    /// Answers whether the kernel is compiled with a JIT compiler. The kernel may still start with the compiler off.
+    ///
+    /// From 5.6 on, the functions of trampolines are compiled with the compiler.
+    pub fn jit(&self) -> Answer {
+        match self.trampolines() {
+            Answer::Absent(evidence) => Answer::Absent(Evidence {
+                text: format!("{}: the kernel has no JIT compiler", evidence.text),
+                ..evidence
+            }),
+            Answer::Unknown(_) => self.answer_option(OPTION),
+            present @ Answer::Present(_) => present,
+        }
+    }
+
+    /// Returns the evidence that the kernel has no JIT compiler, if it knows the instructions and needs a compiler for them.
+    pub(crate) fn missing_jit(&self, feature: InsnFeature) -> Option<Evidence> {
+        let change = feature.change().filter(|_| needs_jit(feature))?;
+        if !self.answer_change(change, feature.name()).is_present() {
+            return None;
+        }
+        match self.jit() {
+            Answer::Absent(evidence) => Some(evidence),
+            Answer::Present(_) | Answer::Unknown(_) => None,
+        }
+    }
+
+    /// Answers whether the kernel has arenas, which need a JIT compiler that supports them (kernel: `arena_map_alloc`). `compiled` is the
+    /// answer of the configuration.
+    pub(super) fn arenas(&self, compiled: Answer) -> Answer {
+        match self.jit() {
+            Answer::Absent(evidence) if compiled.is_present() => Answer::Absent(evidence),
+            _ => self.unless_on(&WITHOUT_ARENAS, "arenas", compiled),
+        }
+    }
+
+    /// Answers whether the JIT compiler supports a kfunc. `exists` is the answer of the BTF.
+    pub(super) fn kfunc_in_jit(&self, kfunc: &[u8], exists: Answer) -> Answer {
+        if kfunc == THROW { self.unless_on(&WITHOUT_EXCEPTIONS, "exceptions", exists) } else { exists }
+    }
+
+    fn unless_on(&self, architectures: &[Architecture], what: &str, answer: Answer) -> Answer {
+        let is_found = |architecture: &&Architecture| {
+            self.find_mark(architecture.mark) == MarkPresence::Found && answer.is_present()
+        };
+        match architectures.iter().find(is_found) {
+            Some(architecture) => {
+                let what = format!("have {what} on {}", architecture.name);
+                self.answer_observed(Observations::NEVER, &what, answer)
+            }
+            None => answer,
+        }
+    }
+}
+
+/// Returns whether the kernel refuses the instructions in programs that it interprets (kernel: `add_kfunc_call`, `fixup_call_args`).
+const fn needs_jit(feature: InsnFeature) -> bool {
+    matches!(
+        feature,
+        InsnFeature::FunctionAddress
+            | InsnFeature::KfuncCall
+            | InsnFeature::ModuleKfuncCall
+            | InsnFeature::AddressSpaceCast
+            | InsnFeature::IndirectJump
+    )
+}
+
+/// Returns the marks of the architectures.
+pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
+    WITHOUT_ARENAS.iter().chain(&WITHOUT_EXCEPTIONS).map(|architecture| architecture.mark)
+}
