@@ -20,6 +20,7 @@ mod pin_maps;
 mod pins;
 mod prepare;
 mod programs;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -27,12 +28,13 @@ mod typed_maps;
 mod verifier;
 mod verifier_stats;
 
-pub use crate::sys::StreamId;
+pub use crate::sys::{Keyring, ProgSignature, StreamId, UnknownKeyring};
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
+pub use signature::SignatureRefusal;
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram, ReportStep, VerifierReport};
 pub use verifier_stats::VerifierStats;

@@ -6,6 +6,7 @@ use super::{
         ALWAYS_COMPILED, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS,
         TRAMPOLINES,
     },
+    features,
     mark::Mark,
     program_features::{self, ERROR_INJECTION, FMOD_RET_SETS},
 };
@@ -50,7 +51,7 @@ impl Default for NameQuery {
             fixed_count: 0,
             compared: HashSet::new(),
         };
-        for mark in changes::all_marks().chain(program_features::all_marks()) {
+        for mark in changes::all_marks().chain(features::all_marks()).chain(program_features::all_marks()) {
             match mark {
                 Mark::Function(name) => query.function(name.as_bytes()),
                 Mark::Member(name, _) => query.structure(name.as_bytes()),

@@ -11,6 +11,7 @@ mod link;
 mod map;
 mod pin;
 mod prog;
+mod signature;
 mod task_fd;
 
 pub(crate) use attach::attach_to_closed_target;
@@ -42,4 +43,5 @@ pub use prog::{
     ProgLoad, StreamId, TestRun, TestRunResult, enable_stats, prog_assoc_struct_ops, prog_bind_map,
     prog_load, prog_stream_read, prog_test_run,
 };
+pub use signature::{Keyring, ProgSignature, UnknownKeyring};
 pub use task_fd::{TaskFd, task_fd_query};
