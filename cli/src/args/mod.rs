@@ -23,6 +23,8 @@ pub(crate) mod map_elements;
 pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
+#[cfg(feature = "sign")]
+pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
@@ -261,6 +263,8 @@ impl Command {
             Self::Prog(ProgCommand::Tracelog(c)) => c.format,
             Self::Prog(ProgCommand::Stream(c)) => c.format,
             Self::Prog(ProgCommand::Detach(c)) => c.format,
+            #[cfg(feature = "sign")]
+            Self::Prog(ProgCommand::Sign(c)) => c.format,
             Self::Map(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c)) => c.elements.format,
             Self::Map(MapCommand::Lookup(c)) => c.elements.format,
             Self::Map(MapCommand::Getnext(c)) => c.elements.format,
@@ -309,6 +313,8 @@ impl Command {
             Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
             Self::Run(c) => c.test.output_paths(),
             Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
+            #[cfg(feature = "sign")]
+            Self::Prog(ProgCommand::Sign(c)) => vec![&c.output],
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Vm(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
