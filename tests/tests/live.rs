@@ -15,6 +15,7 @@ mod live {
     mod network;
     mod newest;
     mod registers;
+    mod signatures;
     mod skeletons;
     mod smoke;
     mod sockets;
