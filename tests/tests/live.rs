@@ -10,6 +10,7 @@ mod live {
     mod globals;
     mod harness;
     mod lifetime;
+    mod loader_programs;
     mod lwt;
     mod messages;
     mod network;

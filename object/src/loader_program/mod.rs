@@ -5,7 +5,11 @@
 //! values. A [`LoaderFile`] has the instructions, the data, and the names of what the program loads. A signature over the instructions
 //! also covers the data, if the program [checks the hash of its data](LoaderFile::checks_data).
 
-mod context;
+pub mod context;
 mod file;
+mod generate;
+mod step;
 
 pub use file::{LoaderFile, LoaderFileError, LoaderMap, LoaderProgram};
+pub use generate::{LoaderOptions, LoaderProgramError};
+pub use step::{LoaderStep, StepKind};

@@ -25,7 +25,7 @@ mod write;
 pub use description::{LoaderMap, LoaderProgram};
 pub use error::LoaderFileError;
 
-use crate::limits::SIGNATURE_BYTES;
+use crate::{limits::SIGNATURE_BYTES, load_plan::sha256};
 use core_relo::Endian;
 
 /// The first bytes of a file.
@@ -63,15 +63,15 @@ mod section {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoaderFile {
-    pub(super) endian: Endian,
-    pub(super) name: String,
-    pub(super) relocated_for: String,
-    pub(super) checks_data: bool,
-    pub(super) maps: Vec<LoaderMap>,
-    pub(super) programs: Vec<LoaderProgram>,
-    pub(super) instructions: Vec<u8>,
-    pub(super) data: Vec<u8>,
-    pub(super) signature: Option<Vec<u8>>,
+    pub(in crate::loader_program) endian: Endian,
+    pub(in crate::loader_program) name: String,
+    pub(in crate::loader_program) relocated_for: String,
+    pub(in crate::loader_program) checks_data: bool,
+    pub(in crate::loader_program) maps: Vec<LoaderMap>,
+    pub(in crate::loader_program) programs: Vec<LoaderProgram>,
+    pub(in crate::loader_program) instructions: Vec<u8>,
+    pub(in crate::loader_program) data: Vec<u8>,
+    pub(in crate::loader_program) signature: Option<Vec<u8>>,
 }
 
 impl LoaderFile {
@@ -115,6 +115,11 @@ impl LoaderFile {
     /// Returns the initial value of the loader's map. The length is a multiple of 8.
     pub fn data(&self) -> &[u8] {
         &self.data
+    }
+
+    /// Returns the SHA-256 of the instructions, which the loader's map is exclusive to.
+    pub fn instructions_hash(&self) -> [u8; 32] {
+        sha256(&self.instructions)
     }
 
     /// Returns the signature over the instructions: detached PKCS#7 (CMS) in DER.

@@ -48,9 +48,10 @@ impl LoaderFile {
         let description = reader.section(section::DESCRIPTION, "1 (description)")?;
         let instructions = reader.section(section::INSTRUCTIONS, "2 (instructions)")?;
         let data = reader.section(section::DATA, "3 (data)")?;
-        let signature = match reader.rest.is_empty() {
-            true => None,
-            false => Some(reader.section(section::SIGNATURE, "4 (signature), or the end of the file")?),
+        let signature = if reader.rest.is_empty() {
+            None
+        } else {
+            Some(reader.section(section::SIGNATURE, "4 (signature), or the end of the file")?)
         };
         reader.finish("the file")?;
         let Description { name, relocated_for, checks_data, maps, programs } =
@@ -74,7 +75,7 @@ impl LoaderFile {
     }
 
     /// Checks the sizes of the parts.
-    pub(super) fn check(&self) -> Result<(), LoaderFileError> {
+    pub(in crate::loader_program) fn check(&self) -> Result<(), LoaderFileError> {
         let size_error =
             |section, found, expected| Err(LoaderFileError::SectionSize { section, found, expected });
         let (instructions, data) = (self.instructions.len(), self.data.len());
