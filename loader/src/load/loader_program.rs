@@ -3,11 +3,12 @@
 use super::{
     error::LoadError,
     loaded::{Loaded, LoadedMap, LoadedProgram},
+    signature::SignatureRefusal,
     verifier::{RefusedProgram, log_text},
 };
 use crate::{
     hint::Hint,
-    sys::{self, Errno, MapCreate, MapShape, NewDescriptors, Pod as _, ProgLoad},
+    sys::{self, Errno, Keyring, MapCreate, MapShape, NewDescriptors, Pod as _, ProgLoad, ProgSignature},
 };
 use core_relo::Endian;
 use core_relo_object::{
@@ -40,32 +41,24 @@ const BTF_LOG: &str = "magic: 0x";
 ///
 /// The instructions of a loader file run in the kernel with the rights of this process. Execute only files that you trust, or that are
 /// signed.
+///
+/// The kernel does not check a signature in the file: see [`execute_signed_loader_program`].
 pub fn execute_loader_program(file: &LoaderFile) -> Result<Loaded, LoadError> {
-    let run = LoaderRun { file };
-    if file.endian() != Endian::native() {
-        let cause = LoadPlanError::Endian { is_big: file.endian() == Endian::Big };
-        return Err(LoadError::Plan { object: file.name().into(), cause });
-    }
-    let mut failure = match run.attempt(&mut [])? {
-        Attempt::Loaded(loaded) => return Ok(loaded),
-        Attempt::Failed(failure) => failure,
-    };
-    for size in LOG_BYTES {
-        if !failure.needs_log() {
-            break;
-        }
-        let mut log = vec![0; size];
-        match run.attempt(&mut log)? {
-            Attempt::Loaded(loaded) => return Ok(loaded),
-            Attempt::Failed(again) => failure = again,
-        }
-    }
-    Err(run.explain(failure))
+    LoaderRun { file, signature: None }.execute()
+}
+
+/// Executes a loader program whose signature the kernel checks (Linux 6.18). The keyring has the certificate of the key.
+pub fn execute_signed_loader_program(file: &LoaderFile, keyring: Keyring) -> Result<Loaded, LoadError> {
+    let unsigned = || LoadError::Unsigned { object: file.name().into() };
+    let pkcs7 = file.signature().ok_or_else(unsigned)?;
+    LoaderRun { file, signature: Some(ProgSignature { pkcs7, keyring }) }.execute()
 }
 
 /// An execution of a loader program.
 struct LoaderRun<'f> {
     file: &'f LoaderFile,
+    /// The signature that the kernel checks.
+    signature: Option<ProgSignature<'f>>,
 }
 
 /// The result of an attempt.
@@ -92,6 +85,29 @@ impl Failure {
 }
 
 impl LoaderRun<'_> {
+    fn execute(&self) -> Result<Loaded, LoadError> {
+        let file = self.file;
+        if file.endian() != Endian::native() {
+            let cause = LoadPlanError::Endian { is_big: file.endian() == Endian::Big };
+            return Err(LoadError::Plan { object: file.name().into(), cause });
+        }
+        let mut failure = match self.attempt(&mut [])? {
+            Attempt::Loaded(loaded) => return Ok(loaded),
+            Attempt::Failed(failure) => failure,
+        };
+        for size in LOG_BYTES {
+            if !failure.needs_log() {
+                break;
+            }
+            let mut log = vec![0; size];
+            match self.attempt(&mut log)? {
+                Attempt::Loaded(loaded) => return Ok(loaded),
+                Attempt::Failed(again) => failure = again,
+            }
+        }
+        Err(self.explain(failure))
+    }
+
     /// Loads and runs the loader program once.
     fn attempt(&self, log: &mut [u8]) -> Result<Attempt, LoadError> {
         let file = self.file;
@@ -175,12 +191,18 @@ impl LoaderRun<'_> {
             license: LICENSE,
             prog_flags: SLEEPABLE,
             fd_array: &fd_array,
+            signature: self.signature,
             ..ProgLoad::default()
         };
         let errno = match sys::prog_load(&load, &mut []) {
             Ok(program) => return Ok(program),
             Err(errno) => errno,
         };
+        if let Some(refusal) =
+            self.signature.and_then(|signature| SignatureRefusal::explain(errno, &signature))
+        {
+            return Err(LoadError::Signature { object: file.name().into(), errno, refusal });
+        }
         load.log_level = 1;
         let [size, ..] = LOG_BYTES;
         let mut log = vec![0; size];

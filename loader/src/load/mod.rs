@@ -33,7 +33,7 @@ pub use crate::sys::{Keyring, ProgSignature, StreamId, UnknownKeyring};
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
-pub use loader_program::execute_loader_program;
+pub use loader_program::{execute_loader_program, execute_signed_loader_program};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
 pub use signature::SignatureRefusal;

@@ -43,8 +43,7 @@ const P384: Signer = Signer {
 fn join_session_keyring() -> io::Result<()> {
     const JOIN_SESSION_KEYRING: i32 = 1;
     // SAFETY: without a name, the call reads no memory.
-    let done =
-        unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
+    let done = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -77,8 +76,7 @@ fn load(insns: &[u8], pkcs7: &[u8], keyring: Keyring) -> Result<OwnedFd, (Errno,
         signature: Some(signature),
         ..ProgLoad::default()
     };
-    sys::prog_load(&load, &mut [])
-        .map_err(|errno| (errno, SignatureRefusal::explain(errno, &signature)))
+    sys::prog_load(&load, &mut []).map_err(|errno| (errno, SignatureRefusal::explain(errno, &signature)))
 }
 
 fn refusal(insns: &[u8], pkcs7: &[u8], keyring: Keyring) -> SignatureRefusal {
@@ -99,7 +97,8 @@ pub fn checks_signatures() -> ProbeResult {
 
 #[test]
 fn a_kernel_without_signatures_is_named() {
-    let Some(_live) = live("signatures::a_kernel_without_signatures_is_named", &[Need::Root, Need::Bpf]) else {
+    let Some(_live) = live("signatures::a_kernel_without_signatures_is_named", &[Need::Root, Need::Bpf])
+    else {
         return;
     };
     if checks_signatures().unwrap().is_supported {
@@ -130,10 +129,7 @@ fn the_kernel_loads_what_a_key_signed_and_names_what_does_not_fit() {
     }
     let session = Keyring::Session;
     // No key yet.
-    assert_eq!(
-        refusal(RETURN_0, RSA.signatures[0], session),
-        SignatureRefusal::NoKey { keyring: session }
-    );
+    assert_eq!(refusal(RETURN_0, RSA.signatures[0], session), SignatureRefusal::NoKey { keyring: session });
     let mut count = 0;
     for signer in [RSA, P256, P384] {
         if let Err(error) = add_certificate(signer.certificate) {
