@@ -12,6 +12,7 @@ pub(crate) mod completion;
 pub(crate) mod events;
 pub(crate) mod feature;
 pub(crate) mod format;
+pub(crate) mod gen_loader;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
 pub(crate) mod gen_vmlinux;
@@ -172,7 +173,7 @@ pub(crate) enum Command {
     /// Show the mounted bpffs from which BPF tokens can be created
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Generate files from objects: one linked object, a Rust skeleton, a small vmlinux.h
+    /// Generate files from objects: one linked object, a Rust skeleton, a loader program, a small vmlinux.h
     #[command(subcommand)]
     Gen(GenCommand),
     /// Run commands from a file, one for each line
@@ -291,6 +292,7 @@ impl Command {
             Self::Iter(IterCommand::Read(_)) => Format::Text,
             Self::Token(TokenCommand::List(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
+            Self::Gen(GenCommand::Loader(c)) => c.format,
             Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
             Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
@@ -307,6 +309,7 @@ impl Command {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
             Self::Gen(GenCommand::Rust(c)) => vec![&c.output],
+            Self::Gen(GenCommand::Loader(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Btf(BtfCommand::Min(c)) => vec![&c.output],
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
