@@ -1,16 +1,20 @@
 //! Signatures of programs (Linux 6.18). `tests/signing/README.md` describes the keys, certificates and signatures.
 
-use super::harness::{Need, live};
+use super::harness::{Census, Need, live};
 use core_relo::Endian;
 use core_relo_loader::{
     features::{Feature, ProbeResult, probe_feature},
-    load::{Keyring, ProgSignature, SignatureRefusal},
-    sys::{self, Errno, ProgLoad},
+    load::{Keyring, LoadError, ProgSignature, SignatureRefusal, execute_signed_loader_program},
+    loader_program::LoaderFile,
+    sys::{self, Errno, ProgLoad, TestRun},
 };
 use std::{io, os::fd::OwnedFd, ptr};
 
 /// `r0 = 0; exit`, little-endian.
 const RETURN_0: &[u8] = include_bytes!("../../signing/return_0.bin");
+
+/// The loader program of `bpf-progs/live/syscall.bpf.c`, signed with the RSA key by `core-relo prog sign`.
+const LOADER: &[u8] = include_bytes!("../../signing/syscall.loader");
 
 /// A certificate, and the signatures of [`RETURN_0`] with its key.
 struct Signer {
@@ -95,6 +99,25 @@ pub fn checks_signatures() -> ProbeResult {
     probe_feature(Feature::ProgSignature)
 }
 
+/// The requirements of tests with a keyring, besides [`can_verify`].
+const SIGNATURES: [Need; 3] = [Need::Root, Need::Bpf, Need::Kernel(6, 18)];
+
+/// Returns whether the kernel verifies the signatures of these tests. Gives this thread a session keyring.
+fn can_verify(name: &str) -> bool {
+    let probed = checks_signatures().unwrap();
+    let reason = if Endian::native() == Endian::Big {
+        "the signed instructions are little-endian".to_owned()
+    } else if !probed.is_supported {
+        probed.evidence
+    } else if let Err(error) = join_session_keyring() {
+        format!("no session keyring: {error}")
+    } else {
+        return true;
+    };
+    println!("SKIP: {name}: {reason}");
+    false
+}
+
 #[test]
 fn a_kernel_without_signatures_is_named() {
     let Some(_live) = live("signatures::a_kernel_without_signatures_is_named", &[Need::Root, Need::Bpf])
@@ -116,16 +139,9 @@ fn a_kernel_without_signatures_is_named() {
 #[test]
 fn the_kernel_loads_what_a_key_signed_and_names_what_does_not_fit() {
     let name = "signatures::the_kernel_loads_what_a_key_signed_and_names_what_does_not_fit";
-    let Some(_live) = live(name, &[Need::Root, Need::Bpf, Need::Kernel(6, 18)]) else { return };
-    if Endian::native() == Endian::Big {
-        return println!("SKIP: {name}: the signed instructions are little-endian");
-    }
-    let probed = checks_signatures().unwrap();
-    if !probed.is_supported {
-        return println!("SKIP: {name}: {}", probed.evidence);
-    }
-    if let Err(error) = join_session_keyring() {
-        return println!("SKIP: {name}: no session keyring: {error}");
+    let Some(_live) = live(name, &SIGNATURES) else { return };
+    if !can_verify(name) {
+        return;
     }
     let session = Keyring::Session;
     // No key yet.
@@ -167,4 +183,46 @@ fn the_kernel_loads_what_a_key_signed_and_names_what_does_not_fit() {
     assert!(matches!(large, SignatureRefusal::TooLarge { found: 9000 } | SignatureRefusal::Malformed));
     // The verifier refuses a signed program as any other.
     drop(load(RETURN_0, signature, session).unwrap());
+}
+
+/// Returns the loader file with one bit of a part changed.
+fn with_changed_bit(part: &[u8]) -> LoaderFile {
+    let at = LOADER.windows(part.len()).position(|window| window == part).unwrap();
+    let mut changed = LOADER.to_vec();
+    changed[at + part.len() - 1] ^= 1;
+    LoaderFile::read(&changed).unwrap()
+}
+
+#[test]
+fn a_signed_loader_program_loads_only_the_object_that_was_signed() {
+    let name = "signatures::a_signed_loader_program_loads_only_the_object_that_was_signed";
+    let Some(_live) = live(name, &SIGNATURES) else { return };
+    if !can_verify(name) {
+        return;
+    }
+    let before = Census::take();
+    let keyring = Keyring::Session;
+    let refusal = |file: &LoaderFile| match execute_signed_loader_program(file, keyring).unwrap_err() {
+        LoadError::Signature { refusal, .. } => refusal,
+        error => panic!("{error}"),
+    };
+    let file = LoaderFile::read(LOADER).unwrap();
+    assert_eq!(refusal(&file), SignatureRefusal::NoKey { keyring });
+    add_certificate(RSA.certificate).unwrap();
+    assert_eq!(refusal(&with_changed_bit(file.instructions())), SignatureRefusal::Mismatch);
+    // The signature fits the instructions, which refuse the data.
+    let error = execute_signed_loader_program(&with_changed_bit(file.data()), keyring).unwrap_err();
+    assert!(error.to_string().contains("wrong hash"), "{error}");
+    let mut unsigned = file.clone();
+    unsigned.remove_signature();
+    let error = execute_signed_loader_program(&unsigned, keyring).unwrap_err();
+    assert!(matches!(error, LoadError::Unsigned { .. }), "{error}");
+    assert_eq!(before.left_behind(), [""; 0]);
+
+    let loaded = execute_signed_loader_program(&file, keyring).unwrap();
+    let context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
+    let mut after = [0; 24];
+    let mut run = TestRun { ctx_in: &context, ctx_out: &mut after, ..TestRun::default() };
+    sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
+    assert_eq!(after[16..], Endian::native().u64_bytes(5));
 }

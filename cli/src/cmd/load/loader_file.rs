@@ -19,7 +19,7 @@ use crate::{
     },
 };
 use core_relo_loader::{
-    load::{LoadError, execute_loader_program},
+    load::{LoadError, execute_loader_program, execute_signed_loader_program},
     sys,
 };
 use std::io;
@@ -42,7 +42,19 @@ impl LoadRequest<'_, '_> {
             Ok(file) => file,
             Err(bad) => return Ok(Err(bad)),
         };
-        let loaded = execute_loader_program(&file).map_err(LoadFailure::Load);
+        let loaded = match self.args.keyring {
+            Some(keyring) => execute_signed_loader_program(&file, keyring),
+            None => {
+                if file.signature().is_some() {
+                    console.note(&format!(
+                        "{}: without --keyring, the kernel does not check its signature",
+                        input.name
+                    ))?;
+                }
+                execute_loader_program(&file)
+            }
+        };
+        let loaded = loaded.map_err(LoadFailure::Load);
         let object = match loaded.and_then(|loaded| self.attach_and_pin(LoadedObject::new(loaded))) {
             Ok(object) => object,
             Err(_) if self.kernel.is_interrupted() => return Ok(Ok(None)),

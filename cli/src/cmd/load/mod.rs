@@ -166,6 +166,12 @@ impl LoadRequest<'_, '_> {
         if LoaderFile::is_loader_file(file.bytes()) {
             return self.run_loader_file(console, &file);
         }
+        if args.keyring.is_some() {
+            let what = format_args!("{} is an object, expected a loader file", file.name);
+            let help =
+                "generate one with `core-relo gen loader --signable`, and sign it with `core-relo prog sign`";
+            return Ok(Err(BadInput::new("--keyring", what).help(help)));
+        }
         let object = match file.parse() {
             Ok(object) => object,
             Err(bad) => return Ok(Err(bad)),

@@ -9,7 +9,7 @@ use crate::{
     signing::{self, Certificate, PrivateKey},
     text::{line::Line, style},
 };
-use core_relo_loader::loader_program::LoaderFile;
+use core_relo_loader::loader_program::{LoaderFile, LoaderFileError};
 use serde::Serialize;
 use std::io;
 
@@ -47,8 +47,14 @@ fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
     let secrets = [args.key.as_path(), args.certificate.as_path()];
     output::refuse_inputs(secrets, &args.output, "`-o` names the signed loader file")?;
     let bytes = file::read(&args.loader, MAX_LOADER_BYTES)?;
-    let bad = |what: &dyn std::fmt::Display| BadInput::for_path(&args.loader, what);
-    let mut loader = LoaderFile::read(&bytes).map_err(|error| bad(&error))?;
+    let bad = |error: LoaderFileError| {
+        let text = error.to_string();
+        match text.split_once("\nhelp: ") {
+            Some((what, help)) => BadInput::for_path(&args.loader, what).help(help),
+            None => BadInput::for_path(&args.loader, text),
+        }
+    };
+    let mut loader = LoaderFile::read(&bytes).map_err(bad)?;
     let replaced = loader.signature().is_some();
     let key = PrivateKey::read(&args.key)?;
     let certificate = Certificate::read(&args.certificate)?;
@@ -59,8 +65,8 @@ fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
     }
     let signature = signing::sign(loader.instructions(), &key, &certificate, args.digest).map_err(bad_key)?;
     let signature_bytes = signature.len();
-    loader.set_signature(signature).map_err(|error| bad(&error))?;
-    let signed = loader.write().map_err(|error| bad(&error))?;
+    loader.set_signature(signature).map_err(bad)?;
+    let signed = loader.write().map_err(bad)?;
     output::write(&args.output, &signed)?;
     Ok(SignReport {
         loader: escape_path(&args.loader),
