@@ -44,6 +44,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Token(c) => cmd::token::run(&mut console, c),
         Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(&mut console, c),
         Command::Gen(GenCommand::Rust(c)) => cmd::gen_rust::run(&mut console, c),
+        Command::Gen(GenCommand::Loader(c)) => cmd::gen_loader::run(&mut console, c),
         Command::Gen(GenCommand::Vmlinux(c)) => cmd::gen_vmlinux::run(&mut console, c),
         Command::Batch(c) => cmd::batch::run(&mut console, c, args.color),
         Command::Demo(_) => cmd::demo::run(&mut console),

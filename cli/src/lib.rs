@@ -23,6 +23,8 @@ mod output;
 mod policy;
 mod process;
 mod report;
+#[cfg(feature = "sign")]
+mod signing;
 mod stable_hash;
 mod text;
 mod type_name;

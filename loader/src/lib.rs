@@ -126,7 +126,7 @@ pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 pub use core_relo_object::static_link;
 pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
-    events, link, load_plan, object, variants,
+    events, link, load_plan, loader_program, object, variants,
 };
 pub use globals::GlobalValue;
 pub use hint::Hint;

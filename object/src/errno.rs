@@ -14,6 +14,12 @@ const EILSEQ: i32 = arch_errno(88, 122, 84);
 const EOPNOTSUPP: i32 = arch_errno(122, 45, 95);
 const ENOLINK: i32 = arch_errno(67, 82, 67);
 const ESTALE: i32 = arch_errno(151, 70, 116);
+const ENOPKG: i32 = arch_errno(65, 113, 65);
+const EBADMSG: i32 = arch_errno(77, 76, 74);
+const ENOKEY: i32 = arch_errno(161, 128, 126);
+const EKEYEXPIRED: i32 = arch_errno(162, 129, 127);
+const EKEYREVOKED: i32 = arch_errno(163, 130, 128);
+const EKEYREJECTED: i32 = arch_errno(164, 131, 129);
 
 const fn arch_errno(mips: i32, sparc: i32, other: i32) -> i32 {
     if cfg!(any(
@@ -73,6 +79,12 @@ impl Errno {
             EOPNOTSUPP => "EOPNOTSUPP",
             ENOLINK => "ENOLINK",
             ESTALE => "ESTALE",
+            ENOPKG => "ENOPKG",
+            EBADMSG => "EBADMSG",
+            ENOKEY => "ENOKEY",
+            EKEYEXPIRED => "EKEYEXPIRED",
+            EKEYREVOKED => "EKEYREVOKED",
+            EKEYREJECTED => "EKEYREJECTED",
             524 => "ENOTSUPP",
             _ => return None,
         })

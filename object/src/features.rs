@@ -98,6 +98,8 @@ features! {
     LoadAcquireStoreRelease "load_acquire_store_release" "load-acquire and store-release",
     /// struct_ops maps that a link attaches, `BPF_F_LINK` (6.4).
     StructOpsLink "struct_ops_link" "struct_ops maps with a link",
+    /// Signatures of programs, in a kernel with `CONFIG_SYSTEM_DATA_VERIFICATION` (6.18).
+    ProgSignature "prog_signature" "signatures of programs",
     /// BPF tokens (6.9).
     Token "bpf_token" "BPF tokens",
 }

@@ -5,6 +5,7 @@
 //! | [`object`] | reads ELF objects from clang and GCC: programs, maps, externs, relocations |
 //! | [`link`] | links each program with the subprograms that it calls |
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
+//! | [`loader_program`] | loader programs, which load an object from within the kernel (light skeletons), and their files |
 //! | [`events`] | types of the records of ring buffers and perf event arrays |
 //! | [`disassembly`] | instructions with their functions, source lines, relocations and names |
 //! | [`globals`] | global variables: names, offsets, types, initial values |
@@ -41,6 +42,7 @@ mod known_names;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
+pub mod loader_program;
 pub mod object;
 #[cfg(feature = "static-link")]
 pub mod static_link;

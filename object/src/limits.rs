@@ -75,3 +75,12 @@ pub const ALTERNATIVES: usize = 64;
 
 /// Constants of a table of variants with values from the kernel's types. Ours: each takes a pass over the types of the kernel.
 pub const KERNEL_CONSTANTS: usize = 1024;
+
+/// Bytes of the data of a loader program, as in the kernel: a load refers to an offset of a map's value below 512 MiB.
+pub const LOADER_DATA_BYTES: usize = 512 * 1024 * 1024 - 8;
+
+/// Bytes of the context of a loader program, which instructions address with a signed offset of 16 bits. The kernel accepts twice as many.
+pub const LOADER_CONTEXT_BYTES: usize = 0x7fff;
+
+/// Bytes of the signature of a loader program. Ours: signatures with certificates take a few KiB.
+pub const SIGNATURE_BYTES: usize = 64 * 1024;

@@ -10,11 +10,13 @@ mod live {
     mod globals;
     mod harness;
     mod lifetime;
+    mod loader_programs;
     mod lwt;
     mod messages;
     mod network;
     mod newest;
     mod registers;
+    mod signatures;
     mod skeletons;
     mod smoke;
     mod sockets;

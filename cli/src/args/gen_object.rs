@@ -2,6 +2,7 @@
 
 use crate::args::{
     format::Format,
+    gen_loader::{self, GenLoaderArgs},
     gen_rust::{self, GenRustArgs},
     gen_vmlinux::{self, GenVmlinuxArgs},
 };
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 const GEN_HELP: &str = "Examples:
   core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
   core-relo gen rust agent.bpf.o -o src/agent.skel.rs
+  core-relo gen loader prog.bpf.o -o prog.loader
   core-relo gen vmlinux agent.bpf.o -o vmlinux.h";
 
 const GEN_OBJECT_HELP: &str = "Examples:
@@ -29,6 +31,9 @@ pub(crate) enum GenCommand {
     /// Generate a Rust skeleton: programs, maps and variables as fields, C types as Rust types
     #[command(after_help = gen_rust::GEN_RUST_HELP)]
     Rust(GenRustArgs),
+    /// Generate a loader program, which loads the object from within the kernel, or show one
+    #[command(after_help = gen_loader::GEN_LOADER_HELP)]
+    Loader(GenLoaderArgs),
     /// Generate a C header with the kernel types that objects use
     #[command(after_help = gen_vmlinux::GEN_VMLINUX_HELP)]
     Vmlinux(GenVmlinuxArgs),

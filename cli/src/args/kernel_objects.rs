@@ -1,5 +1,7 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
+#[cfg(feature = "sign")]
+use crate::args::prog_sign::{self, ProgSignArgs};
 use crate::args::{
     format::Format,
     map_elements::{MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs, MapUpdateArgs},
@@ -122,6 +124,10 @@ pub(crate) enum ProgCommand {
     /// Print the messages of bpf_stream_printk, or the kernel's reports of a program's faults
     #[command(after_help = trace_output::STREAM_HELP)]
     Stream(ProgStreamArgs),
+    /// Sign a loader file, so that the kernel can verify its program
+    #[cfg(feature = "sign")]
+    #[command(after_help = prog_sign::HELP)]
+    Sign(ProgSignArgs),
 }
 
 #[derive(Debug, Subcommand)]

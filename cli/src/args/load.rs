@@ -5,6 +5,7 @@ use crate::{
     attach_point::AttachPoint,
 };
 use clap::{ArgGroup, Args, ValueHint};
+use core_relo_loader::load::Keyring;
 use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
 pub(crate) const LOAD_HELP: &str = "Examples:
@@ -22,6 +23,8 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o --attach-target on_enter=do_unlinkat --attach
   core-relo load prog.bpf.o --attach --print events='struct event' --count 10
   core-relo load prog.bpf.o --attach --print events --format json | jq .value.pid
+  core-relo load prog.loader --attach --pin /sys/fs/bpf/mine    a loader program from `gen loader`
+  core-relo load prog.loader --keyring session    only if a key in the session keyring signed the program
 
 An attach point is KIND:PLACE, and for some kinds a comma and the attach type:
   dev:eth0[,xdp|xdpgeneric|xdpdrv|xdpoffload|ingress|egress|tc_ingress|tc_egress|primary|peer]   a network interface
@@ -94,9 +97,13 @@ pub(crate) struct SetupArgs {
 #[command(group = ArgGroup::new("events").arg("print").multiple(true).requires("attaching").conflicts_with("pin"))]
 #[command(group = ArgGroup::new("attaching").args(["attach", "attach_to"]).multiple(true))]
 pub(crate) struct LoadArgs {
-    /// The objects
+    /// The objects, or loader files from `gen loader`
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) objects: Vec<PathBuf>,
+    /// Load loader files with their signatures, which the kernel checks with the keys of this keyring: `session`, `user`, `builtin`,
+    /// `secondary`, `platform` or a serial number
+    #[arg(long, value_name = "KEYRING")]
+    pub(crate) keyring: Option<Keyring>,
     /// Load only this program; may be given several times [default: all programs whose section does not begin with `?`]
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Vec<String>,

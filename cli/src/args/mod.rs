@@ -12,6 +12,7 @@ pub(crate) mod completion;
 pub(crate) mod events;
 pub(crate) mod feature;
 pub(crate) mod format;
+pub(crate) mod gen_loader;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
 pub(crate) mod gen_vmlinux;
@@ -23,6 +24,8 @@ pub(crate) mod map_elements;
 pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
+#[cfg(feature = "sign")]
+pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
@@ -170,7 +173,7 @@ pub(crate) enum Command {
     /// Show the mounted bpffs from which BPF tokens can be created
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Generate files from objects: one linked object, a Rust skeleton, a small vmlinux.h
+    /// Generate files from objects: one linked object, a Rust skeleton, a loader program, a small vmlinux.h
     #[command(subcommand)]
     Gen(GenCommand),
     /// Run commands from a file, one for each line
@@ -261,6 +264,8 @@ impl Command {
             Self::Prog(ProgCommand::Tracelog(c)) => c.format,
             Self::Prog(ProgCommand::Stream(c)) => c.format,
             Self::Prog(ProgCommand::Detach(c)) => c.format,
+            #[cfg(feature = "sign")]
+            Self::Prog(ProgCommand::Sign(c)) => c.format,
             Self::Map(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c)) => c.elements.format,
             Self::Map(MapCommand::Lookup(c)) => c.elements.format,
             Self::Map(MapCommand::Getnext(c)) => c.elements.format,
@@ -287,6 +292,7 @@ impl Command {
             Self::Iter(IterCommand::Read(_)) => Format::Text,
             Self::Token(TokenCommand::List(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
+            Self::Gen(GenCommand::Loader(c)) => c.format,
             Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
             Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
@@ -303,12 +309,15 @@ impl Command {
             Self::Patch(c) => vec![&c.output],
             Self::Gen(GenCommand::Object(c)) => vec![&c.output],
             Self::Gen(GenCommand::Rust(c)) => vec![&c.output],
+            Self::Gen(GenCommand::Loader(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Btf(BtfCommand::Min(c)) => vec![&c.output],
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
             Self::Run(c) => c.test.output_paths(),
             Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
+            #[cfg(feature = "sign")]
+            Self::Prog(ProgCommand::Sign(c)) => vec![&c.output],
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
             Self::Vm(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

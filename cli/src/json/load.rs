@@ -305,6 +305,7 @@ pub(crate) fn refused<'l>(
         }
         LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
         LoadError::Kernel { .. } => "map",
+        LoadError::Signature { .. } | LoadError::Unsigned { .. } => "signature",
         _ => "plan",
     };
     LoadOutcome { program, error: Some(error), stats, ..outcome(object, "refused") }

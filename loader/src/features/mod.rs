@@ -38,6 +38,7 @@ pub use attach_type::{probe_attach_type, probe_link_type};
 pub use calls::{probe_helper, probe_kfunc};
 pub use core_relo_object::features::*;
 pub use map_type::probe_map_type;
+pub(crate) use probe::load_unsigned;
 pub use program::probe_program_type;
 
 use crate::sys::{self, Errno};
@@ -52,7 +53,7 @@ type Probe = fn(probe::Token<'_>) -> Result<bool, Errno>;
 
 /// The probe of each feature.
 #[rustfmt::skip]
-const PROBES: [(Feature, Probe); 35] = [
+const PROBES: [(Feature, Probe); 36] = [
     (Feature::Names, probe::names),
     (Feature::GlobalData, probe::global_data),
     (Feature::Btf, probe::btf),
@@ -87,6 +88,7 @@ const PROBES: [(Feature, Probe); 35] = [
     (Feature::MayGoto, instructions::may_goto),
     (Feature::LoadAcquireStoreRelease, instructions::load_acquire_store_release),
     (Feature::StructOpsLink, probe::struct_ops_link),
+    (Feature::ProgSignature, probe::prog_signature),
     (Feature::Token, probe::token),
 ];
 

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     kernel_version::running_version,
-    sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad, UprobeBinary},
+    sys::{
+        self, BtfLoad, Errno, Keyring, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad, ProgSignature,
+        UprobeBinary,
+    },
 };
 use core_relo::{
     Endian, TypeId,
@@ -352,6 +355,31 @@ pub(super) fn struct_ops_link(_token: Token<'_>) -> Result<bool, Errno> {
         Err(Errno(ENOTSUPP)) => Ok(true),
         result => supported(result),
     }
+}
+
+/// Loads a program whose signature is no PKCS#7 message. A kernel that verifies signatures refuses the signature.
+pub(super) fn prog_signature(token: Token<'_>) -> Result<bool, Errno> {
+    match load_unsigned(Keyring::Builtin, token) {
+        Err(Errno(libc::E2BIG | libc::EINVAL | libc::EOPNOTSUPP)) | Ok(_) => Ok(false),
+        Err(errno) if is_undecided(errno) => Err(errno),
+        Err(_) => Ok(true),
+    }
+}
+
+/// Loads a program with a signature that fits no program.
+pub(crate) fn load_unsigned(keyring: Keyring, token: Token<'_>) -> Result<OwnedFd, Errno> {
+    /// An empty sequence of DER.
+    const EMPTY_SEQUENCE: [u8; 2] = [0x30, 0];
+    let insns = code(&RETURN_0);
+    let load = ProgLoad {
+        prog_type: ProgramType::SocketFilter.number(),
+        insns: &insns,
+        license: b"GPL",
+        token,
+        signature: Some(ProgSignature { pkcs7: &EMPTY_SEQUENCE, keyring }),
+        ..ProgLoad::default()
+    };
+    retry(|| sys::prog_load(&load, &mut []))
 }
 
 pub(super) fn token(_token: Token<'_>) -> Result<bool, Errno> {

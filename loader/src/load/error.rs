@@ -1,6 +1,6 @@
 //! Errors of loads.
 
-use super::verifier::RefusedProgram;
+use super::{signature::SignatureRefusal, verifier::RefusedProgram};
 use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
@@ -48,6 +48,22 @@ pub enum LoadError {
         object: Text,
         /// The program and the verifier's log.
         refused: Box<RefusedProgram>,
+    },
+    /// The kernel refused the signature of a loader program.
+    #[error("{}{refusal} ({errno})", ObjectPrefix(.object))]
+    Signature {
+        /// The object's name.
+        object: Text,
+        /// The kernel's error number.
+        errno: Errno,
+        /// The reason.
+        refusal: SignatureRefusal,
+    },
+    /// The loader program has no signature that the kernel could check.
+    #[error("{}the loader program has no signature: sign it with `core-relo prog sign`", ObjectPrefix(.object))]
+    Unsigned {
+        /// The object's name.
+        object: Text,
     },
     /// A broken invariant of this library.
     #[error("{}{cause}", ObjectPrefix(.object))]
@@ -145,8 +161,10 @@ impl LoadError {
     /// Returns the error number, if the kernel refused a request.
     pub fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Plan { .. } | Self::Internal { .. } => None,
-            Self::Kernel { errno, .. } | Self::Pin { errno, .. } => Some(*errno),
+            Self::Plan { .. } | Self::Internal { .. } | Self::Unsigned { .. } => None,
+            Self::Kernel { errno, .. } | Self::Pin { errno, .. } | Self::Signature { errno, .. } => {
+                Some(*errno)
+            }
             Self::Program { refused, .. } => Some(refused.errno),
             Self::PinMismatch { .. } => Some(Errno(libc::EINVAL)),
             Self::PinTaken { .. } => Some(Errno(libc::EEXIST)),

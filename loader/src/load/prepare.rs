@@ -8,7 +8,7 @@ use super::{
     programs::MissingProgram,
 };
 use crate::sys::Errno;
-use core_relo_object::load_plan::{LoadPlan, LoadPlanError};
+use core_relo_object::load_plan::{LateBinding, LoadPlan, LoadPlanError};
 
 /// Executes the first half of a plan: loads BTF and creates maps (libbpf: `bpf_object__prepare`).
 ///
@@ -96,6 +96,9 @@ impl<K: Kernel> Prepared<'_, K> {
     /// Executes all steps before the programs.
     fn create_maps(&mut self) -> Result<(), LoadError> {
         let (plan, loading) = (self.plan, &mut self.loading);
+        if plan.late_binding() != LateBinding::Nothing {
+            return Err(LoadError::Plan { object: plan.name().into(), cause: LoadPlanError::LateBinding });
+        }
         loading.create_token(plan)?;
         if let Some(errno) = plan.probe_error() {
             let mut error = loading.error("the kernel lets this process load nothing".into(), errno);

@@ -66,6 +66,8 @@ impl<K: Kernel> Loading<'_, K> {
             fd_array: &fd_array,
             log_level: program.log_level(),
             token: self.loaded.token(),
+            // A signature covers instructions with their descriptors, which are known only now.
+            signature: None,
         };
         let (fd, log) = self.verify(plan, program, load)?;
         if plan.binds_rodata() {

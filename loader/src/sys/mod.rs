@@ -104,6 +104,12 @@ mod tests {
             (libc::EOPNOTSUPP, "EOPNOTSUPP"),
             (libc::ENOLINK, "ENOLINK"),
             (libc::ESTALE, "ESTALE"),
+            (libc::ENOPKG, "ENOPKG"),
+            (libc::EBADMSG, "EBADMSG"),
+            (libc::ENOKEY, "ENOKEY"),
+            (libc::EKEYEXPIRED, "EKEYEXPIRED"),
+            (libc::EKEYREVOKED, "EKEYREVOKED"),
+            (libc::EKEYREJECTED, "EKEYREJECTED"),
         ] {
             assert_eq!(Errno(number).name(), Some(name));
         }

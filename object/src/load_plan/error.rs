@@ -77,6 +77,9 @@ pub enum LoadPlanError {
         /// The limit.
         limit: i16,
     },
+    /// The plan leaves names or relocations to the kernel that executes a loader program.
+    #[error("the plan is for a loader program: the kernel resolves its names during the load")]
+    LateBinding,
     /// A broken invariant of this crate.
     #[error(transparent)]
     Internal(#[from] crate::InternalError),

@@ -8,6 +8,7 @@ mod display;
 mod error;
 mod externs;
 mod initial_values;
+mod late_binding;
 mod maps;
 mod plan;
 mod planner;
@@ -25,8 +26,10 @@ pub use crate::{globals::Global, link::FunctionCopy};
 pub use error::{LoadPlanError, Refusal};
 pub use externs::{ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, write_config_value};
 pub use initial_values::InitialValues;
+pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};
 pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use plan::{LoadPlan, SkippedProgram};
+pub(crate) use programs::sha256;
 pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,
 };

@@ -2,6 +2,7 @@
 
 use super::{
     externs::{KfuncReplacement, ModulePlan},
+    late_binding::LateBinding,
     maps::MapPlan,
     programs::ProgramPlan,
     relocate::{self, PoisonedReloc, SelectedFunctions},
@@ -47,6 +48,7 @@ pub struct LoadPlan {
     pub(super) externs: Vec<String>,
     pub(super) incompatible_kfuncs: Vec<ExternIndex>,
     pub(super) kfunc_replacements: Vec<(ExternIndex, KfuncReplacement)>,
+    pub(super) late_binding: LateBinding,
 }
 
 /// A program that is not loaded.
@@ -150,6 +152,11 @@ impl LoadPlan {
     /// reference to them.
     pub const fn binds_rodata(&self) -> bool {
         self.binds_rodata
+    }
+
+    /// Returns the parts that the kernel resolves when a loader program is executed.
+    pub const fn late_binding(&self) -> LateBinding {
+        self.late_binding
     }
 
     /// Returns the global variables and the struct_ops maps. [`Global::kind`] decides which can be read and set after the load.

@@ -7,7 +7,7 @@ use super::{
     maps::{MapPlan, MapPlanner, MapRole},
     plan::{LoadPlan, SkippedProgram},
     programs::{FixupTarget, ProgramPlan, ProgramPlanner, program_hash},
-    relocate::{SelectedFunctions, relocate_code},
+    relocate::{SelectedFunctions, collect_late_relocs, relocate_code},
     settings::Settings,
     struct_ops::{self, StructOpsTables},
     target_kernel::TargetKernel,
@@ -53,8 +53,10 @@ impl LoadPlan {
         let (loaded, skipped) = select_programs(object, settings, &tables);
         let selected = selected_functions(&linker, &loaded)?;
         let (code, poisoned) = relocate_code(object, &selected, settings, kernel)?;
+        let late_relocs = collect_late_relocs(object, &selected, kernel)?;
         let mut planner = ProgramPlanner::new(object, &linker, settings, kernel, &resolved, &tables);
-        let programs = planner.plan_programs(&loaded, &code, &mut maps, &mut modules, &mut edit)?;
+        let programs =
+            planner.plan_programs(&loaded, &code, &late_relocs, &mut maps, &mut modules, &mut edit)?;
 
         set_exclusive_hashes(&mut maps, &programs)?;
 
@@ -85,6 +87,7 @@ impl LoadPlan {
             selected,
             externs: linker.externs.iter().map(|e| key(e.name)).collect(),
             incompatible_kfuncs: incompatible_kfuncs(&resolved),
+            late_binding: kernel.late_binding,
             kfunc_replacements: externs::find_replacements(object.btf(), &linker.externs, &resolved, kernel),
         })
     }

@@ -2,6 +2,7 @@
 
 use super::{
     error::{LoadPlanError, Refusal},
+    late_binding::{LateBinding, LateReloc},
     settings::Settings,
     target_kernel::TargetKernel,
 };
@@ -10,7 +11,7 @@ use crate::{
     features::Feature,
     index::{ProgramIndex, SectionIndex},
     internal::{InternalError, Invariant as _},
-    object::Object,
+    object::{Object, Program},
     target::KernelBtfError,
 };
 use core_relo::{
@@ -61,6 +62,10 @@ pub(super) fn relocate_code(
     settings: &Settings,
     kernel: &TargetKernel,
 ) -> Result<(Vec<Vec<u8>>, Vec<PoisonedReloc>), LoadPlanError> {
+    let unchanged = || object.code_sections().iter().map(|s| s.code.to_vec()).collect();
+    if kernel.late_binding == LateBinding::NamesAndRelocations {
+        return Ok((unchanged(), Vec::new()));
+    }
     let functions = FunctionIndex::new(object);
     let relocated = with_plan(object, &functions, selected, settings, kernel, |plan| {
         let patched = plan.patched().map_err(|error| refusals(plan, &error.failed))?;
@@ -68,8 +73,44 @@ pub(super) fn relocate_code(
     })?;
     match relocated {
         Some(relocated) => relocated,
-        None => Ok((object.code_sections().iter().map(|s| s.code.to_vec()).collect(), Vec::new())),
+        None => Ok((unchanged(), Vec::new())),
     }
+}
+
+/// The relocations of each function that the kernel performs, with instructions relative to the function.
+pub(super) type LateRelocs = HashMap<ProgramIndex, Vec<LateReloc>>;
+
+/// Returns the relocations of the selected functions, if the kernel performs them.
+pub(super) fn collect_late_relocs(
+    object: &Object<'_>,
+    selected: &SelectedFunctions,
+    kernel: &TargetKernel,
+) -> Result<LateRelocs, LoadPlanError> {
+    let mut late = LateRelocs::new();
+    if kernel.late_binding != LateBinding::NamesAndRelocations
+        || object.ext().is_none_or(|ext| ext.core_relos().next().is_none())
+    {
+        return Ok(late);
+    }
+    let functions = FunctionIndex::new(object);
+    let relocs = object.relocs()?;
+    for record in relocs.records() {
+        let function = functions.find(record);
+        if function.is_some_and(|function| !selected.contains(&function)) {
+            continue;
+        }
+        let start = function.and_then(|function| object.programs().get(function.0)).map(Program::start);
+        let insn = record.insn.zip(start).and_then(|(insn, start)| insn.0.checked_sub(start.0));
+        let Some((function, insn)) = function.zip(insn) else {
+            let place = format!("relocation {} of `{}`", record.index_in_section, record.section);
+            let reason = "the record is at no instruction of a function";
+            return Err(LoadPlanError::CoreRelo(vec![Refusal::new(place, reason)]));
+        };
+        let relo = record.relo;
+        let words = [relo.root.0, relo.access.0, relo.kind.raw()];
+        late.entry(function).or_default().push(LateReloc { insn, words });
+    }
+    Ok(late)
 }
 
 /// Creates the error for relocations that failed.

@@ -1,5 +1,6 @@
 //! The kernel and the machine that a load is planned for.
 
+use super::late_binding::LateBinding;
 use crate::{errno::Errno, features::Features, target::KernelBtf};
 use alloc::sync::Arc;
 use core::fmt;
@@ -43,6 +44,8 @@ pub struct TargetKernel {
     pub kallsyms: Option<Arc<str>>,
     /// The running system, from which missing data is read. `None` if this is not the running kernel.
     pub system: Option<Arc<dyn ReadSystem>>,
+    /// The parts of the plan that the kernel resolves when a loader program is executed.
+    pub late_binding: LateBinding,
 }
 
 impl TargetKernel {
@@ -58,7 +61,14 @@ impl TargetKernel {
             kconfig: Some("".into()),
             kallsyms: Some("".into()),
             system: None,
+            late_binding: LateBinding::Nothing,
         }
+    }
+
+    /// Creates an unknown kernel with every feature, for a [loader program](crate::loader_program) that any kernel can execute: names and
+    /// CO-RE relocations are left to that kernel.
+    pub fn unknown() -> Self {
+        Self { late_binding: LateBinding::NamesAndRelocations, ..Self::offline(Arc::new(KernelBtf::none())) }
     }
 
     /// Returns whether nothing but the BTF is known: the kernel is not the running kernel, and has no configuration and no symbols.

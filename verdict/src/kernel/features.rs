@@ -7,7 +7,8 @@ use super::{
     kconfig::KconfigAnswer,
     mark::{
         Change,
-        Mark::{Enumerator, Member},
+        Mark::{self, Enumerator, Function, Member},
+        MarkPresence,
     },
     program_features::ProgramFeature,
     version::KernelVersion,
@@ -25,11 +26,23 @@ enum FeatureEvidence {
     Instructions(InsnFeature),
     /// The function behind a system call, since a release.
     SyscallWrapper(KernelVersion),
+    /// A change of the kernel, whose code needs an option of the configuration: the exported function of that option.
+    ChangeAndFunction(Change, &'static str),
 }
 
 const SINCE_5_2: Change = Change::new(5, 2, &[Enumerator("bpf_cmd", "BPF_MAP_FREEZE")]);
 const SINCE_5_5: Change = Change::new(5, 5, &[Enumerator("bpf_func_id", "BPF_FUNC_probe_read_kernel")]);
 const SINCE_5_11: Change = Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]);
+
+/// Signatures in the attributes of `BPF_PROG_LOAD`, merged in one series with hashes of maps.
+const PROG_SIGNATURE: Change = Change::new(6, 18, &[Member("bpf_map_ops", "map_get_hash")]);
+/// The exported function that verifies signatures, compiled with `CONFIG_SYSTEM_DATA_VERIFICATION`.
+const VERIFY_SIGNATURE: &str = "verify_pkcs7_signature";
+
+/// Returns the marks of the features whose marks no other change has.
+pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
+    PROG_SIGNATURE.marks.iter().copied().chain([Function(VERIFY_SIGNATURE)])
+}
 
 /// Returns the evidence for a feature. `None` for a feature without.
 const fn evidence(feature: Feature) -> Option<FeatureEvidence> {
@@ -65,6 +78,7 @@ const fn evidence(feature: Feature) -> Option<FeatureEvidence> {
         // The filter by process works since 6.11, which has no mark.
         F::UprobeMulti => Change::new(6, 6, &[Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_MULTI")]),
         F::ArgCtxTag => LAZY_VERIFICATION,
+        F::ProgSignature => return Some(E::ChangeAndFunction(PROG_SIGNATURE, VERIFY_SIGNATURE)),
         F::Token => Change::new(6, 9, &[Enumerator("bpf_cmd", "BPF_TOKEN_CREATE")]),
         F::BtfQmarkDatasec => {
             Change::new(6, 10, &[Enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION")])
@@ -81,7 +95,9 @@ pub const fn feature_release(feature: Feature) -> Option<KernelVersion> {
         Some(FeatureEvidence::EveryKernel(release) | FeatureEvidence::SyscallWrapper(release)) => {
             Some(release)
         }
-        Some(FeatureEvidence::Change(change)) => Some(change.release),
+        Some(FeatureEvidence::Change(change) | FeatureEvidence::ChangeAndFunction(change, _)) => {
+            Some(change.release)
+        }
         Some(FeatureEvidence::Instructions(set)) => set.release(),
         None => None,
     }
@@ -103,6 +119,19 @@ impl KernelFacts<'_> {
                 Answer::Present(Evidence { source: EvidenceSource::Object, text })
             }
             Some(FeatureEvidence::Change(change)) => self.answer_change(change, feature.description()),
+            Some(FeatureEvidence::ChangeAndFunction(change, function)) => {
+                match self.answer_change(change, feature.description()) {
+                    Answer::Present(_) => {
+                        let function = Function(function);
+                        let is_found = self.find_mark(function) == MarkPresence::Found;
+                        Answer::from_btf(
+                            is_found,
+                            if is_found { function.to_string() } else { function.absence() },
+                        )
+                    }
+                    answer => answer,
+                }
+            }
             Some(FeatureEvidence::Instructions(set)) => self.instruction_set(set),
             Some(FeatureEvidence::SyscallWrapper(_)) => match self.kconfig("LINUX_HAS_SYSCALL_WRAPPER") {
                 KconfigAnswer::Value(value, evidence) if value == "1" => Answer::Present(evidence),

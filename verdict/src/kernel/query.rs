@@ -6,7 +6,7 @@ use super::{
         ALWAYS_COMPILED, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF,
         PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
-    jit,
+    features, jit,
     mark::Mark,
     program_features,
 };
@@ -51,7 +51,8 @@ impl Default for NameQuery {
             fixed_count: 0,
             compared: HashSet::new(),
         };
-        for mark in changes::all_marks().chain(program_features::all_marks()).chain(jit::all_marks()) {
+        let marks = changes::all_marks().chain(features::all_marks()).chain(program_features::all_marks());
+        for mark in marks.chain(jit::all_marks()) {
             match mark {
                 Mark::Function(name) => query.function(name.as_bytes()),
                 Mark::Member(name, _) => query.structure(name.as_bytes()),

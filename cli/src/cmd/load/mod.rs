@@ -4,6 +4,7 @@ pub(crate) mod adaptive;
 mod dry_run;
 mod global_value;
 mod loaded_object;
+mod loader_file;
 mod object_loader;
 pub(crate) mod report;
 pub(crate) mod setup;
@@ -21,7 +22,7 @@ use crate::{
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
 use adaptive::read_table;
-use core_relo_loader::{Loader, load_plan::TargetKernel, target::KernelBtf};
+use core_relo_loader::{Loader, load_plan::TargetKernel, loader_program::LoaderFile, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
@@ -162,6 +163,15 @@ impl LoadRequest<'_, '_> {
             Ok(file) => file,
             Err(bad) => return Ok(Err(bad)),
         };
+        if LoaderFile::is_loader_file(file.bytes()) {
+            return self.run_loader_file(console, &file);
+        }
+        if args.keyring.is_some() {
+            let what = format_args!("{} is an object, expected a loader file", file.name);
+            let help =
+                "generate one with `core-relo gen loader --signable`, and sign it with `core-relo prog sign`";
+            return Ok(Err(BadInput::new("--keyring", what).help(help)));
+        }
         let object = match file.parse() {
             Ok(object) => object,
             Err(bad) => return Ok(Err(bad)),

@@ -6,6 +6,8 @@ mod facts;
 mod jited;
 mod messages;
 mod run;
+#[cfg(feature = "sign")]
+mod sign;
 mod stats;
 mod stream;
 mod tracelog;
@@ -26,6 +28,8 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Resul
         ProgCommand::Stats(args) => stats::run(console, args),
         ProgCommand::Tracelog(args) => tracelog::run(console, args),
         ProgCommand::Stream(args) => stream::run(console, args),
+        #[cfg(feature = "sign")]
+        ProgCommand::Sign(args) => sign::run(console, args),
         ProgCommand::Pin(args) => object_change::pin(console, Kind::Prog, args),
     }
 }

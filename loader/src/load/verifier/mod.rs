@@ -101,6 +101,16 @@ impl RefusedProgram {
         refused
     }
 
+    /// Derives the last instruction from the verifier's log of a program of which only the name is known.
+    pub(super) fn from_log(program: &str, section: &str, errno: Errno, log: String) -> Self {
+        let parts = LogParts::new(&log);
+        let insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno)).map(|last| last.index);
+        let report = parts.report();
+        let hint = if log.trim().is_empty() { Hint::for_errno(errno).0.to_owned() } else { String::new() };
+        let (program, section) = (program.to_owned(), section.to_owned());
+        Self { program, section, errno, log, insn, source: None, poison: None, report, hint }
+    }
+
     /// Returns the verifier's statistics up to the refusal.
     pub fn verifier_stats(&self) -> VerifierStats {
         VerifierStats::from_log(&self.log)

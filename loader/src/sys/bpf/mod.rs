@@ -8,9 +8,11 @@ mod ids;
 mod info;
 mod kind;
 mod link;
+mod loader_program;
 mod map;
 mod pin;
 mod prog;
+mod signature;
 mod task_fd;
 
 pub(crate) use attach::attach_to_closed_target;
@@ -31,6 +33,7 @@ pub use link::{
     raw_tracepoint_open,
 };
 pub(crate) use link::{has_link_type, link_to_closed_target};
+pub use loader_program::{NewDescriptors, map_hash, run_loader_program};
 pub use map::{
     Batch, Cpus, MapCreate, MapFd, MapShape, map_create, map_create_log, map_delete, map_delete_batch,
     map_freeze, map_lookup, map_lookup_and_delete, map_lookup_batch, map_lookup_cpu, map_next_key,
@@ -42,4 +45,5 @@ pub use prog::{
     ProgLoad, StreamId, TestRun, TestRunResult, enable_stats, prog_assoc_struct_ops, prog_bind_map,
     prog_load, prog_stream_read, prog_test_run,
 };
+pub use signature::{Keyring, ProgSignature, UnknownKeyring};
 pub use task_fd::{TaskFd, task_fd_query};

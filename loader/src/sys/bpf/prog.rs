@@ -1,6 +1,7 @@
 //! Programs: loading, test runs, output streams.
 
 use super::{
+    ProgSignature,
     call::{
         Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, object_name,
         opt_fd,
@@ -27,7 +28,7 @@ attr! {
         prog_flags: u32, prog_name: [u8; OBJ_NAME_LEN], prog_ifindex: u32, expected_attach_type: u32, prog_btf_fd: u32,
         func_info_rec_size: u32, func_info: u64, func_info_cnt: u32, line_info_rec_size: u32, line_info: u64, line_info_cnt: u32,
         attach_btf_id: u32, attach_fd: u32, core_relo_cnt: u32, fd_array: u64, core_relos: u64, core_relo_rec_size: u32,
-        log_true_size: u32, prog_token_fd: u32, fd_array_cnt: u32,
+        log_true_size: u32, prog_token_fd: u32, fd_array_cnt: u32, signature: u64, signature_size: u32, keyring_id: i32,
     }
     struct TestAttr {
         prog_fd: u32, retval: u32, data_size_in: u32, data_size_out: u32, data_in: u64, data_out: u64, repeat: u32, duration: u32,
@@ -79,6 +80,8 @@ pub struct ProgLoad<'a> {
     pub log_level: u32,
     /// A BPF token.
     pub token: Option<BorrowedFd<'a>>,
+    /// The signature of the instructions.
+    pub signature: Option<ProgSignature<'a>>,
 }
 
 /// Loads a program. The verifier writes to `log` if `log` is not empty and the log level is not 0.
@@ -98,6 +101,11 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     {
         return Err(Errno(libc::EINVAL));
     }
+    // The kernel takes a program without the address of a signature for an unsigned program.
+    if load.signature.is_some_and(|signature| signature.pkcs7.is_empty()) {
+        return Err(Errno(libc::EBADMSG));
+    }
+    let signature = load.signature.map_or(&[][..], |signature| signature.pkcs7);
     // The kernel reads the license up to a NUL.
     let mut license = load.license.to_vec();
     license.push(0);
@@ -125,6 +133,9 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
         attach_fd: opt_fd(load.attach_to),
         fd_array: address(load.fd_array),
         prog_token_fd: opt_fd(load.token),
+        signature: address(signature),
+        signature_size: count(signature)?,
+        keyring_id: load.signature.map_or(0, |signature| signature.keyring.id()),
         ..LoadAttr::default()
     };
     call_fd(Cmd::ProgLoad, &mut attr)

@@ -10,6 +10,7 @@ use crate::{
     link::externs::{ExternBinding, ExternEntry},
     load_plan::{
         error::{LoadPlanError, Refusal},
+        late_binding::LateBinding,
         target_kernel::TargetKernel,
     },
     target::KernelType,
@@ -46,6 +47,9 @@ pub(in crate::load_plan) fn resolve(
     kernel: &TargetKernel,
     modules: &mut Modules,
 ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
+    if kernel.late_binding.has_names() {
+        return leave_to_kernel(btf, externs, kernel, modules);
+    }
     let mut refused = Refusals::default();
     let addresses = find_addresses(externs, kernel, &mut refused);
     let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
@@ -69,6 +73,48 @@ pub(in crate::load_plan) fn resolve(
         }
         // A weak extern may be missing. A refusal fails the plan below.
         resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
+    }
+    if refused.list.is_empty() { Ok(resolutions) } else { Err(LoadPlanError::Externs(refused.list)) }
+}
+
+/// Leaves externs to the kernel that executes a loader program. That kernel does not compare types, so functions that are declared several
+/// times for different kernels are resolved here, which needs the types of one kernel.
+fn leave_to_kernel(
+    btf: Option<&Btf<'_>>,
+    externs: &[ExternEntry<'_>],
+    kernel: &TargetKernel,
+    modules: &mut Modules,
+) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
+    let mut refused = Refusals::default();
+    let mut names = HashSet::new();
+    let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
+    let mut resolutions = Vec::new();
+    for e in externs {
+        let resolved = match e.binding {
+            ExternBinding::Config(_) => ResolvedExtern::Missing,
+            ExternBinding::Address | ExternBinding::Variable(_) => ResolvedExtern::Late,
+            ExternBinding::Function(ty) => {
+                let name = Name::new(e.name).essential().as_bytes();
+                let is_repeated = !names.insert(name);
+                if kernel.late_binding == LateBinding::Names {
+                    let btf = btf.invariant("an object with externs has BTF")?;
+                    match search.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)? {
+                        Some(ResolvedExtern::Incompatible) => ResolvedExtern::Incompatible,
+                        _ => ResolvedExtern::Late,
+                    }
+                } else if is_repeated {
+                    refused.add(
+                        e.name,
+                        "cannot be put in a loader program for every kernel: the function is declared for several kernels, whose \
+                         types decide: name one kernel with --kernel",
+                    );
+                    ResolvedExtern::Late
+                } else {
+                    ResolvedExtern::Late
+                }
+            }
+        };
+        resolutions.push(resolved);
     }
     if refused.list.is_empty() { Ok(resolutions) } else { Err(LoadPlanError::Externs(refused.list)) }
 }

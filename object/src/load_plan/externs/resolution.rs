@@ -14,4 +14,6 @@ pub(in crate::load_plan) enum ResolvedExtern {
     Address(u64),
     /// A variable or function in the BTF of the kernel, or of a module.
     Typed { id: TypeId, module: Option<ModuleIndex> },
+    /// A variable or function that the kernel finds when a loader program is executed.
+    Late,
 }

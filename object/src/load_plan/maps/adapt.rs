@@ -13,6 +13,7 @@ pub(super) fn default_entries(plan: &mut MapPlan, kernel: &TargetKernel) {
     match plan.known_type() {
         Some(MapType::PerfEventArray) if plan.max_entries() == 0 => {
             plan.attributes.max_entries = kernel.cpus;
+            plan.entry_per_cpu = true;
         }
         Some(MapType::Ringbuf | MapType::UserRingbuf) => {
             plan.attributes.max_entries = ring_size(plan.max_entries(), kernel.page_size);

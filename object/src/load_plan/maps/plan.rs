@@ -3,6 +3,7 @@
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
+    loader_program::LoaderMap,
     object::MapType,
 };
 use alloc::{collections::BTreeMap, sync::Arc};
@@ -19,6 +20,7 @@ pub const SEGV_ON_FAULT: u32 = 1 << 17;
 
 /// The plan of a map, which is created or reused.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of a map")]
 pub struct MapPlan {
     pub(super) name: String,
     pub(super) kernel_name: Vec<u8>,
@@ -29,6 +31,7 @@ pub struct MapPlan {
     pub(super) key_type: TypeId,
     pub(super) value_type: TypeId,
     pub(super) uses_btf: bool,
+    pub(super) entry_per_cpu: bool,
     pub(super) autocreate: bool,
     pub(super) autoattach: bool,
     /// The name of the only program that may use the map.
@@ -84,6 +87,19 @@ impl MapPlan {
         }
     }
 
+    /// Creates the plan of a map that a loader program has created.
+    pub fn for_loader_map(map: &LoaderMap) -> Self {
+        Self {
+            name: map.name.clone(),
+            kernel_name: map.name.as_bytes().to_vec(),
+            role: map.role,
+            attributes: map.attributes,
+            entry_per_cpu: map.entry_per_cpu,
+            autocreate: true,
+            ..Self::default()
+        }
+    }
+
     /// Replaces the attributes by those of an existing map that is reused.
     pub const fn set_attributes(&mut self, attributes: MapAttributes) {
         self.attributes = attributes;
@@ -117,6 +133,11 @@ impl MapPlan {
         self.role
     }
 
+    /// Returns the attributes that a map has in common with the maps that can replace it.
+    pub const fn attributes(&self) -> MapAttributes {
+        self.attributes
+    }
+
     /// Returns the kernel's number of the map type.
     pub const fn map_type(&self) -> u32 {
         self.attributes.map_type
@@ -140,6 +161,11 @@ impl MapPlan {
     /// Returns the maximum number of entries.
     pub const fn max_entries(&self) -> u32 {
         self.attributes.max_entries
+    }
+
+    /// Returns whether [`max_entries`](Self::max_entries) is the number of the machine's possible CPUs.
+    pub const fn has_entry_per_cpu(&self) -> bool {
+        self.entry_per_cpu
     }
 
     /// Returns the `BPF_F_*` flags.

@@ -5,7 +5,11 @@ use crate::{
     elf::text,
     features::Feature,
     load_plan::{
-        error::LoadPlanError, externs::Modules, settings::AttachTarget, target_kernel::TargetKernel,
+        error::LoadPlanError,
+        externs::Modules,
+        late_binding::{KernelSymbol, SymbolKind},
+        settings::AttachTarget,
+        target_kernel::TargetKernel,
     },
     object::{AttachType, ProgramType},
     target::KernelType,
@@ -72,6 +76,17 @@ fn find_in_kernel(
         _ => ("", Kind::Func),
     };
     let full_name = format!("{prefix}{name}");
+    if kernel.late_binding.has_names() {
+        if let Some(module) = module.filter(|module| *module != "vmlinux") {
+            let what = format!(
+                "cannot be put in a loader program: its attach target is in module `{module}`, and the kernel searches all modules for a name: \
+                 expected a target without a module"
+            );
+            return Err(LoadPlanError::Program { program: text(program), what: what.into() });
+        }
+        let kind = if kind == Kind::Typedef { SymbolKind::Typedef } else { SymbolKind::Function };
+        return Ok(AttachPlan::symbol(KernelSymbol { name: full_name, kind, is_weak: false }));
+    }
     let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
     if module.is_none_or(|m| m == "vmlinux") {
         let ty = kernel.btf.find_in_vmlinux(full_name.as_bytes(), kind);

@@ -47,7 +47,7 @@ pub(in crate::load_plan) fn program_hash(insns: &[u8]) -> [u8; 32] {
 }
 
 /// Computes the SHA-256 of a message (FIPS 180-4).
-fn sha256(message: &[u8]) -> [u8; 32] {
+pub(crate) fn sha256(message: &[u8]) -> [u8; 32] {
     let mut padded = message.to_vec();
     padded.push(0x80);
     // Eight bits for each byte.

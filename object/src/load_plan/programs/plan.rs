@@ -3,6 +3,8 @@
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     link::FunctionCopy,
+    load_plan::late_binding::{KernelSymbol, LateReloc, SymbolRef},
+    loader_program::LoaderProgram,
     object::{ProgramType, SecDef},
 };
 use alloc::sync::Arc;
@@ -29,9 +31,37 @@ pub struct ProgramPlan {
     pub(super) autoattach: bool,
     pub(super) log_level: u32,
     pub(super) functions: Vec<FunctionCopy>,
+    pub(super) symbol_refs: Vec<SymbolRef>,
+    pub(super) late_relocs: Vec<LateReloc>,
 }
 
 impl ProgramPlan {
+    /// Creates the plan of a program that a loader program has loaded. `index` is its index in the loader file.
+    pub fn for_loader_program(index: usize, program: &LoaderProgram) -> Self {
+        let sec_def = SecDef::find(program.section.as_bytes());
+        Self {
+            function: ProgramIndex(index),
+            name: program.name.clone(),
+            kernel_name: program.name.as_bytes().to_vec(),
+            section: program.section.clone(),
+            sec_def: sec_def.filter(|def| def.program_type == program.program_type),
+            program_type: program.program_type,
+            attach_type: program.attach_type,
+            flags: 0,
+            ifindex: 0,
+            insns: Vec::new(),
+            fixups: Vec::new(),
+            func_info: Vec::new(),
+            line_info: Vec::new(),
+            attach: AttachPlan::default(),
+            autoattach: program.autoattach,
+            log_level: 0,
+            functions: Vec::new(),
+            symbol_refs: Vec::new(),
+            late_relocs: Vec::new(),
+        }
+    }
+
     /// Returns the program's function in the object.
     pub const fn function(&self) -> ProgramIndex {
         self.function
@@ -113,6 +143,16 @@ impl ProgramPlan {
         self.log_level
     }
 
+    /// Returns the instructions that refer to kernel symbols, which the kernel finds when a loader program is executed.
+    pub fn symbol_refs(&self) -> &[SymbolRef] {
+        &self.symbol_refs
+    }
+
+    /// Returns the CO-RE relocations that the kernel performs when a loader program is executed.
+    pub fn late_relocs(&self) -> &[LateReloc] {
+        &self.late_relocs
+    }
+
     /// Returns the functions that the instructions are from, in order. The first function is the program itself.
     pub fn functions(&self) -> &[FunctionCopy] {
         &self.functions
@@ -163,17 +203,23 @@ pub struct AttachPlan {
     type_id: Option<TypeId>,
     module: Option<ModuleIndex>,
     program: Option<Arc<OwnedFd>>,
+    symbol: Option<KernelSymbol>,
 }
 
 impl AttachPlan {
     /// Creates the plan for a type of the kernel or of a module.
     pub(super) const fn kernel_type(type_id: TypeId, module: Option<ModuleIndex>) -> Self {
-        Self { type_id: Some(type_id), module, program: None }
+        Self { type_id: Some(type_id), module, program: None, symbol: None }
     }
 
     /// Creates the plan for a function of another program.
     pub(super) const fn program_function(function: TypeId, program: Arc<OwnedFd>) -> Self {
-        Self { type_id: Some(function), module: None, program: Some(program) }
+        Self { type_id: Some(function), module: None, program: Some(program), symbol: None }
+    }
+
+    /// Creates the plan for a target that the kernel finds by name.
+    pub(super) const fn symbol(symbol: KernelSymbol) -> Self {
+        Self { type_id: None, module: None, program: None, symbol: Some(symbol) }
     }
 
     /// Returns the function, typedef or struct. Returns `None` if the program needs no target.
@@ -184,6 +230,11 @@ impl AttachPlan {
     /// Returns the module whose BTF has the type. Returns `None` for the kernel itself.
     pub const fn module(&self) -> Option<ModuleIndex> {
         self.module
+    }
+
+    /// Returns the target that the kernel finds by name when a loader program is executed.
+    pub const fn late_target(&self) -> Option<&KernelSymbol> {
+        self.symbol.as_ref()
     }
 
     /// Returns the program whose BTF has the type. Returns `None` if the target is not a program.

@@ -11,12 +11,14 @@ use crate::{
     index::{ModuleIndex, ProgramIndex},
     internal::Invariant as _,
     limits,
-    link::ProgramLinker,
+    link::{FunctionCopy, ProgramLinker},
     load_plan::{
         btf::{ContextTags, collect_tags, fix_func_info},
         error::LoadPlanError,
         externs::{Modules, ResolvedExtern},
+        late_binding::LateReloc,
         maps::MapPlan,
+        relocate::LateRelocs,
         settings::{ProgramSettings, Settings},
         struct_ops::StructOpsTables,
         target_kernel::TargetKernel,
@@ -67,6 +69,7 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         &mut self,
         loaded: &[bool],
         code: &[Vec<u8>],
+        late_relocs: &LateRelocs,
         maps: &mut Vec<MapPlan>,
         modules: &mut Modules,
         edit: &mut Option<Editor>,
@@ -76,7 +79,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
             if !is_loaded {
                 continue;
             }
-            let plan = self.plan_program(function, code, maps, modules, edit)?;
+            let mut plan = self.plan_program(function, code, maps, modules, edit)?;
+            plan.late_relocs = program_relocs(late_relocs, &plan.functions)?;
             // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
             record_count = add_records(record_count, &plan)
                 .filter(|count| *count <= limits::OBJECT_INSNS)
@@ -133,6 +137,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
             autoattach: settings.autoattach != Some(false),
             log_level: settings.log_level.unwrap_or(self.settings.log_level),
             functions: linked.functions,
+            symbol_refs: self.refs.take_symbol_refs(),
+            late_relocs: Vec::new(),
         })
     }
 
@@ -229,6 +235,22 @@ struct ResolvedType {
     flags: u32,
 }
 
+/// Returns the relocations of a program: those of its functions, at their places in the program.
+fn program_relocs(
+    late_relocs: &LateRelocs,
+    functions: &[FunctionCopy],
+) -> Result<Vec<LateReloc>, LoadPlanError> {
+    let mut relocs = Vec::new();
+    for copy in functions {
+        for reloc in late_relocs.get(&copy.function).map_or(&[][..], Vec::as_slice) {
+            let insn = copy.start.checked_add(reloc.insn);
+            let insn = insn.invariant("a program has at most a million instructions")?;
+            relocs.push(LateReloc { insn, ..*reloc });
+        }
+    }
+    Ok(relocs)
+}
+
 /// Adds the number of a program's instructions and of other records to a count. Returns `None` for a sum that is too large.
 fn add_records(count: usize, program: &ProgramPlan) -> Option<usize> {
     let counts = [
@@ -237,6 +259,7 @@ fn add_records(count: usize, program: &ProgramPlan) -> Option<usize> {
         program.line_info().len() / 16,
         program.fixups().len(),
         program.functions().len(),
+        program.late_relocs().len(),
     ];
     counts.into_iter().try_fold(count, usize::checked_add)
 }

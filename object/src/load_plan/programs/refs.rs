@@ -6,14 +6,26 @@ use super::{
     poison::{kfunc_poison, map_poison},
 };
 use crate::{
-    elf::text,
+    elf::{key, text},
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
-    link::{LinkedProgram, ProgramLinker, externs::ExternBinding, refs::RefTarget},
-    load_plan::{error::LoadPlanError, externs::ResolvedExtern, maps::MapPlan},
+    link::{
+        LinkedProgram, ProgramLinker,
+        externs::{ExternBinding, ExternEntry},
+        refs::RefTarget,
+    },
+    load_plan::{
+        error::LoadPlanError,
+        externs::ResolvedExtern,
+        late_binding::{KernelSymbol, SymbolKind, SymbolRef},
+        maps::MapPlan,
+    },
     object::Object,
 };
-use core_relo::insn::{Insn, LD_IMM64};
+use core_relo::{
+    Name,
+    insn::{Insn, LD_IMM64},
+};
 
 /// The index of the kernel's own BTF in the `fd_array`.
 const KERNEL_BTF: i16 = 0;
@@ -35,6 +47,8 @@ pub(super) struct RefResolver<'p, 'o, 'd> {
     /// The modules whose kfuncs are called, see [`LoadPlan::fd_array`](crate::load_plan::LoadPlan::fd_array).
     fd_array: Vec<ModuleIndex>,
     jump_tables: JumpTables<'o, 'd>,
+    /// The references of the current program to symbols that the kernel finds by name.
+    symbol_refs: Vec<SymbolRef>,
 }
 
 impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
@@ -43,12 +57,24 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
         linker: &'p ProgramLinker<'o, 'd>,
         externs: &'p [ResolvedExtern],
     ) -> Self {
-        Self { object, linker, externs, fd_array: Vec::new(), jump_tables: JumpTables::new(object) }
+        Self {
+            object,
+            linker,
+            externs,
+            fd_array: Vec::new(),
+            jump_tables: JumpTables::new(object),
+            symbol_refs: Vec::new(),
+        }
     }
 
     /// Returns the modules whose kfuncs are called.
     pub(super) fn into_fd_array(self) -> Vec<ModuleIndex> {
         self.fd_array
+    }
+
+    /// Returns the references to symbols that the kernel finds by name, of the program that was resolved last.
+    pub(super) fn take_symbol_refs(&mut self) -> Vec<SymbolRef> {
+        core::mem::take(&mut self.symbol_refs)
     }
 
     /// Resolves the references of a program. Returns the instructions that need a descriptor. Appends the maps of the program's
@@ -106,6 +132,9 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
     ) -> Result<Option<FixupTarget>, LoadPlanError> {
         let entry = self.linker.externs.get(index.0).invariant("a reference is to a known extern")?;
         let resolved = *self.externs.get(index.0).invariant("each extern is resolved")?;
+        if resolved == ResolvedExtern::Late {
+            return self.leave_to_kernel(index, entry, program, linked, insn);
+        }
         let first = insn_at(linked, insn)?;
         if first.code != LD_IMM64 {
             *first = match resolved {
@@ -131,8 +160,39 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
             ResolvedExtern::Address(address) => {
                 (first.imm, second.imm) = (low32(address), low32(address >> 32));
             }
-            ResolvedExtern::Missing | ResolvedExtern::Incompatible => (first.imm, second.imm) = (0, 0),
+            ResolvedExtern::Missing | ResolvedExtern::Incompatible | ResolvedExtern::Late => {
+                (first.imm, second.imm) = (0, 0);
+            }
         }
+        Ok(None)
+    }
+
+    /// Leaves a reference to the kernel, which finds the symbol by name when a loader program is executed. The instruction is that of a
+    /// weak extern that the kernel lacks.
+    fn leave_to_kernel(
+        &mut self,
+        index: ExternIndex,
+        entry: &ExternEntry<'_>,
+        program: ProgramIndex,
+        linked: &mut LinkedProgram,
+        insn: u32,
+    ) -> Result<Option<FixupTarget>, LoadPlanError> {
+        let (name, kind) = match entry.binding {
+            ExternBinding::Function(_) => {
+                (Name::new(entry.name).essential().as_bytes(), SymbolKind::Function)
+            }
+            ExternBinding::Variable(_) => (entry.name, SymbolKind::Variable),
+            ExternBinding::Address | ExternBinding::Config(_) => (entry.name, SymbolKind::Address),
+        };
+        let first = insn_at(linked, insn)?;
+        if first.code == LD_IMM64 {
+            let (first, second) = self.load_halves(program, linked, insn)?;
+            (first.src, first.imm, second.imm) = (0, 0, 0);
+        } else {
+            *first = kfunc_poison(index)?;
+        }
+        let symbol = KernelSymbol { name: key(name), kind, is_weak: entry.is_weak };
+        self.symbol_refs.push(SymbolRef { insn, symbol });
         Ok(None)
     }
 

@@ -1,0 +1,49 @@
+//! The arguments of `gen loader`.
+
+use crate::args::{format::Format, load::SetupArgs};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+pub(crate) const GEN_LOADER_HELP: &str = "Examples:
+  core-relo gen loader prog.bpf.o -o prog.loader
+  core-relo load prog.loader --attach
+  core-relo gen loader prog.bpf.o -o prog.loader --kernel running --set target_pid=42
+  core-relo gen loader prog.bpf.o -o prog.loader --signable
+  core-relo gen loader --show prog.loader --insns
+
+A loader program is a BPF program that creates the maps of an object and loads its programs from within the kernel, as the light
+skeletons of `bpftool gen skeleton -L` do. It needs Linux 5.14, and 5.17 without --kernel: the kernel that executes it performs the CO-RE
+relocations. With --kernel, the file has the relocations and the configuration of that kernel. --signable makes the program compare the
+hash of its data with the hash in its instructions, so that a signature over the instructions covers both (Linux 6.18).
+Exit status: 0 if the file was written or shown, else 2.";
+
+#[derive(Debug, Args)]
+pub(crate) struct GenLoaderArgs {
+    /// BPF object; with --show, a loader file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// File to write the loader program to; `-` is stdout
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, required_unless_present = "show")]
+    pub(crate) output: Option<PathBuf>,
+    /// Put the CO-RE relocations and the configuration of this kernel in the file: `running`, raw BTF, an ELF with .BTF, a vmlinuz
+    /// [default: the kernel that executes the program relocates]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) kernel: Option<PathBuf>,
+    /// Make the program check the hash of its data, so that it can be signed
+    #[arg(long)]
+    pub(crate) signable: bool,
+    /// Put only this program in the file; may be given several times [default: all programs whose section does not begin with `?`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Vec<String>,
+    /// Show a loader file: maps, programs, sizes, signature
+    #[arg(long, conflicts_with_all = ["output", "kernel", "signable", "program"])]
+    pub(crate) show: bool,
+    /// Show the instructions of the loader program, too
+    #[arg(long, requires = "show")]
+    pub(crate) insns: bool,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,201 @@
+//! `load` of a loader file: the kernel executes the loader program.
+
+use super::{
+    LoadRequest,
+    loaded_object::{LoadFailure, LoadedObject},
+    report::{print_log, print_refusal},
+};
+use crate::{
+    args::{format::Format, load::LoadArgs},
+    cmd::gen_loader::read_loader_file,
+    console::{Console, ExitStatus},
+    describe::short_type_name,
+    error::{BadInput, escape_path},
+    input::object::ObjectFile,
+    json::load as json,
+    text::{
+        line::Line,
+        style::{BOLD, DIM, ERROR, GOOD},
+    },
+};
+use core_relo_loader::{
+    load::{LoadError, execute_loader_program, execute_signed_loader_program},
+    sys,
+};
+use std::io;
+
+/// The reason why `--attach` does not attach a program.
+const NO_TARGET: &str = "its section names no target: name one with --attach-to";
+
+impl LoadRequest<'_, '_> {
+    /// Executes a loader program. Returns the object if it stays loaded after the command.
+    pub(super) fn run_loader_file(
+        &self,
+        console: &mut Console<'_>,
+        input: &ObjectFile,
+    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+        if let Some(option) = unsupported_option(self.args) {
+            let bad = BadInput::new(option, format_args!("cannot change the loader file {}", input.name));
+            return Ok(Err(bad.help("give the option to `core-relo gen loader`, or load the object itself")));
+        }
+        let file = match read_loader_file(input) {
+            Ok(file) => file,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        let loaded = match self.args.keyring {
+            Some(keyring) => execute_signed_loader_program(&file, keyring),
+            None => {
+                if file.signature().is_some() {
+                    console.note(&format!(
+                        "{}: without --keyring, the kernel does not check its signature",
+                        input.name
+                    ))?;
+                }
+                execute_loader_program(&file)
+            }
+        };
+        let loaded = loaded.map_err(LoadFailure::Load);
+        let object = match loaded.and_then(|loaded| self.attach_and_pin(LoadedObject::new(loaded))) {
+            Ok(object) => object,
+            Err(_) if self.kernel.is_interrupted() => return Ok(Ok(None)),
+            Err(LoadFailure::Load(e)) => {
+                return self.report_loader_refusal(console, input, &e).map(|()| Ok(None));
+            }
+            Err(LoadFailure::Attach { stage, cause }) => {
+                console.raise_exit(ExitStatus::Incompatible);
+                if console.format == Format::Json {
+                    console.out.json(&json::attach_failed(&input.name, file.name(), stage, &cause))?;
+                } else {
+                    let line = Line::new().styled(ERROR, "refused");
+                    console.out.line(line.text(format_args!("  {}: {cause}", input.name)))?;
+                }
+                return Ok(Ok(None));
+            }
+            Err(LoadFailure::Events(bad)) => return Ok(Err(bad)),
+            Err(LoadFailure::Interrupted) => return Ok(Ok(None)),
+        };
+        self.report_loaded_file(console, input, object).map(Ok)
+    }
+
+    fn attach_and_pin(&self, mut object: LoadedObject) -> Result<LoadedObject, LoadFailure> {
+        if self.args.attach {
+            object.attach(self.kernel)?;
+        }
+        object.attach_to(self.kernel, &self.args.attach_to)?;
+        if let Some(dir) = &self.args.pin {
+            object.pin(self.kernel, dir)?;
+        }
+        Ok(object)
+    }
+
+    fn report_loader_refusal(
+        &self,
+        console: &mut Console<'_>,
+        input: &ObjectFile,
+        e: &LoadError,
+    ) -> io::Result<()> {
+        console.raise_exit(ExitStatus::Incompatible);
+        let wants_log = self.args.setup.verifier_log > 0;
+        if console.format == Format::Json {
+            return console.out.json(&json::refused(&input.name, None, e, wants_log, None));
+        }
+        let name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", input.name));
+        print_refusal(&mut console.out, name, e, self.path)?;
+        match e.verifier_log() {
+            Some(log) if wants_log => print_log(&mut console.out, log),
+            _ => Ok(()),
+        }
+    }
+
+    fn report_loaded_file(
+        &self,
+        console: &mut Console<'_>,
+        input: &ObjectFile,
+        mut object: LoadedObject,
+    ) -> io::Result<Option<LoadedObject>> {
+        let unattached = self.unattached(&object);
+        let (loaded, links) = (&object.loaded, &object.links);
+        if console.format == Format::Json {
+            console.out.json(&json::loaded(&input.name, loaded, links, &unattached))?;
+        } else {
+            let out = &mut console.out;
+            out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &input.name))?;
+            for map in loaded.maps() {
+                let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
+                let id = map.fd().map(|fd| sys::map_info(&fd).map(|info| info.id));
+                let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
+                out.line(line.text(" ").text(id_text(id)))?;
+            }
+            for program in loaded.programs() {
+                let kind = short_type_name(program.plan.program_type().name());
+                let id = id_text(Some(sys::prog_info(program).map(|info| info.id)));
+                let line =
+                    Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
+                out.line(line.text(" ").text(id))?;
+            }
+            for (name, why) in &unattached {
+                let line = Line::new().text("  program  ").column(24, name).text(" ");
+                out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
+            }
+            for link in links {
+                let what = link.label();
+                match link.pin_path() {
+                    Some(path) => {
+                        out.line(format_args!("  link     {what}, pinned at {}", escape_path(path)))?
+                    }
+                    None => out.line(format_args!("  link     {what}"))?,
+                }
+            }
+        }
+        console.out.flush()?;
+        if self.args.pin.is_some() {
+            object.close();
+            return Ok(Some(object));
+        }
+        Ok(self.args.attaches().then_some(object))
+    }
+
+    /// Returns the programs that `--attach` does not attach, and why.
+    fn unattached(&self, object: &LoadedObject) -> Vec<(String, String)> {
+        if !self.args.attach {
+            return Vec::new();
+        }
+        let is_attached = |name: &str| self.args.attach_to.iter().any(|request| request.program == name);
+        let unattached = object.loaded.unattached().into_iter();
+        let unattached = unattached.filter(|(program, _)| !is_attached(program.name()));
+        unattached.map(|(program, _)| (program.name().to_owned(), NO_TARGET.to_owned())).collect()
+    }
+}
+
+/// Returns the text of a kernel object's id.
+fn id_text(id: Option<Result<u32, sys::Errno>>) -> String {
+    match id {
+        Some(Ok(id)) => format!("id {id}"),
+        Some(Err(e)) => format!("id unknown: {e}"),
+        None => "not created".to_owned(),
+    }
+}
+
+/// Returns the first option that has no meaning for a loader file, whose plan is made already.
+fn unsupported_option(args: &LoadArgs) -> Option<&'static str> {
+    let setup = &args.setup;
+    [
+        ("--program", !args.program.is_empty()),
+        ("--each", args.each),
+        ("--adaptive", args.adaptive),
+        ("--dry-run", args.dry_run),
+        ("--relocate-against", args.relocate_against.is_some()),
+        ("--print", !args.events.print.is_empty()),
+        ("--set", !setup.set.is_empty()),
+        ("--max-entries", !setup.max_entries.is_empty()),
+        ("--value-size", !setup.value_size.is_empty()),
+        ("--key-size", !setup.key_size.is_empty()),
+        ("--attach-target", !setup.attach_target.is_empty()),
+        ("--without-map", !setup.without_map.is_empty()),
+        ("--kconfig", setup.kconfig.is_some()),
+        ("--token", setup.token.is_some()),
+        ("--stats", args.stats.needs_stats()),
+    ]
+    .into_iter()
+    .find_map(|(option, is_given)| is_given.then_some(option))
+}

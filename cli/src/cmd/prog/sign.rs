@@ -1,0 +1,80 @@
+//! `prog sign`: loader files with a signature.
+
+use crate::{
+    args::{format::Format, prog_sign::ProgSignArgs},
+    console::Console,
+    error::{BadInput, escape_path},
+    input::{file, limits::MAX_LOADER_BYTES},
+    output,
+    signing::{self, Certificate, PrivateKey},
+    text::{line::Line, style},
+};
+use core_relo_loader::loader_program::{LoaderFile, LoaderFileError};
+use serde::Serialize;
+use std::io;
+
+/// The report on a signed file, and its JSON line.
+#[derive(Serialize)]
+struct SignReport {
+    loader: String,
+    output: String,
+    /// The kind and size of the key.
+    key: String,
+    /// The serial number of the certificate, in hexadecimal digits.
+    serial: String,
+    digest: &'static str,
+    signature_bytes: usize,
+    /// Whether the file had a signature before.
+    replaced: bool,
+}
+
+pub(crate) fn run(console: &mut Console<'_>, args: &ProgSignArgs) -> io::Result<()> {
+    match sign(args) {
+        Ok(report) if console.format == Format::Json => console.out.json(&report),
+        Ok(report) => {
+            let SignReport { loader, output, key, serial, digest, .. } = &report;
+            console.out.line(
+                Line::new()
+                    .styled(style::GOOD, "signed")
+                    .text(format_args!(": {output}: {loader}, {key}, {digest}, certificate {serial}")),
+            )
+        }
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
+    let secrets = [args.key.as_path(), args.certificate.as_path()];
+    output::refuse_inputs(secrets, &args.output, "`-o` names the signed loader file")?;
+    let bytes = file::read(&args.loader, MAX_LOADER_BYTES)?;
+    let bad = |error: LoaderFileError| {
+        let text = error.to_string();
+        match text.split_once("\nhelp: ") {
+            Some((what, help)) => BadInput::for_path(&args.loader, what).help(help),
+            None => BadInput::for_path(&args.loader, text),
+        }
+    };
+    let mut loader = LoaderFile::read(&bytes).map_err(bad)?;
+    let replaced = loader.signature().is_some();
+    let key = PrivateKey::read(&args.key)?;
+    let certificate = Certificate::read(&args.certificate)?;
+    let bad_key = |what: String| BadInput::for_path(&args.key, what);
+    if !certificate.fits(&key).map_err(bad_key)? {
+        let what = format!("the certificate belongs to another key than {}", escape_path(&args.key));
+        return Err(BadInput::for_path(&args.certificate, what));
+    }
+    let signature = signing::sign(loader.instructions(), &key, &certificate, args.digest).map_err(bad_key)?;
+    let signature_bytes = signature.len();
+    loader.set_signature(signature).map_err(bad)?;
+    let signed = loader.write().map_err(bad)?;
+    output::write(&args.output, &signed)?;
+    Ok(SignReport {
+        loader: escape_path(&args.loader),
+        output: escape_path(&args.output),
+        key: key.to_string(),
+        serial: certificate.serial_hex(),
+        digest: args.digest.name(),
+        signature_bytes,
+        replaced,
+    })
+}

@@ -1,0 +1,114 @@
+//! `prog sign`, and loads with a keyring. `tests/signing/README.md` describes the keys and certificates.
+#![cfg(feature = "sign")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, run, run_in, schema, text};
+use core_relo_loader::loader_program::LoaderFile;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn path(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/signing").join(name);
+    text(&path).to_owned()
+}
+
+/// Writes a loader file, which can be signed or not.
+fn generate(dir: &Path, is_signable: bool) -> PathBuf {
+    let out = dir.join("exec.loader");
+    let mut args = vec!["gen", "loader", "syscall.bpf.o", "-o", text(&out)];
+    args.extend(is_signable.then_some("--signable"));
+    let generated = run_in(&prebuilt("live"), args);
+    assert_eq!(generated.exit, 0, "{}", generated.whole());
+    out
+}
+
+#[test]
+fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let (loader, signed) = (generate(dir.path(), true), dir.path().join("signed.loader"));
+    let (key, certificate) = (path("rsa.pem"), path("rsa.der"));
+    let args = ["prog", "sign", text(&loader), "--key", &key, "--certificate", &certificate];
+    let run = run(args.into_iter().chain(["-o", text(&signed), "--format", "json"]));
+    assert_eq!(run.exit, 0, "{}", run.whole());
+    let lines = run.lines();
+    schema().check("prog sign", &lines[0]);
+    let before = fs::read(&loader).unwrap();
+    let after = fs::read(&signed).unwrap();
+    assert!(after.starts_with(&before), "the signature is appended");
+    let file = LoaderFile::read(&after).unwrap();
+    assert_eq!(lines[0]["signature_bytes"], file.signature().unwrap().len());
+
+    let (insns, expected) = (dir.path().join("insns"), dir.path().join("expected"));
+    fs::write(&insns, file.instructions()).unwrap();
+    let mut openssl = Command::new("openssl");
+    openssl.args(["cms", "-sign", "-binary", "-noattr", "-nocerts", "-md", "sha256", "-outform", "DER"]);
+    openssl.args(["-signer", &certificate, "-inkey", &key]).arg("-in").arg(&insns).arg("-out").arg(&expected);
+    match openssl.output() {
+        Ok(output) if output.status.success() => {
+            assert_eq!(file.signature().unwrap(), fs::read(&expected).unwrap());
+        }
+        other => println!("SKIP: openssl: {other:?}"),
+    }
+}
+
+#[test]
+fn the_output_may_be_the_loader_file_but_no_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let loader = generate(dir.path(), true);
+    let key = dir.path().join("key.pem");
+    fs::copy(path("p256.pem"), &key).unwrap();
+    let sign = |output: &Path| {
+        let args = ["prog", "sign", text(&loader), "-k", text(&key), "-i", &path("p256.der"), "-o"];
+        run(args.into_iter().chain([text(output), "--format", "json"]))
+    };
+    for replaced in [false, true] {
+        let signed = sign(&loader);
+        assert_eq!(
+            (signed.exit, &signed.lines()[0]["replaced"]),
+            (0, &replaced.into()),
+            "{}",
+            signed.whole()
+        );
+        assert!(LoaderFile::read(&fs::read(&loader).unwrap()).unwrap().signature().is_some());
+    }
+    assert_eq!(sign(&key).exit, 2);
+    assert_eq!(fs::read(&key).unwrap(), fs::read(path("p256.pem")).unwrap());
+}
+
+#[test]
+fn what_does_not_fit_is_one_line_and_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (loader, out) = (generate(dir.path(), true), dir.path().join("out.loader"));
+    let unsignable_dir = tempfile::tempdir().unwrap();
+    let unsignable = generate(unsignable_dir.path(), false);
+    let (key, certificate) = (path("rsa.pem"), path("rsa.der"));
+    let object = prebuilt("live").join("syscall.bpf.o");
+    for (loader, key, certificate, expected) in [
+        (&loader, &key, &path("p256.der"), "p256.der: the certificate belongs to another key than "),
+        (&loader, &path("encrypted.pem"), &certificate, "encrypted.pem: the private key is encrypted"),
+        (&loader, &path("ed25519.pem"), &certificate, "unsupported kind of private key: 1.3.101.112"),
+        (&loader, &certificate, &certificate, "rsa.der: no PEM file, expected a private key"),
+        (&loader, &key, &key, "rsa.pem: PEM file with other blocks: `PRIVATE KEY`, expected a certificate"),
+        (&unsignable, &key, &certificate, "; generate the file with `--signable`"),
+        (&object, &key, &certificate, "syscall.bpf.o: no loader file"),
+    ] {
+        let args = ["prog", "sign", text(loader), "-k", key, "-i", certificate, "-o", text(&out)];
+        let refused = run(args);
+        assert!(refused.exit == 2 && refused.err.contains(expected), "{}", refused.whole());
+        assert_eq!((refused.err.lines().count(), out.exists()), (1, false), "{}", refused.whole());
+    }
+}
+
+#[test]
+fn a_keyring_is_for_loader_files() {
+    let object = prebuilt("live").join("syscall.bpf.o");
+    let refused = run(["load", text(&object), "--keyring", "session"]);
+    assert!(refused.exit == 2 && refused.err.contains("--keyring: "), "{}", refused.whole());
+    let unknown = run(["load", text(&object), "--keyring", "sessions"]);
+    assert!(unknown.exit == 2 && unknown.err.contains("unknown keyring `sessions`"), "{}", unknown.whole());
+}

@@ -1,0 +1,337 @@
+//! Executes loader programs: the kernel creates the maps and loads the programs of an object by itself.
+
+use super::{
+    error::LoadError,
+    loaded::{Loaded, LoadedMap, LoadedProgram},
+    signature::SignatureRefusal,
+    verifier::{RefusedProgram, log_text},
+};
+use crate::{
+    hint::Hint,
+    sys::{self, Errno, Keyring, MapCreate, MapShape, NewDescriptors, Pod as _, ProgLoad, ProgSignature},
+};
+use core_relo::Endian;
+use core_relo_object::{
+    InternalError,
+    load_plan::{LoadPlanError, MapPlan, MapRole, ProgramPlan},
+    loader_program::{
+        LoaderFile, LoaderStep, StepKind,
+        context::{context_bytes, map_fd_offset, max_entries_offset, program_fd_offset},
+    },
+    object::{MapType, ProgramType},
+};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+/// `BPF_F_SLEEPABLE`: the program may wait for other requests.
+const SLEEPABLE: u32 = 1 << 4;
+/// The license of loader programs. The helpers that they call do not need one.
+const LICENSE: &[u8] = b"Dual BSD/GPL";
+/// The names of the loader's map and program in the kernel, as in libbpf.
+const MAP_NAME: &[u8] = b"__loader.map";
+const PROGRAM_NAME: &[u8] = b"__loader.prog";
+/// Sizes of the verifier's log, see `programs.rs`.
+const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
+
+/// The beginning of the log of BTF, which stays if the kernel refuses a program without a word.
+const BTF_LOG: &str = "magic: 0x";
+
+/// Executes a loader program (libbpf: `bpf_load_and_run`), which needs Linux 5.14.
+///
+/// If the program fails, the kernel holds nothing of the object. A refused program is verified again with a log of the instructions.
+///
+/// The instructions of a loader file run in the kernel with the rights of this process. Execute only files that you trust, or that are
+/// signed.
+///
+/// The kernel does not check a signature in the file: see [`execute_signed_loader_program`].
+pub fn execute_loader_program(file: &LoaderFile) -> Result<Loaded, LoadError> {
+    LoaderRun { file, signature: None }.execute()
+}
+
+/// Executes a loader program whose signature the kernel checks (Linux 6.18). The keyring has the certificate of the key.
+pub fn execute_signed_loader_program(file: &LoaderFile, keyring: Keyring) -> Result<Loaded, LoadError> {
+    let unsigned = || LoadError::Unsigned { object: file.name().into() };
+    let pkcs7 = file.signature().ok_or_else(unsigned)?;
+    LoaderRun { file, signature: Some(ProgSignature { pkcs7, keyring }) }.execute()
+}
+
+/// An execution of a loader program.
+struct LoaderRun<'f> {
+    file: &'f LoaderFile,
+    /// The signature that the kernel checks.
+    signature: Option<ProgSignature<'f>>,
+}
+
+/// The result of an attempt.
+enum Attempt {
+    Loaded(Loaded),
+    Failed(Failure),
+}
+
+/// A loader program that failed.
+struct Failure {
+    errno: Errno,
+    step: Option<LoaderStep>,
+    /// The log of the last BTF or program; `None` without log.
+    log: Option<String>,
+}
+
+impl Failure {
+    /// Returns whether a log, or a larger one, would tell the reason.
+    fn needs_log(&self) -> bool {
+        let kind = self.step.as_ref().map(|step| step.kind);
+        let has_log = matches!(kind, Some(StepKind::LoadBtf | StepKind::LoadProgram));
+        has_log && (self.log.is_none() || self.errno == Errno(libc::ENOSPC))
+    }
+}
+
+impl LoaderRun<'_> {
+    fn execute(&self) -> Result<Loaded, LoadError> {
+        let file = self.file;
+        if file.endian() != Endian::native() {
+            let cause = LoadPlanError::Endian { is_big: file.endian() == Endian::Big };
+            return Err(LoadError::Plan { object: file.name().into(), cause });
+        }
+        let mut failure = match self.attempt(&mut [])? {
+            Attempt::Loaded(loaded) => return Ok(loaded),
+            Attempt::Failed(failure) => failure,
+        };
+        for size in LOG_BYTES {
+            if !failure.needs_log() {
+                break;
+            }
+            let mut log = vec![0; size];
+            match self.attempt(&mut log)? {
+                Attempt::Loaded(loaded) => return Ok(loaded),
+                Attempt::Failed(again) => failure = again,
+            }
+        }
+        Err(self.explain(failure))
+    }
+
+    /// Loads and runs the loader program once.
+    fn attempt(&self, log: &mut [u8]) -> Result<Attempt, LoadError> {
+        let file = self.file;
+        let map = self.create_data_map()?;
+        let program = self.load_program(&map)?;
+        let mut context = self.context()?;
+        let failed = |errno| self.error("running the loader program".into(), errno);
+        let mut descriptors = NewDescriptors::watch().map_err(failed)?;
+        let result = sys::run_loader_program(&program, &mut context, 1, log).map_err(failed)?;
+        if result < 0 {
+            let errno = Errno(result.checked_neg().unwrap_or(libc::EIO));
+            let step = self.last_step(&map);
+            let log = if log.is_empty() { None } else { Some(log_text(log)) };
+            return Ok(Attempt::Failed(Failure { errno, step, log }));
+        }
+        let mut loaded = Loaded { name: file.name().to_owned(), ..Loaded::default() };
+        let mut take = |offset: Option<usize>| {
+            let number = offset.and_then(|offset| Endian::native().u32(&context, offset));
+            let number = number.ok_or_else(|| self.broken_invariant())?;
+            descriptors.take(number).map_err(|errno| {
+                self.error(format!("taking descriptor {} of the loader program", number.cast_signed()), errno)
+            })
+        };
+        for (index, map) in file.maps().iter().enumerate() {
+            let mut loaded_map = LoadedMap::new(MapPlan::for_loader_map(map));
+            loaded_map.fd = Some(take(map_fd_offset(index))?);
+            loaded.maps.push(loaded_map);
+        }
+        for (index, program) in file.programs().iter().enumerate() {
+            let fd = take(program_fd_offset(file.maps().len(), index))?;
+            let plan = ProgramPlan::for_loader_program(index, program);
+            loaded.programs.push(LoadedProgram { plan, fd, log: String::new() });
+        }
+        self.check_kinds(&loaded)?;
+        bind_rodata(&loaded);
+        Ok(Attempt::Loaded(loaded))
+    }
+
+    /// Creates the map with the program's data. If the program checks its data, only the program can use the map, and the kernel hashes it.
+    fn create_data_map(&self) -> Result<OwnedFd, LoadError> {
+        let file = self.file;
+        let failed =
+            |action: &str, errno| self.error(format!("the data of the loader program: {action}"), errno);
+        let hash = file.instructions_hash();
+        let value_size = u32::try_from(file.data().len()).map_err(|_large| self.broken_invariant())?;
+        let create = MapCreate {
+            map_type: MapType::Array.number(),
+            name: MAP_NAME,
+            key_size: 4,
+            value_size,
+            max_entries: 1,
+            excl_prog_hash: if file.checks_data() { &hash } else { &[] },
+            ..MapCreate::default()
+        };
+        let map = match sys::map_create(&create) {
+            Err(errno @ Errno(libc::E2BIG | libc::EINVAL)) if file.checks_data() => {
+                let hint = Hint("a loader program that checks its data needs Linux 6.18");
+                let request = "the data of the loader program: creating its map".into();
+                return Err(self.error_with_hint(request, errno, hint));
+            }
+            created => created.map_err(|errno| failed("creating its map", errno))?,
+        };
+        let shape = MapShape::query(&map).map_err(|errno| failed("reading its map", errno))?;
+        let filled = sys::map_update(shape, 0_u32.as_bytes(), file.data(), 0);
+        filled.map_err(|errno| failed("filling its map", errno))?;
+        if file.checks_data() {
+            sys::map_freeze(&map).map_err(|errno| failed("freezing its map", errno))?;
+            sys::map_hash(&map).map_err(|errno| failed("hashing its map", errno))?;
+        }
+        Ok(map)
+    }
+
+    /// Loads the loader program. If the verifier refuses the program, loads it again with a log.
+    fn load_program(&self, map: &OwnedFd) -> Result<OwnedFd, LoadError> {
+        let file = self.file;
+        let fd_array = [map.as_raw_fd()];
+        let mut load = ProgLoad {
+            prog_type: ProgramType::Syscall.number(),
+            name: PROGRAM_NAME,
+            insns: file.instructions(),
+            license: LICENSE,
+            prog_flags: SLEEPABLE,
+            fd_array: &fd_array,
+            signature: self.signature,
+            ..ProgLoad::default()
+        };
+        let errno = match sys::prog_load(&load, &mut []) {
+            Ok(program) => return Ok(program),
+            Err(errno) => errno,
+        };
+        if let Some(refusal) =
+            self.signature.and_then(|signature| SignatureRefusal::explain(errno, &signature))
+        {
+            return Err(LoadError::Signature { object: file.name().into(), errno, refusal });
+        }
+        load.log_level = 1;
+        let [size, ..] = LOG_BYTES;
+        let mut log = vec![0; size];
+        if let Ok(program) = sys::prog_load(&load, &mut log) {
+            return Ok(program);
+        }
+        let refused = RefusedProgram::from_log("__loader.prog", "syscall", errno, log_text(&log));
+        Err(LoadError::Program { object: file.name().into(), refused: Box::new(refused) })
+    }
+
+    /// Returns the context of the program.
+    fn context(&self) -> Result<Vec<u8>, LoadError> {
+        let file = self.file;
+        let bytes = context_bytes(file.maps().len(), file.programs().len());
+        let mut context = vec![0; bytes.ok_or_else(|| self.broken_invariant())?];
+        for (index, _) in file.maps().iter().enumerate().filter(|(_, map)| map.entry_per_cpu) {
+            let cpus = sys::possible_cpus()
+                .map_err(|e| self.error("the number of possible CPUs".into(), Errno::from_io_error(&e)))?;
+            let place =
+                max_entries_offset(index).and_then(|offset| context.get_mut(offset..)?.first_chunk_mut());
+            *place.ok_or_else(|| self.broken_invariant())? = Endian::native().u32_bytes(cpus);
+        }
+        Ok(context)
+    }
+
+    /// Reads the last step of the program from its data.
+    fn last_step(&self, map: &OwnedFd) -> Option<LoaderStep> {
+        let mut data = vec![0; self.file.data().len()];
+        let read =
+            MapShape::query(map).and_then(|shape| sys::map_lookup(shape, 0_u32.as_bytes(), &mut data, 0));
+        if let Err(errno) = read {
+            log::info!("{}: the step at which the loader program failed: {errno}", self.file.name());
+            return None;
+        }
+        LoaderStep::read(Endian::native(), &data)
+    }
+
+    /// Checks that the descriptors are of maps and programs of the described types.
+    fn check_kinds(&self, loaded: &Loaded) -> Result<(), LoadError> {
+        let wrong = |kind: &str, name: &str| {
+            self.error(
+                format!("{kind} `{name}`: the loader program returned another object"),
+                Errno(libc::EINVAL),
+            )
+        };
+        for map in &loaded.maps {
+            let info = map.fd().map(|fd| sys::map_info(&fd));
+            if !info.is_some_and(|info| info.is_ok_and(|info| info.map_type == map.plan.map_type())) {
+                return Err(wrong("map", map.name()));
+            }
+        }
+        for program in &loaded.programs {
+            let info = sys::prog_info(&program.as_fd());
+            if !info.is_ok_and(|info| info.prog_type == program.plan.program_type().number()) {
+                return Err(wrong("program", program.name()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the error of a program that failed.
+    fn explain(&self, failure: Failure) -> LoadError {
+        let Failure { errno, step, log } = failure;
+        let Some(step) = step else {
+            return self.error("running the loader program".into(), errno);
+        };
+        match step.kind {
+            StepKind::LoadProgram => {
+                let section = self.file.programs().iter().find(|program| program.name == step.name);
+                let section = section.map_or("", |program| &*program.section);
+                let log = log.filter(|log| !log.starts_with(BTF_LOG)).unwrap_or_default();
+                let refused = RefusedProgram::from_log(&step.name, section, errno, log);
+                LoadError::Program { object: self.file.name().into(), refused: Box::new(refused) }
+            }
+            StepKind::LoadBtf => {
+                let log = log.unwrap_or_default();
+                let last_line = log.lines().rfind(|line| !line.trim().is_empty());
+                self.error(format!("BTF ({})", last_line.unwrap_or("the kernel does not say why")), errno)
+            }
+            StepKind::CreateMap | StepKind::CreateInnerMap | StepKind::FillMap | StepKind::FreezeMap => {
+                LoadError::Kernel {
+                    object: self.file.name().into(),
+                    request: step.to_string().into(),
+                    map: Some(step.name.into()),
+                    errno,
+                    hint: Hint::for_errno(errno).into(),
+                }
+            }
+            StepKind::FindSymbol => {
+                let hint = Hint("neither the kernel nor a loaded module has a symbol of this name and kind");
+                let hint = if errno == Errno(libc::ENOENT) { hint } else { Hint::for_errno(errno) };
+                self.error_with_hint(step.to_string(), errno, hint)
+            }
+            StepKind::CheckData => {
+                let hint = Hint("the data was changed after the loader program was generated");
+                self.error_with_hint("the data of the loader program has a wrong hash".into(), errno, hint)
+            }
+            _ => self.error(step.to_string(), errno),
+        }
+    }
+
+    #[cold]
+    fn error(&self, request: String, errno: Errno) -> LoadError {
+        self.error_with_hint(request, errno, Hint::for_errno(errno))
+    }
+
+    #[cold]
+    fn error_with_hint(&self, request: String, errno: Errno, hint: Hint) -> LoadError {
+        let object = self.file.name().into();
+        LoadError::Kernel { object, request: request.into(), map: None, errno, hint: hint.into() }
+    }
+
+    #[cold]
+    fn broken_invariant(&self) -> LoadError {
+        let cause =
+            InternalError::new("the context of a loader program has a place for each map and program");
+        LoadError::Internal { object: self.file.name().into(), cause }
+    }
+}
+
+/// Binds the read-only data maps to every program, as a load without loader program does.
+fn bind_rodata(loaded: &Loaded) {
+    for map in loaded.maps.iter().filter(|map| map.plan.role() == MapRole::Rodata) {
+        for program in &loaded.programs {
+            if let Some(fd) = map.fd()
+                && let Err(errno) = sys::prog_bind_map(program, fd)
+            {
+                log::info!("program {}: cannot bind map {}: {errno}", program.name(), map.name());
+            }
+        }
+    }
+}

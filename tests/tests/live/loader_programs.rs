@@ -1,0 +1,225 @@
+//! Loader programs: the kernel holds the same maps and programs as after a load without loader program, and nothing after a failure.
+
+use super::harness::{Census, Need, live, names, object, with_invalid_insn};
+use core_relo_loader::{
+    Loader,
+    load::{LoadError, Loaded, execute_loader_program},
+    load_plan::{LateBinding, TargetKernel},
+    loader_program::{LoaderFile, LoaderOptions},
+    object::Object,
+    running_kernel,
+    sys::{self, MapShape, Pod as _},
+};
+use core_relo_tests::{artifacts, kernel_crashes};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::PathBuf,
+};
+
+/// Parts of a plan that a loader program leaves to the kernel.
+const LATE: [LateBinding; 2] = [LateBinding::Names, LateBinding::NamesAndRelocations];
+
+/// Generates a loader program for an object, as the command does.
+fn generate(bytes: &[u8], name: &str, late: LateBinding, checks_data: bool) -> Result<LoaderFile, String> {
+    let object = Object::parse(bytes).map_err(|e| e.to_string())?;
+    let kernel = match late {
+        LateBinding::NamesAndRelocations => TargetKernel::unknown(),
+        _ => {
+            let mut kernel = running_kernel();
+            kernel.late_binding = late;
+            kernel
+        }
+    };
+    let plan = Loader::for_kernel(&object, kernel).name(name).plan().map_err(|e| e.to_string())?;
+    let options = LoaderOptions { checks_data, relocated_for: String::new() };
+    LoaderFile::generate(&plan, &options).map_err(|e| e.to_string())
+}
+
+/// What the kernel holds of a loaded object, without ids.
+#[derive(Debug, PartialEq, Eq)]
+struct Holdings {
+    maps: Vec<String>,
+    programs: Vec<String>,
+}
+
+impl Holdings {
+    fn read(loaded: &Loaded) -> Self {
+        let mut ids = HashMap::new();
+        let mut maps = Vec::new();
+        for map in loaded.maps() {
+            let Some(fd) = map.fd() else { continue };
+            let info = sys::map_info(&fd).unwrap();
+            ids.insert(info.id, map.name().to_owned());
+            let mut value = Vec::new();
+            if map.plan.role().is_data() {
+                let shape = MapShape::query(&fd).unwrap();
+                value = vec![0; shape.value_size()];
+                sys::map_lookup(shape, 0_u32.as_bytes(), &mut value, 0).unwrap();
+            }
+            maps.push(format!(
+                "{}: {} type {} key {} value {} entries {} flags {:#x} extra {} types {} {} of {} at {}: {value:?}",
+                map.name(),
+                info.name(),
+                info.map_type,
+                info.key_size,
+                info.value_size,
+                info.max_entries,
+                info.map_flags,
+                info.map_extra,
+                info.btf_key_type_id,
+                info.btf_value_type_id,
+                if info.btf_id == 0 { "nothing" } else { "BTF" },
+                info.ifindex,
+            ));
+        }
+        let programs = loaded.programs().iter().map(|program| describe_program(program, &ids)).collect();
+        Self { maps, programs }
+    }
+}
+
+fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &HashMap<u32, String>) -> String {
+    let info = sys::prog_info(program).unwrap();
+    let mut insns = sys::prog_translated(program).unwrap();
+    let mut used = BTreeMap::new();
+    // The immediate of a load of a map is the map's id.
+    let mut at = 0;
+    while at < insns.len() {
+        let is_wide = insns[at] == 0x18;
+        if is_wide && matches!(insns[at + 1] >> 4, 1 | 2) {
+            let id = u32::from_ne_bytes(insns[at + 4..at + 8].try_into().unwrap());
+            used.insert(at, maps.get(&id).cloned());
+            insns[at + 4..at + 8].fill(0);
+        } else if is_wide && is_heap_address(&insns[at + 12..at + 16]) {
+            insns[at + 4..at + 8].fill(0);
+            insns[at + 12..at + 16].fill(0);
+        }
+        at += if is_wide { 16 } else { 8 };
+    }
+    let lines = sys::prog_lines(program).unwrap();
+    format!(
+        "{}: {} type {} tag {:x?} verified {} maps {} attach {} functions {:?} lines {} uses {used:?}: {insns:x?}",
+        program.name(),
+        info.name(),
+        info.prog_type,
+        info.tag,
+        info.verified_insns,
+        info.nr_map_ids,
+        info.attach_btf_id,
+        lines.functions.len(),
+        lines.lines.len(),
+    )
+}
+
+/// Returns whether the upper half of an address is that of memory which the verifier refers to, such as the program itself.
+fn is_heap_address(high: &[u8]) -> bool {
+    let high = u32::from_ne_bytes(high.try_into().unwrap());
+    (0xffff_0000..0xffff_ffff).contains(&high)
+}
+
+/// Returns the objects of `kernel/` and `live/` in the machine's byte order, each with its name.
+fn objects() -> Vec<(String, Vec<u8>)> {
+    let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
+    let dir = artifacts::root().join("bpf-progs/prebuilt").join(order).join("kernel");
+    let is_safe = |path: &PathBuf| kernel_crashes::on_running_kernel(path, None).is_none();
+    let mut found: Vec<_> = artifacts::files(&dir, ".bpf.o")
+        .into_iter()
+        .filter(is_safe)
+        .map(|path| {
+            (path.file_name().unwrap().to_string_lossy().replace(".bpf.o", ""), fs::read(&path).unwrap())
+        })
+        .collect();
+    found.extend(names().into_iter().map(|name| (name.clone(), object(&name))));
+    found
+}
+
+#[test]
+fn the_kernel_holds_the_same_as_after_a_load_without_loader_program() {
+    const NAME: &str = "loader_programs::the_kernel_holds_the_same_as_after_a_load_without_loader_program";
+    let Some(_live) = live(NAME, &[Need::Kernel(5, 18)]) else { return };
+    let (mut same, mut refused, mut unsupported, mut different) = (0, 0, BTreeMap::new(), Vec::new());
+    for (name, bytes) in objects() {
+        let object = Object::parse(&bytes).unwrap();
+        let expected = Loader::new(&object).name(&*name).load();
+        for late in LATE {
+            let file = match generate(&bytes, &name, late, false) {
+                Ok(file) => file,
+                Err(reason) => {
+                    unsupported.insert(format!("{name} ({late:?})"), reason);
+                    continue;
+                }
+            };
+            let file = LoaderFile::read(&file.write().unwrap()).unwrap();
+            match (&expected, execute_loader_program(&file)) {
+                (Ok(expected), Ok(loaded)) => {
+                    let (expected, found) = (Holdings::read(expected), Holdings::read(&loaded));
+                    if expected == found {
+                        same += 1;
+                    } else {
+                        different.push(format!("{name} ({late:?}):\n{expected:#?}\n{found:#?}"));
+                    }
+                }
+                (Err(expected), Err(found)) if expected.errno() == found.errno() => {
+                    // Each error names the same program or map.
+                    println!("refused by both: {name}: {}", found.to_string().lines().next().unwrap());
+                    refused += 1;
+                }
+                (_, Err(error)) => different.push(format!("{name} ({late:?}): {error}")),
+                (Err(error), Ok(_)) => different.push(format!("{name} ({late:?}): loads, unlike {error}")),
+            }
+        }
+    }
+    println!("{same} loads are the same, {refused} are refused by both");
+    unsupported.iter().for_each(|(name, reason)| println!("no loader program: {name}: {reason}"));
+    different.iter().for_each(|text| println!("{text}"));
+    assert!(different.is_empty(), "{} differ", different.len());
+}
+
+#[test]
+fn a_program_that_checks_its_data_loads_the_same_and_refuses_other_data() {
+    const NAME: &str =
+        "loader_programs::a_program_that_checks_its_data_loads_the_same_and_refuses_other_data";
+    let Some(_live) = live(NAME, &[Need::Kernel(6, 18)]) else { return };
+    for name in ["maps", "tail_call", "ksym", "core", "fentry", "map_in_map", "perf_array"] {
+        let bytes = object(name);
+        let object = Object::parse(&bytes).unwrap();
+        let expected = Loader::new(&object).name(name).load();
+        for late in LATE {
+            let file = generate(&bytes, name, late, true).unwrap();
+            match (&expected, execute_loader_program(&file)) {
+                (Ok(expected), Ok(loaded)) => {
+                    assert_eq!(Holdings::read(expected), Holdings::read(&loaded), "{name}")
+                }
+                (Err(expected), Err(found)) if expected.errno() == found.errno() => {
+                    println!("{name}: refused by both: {found}");
+                }
+                (expected, found) => panic!("{name}: {expected:?} {found:?}"),
+            }
+            let mut bytes = file.write().unwrap();
+            // The last byte of the data is part of the last item.
+            let last = bytes.len() - 9;
+            bytes[last] ^= 1;
+            let changed = LoaderFile::read(&bytes).unwrap();
+            assert_ne!(changed.data(), file.data());
+            let before = Census::take();
+            let error = execute_loader_program(&changed).unwrap_err().to_string();
+            assert_eq!(before.left_behind(), [""; 0]);
+            assert!(error.contains("the data of the loader program has a wrong hash: EINVAL"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_refused_program_leaves_nothing_and_the_error_has_the_verifiers_log() {
+    const NAME: &str =
+        "loader_programs::a_refused_program_leaves_nothing_and_the_error_has_the_verifiers_log";
+    let Some(_live) = live(NAME, &[Need::Kernel(5, 14)]) else { return };
+    let bytes = with_invalid_insn(object("socket_filter"), "filter");
+    let file = generate(&bytes, "refused", LateBinding::Names, false).unwrap();
+    let before = Census::take();
+    let error = execute_loader_program(&file).unwrap_err();
+    assert_eq!(before.left_behind(), [""; 0]);
+    let LoadError::Program { refused, .. } = error else { panic!("{error}") };
+    println!("{refused}");
+    assert!(!refused.log.is_empty());
+}
