@@ -224,6 +224,17 @@ fn gen_object_lines_match_the_schema() {
 }
 
 #[test]
+fn gen_loader_lines_match_the_schema() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.loader");
+    let args = ["gen", "loader", "maps.bpf.o", "-o", common::text(&out), "--format", "json"];
+    let lines = run_in(&prebuilt("live"), args).lines();
+    assert_eq!(lines.len(), 1);
+    schema().check("gen loader", &lines[0]);
+    assert_eq!(lines[0]["bytes"], std::fs::metadata(&out).unwrap().len());
+}
+
+#[test]
 fn bad_input_lines_match_the_schema() {
     let schema = schema();
     for command in ["plan", "explain", "inspect", "requires"] {

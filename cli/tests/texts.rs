@@ -134,7 +134,7 @@ fn demo_needs_nothing() {
 fn every_command_has_help_with_an_example() {
     let commands = "check,plan,explain,patch,inspect,requires,btf dump,btf print,btf diff,btf list,btf show,prog,prog list,\
                     prog show,prog dump,map,map list,map show,map dump,map lookup,map getnext,map update,\
-                    map delete,map peek,map push,map pop,map freeze,map pin,map create,prog pin,link pin,link detach,link update,link,link list,link show,gen,gen object,prog sign";
+                    map delete,map peek,map push,map pop,map freeze,map pin,map create,prog pin,link pin,link detach,link update,link,link list,link show,gen,gen object,gen loader,prog sign";
     for command in commands.split(',') {
         let help = run(command.split(' ').chain(["--help"]));
         assert!(help.exit == 0 && help.out.contains("Example"), "{command:?}: {}", help.out);

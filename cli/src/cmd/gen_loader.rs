@@ -21,7 +21,8 @@ use crate::{
 use core_relo::insn::{INSN_BYTES, Slot};
 use core_relo_loader::{
     Loader,
-    load_plan::{LateBinding, TargetKernel},
+    load::LoadError,
+    load_plan::{LateBinding, LoadPlanError, TargetKernel},
     loader_program::{LoaderFile, LoaderOptions},
     running_kernel,
     target::KernelBtf,
@@ -115,7 +116,15 @@ fn generate(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInpu
         let rest = text.strip_prefix(&*name).and_then(|rest| rest.strip_prefix(": "));
         rest.map_or(text.clone(), str::to_owned)
     };
-    let plan = loader.plan().map_err(|e| bad(without_prefix(e.to_string())))?;
+    let plan = loader.plan().map_err(|e| {
+        let bad = bad(without_prefix(e.to_string()));
+        match e {
+            LoadError::Plan { cause: LoadPlanError::Externs(_), .. } if args.kernel.is_none() => {
+                bad.help("the configuration is that of one kernel: name the kernel with --kernel")
+            }
+            _ => bad,
+        }
+    })?;
     let kernel = args.kernel.as_deref().map(escape_path).unwrap_or_default();
     let options = LoaderOptions { checks_data: args.signable, relocated_for: kernel };
     let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;

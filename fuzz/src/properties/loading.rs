@@ -5,7 +5,8 @@ use core_relo::btf::Btf;
 use core_relo_loader::{
     Global, GlobalKind, Loader,
     features::Features,
-    load_plan::{LoadPlan, TargetKernel},
+    load_plan::{LateBinding, LoadPlan, TargetKernel},
+    loader_program::{LoaderFile, LoaderOptions},
     object::Object,
     target::{self, KernelBtf},
 };
@@ -17,11 +18,27 @@ pub fn check(data: &[u8]) {
     let Ok(object) = Object::parse(data) else { return };
     let small = kernel::types();
     check_settings(&object, target_kernel(Arc::clone(&small), Features::newest()));
-    check_settings(&object, target_kernel(small, Features::fixed(|_| false)));
+    check_settings(&object, target_kernel(Arc::clone(&small), Features::fixed(|_| false)));
+    let mut late = target_kernel(small, Features::newest());
+    late.late_binding = LateBinding::Names;
+    check_loader_program(&object, late);
+    check_loader_program(&object, TargetKernel::unknown());
     let own = target::extract(data).ok().and_then(|elf| Btf::parse(elf.btf.to_vec()).ok());
     if let Some(own) = own {
         let types = Arc::new(KernelBtf::from_btf(Arc::new(own), []));
         check_settings(&object, target_kernel(types, Features::newest()));
+    }
+}
+
+/// Generates loader programs. A file that is written reads back as it was.
+fn check_loader_program(object: &Object<'_>, kernel: TargetKernel) {
+    let Ok(plan) = Loader::for_kernel(object, kernel).plan() else { return };
+    for checks_data in [false, true] {
+        let options = LoaderOptions { checks_data, ..LoaderOptions::default() };
+        match LoaderFile::generate(&plan, &options) {
+            Ok(file) => assert_eq!(LoaderFile::read(&file.write().unwrap()).unwrap(), file),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl LoaderFile {
         Ok(file)
     }
 
-    /// Checks the sizes of the parts.
+    /// Checks the sizes of the parts, and the names of maps and programs.
     pub(in crate::loader_program) fn check(&self) -> Result<(), LoaderFileError> {
         let size_error =
             |section, found, expected| Err(LoaderFileError::SectionSize { section, found, expected });
@@ -90,6 +90,11 @@ impl LoaderFile {
         }
         if data > LOADER_DATA_BYTES {
             return Err(LoaderFileError::Data { found: data });
+        }
+        let names = self.maps.iter().map(|map| ("name of a map", &map.name));
+        let mut names = names.chain(self.programs.iter().map(|program| ("name of a program", &program.name)));
+        if let Some((field, _)) = names.find(|(_, name)| name.is_empty() || name.contains('\0')) {
+            return Err(LoaderFileError::Name { field });
         }
         let (maps, programs) = (self.maps.len(), self.programs.len());
         if context_bytes(maps, programs).is_none_or(|bytes| bytes > LOADER_CONTEXT_BYTES) {

@@ -12,6 +12,8 @@ mod programs;
 mod support;
 mod symbols;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use error::LoaderProgramError;
 

@@ -48,7 +48,7 @@ fn map_refusal(plan: &LoadPlan, map: &MapPlan) -> Option<&'static str> {
     } else if map.role() == MapRole::Kconfig && plan.late_binding() == LateBinding::NamesAndRelocations {
         Some("its values are those of one kernel: name that kernel with `--kernel`")
     } else if map.pin().is_some() {
-        Some("a loader program cannot open or create pins: turn off pinning with `--map NAME:pin=`")
+        Some("a loader program cannot open or create pins: expected a map without LIBBPF_PIN_BY_NAME")
     } else if map.reuse().is_some() || map.inner_fd().is_some() {
         Some("it reuses a map of this process")
     } else if map.exclusive_hash().is_some() && has_late_parts() {
