@@ -8,13 +8,38 @@ use crate::system::{Failure, Outcome, add_target, cargo, check, root};
 struct Target {
     architecture: &'static str,
     triple: &'static str,
+    /// The flags of this target besides [`FLAGS`].
+    flags: &'static [&'static str],
     /// The bound on the size of the file, a little above its present size.
     max_bytes: u64,
 }
 
 const TARGETS: [Target; 2] = [
-    Target { architecture: "x86_64", triple: "x86_64-unknown-linux-musl", max_bytes: 5_800_000 },
-    Target { architecture: "aarch64", triple: "aarch64-unknown-linux-musl", max_bytes: 4_600_000 },
+    Target {
+        architecture: "x86_64",
+        triple: "x86_64-unknown-linux-musl",
+        flags: &X86_64_FLAGS,
+        max_bytes: 5_500_000,
+    },
+    Target {
+        architecture: "aarch64",
+        triple: "aarch64-unknown-linux-musl",
+        flags: &[],
+        max_bytes: 4_600_000,
+    },
+];
+
+/// Flags that make the file for x86-64 smaller:
+///
+/// * Repeated instructions become functions. LLVM does this by itself for arm64, but not for x86-64. The threshold keeps out functions
+///   that save few instructions, because their calls cost time: without it, the file is 31,000 bytes smaller, and `btf dump` takes 1.4
+///   times as long.
+/// * A function with large values on the stack is not made part of its only caller, because instructions that address a large frame are
+///   longer.
+const X86_64_FLAGS: [&str; 3] = [
+    "-Cllvm-args=-enable-machine-outliner",
+    "-Cllvm-args=-outliner-benefit-threshold=8",
+    "-Cllvm-args=-inline-max-stacksize=256",
 ];
 
 /// The profile in `Cargo.toml`, and the name of its directory.
@@ -46,23 +71,27 @@ pub fn run(args: &[String]) -> Outcome {
     }
     let is_selected = |target: &&Target| args.is_empty() || args.iter().any(|arg| arg == target.architecture);
     let targets: Vec<&Target> = TARGETS.iter().filter(is_selected).collect();
-    build(&targets)?;
-    targets.into_iter().try_for_each(check_file)
+    targets.into_iter().try_for_each(|target| {
+        build(target)?;
+        check_file(target)
+    })
 }
 
-/// Builds for all targets at once, which keeps the cores busy while one target is linked.
-fn build(targets: &[&Target]) -> Outcome {
+/// Returns whether there are flags and a bound for an architecture.
+pub fn has_architecture(name: &str) -> bool {
+    TARGETS.iter().any(|target| target.architecture == name)
+}
+
+fn build(target: &Target) -> Outcome {
+    if !add_target(target.triple) {
+        return Err(Failure::CannotRun(format!("rustup cannot install {}", target.triple)));
+    }
     let mut command = cargo();
     command.args(["build", "--locked", "-p", "core-relo-cli", "--profile", PROFILE]);
-    for target in targets {
-        if !add_target(target.triple) {
-            return Err(Failure::CannotRun(format!("rustup cannot install {}", target.triple)));
-        }
-        command.args(["--target", target.triple]);
-    }
+    command.args(["--target", target.triple]);
     let script = format!("-Clink-arg=-T{}", root().join(LINKER_SCRIPT).display());
     // The variable takes precedence over every other source of flags. It separates them by a character that no path contains.
-    let flags = [&FLAGS[..], &[script.as_str()]].concat().join("\x1f");
+    let flags = [&FLAGS[..], target.flags, &[script.as_str()]].concat().join("\x1f");
     check(command.env("CARGO_ENCODED_RUSTFLAGS", flags))
 }
 
