@@ -94,25 +94,45 @@ impl InitialProgram {
     /// Replaces the program in the settings of a load, if a selection does not load the program. The position then contains the
     /// program at the same place of the chosen alternative, or nothing. The caller's setting of the position decides first.
     pub(super) fn apply(&self, variants: &ObjectVariants, selection: &Selection, settings: &mut Settings) {
-        let Some(replacement) = self.replacement(variants, selection) else { return };
+        let content = match self.content(variants, selection) {
+            Content::Unchanged => return,
+            Content::Program(program) => Some(program),
+            Content::Empty => None,
+        };
         let map = settings.map_mut(&self.map);
         match &self.position {
-            MapPosition::Key(key) => drop(map.elements.entry(*key).or_insert(replacement)),
-            MapPosition::Member(member) => drop(map.programs.entry(member.clone()).or_insert(replacement)),
+            MapPosition::Key(key) => drop(map.elements.entry(*key).or_insert(content)),
+            MapPosition::Member(member) => drop(map.programs.entry(member.clone()).or_insert(content)),
         }
     }
 
-    /// Returns the program that replaces this one; the inner `None` leaves the position empty. Returns `None` if the program stays.
-    fn replacement(&self, variants: &ObjectVariants, selection: &Selection) -> Option<Option<String>> {
+    /// Returns the content of the position in a load of a selection.
+    fn content(&self, variants: &ObjectVariants, selection: &Selection) -> Content {
         let Some((group, alternative)) = variants.position(&self.program) else {
-            return selection.left_out_programs.contains(&self.program).then_some(None);
+            let is_left_out = selection.left_out_programs.contains(&self.program);
+            return if is_left_out { Content::Empty } else { Content::Unchanged };
         };
-        let alternatives = &variants.table().groups().get(group)?.alternatives;
+        let programs = |alternative: usize| {
+            let alternatives = &variants.table().groups().get(group)?.alternatives;
+            alternatives.get(alternative).map(|alternative| &alternative.0)
+        };
         let chosen = selection.alternatives.get(group).copied().flatten();
         if chosen == Some(alternative) {
-            return None;
+            return Content::Unchanged;
         }
-        let place = alternatives.get(alternative)?.0.iter().position(|program| *program == self.program)?;
-        Some(chosen.and_then(|chosen| alternatives.get(chosen)?.0.get(place).cloned()))
+        let place =
+            programs(alternative).and_then(|own| own.iter().position(|program| *program == self.program));
+        let program = place.and_then(|place| programs(chosen?)?.get(place).cloned());
+        program.map_or(Content::Empty, Content::Program)
     }
+}
+
+/// The content of a position in a load.
+enum Content {
+    /// The program of the object.
+    Unchanged,
+    /// Another program, by name.
+    Program(String),
+    /// No program.
+    Empty,
 }

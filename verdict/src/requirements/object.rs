@@ -161,7 +161,7 @@ impl ObjectNeeds<'_, '_> {
             .and_then(|arrays| Ok((arrays, struct_ops_programs(&self.linker, settings)?)));
         match replaced {
             Ok((arrays, struct_ops)) => {
-                (self.array_programs, self.struct_ops_programs) = (arrays, struct_ops)
+                (self.array_programs, self.struct_ops_programs) = (arrays, struct_ops);
             }
             Err(error) => self.contents_error = Some(error),
         }
