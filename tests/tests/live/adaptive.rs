@@ -64,7 +64,7 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
 #[test]
 fn the_first_variant_that_this_kernel_attaches_is_used() {
     let test = "adaptive::the_first_variant_that_this_kernel_attaches_is_used";
-    let Some(_live) = live(test, &[Need::Tracefs]) else { return };
+    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf]) else { return };
     let AdaptiveLoad { value: (loaded, links), report, .. } =
         adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
     assert_eq!(report.outcome, Outcome::Attached);
@@ -89,7 +89,7 @@ fn the_first_variant_that_this_kernel_attaches_is_used() {
 #[test]
 fn a_group_without_a_working_variant_leaves_nothing_unless_it_is_optional() {
     let test = "adaptive::a_group_without_a_working_variant_leaves_nothing_unless_it_is_optional";
-    let Some(_live) = live(test, &[]) else { return };
+    let Some(_live) = live(test, &[Need::Btf]) else { return };
     let bytes = object("variants");
     let object = Object::parse(&bytes).unwrap();
     let loader = Loader::new(&object).name("variants");
@@ -113,7 +113,7 @@ fn a_group_without_a_working_variant_leaves_nothing_unless_it_is_optional() {
 #[test]
 fn a_skeleton_has_optional_programs_and_maps_for_variants() {
     let test = "adaptive::a_skeleton_has_optional_programs_and_maps_for_variants";
-    let Some(_live) = live(test, &[Need::Tracefs]) else { return };
+    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf]) else { return };
     let mut open = Variants::open().unwrap();
     *open.globals.only_pid = process::id();
     let (skeleton, links, report) = match open.attach_adaptive() {

@@ -87,7 +87,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
             Need::KfuncCall { name, program_type: Some(program_type) }
-                if self.facts.kfunc(name).is_present() =>
+                if self.facts.kfunc_in_jit(name, self.facts.kfunc(name)).is_present() =>
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }

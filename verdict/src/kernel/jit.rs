@@ -68,7 +68,7 @@ impl KernelFacts<'_> {
     }
 
     /// Answers whether the JIT compiler supports a kfunc. `exists` is the answer of the BTF.
-    pub(super) fn kfunc_in_jit(&self, kfunc: &[u8], exists: Answer) -> Answer {
+    pub(crate) fn kfunc_in_jit(&self, kfunc: &[u8], exists: Answer) -> Answer {
         if kfunc == THROW { self.unless_on(&WITHOUT_EXCEPTIONS, "exceptions", exists) } else { exists }
     }
 
