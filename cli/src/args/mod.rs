@@ -23,6 +23,7 @@ pub(crate) mod map_elements;
 pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
+pub(crate) mod prog_profile;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
@@ -257,6 +258,7 @@ impl Command {
             Self::Prog(ProgCommand::Dump(c)) => c.format,
             Self::Prog(ProgCommand::Attach(c)) => c.format,
             Self::Prog(ProgCommand::Run(c)) => c.format,
+            Self::Prog(ProgCommand::Profile(c)) => c.format,
             Self::Prog(ProgCommand::Stats(c)) => c.format,
             Self::Prog(ProgCommand::Tracelog(c)) => c.format,
             Self::Prog(ProgCommand::Stream(c)) => c.format,
