@@ -110,7 +110,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
             return self.run_judged(&**judge, outcome, attempt);
         }
         let kernel = with_running_system(self.loader.kernel.clone());
-        let judged = LoadJudge::with(self.loader.object, &kernel, |judge| {
+        let judged = LoadJudge::with(self.loader.object, &kernel, &self.loader.settings, |judge| {
             let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());
             self.run_judged(&judge, outcome, &mut *attempt)
         });
