@@ -12,7 +12,7 @@ use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o                           load, report the result, and unload
   core-relo load prog.bpf.o --dry-run                 the load plan, and the verdict of `check`
-  core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
+  core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel
   core-relo load prog.bpf.o --each                    each program by itself: which ones load
   core-relo load *.bpf.o --each --budget budget.jsonl the same, and is it more work than before
   core-relo load prog.bpf.o --adaptive --attach       the variants that work here, and why

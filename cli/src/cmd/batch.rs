@@ -9,15 +9,15 @@ use crate::{
     console::{Console, ExitStatus},
     dispatch,
     error::{BadInput, escape_path},
-    input::{file, limits::MAX_BATCH_BYTES},
+    input::{
+        file,
+        limits::{MAX_BATCH_BYTES, MAX_BATCH_ERROR_CHARS},
+    },
     output::is_stdout_closed,
     process::signals,
 };
 use clap::{Parser as _, error::ErrorKind};
 use std::io;
-
-/// The largest number of characters of an error about a line.
-const MAX_ERROR_CHARS: usize = 400;
 
 pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> io::Result<()> {
     let name = escape_path(&batch.file);
@@ -110,7 +110,7 @@ fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
 
 /// Shortens the text of an error, which repeats the words of its line.
 fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_ERROR_CHARS) {
+    match text.char_indices().nth(MAX_BATCH_ERROR_CHARS) {
         Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
         None => text.to_owned(),
     }

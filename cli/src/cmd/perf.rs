@@ -116,7 +116,11 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
         let what = format_args!("the descriptors of {} processes cannot be read: {first}", unreadable.len());
         let bad = BadInput::new("/proc", what);
         let is_forbidden = first.kind() == io::ErrorKind::PermissionDenied;
-        console.report_error_on_stderr(&if is_forbidden { bad.help("run it as root") } else { bad })?;
+        console.report_error_on_stderr(&if is_forbidden {
+            bad.help("needs CAP_SYS_PTRACE in their user namespace")
+        } else {
+            bad
+        })?;
     }
     Ok(())
 }

@@ -66,3 +66,6 @@ pub(crate) const MAX_PATTERN_BYTES: usize = 512;
 
 /// The largest file of `batch`, in bytes.
 pub(crate) const MAX_BATCH_BYTES: u64 = 16 << 20;
+
+/// The largest number of characters of an error about a line of `batch`, which repeats the line's words.
+pub(crate) const MAX_BATCH_ERROR_CHARS: usize = 400;

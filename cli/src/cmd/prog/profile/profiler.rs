@@ -9,6 +9,7 @@ use crate::{
         names::{full_program_name, main_function},
     },
 };
+use core_relo::Endian;
 use core_relo_loader::{
     Loader,
     attach::Link,
@@ -20,10 +21,11 @@ use core_relo_loader::{
 };
 use std::{fmt, os::fd::OwnedFd, sync::Arc};
 
-#[cfg(target_endian = "little")]
-const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/el/profile.bpf.o");
-#[cfg(target_endian = "big")]
-const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/eb/profile.bpf.o");
+/// The object with the programs.
+const OBJECT: &[u8] = match Endian::native() {
+    Endian::Little => include_bytes!("../../../../bpf/prebuilt/el/profile.bpf.o"),
+    Endian::Big => include_bytes!("../../../../bpf/prebuilt/eb/profile.bpf.o"),
+};
 
 /// The programs, in the order in which they are detached.
 const PROGRAMS: [&str; 2] = ["on_entry", "on_exit"];
