@@ -42,6 +42,21 @@ fn a_wrong_argument_is_one_line_and_status_2() {
 }
 
 #[test]
+fn a_dry_run_judges_the_targets_that_are_set() {
+    let object = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf/prebuilt/el/profile.bpf.o");
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() || cfg!(target_endian = "big") {
+        return println!("SKIP: the running kernel has no BTF");
+    }
+    let max_entries = ["--dry-run", "--max-entries", "events=4", "--format", "json"];
+    let targets = ["--attach-target", "on_entry=do_unlinkat", "--attach-target", "on_exit=do_unlinkat"];
+    let set = load(&[&[text(&object)], &max_entries[..], &targets].concat());
+    let line = &set.lines()[0];
+    assert_eq!(line["status"], "planned", "{set:?}");
+    assert!(["loads", "unknown"].contains(&line["verdict"].as_str().unwrap()), "{line}");
+    assert!(!set.out.contains("attach_target"), "{set:?}");
+}
+
+#[test]
 fn sizes_of_maps_and_targets_of_programs_are_set() {
     let plan = |object: &str, args: &[&str]| {
         let object = prebuilt(object);
@@ -49,6 +64,9 @@ fn sizes_of_maps_and_targets_of_programs_are_set() {
     };
     let sized = plan("live/maps.bpf.o", &["--key-size", "hash=16", "--value-size", "hash=32"]);
     assert!(sized.out.contains("map hash: hash, key 16, value 32, entries 16"), "{sized:?}");
+    // The verdict is that of the sizes that are set.
+    let wrong = plan("live/maps.bpf.o", &["--key-size", "array=8"]);
+    assert!(wrong.exit == 1 && wrong.out.contains("map array: "), "{wrong:?}");
     let data = plan("live/maps.bpf.o", &["--value-size", ".bss=4096"]);
     assert!(data.out.contains("map .bss: array, key 4, value 4096"), "{data:?}");
     for (object, args, what) in [

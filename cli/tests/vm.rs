@@ -161,3 +161,33 @@ fn a_command_runs_in_a_guest_and_its_exit_status_is_passed_on() {
         assert!(ran.out.contains('.'), "{ran:?}");
     }
 }
+
+#[test]
+fn a_program_is_profiled_by_programs_on_its_entry_and_exit() {
+    const SCRIPT: &str = "load=$1; object=$2
+        $load load $object --pin /sys/fs/bpf/profiled >/dev/null || exit 9
+        (while :; do $load prog run --name filter --repeat 100000 >/dev/null; done) &
+        $load prog profile --name filter --duration 2 task_clock page_faults --format json || exit 8
+        kill $!
+        $load link list --format json
+        $load prog profile --name filter cycles --duration 1 && exit 7
+        exit 0";
+    for kernel in kernels("a_program_is_profiled_by_programs_on_its_entry_and_exit") {
+        let (command, object) = (env!("CARGO_BIN_EXE_core-relo"), prebuilt("live/socket_filter.bpf.o"));
+        let object = fs::canonicalize(object).unwrap();
+        let args = ["vm", "--kernel", text(&kernel), "--file", command, "--file", text(&object)];
+        let ran = run([&args[..], &["--command", "sh", "-c", SCRIPT, "sh", command, text(&object)]].concat());
+        assert_eq!(ran.exit, 0, "{ran:?}");
+        let lines = ran.lines();
+        // After the measurement, nothing is attached.
+        assert_eq!(lines.len(), 2, "{ran:?}");
+        lines.iter().for_each(|line| schema().check("prog profile", line));
+        let [time, faults] = [0, 1].map(|at| &lines[at]);
+        assert_eq!((&time["metric"], &faults["metric"]), (&json!("task_clock"), &json!("page_faults")));
+        assert!(time["run_cnt"].as_u64() > Some(0) && time["value"].as_u64() > Some(0), "{time}");
+        assert_eq!((&faults["value"], &faults["run_cnt"]), (&json!(0), &time["run_cnt"]));
+        // Only a machine with hardware counters reaches exit 7.
+        assert!(ran.err.contains("cycles: cannot open the perf counter: ENOENT"), "{ran:?}");
+        assert!(ran.err.contains("`task_clock`"), "{ran:?}");
+    }
+}

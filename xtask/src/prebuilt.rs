@@ -1,5 +1,5 @@
-//! The committed objects in `bpf-progs/prebuilt/` and `loader/examples/prebuilt/`, and the manifests with the hashes of their
-//! sources.
+//! The committed objects in `bpf-progs/prebuilt/`, `loader/examples/prebuilt/` and `cli/bpf/prebuilt/`, and the manifests with the hashes
+//! of their sources.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ const DIR: &str = "prebuilt";
 /// The compiler that built the committed objects.
 const COMPILER: &str = "clang-19";
 
-/// The loader's examples. Their programs are not test cases, and include no file but `core_relo.h`.
-const EXAMPLES: &str = "loader/examples";
+/// The directories of the loader's examples and of the command's programs. They are not test cases, and include no file but `core_relo.h`.
+const OWN_PROGRAMS: [&str; 2] = ["loader/examples", "cli/bpf"];
 
 /// Rebuilds the committed objects and writes their manifests.
 pub fn renew(compilers: &[Compiler]) -> Outcome {
@@ -32,18 +32,23 @@ pub fn renew(compilers: &[Compiler]) -> Outcome {
     }
     let built = work.join(COMPILER);
     replace_committed(&built, &cases::dir())?;
-    let built = work.join("examples");
-    for source in example_sources() {
+    OWN_PROGRAMS.into_iter().try_for_each(|dir| renew_own_programs(compiler, &work, dir))
+}
+
+/// Rebuilds the objects of a directory of [`OWN_PROGRAMS`] and writes their manifest.
+fn renew_own_programs(compiler: &Compiler, work: &Path, dir: &str) -> Outcome {
+    let (built, sources) = (work.join(dir), root().join(dir));
+    for source in program_sources(&sources) {
         for order in Order::BOTH {
-            let object = built.join(example_object(&source, order));
+            let object = built.join(object_of(&source, order));
             std::fs::create_dir_all(object.parent().unwrap_or(&built))
                 .map_err(|error| format!("{}: {error}", object.display()))?;
-            let mut command = compiler.command(order, &examples());
+            let mut command = compiler.command(order, &sources);
             command.arg(&source).arg("-o").arg(&object);
             output(&mut command).ok_or_else(|| format!("{}: does not compile", source.display()))?;
         }
     }
-    replace_committed(&built, &examples())
+    replace_committed(&built, &sources)
 }
 
 /// Replaces the committed objects of the sources in `sources` by the new objects in `built`.
@@ -66,18 +71,19 @@ fn replace_committed(built: &Path, sources: &Path) -> Outcome {
 /// Returns the problems with the committed objects: changed sources, missing objects, left-over objects.
 pub fn problems() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
-    for dir in [cases::dir(), examples()] {
-        find_changes(&dir, &mut problems)?;
-    }
+    let own_programs = OWN_PROGRAMS.map(|dir| root().join(dir));
+    find_changes(&cases::dir(), &mut problems)?;
+    own_programs.iter().try_for_each(|dir| find_changes(dir, &mut problems))?;
     let cases = cases::read_all()?;
     let of_cases = cases.iter().flat_map(|case| {
         Order::BOTH.map(|order| cases::dir().join(DIR).join(order.dir()).join(case.program.object()))
     });
-    let sources = example_sources();
-    let of_examples = sources
-        .iter()
-        .flat_map(|source| Order::BOTH.map(|order| examples().join(DIR).join(example_object(source, order))));
-    for object in of_cases.chain(of_examples).filter(|object| !object.is_file()) {
+    let of_own_programs = own_programs.iter().flat_map(|dir| {
+        let objects =
+            |source: PathBuf| Order::BOTH.map(|order| dir.join(DIR).join(object_of(&source, order)));
+        program_sources(dir).into_iter().flat_map(objects).collect::<Vec<_>>()
+    });
+    for object in of_cases.chain(of_own_programs).filter(|object| !object.is_file()) {
         problems.push(format!("{}: missing", object.strip_prefix(root()).unwrap_or(&object).display()));
     }
     Ok(problems)
@@ -118,19 +124,14 @@ fn manifest(dir: &Path) -> Outcome<String> {
     Ok(text)
 }
 
-fn examples() -> PathBuf {
-    root().join(EXAMPLES)
-}
-
-/// Returns the paths of the examples' programs, relative to their directory.
-fn example_sources() -> Vec<PathBuf> {
-    let dir = examples();
-    let files = files_below(&dir).into_iter();
+/// Returns the paths of the programs in a directory of [`OWN_PROGRAMS`], relative to the directory.
+fn program_sources(dir: &Path) -> Vec<PathBuf> {
+    let files = files_below(dir).into_iter();
     let sources = files.filter(|file| file.to_string_lossy().ends_with(".bpf.c"));
-    sources.filter_map(|file| Some(file.strip_prefix(&dir).ok()?.to_path_buf())).collect()
+    sources.filter_map(|file| Some(file.strip_prefix(dir).ok()?.to_path_buf())).collect()
 }
 
-fn example_object(source: &Path, order: Order) -> PathBuf {
+fn object_of(source: &Path, order: Order) -> PathBuf {
     Path::new(order.dir()).join(source.with_extension("o"))
 }
 

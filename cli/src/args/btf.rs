@@ -52,7 +52,8 @@ Exit status 0 without differences, 1 with differences, 2 for bad input.";
 const BTF_MIN_HELP: &str = "Examples:
   core-relo btf min prog.bpf.o --btf vmlinux-5.4.btf -o prog-5.4.btf
   core-relo btf min *.bpf.o --btf btfhub-archive/ubuntu -o agent-btf.tar.gz
-  core-relo btf min prog.bpf.o --btf kernels/ --verdicts -o kernels-min.tar.gz && core-relo check prog.bpf.o --btf kernels-min.tar.gz
+  core-relo btf min prog.bpf.o --btf kernels/ --verdicts -o kernels-min.tar.gz
+  core-relo check prog.bpf.o --btf kernels-min.tar.gz
 
 Keeps the types, members and enumerators that the relocations of the objects read, and the declarations of attach targets, kfuncs, kernel
 variables and struct_ops. A plan against the result is the same as against the full BTF. A kernel without BTF needs nothing else to
@@ -64,7 +65,7 @@ If an object or a kernel cannot be read, every such file is named, nothing is wr
 
 const BTF_WHICH_HELP: &str = "Examples:
   core-relo btf which agent-btf.tar.gz
-  core-relo btf which agent-btf.tar.gz --release 5.4.0-42-generic --arch x86_64 --distribution ubuntu/20.04
+  core-relo btf which agent-btf.tar.gz --release 5.4.0-42-generic --arch x86_64
   core-relo btf which agent-btf.tar.gz --all --format json
 
 Shows the BTF that the loader takes from an archive for a kernel, by default the running one, and why.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 pub(super) const HELP: &str = "Examples:
   core-relo btf ids tcp_bbr.ko --btf vmlinux
-  core-relo btf ids /lib/modules/6.1.0-18-amd64/kernel/net/ipv4/tcp_bbr.ko.xz --btf /sys/kernel/btf/vmlinux
+  core-relo btf ids /lib/modules/6.1.0-18-amd64/kernel/net/ipv4/tcp_bbr.ko.xz --btf vmlinux
   core-relo btf ids module.o --resolve --btf vmlinux -o module.resolved.o
 
 --resolve works like resolve_btfids of the kernel's build: it fills in ids and counts, and sorts sets.

@@ -8,6 +8,7 @@ use crate::args::{
     object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
     object_words::{LinkUpdateArgs, PinArgs},
     prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
+    prog_profile::{self, ProgProfileArgs},
     prog_stats::{self, ProgStatsArgs},
     test_run::{self, ProgRunArgs},
     trace_output::{self, ProgStreamArgs, TracelogArgs},
@@ -116,8 +117,11 @@ pub(crate) enum ProgCommand {
     #[command(after_help = test_run::PROG_RUN_HELP)]
     Run(ProgRunArgs),
     /// Count the runs of programs and measure their time
-    #[command(after_help = prog_stats::HELP, visible_alias = "profile")]
+    #[command(after_help = prog_stats::HELP)]
     Stats(ProgStatsArgs),
+    /// Count the cycles, cache misses and so on of a program's runs
+    #[command(after_help = prog_profile::HELP)]
+    Profile(ProgProfileArgs),
     /// Print the messages of bpf_trace_printk and bpf_printk
     #[command(after_help = trace_output::TRACELOG_HELP)]
     Tracelog(TracelogArgs),

@@ -1,7 +1,9 @@
 //! The arguments of `load` and `run`.
 
 use crate::{
-    args::{events::EventArgs, format::Format, stats::StatsArgs, test_run::TestRunArgs},
+    args::{
+        attach_word::attach_word, events::EventArgs, format::Format, stats::StatsArgs, test_run::TestRunArgs,
+    },
     attach_point::AttachPoint,
 };
 use clap::{ArgGroup, Args, ValueHint};
@@ -11,15 +13,15 @@ use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o                           load, report the result, and unload
   core-relo load prog.bpf.o --dry-run                 the load plan, and the verdict of `check`
-  core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
+  core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel
   core-relo load prog.bpf.o --each                    each program by itself: which ones load
-  core-relo load *.bpf.o --each --budget budget.jsonl the same, and whether the verifier needs more work than before
-  core-relo load prog.bpf.o --adaptive --attach       the variants of the programs that work here, and why not the others
+  core-relo load *.bpf.o --each --budget budget.jsonl the same, and is it more work than before
+  core-relo load prog.bpf.o --adaptive --attach       the variants that work here, and why
   core-relo load prog.bpf.o --adaptive --variants prog.variants --dry-run --btf vmlinux
   core-relo load prog.bpf.o --attach --set target_pid=42
   core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
   core-relo load prog.bpf.o --attach-to drop_packets=dev:eth0 --pin /sys/fs/bpf/mine
-  core-relo load prog.bpf.o --attach-to check=cgroup:/sys/fs/cgroup/system.slice --attach-to sample=pid:42
+  core-relo load prog.bpf.o --attach-to check=cgroup:/sys/fs/cgroup/mine --attach-to sample=pid:42
   core-relo load prog.bpf.o --attach-target on_enter=do_unlinkat --attach
   core-relo load prog.bpf.o --attach --print events='struct event' --count 10
   core-relo load prog.bpf.o --attach --print events --format json | jq .value.pid
@@ -27,16 +29,20 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.loader --keyring session    only if a key in the session keyring signed the program
 
 An attach point is KIND:PLACE, and for some kinds a comma and the attach type:
-  dev:eth0[,xdp|xdpgeneric|xdpdrv|xdpoffload|ingress|egress|tc_ingress|tc_egress|primary|peer]   a network interface
+  dev:NAME[,HOOK]             a network interface: xdp, xdpgeneric, xdpdrv, xdpoffload, ingress,
+                              egress, tc_ingress, tc_egress, primary or peer
   cgroup:PATH[,TYPE]          a cgroup: TYPE as connect4 or cgroup_inet_egress
   netns:NAME or netns:PATH    a network namespace: socket lookup, flow dissector
-  map:NAME[,TYPE]             a sockmap, or the map of an iterator; for `prog attach` also an id or pin
+  map:NAME[,TYPE]             a sockmap, or the map of an iterator; `prog attach`: or its id or pin
   netfilter:ipv4,input,0[,defrag]   family, hook and priority
-  pid:N                       a process: perf_event programs (99 samples a second), uprobes and USDT probes, iterators of tasks
+  pid:N                       a process: perf_event programs (99 samples a second), uprobes and
+                              USDT probes, iterators of tasks
+  route:NETWORK,DEV[,GATEWAY] a new route, such as 10.88.0.0/24,eth0: lwt_in, lwt_out, lwt_xmit,
+                              lwt_seg6local
   cpu:N or cpu:all            processors: perf_event programs (99 samples a second)
   lirc:/dev/lirc0             an infrared receiver
-  kprobe:FUNCTION, kretprobe:FUNCTION, ksyscall:NAME, kprobe.multi:PATTERN, uprobe:BINARY:FUNCTION, usdt:BINARY:PROVIDER:NAME,
-  tp:CATEGORY/NAME, raw_tp:NAME     as in section names
+  kprobe:FUNCTION, kretprobe:FUNCTION, ksyscall:NAME, kprobe.multi:PATTERN, uprobe:BINARY:FUNCTION,
+  usdt:BINARY:PROVIDER:NAME, tp:CATEGORY/NAME, raw_tp:NAME     as in section names
 
 Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
 until Ctrl-C. With --print, the records of a map are printed as they arrive, one line or block each, until Ctrl-C, --count or
@@ -132,7 +138,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
     /// Attach a program to this attach point, see below; may be given several times
-    #[arg(long, value_name = "PROG=KIND:PLACE", conflicts_with = "dry_run")]
+    #[arg(long, value_name = "PROG=KIND:PLACE", value_parser = attach_word::<AttachRequest>(), conflicts_with = "dry_run")]
     pub(crate) attach_to: Vec<AttachRequest>,
     /// Pin everything below this directory of a bpffs; the directory is created if its parent exists
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]

@@ -49,8 +49,9 @@ const PUSH_HELP: &str = "Examples:
 
 Exit status: 0 if the value was appended, 2 if not.";
 const CREATE_HELP: &str = "Examples:
-  core-relo map create /sys/fs/bpf/counts --type hash --key-size 4 --value-size 8 --max-entries 1024 --name counts
-  core-relo map create /sys/fs/bpf/outer --type array_of_maps --key-size 4 --value-size 4 --max-entries 8 --inner-map 7
+  core-relo map create /sys/fs/bpf/counts --type hash --key-size 4 --value-size 8 --max-entries 64
+  core-relo map create /sys/fs/bpf/m --type array_of_maps --key-size 4 --value-size 4 \\
+    --max-entries 8 --inner-map 7
 
 Prints the map's id. Without the pin, the map would end with this command.";
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod attach_word;
 pub(crate) mod attachments;
 pub(crate) mod batch;
 pub(crate) mod btf;
@@ -17,6 +18,7 @@ pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
 pub(crate) mod gen_vmlinux;
 pub(crate) mod guest;
+mod help_text;
 pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
 pub(crate) mod load;
@@ -24,6 +26,7 @@ pub(crate) mod map_elements;
 pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
+pub(crate) mod prog_profile;
 #[cfg(feature = "sign")]
 pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
@@ -38,11 +41,15 @@ pub(crate) mod vm;
 use attachments::{CgroupCommand, NetCommand, PerfCommand};
 use batch::BatchArgs;
 use btf::BtfCommand;
-use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
+use clap::{
+    Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint,
+    builder::styling, error::ErrorKind,
+};
 use core_relo::Name;
 use feature::FeatureArgs;
 use format::{BtfDumpFormat, Color, Format};
 use gen_object::GenCommand;
+use help_text::with_joined_paragraphs;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
 use kernel_services::{IterCommand, StructOpsCommand, TokenCommand};
 use load::{LoadArgs, RunArgs};
@@ -100,14 +107,26 @@ impl Args {
     /// Clap's error messages quote arguments. A returned error is therefore that of parsing the escaped arguments.
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let raw: Vec<OsString> = env::args_os().collect();
-        Self::try_parse_from(&raw).map_err(|error| {
-            let escaped = raw.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string());
-            match Self::try_parse_from(escaped) {
+        Self::parse_words(raw.iter().cloned()).map_err(|error| {
+            let escaped = raw.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string().into());
+            match Self::parse_words(escaped) {
                 Err(error) => error,
-                // Escaping has removed the error: an argument was not UTF-8.
+                // Escaping has removed the error: an argument was not UTF-8. A parser that names the argument has escaped it.
+                Ok(_) if error.kind() == ErrorKind::ValueValidation => error,
                 Ok(_) => clap::Error::new(error.kind()).with_cmd(&Self::command()),
             }
         })
+    }
+
+    fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::full_command();
+        let mut matches = command.try_get_matches_from_mut(words)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+
+    /// Returns the command with its help.
+    pub(crate) fn full_command() -> clap::Command {
+        with_joined_paragraphs(Self::command())
     }
 }
 
@@ -260,6 +279,7 @@ impl Command {
             Self::Prog(ProgCommand::Dump(c)) => c.format,
             Self::Prog(ProgCommand::Attach(c)) => c.format,
             Self::Prog(ProgCommand::Run(c)) => c.format,
+            Self::Prog(ProgCommand::Profile(c)) => c.format,
             Self::Prog(ProgCommand::Stats(c)) => c.format,
             Self::Prog(ProgCommand::Tracelog(c)) => c.format,
             Self::Prog(ProgCommand::Stream(c)) => c.format,

@@ -1,7 +1,7 @@
 //! The arguments of `prog attach` and `prog detach`.
 
 use crate::{
-    args::{format::Format, object_selector::ObjectSelector},
+    args::{attach_word::attach_word, format::Format, object_selector::ObjectSelector},
     attach_point::{AttachPoint, CgroupSharing},
 };
 use clap::{Args, ValueHint};
@@ -32,7 +32,7 @@ pub(crate) struct ProgAttachArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,
     /// The attach point
-    #[arg(long, value_name = "KIND:PLACE", required = true)]
+    #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
     pub(crate) to: AttachPoint,
     /// Attach by a link, and pin the link at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
@@ -53,7 +53,7 @@ pub(crate) struct ProgDetachArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,
     /// The attach point
-    #[arg(long, value_name = "KIND:PLACE", required = true)]
+    #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
     pub(crate) from: AttachPoint,
     /// Output format
     #[arg(long, value_enum, default_value_t)]

@@ -12,7 +12,7 @@ pub(super) const HELP: &str = "Examples:
 
 Turns on the kernel's run-time statistics (BPF_ENABLE_STATS, kernels from 5.8) while it measures, and prints the runs and the time of
 programs. The statistics are off again afterwards, unless kernel.bpf_stats_enabled or another process keeps them on. They cost some
-nanoseconds for each run. Hardware counters (cycles, instructions) are not read. SIGTERM ends COMMAND too.
+nanoseconds for each run. `core-relo prog profile` reads hardware counters (cycles, instructions). SIGTERM ends COMMAND too.
 Exit status: 0; that of COMMAND, if it is not 0; 2 if the statistics cannot be read.";
 
 #[derive(Debug, Args)]

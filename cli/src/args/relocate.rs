@@ -18,7 +18,7 @@ use std::{path::PathBuf, str::FromStr};
 pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o                        against the running kernel
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a directory
-  core-relo check build/ --btf /boot                the objects in a directory against the installed kernels
+  core-relo check build/ --btf /boot                a directory against the installed kernels
   clang --target=bpf -g -O2 -c prog.bpf.c -o - | core-relo check -
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
@@ -40,7 +40,7 @@ pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
 pub(super) const EXPLAIN_HELP: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
-  core-relo explain prog.bpf.o --btf kernels/           also names the first kernel that has what another lacks
+  core-relo explain prog.bpf.o --btf kernels/           also names the first kernel that fits
   core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
   core-relo explain prog.bpf.o --program handle_exec --format json
 

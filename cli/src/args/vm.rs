@@ -5,11 +5,11 @@ use clap::{Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};
 
 pub(crate) const VM_HELP: &str = "Examples:
-  core-relo vm prog.bpf.o --kernel /boot/vmlinuz-6.1.0-50-amd64     which programs load on this kernel
-  core-relo vm *.bpf.o --kernel kernels/vmlinuz-* --format json    a line for each object, kernel and program
-  core-relo vm *.bpf.o --kernel vmlinuz-* --budget budget.jsonl    does the verifier need more work than before
+  core-relo vm prog.bpf.o --kernel /boot/vmlinuz-6.1.0-50-amd64     which programs load there
+  core-relo vm *.bpf.o --kernel kernels/vmlinuz-* --format json    a line for each load
+  core-relo vm *.bpf.o --kernel vmlinuz-* --budget budget.jsonl    more work than before?
   core-relo vm prog.bpf.o --kernel vmlinuz-5.10 --command ./loader --verbose prog.bpf.o
-                                                                   your own loader, with its libraries
+                                                                   your own loader, and libraries
 
 Boots each kernel in QEMU, without a disk image, and loads every program by itself, as root. That takes seconds, with KVM or without. The
 running system's BPF objects stay as they are, and no privileges are needed. The guest runs this executable, with its shared libraries.

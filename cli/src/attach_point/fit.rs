@@ -13,7 +13,7 @@ use core_relo_loader::{
 };
 
 /// The kinds of attach points that are no section names, and the program types that fit them.
-const KINDS: [(&str, &[ProgramType]); 8] = {
+const KINDS: [(&str, &[ProgramType]); 9] = {
     use ProgramType as P;
     [
         ("dev", &[P::Xdp, P::SchedCls]),
@@ -37,6 +37,7 @@ const KINDS: [(&str, &[ProgramType]); 8] = {
         ("netfilter", &[P::Netfilter]),
         ("pid", &[P::PerfEvent, P::Kprobe, P::Tracing]),
         ("cpu", &[P::PerfEvent]),
+        ("route", &[P::LwtIn, P::LwtOut, P::LwtXmit, P::LwtSeg6local]),
     ]
 };
 
@@ -76,7 +77,10 @@ impl AttachPoint {
         let fitting = fitting_kinds(program_type);
         let type_name = short_type_name(program_type.name());
         if fitting.is_empty() {
-            return Err(format!("programs of type {type_name} have no attach point that can be named here"));
+            let place = place_of_others(program_type);
+            return Err(format!(
+                "programs of type {type_name} have no attach point that can be named here: {place}"
+            ));
         }
         if !fitting.contains(&kind) {
             let expected = list(fitting);
@@ -142,6 +146,21 @@ impl AttachPoint {
                 ))
             }
         }
+    }
+}
+
+/// Returns the place of programs that no attach point fits.
+fn place_of_others(program_type: ProgramType) -> &'static str {
+    use ProgramType as P;
+    match program_type {
+        P::StructOps => "`core-relo struct_ops register` registers their map, `core-relo load --attach` too",
+        P::Ext => "`core-relo load --attach-target PROG=FUNC@PROGRAM` names the function that they replace",
+        P::Tracing | P::Lsm => "the target is fixed at load: `core-relo load --attach-target PROG=FUNC`",
+        P::SocketFilter => "a process attaches them to its sockets (SO_ATTACH_BPF)",
+        P::SkReuseport => "a process attaches them to its sockets (SO_ATTACH_REUSEPORT_EBPF)",
+        P::Syscall => "`core-relo prog run` runs them",
+        P::SchedAct => "they are actions of classifiers: `tc action add action bpf`",
+        _ => "the kernel or another program runs them",
     }
 }
 

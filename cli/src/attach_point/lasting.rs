@@ -74,7 +74,13 @@ impl LastingAttachment<'_> {
                             attach_type: of.number(),
                             ..ProgAttach::default()
                         };
-                        sys::prog_attach(&request).map_err(|e| self.refused("attach", e))?;
+                        let is_netkit = matches!(of, AttachType::NetkitPrimary | AttachType::NetkitPeer);
+                        sys::prog_attach(&request).map_err(|e| match e.name() {
+                            Some("EINVAL") if is_netkit => {
+                                self.bad(format!("cannot attach: {e}: expected a netkit interface"))
+                            }
+                            _ => self.refused("attach", e),
+                        })?;
                     }
                 }
                 Ok(())
@@ -108,6 +114,10 @@ impl LastingAttachment<'_> {
             }
             Site::Lirc(path) => {
                 attach::lirc(fd, path)?.leak();
+                Ok(())
+            }
+            Site::Route(route) => {
+                route.attach(self.program)?.leak();
                 Ok(())
             }
             Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.needs_link()),
@@ -169,6 +179,9 @@ impl LastingAttachment<'_> {
                     attach_type: of.number(),
                     ..request
                 })
+            }
+            Site::Route(route) => {
+                Err(self.bad(format!("the program belongs to a route: {} removes both", route.removal())))
             }
             Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.only_links()),
         }
@@ -271,7 +284,8 @@ impl LastingAttachment<'_> {
     }
 
     fn refused(&self, action: &str, e: Errno) -> AttachError {
-        self.bad(format!("cannot {action} program {}: {e}", self.id))
+        let problem = format!("cannot {action} program {}: {e}", self.id).into();
+        AttachError::Target { label: self.point.to_string().into(), problem, errno: Some(e) }
     }
 
     fn needs_link(&self) -> AttachError {

@@ -64,6 +64,7 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
         Site::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
         Site::Process(pid) => attach_to_process(program, *pid).map(one),
         Site::Cpu(cpu) => attach_to_cpus(program, *cpu),
+        Site::Route(route) => route.attach(program).map(one),
         Site::Section(section) => attach::auto(&ProgramRef {
             fd,
             name: program.name,
@@ -163,6 +164,12 @@ fn attach_to_cpus(program: &AttachedProgram<'_>, cpu: Option<u32>) -> Result<Vec
             Err(e) if e.errno().and_then(|errno| errno.name()) == Some("ENODEV") => {}
             Err(e) => return Err(e),
         }
+    }
+    if links.is_empty() {
+        return Err(AttachError::target(
+            "cpu:all",
+            "no processor has perf events, expected one that is online",
+        ));
     }
     Ok(links)
 }

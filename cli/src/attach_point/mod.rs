@@ -7,22 +7,28 @@
 //! | `fit` | the kinds that fit a program, and the hook that a program gets |
 //! | `link` | attachments by links |
 //! | `lasting` | attachments without a link, which last when the command ends, and their removal |
+//! | `route` | routes with programs |
+//! | `occupants` | the programs that are attached at a place already, in errors |
 
 mod attach_type;
 mod fit;
 mod lasting;
 mod link;
+mod occupants;
 mod parse;
+mod route;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use lasting::{CgroupSharing, LastingAttachment};
 pub(crate) use link::attach;
+pub(crate) use occupants::explain_refusal;
 
 use core_relo_loader::{
     attach::{AttachError, NetfilterHook, TcAttachPoint, UsdtManager, XdpMode},
     object::{AttachType, ProgramType},
 };
+use route::Route;
 use std::{
     fmt,
     os::fd::{BorrowedFd, OwnedFd},
@@ -56,6 +62,8 @@ enum Site {
     Process(u32),
     /// A processor, or all of them.
     Cpu(Option<u32>),
+    /// A route.
+    Route(Route),
     /// An attach point in the notation of section names: `kprobe/vfs_read`.
     Section(String),
 }

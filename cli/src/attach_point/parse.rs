@@ -4,6 +4,7 @@ use super::{
     AttachPoint, InterfaceHook, Site,
     attach_type::{attach_types_of_cgroups, attach_types_of_sockmaps, find_attach_type},
     fit::{all_kinds, is_section_kind},
+    route::Route,
 };
 use crate::words::{list, suggestion};
 use core_relo_loader::{
@@ -67,6 +68,7 @@ fn example(kind: &str) -> String {
         "netfilter" => "ipv4,input,0",
         "pid" => "42",
         "cpu" => "all",
+        "route" => "10.88.0.0/24,eth0",
         "tp" | "tp.s" | "tracepoint" | "tracepoint.s" => "sched/sched_switch",
         kind if kind.starts_with("usdt") => "/usr/bin/node:node:gc__start",
         kind if kind.starts_with('u') => "/bin/bash:readline",
@@ -104,6 +106,7 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         "netfilter" => Site::Netfilter(netfilter_hook(place)?),
         "pid" => Site::Process(number(kind, place)?),
         "cpu" if place == "all" => Site::Cpu(None),
+        "route" => Site::Route(Route::parse(place)?),
         "cpu" => Site::Cpu(Some(number(kind, place)?)),
         kind if is_section_kind(kind) => Site::Section(format!("{kind}/{place}")),
         // `from_str` has checked the kind.

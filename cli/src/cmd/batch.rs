@@ -9,7 +9,12 @@ use crate::{
     console::{Console, ExitStatus},
     dispatch,
     error::{BadInput, escape_path},
-    input::{file, limits::MAX_BATCH_BYTES},
+    input::{
+        file,
+        limits::{MAX_BATCH_BYTES, MAX_BATCH_ERROR_CHARS},
+    },
+    output::is_stdout_closed,
+    process::signals,
 };
 use clap::{Parser as _, error::ErrorKind};
 use std::io;
@@ -41,10 +46,20 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
         };
         let args = Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
         let status = dispatch::run(&args)?;
+        console.raise_exit(status);
+        let end = match (signals::has_arrived(), is_stdout_closed()) {
+            (true, _) => Some("a signal arrived during this command"),
+            (false, true) => Some("the reader of the output is gone"),
+            (false, false) => None,
+        };
+        if let Some(end) = end {
+            // The commands of the other lines are missing.
+            console.raise_exit(ExitStatus::Error);
+            return console.note(&format!("{place}: {end}, which ends the batch"));
+        }
         if status == ExitStatus::Success {
             continue;
         }
-        console.raise_exit(status);
         if !batch.keep_going {
             console
                 .note(&format!("{place}: this command failed, and ends the batch; --keep-going goes on"))?;
@@ -79,7 +94,8 @@ fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
         }
         // The text of this error is the help, not the problem.
         Err(e) if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(format!("`{}` is incomplete, expected a subcommand and its arguments", words.join(" ")))
+            let words = shorten(&words.join(" "));
+            Err(format!("`{words}` is incomplete, expected a subcommand and its arguments"))
         }
         Err(e) => {
             let text = e.to_string();
@@ -87,8 +103,16 @@ fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
             let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
             // A list follows a colon.
             let text = text.replace(":; ", ": ");
-            Err(text.strip_prefix("error: ").unwrap_or(&text).to_owned())
+            Err(shorten(text.strip_prefix("error: ").unwrap_or(&text)))
         }
+    }
+}
+
+/// Shortens the text of an error, which repeats the words of its line.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_BATCH_ERROR_CHARS) {
+        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
+        None => text.to_owned(),
     }
 }
 
@@ -117,5 +141,7 @@ mod tests {
             let error = parse_line(line, Format::Text).unwrap_err();
             assert!(error.contains(what) && !error.contains('\n'), "{line}: {error}");
         }
+        let long = parse_line(&format!("map list {}", "x".repeat(100_000)), Format::Text).unwrap_err();
+        assert!(long.len() < 500 && long.ends_with(" bytes)"), "{long}");
     }
 }

@@ -1,11 +1,10 @@
 //! `man`: the manual pages of the commands.
 
 use crate::{args::Args, console::Console, error::BadInput};
-use clap::CommandFactory as _;
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, name: Option<&str>) -> io::Result<()> {
-    let mut root_command = Args::command();
+    let mut root_command = Args::full_command();
     root_command.build();
     let command = match name {
         None => &root_command,

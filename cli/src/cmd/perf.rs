@@ -93,17 +93,18 @@ pub(crate) fn run(console: &mut Console<'_>, command: &PerfCommand) -> io::Resul
 }
 
 fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
-    let mut forbidden = 0_u64;
+    let mut unreadable: Vec<io::Error> = Vec::new();
     let mut found = Vec::new();
     for pid in match numbers_in(Path::new("/proc")) {
         Ok(pids) => pids,
         Err(e) => return console.report_error(&BadInput::new("/proc", format_args!("cannot read it: {e}"))),
     } {
         match read_process(pid) {
-            Ok(descriptors) => found.extend(descriptors),
-            Err(ProcessError::Gone) => {}
-            Err(ProcessError::Forbidden) => forbidden += 1,
-            Err(ProcessError::Query(bad)) => return console.report_error(&bad),
+            Ok((descriptors, problem)) => {
+                found.extend(descriptors);
+                unreadable.extend(problem);
+            }
+            Err(bad) => return console.report_error(&bad),
         }
     }
     let mut names = ProgramNames::default();
@@ -111,9 +112,15 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
         line.name = names.get(line.prog_id).name;
     }
     print(console, args, &found)?;
-    if forbidden > 0 {
-        let what = format_args!("the descriptors of {forbidden} processes may not be read");
-        console.report_error_on_stderr(&BadInput::new("/proc", what).help("run it as root"))?;
+    if let Some(first) = unreadable.first() {
+        let what = format_args!("the descriptors of {} processes cannot be read: {first}", unreadable.len());
+        let bad = BadInput::new("/proc", what);
+        let is_forbidden = first.kind() == io::ErrorKind::PermissionDenied;
+        console.report_error_on_stderr(&if is_forbidden {
+            bad.help("needs CAP_SYS_PTRACE in their user namespace")
+        } else {
+            bad
+        })?;
     }
     Ok(())
 }
@@ -138,29 +145,23 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
     text::write_table(&mut console.out, &mut table, found.len(), "no process has a program on a perf event")
 }
 
-/// The reason why the descriptors of a process are not listed.
-#[derive(Debug)]
-enum ProcessError {
-    /// The process has ended.
-    Gone,
-    /// This process may not read the descriptors.
-    Forbidden,
-    /// The kernel does not answer about any descriptor.
-    Query(BadInput),
-}
-
-/// Returns the descriptors of a process that have a program.
-fn read_process(pid: u32) -> Result<Vec<PerfFd>, ProcessError> {
+/// Returns the descriptors of a process that have a program, and why some cannot be read. Fails if the kernel answers about none. A
+/// process that has ended has no descriptors.
+fn read_process(pid: u32) -> Result<(Vec<PerfFd>, Option<io::Error>), BadInput> {
     let dir = Path::new("/proc").join(pid.to_string());
-    let fds = numbers_in(&dir.join("fd")).map_err(|e| match e.kind() {
-        io::ErrorKind::PermissionDenied => ProcessError::Forbidden,
-        _ => ProcessError::Gone,
-    })?;
-    let mut found = Vec::new();
+    let fds = match numbers_in(&dir.join("fd")) {
+        Ok(fds) => fds,
+        Err(e) => return Ok((Vec::new(), Some(e).filter(|e| !is_gone(&dir, e)))),
+    };
+    let (mut found, mut problem) = (Vec::new(), None);
     for fd in fds {
-        let target = fs::read_link(dir.join("fd").join(fd.to_string()));
-        if !target.is_ok_and(|target| target.to_str().is_some_and(may_have_program)) {
-            continue;
+        match fs::read_link(dir.join("fd").join(fd.to_string())) {
+            Ok(target) if target.to_str().is_some_and(may_have_program) => {}
+            Ok(_) => continue,
+            Err(e) => {
+                problem = problem.or(Some(e).filter(|e| !is_gone(&dir, e)));
+                continue;
+            }
         }
         match sys::task_fd_query(pid, fd) {
             Ok(answer) => found.push(PerfFd::new(pid, fd, &answer)),
@@ -168,10 +169,10 @@ fn read_process(pid: u32) -> Result<Vec<PerfFd>, ProcessError> {
             Err(e) => {
                 let place = format!("process {pid}, descriptor {fd}");
                 let bad = BadInput::new(place, format_args!("cannot query its program: {e}"));
-                return Err(ProcessError::Query(match hint(e) {
+                return Err(match hint(e) {
                     Some(help) => bad.help(help),
                     None => bad,
-                }));
+                });
             }
         }
     }
@@ -181,7 +182,15 @@ fn read_process(pid: u32) -> Result<Vec<PerfFd>, ProcessError> {
         let comm = describe::name(comm.trim_ascii_end());
         found.iter_mut().for_each(|line| line.comm.clone_from(&comm));
     }
-    Ok(found)
+    Ok((found, problem))
+}
+
+/// Returns whether an error means that a process or its descriptor is gone. `dir` is the directory of the process.
+fn is_gone(dir: &Path, e: &io::Error) -> bool {
+    // The kernel answers `EACCES` about the descriptors of a process that ends.
+    let is_named = e.kind() == io::ErrorKind::NotFound
+        || e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
+    is_named || fs::metadata(dir).is_err()
 }
 
 /// Returns whether a descriptor with this link in `/proc/PID/fd` may have a program: a perf event, or a raw tracepoint.
@@ -200,8 +209,9 @@ fn has_no_program(errno: Errno) -> bool {
 
 /// Returns the names in a directory that are numbers, in their order.
 fn numbers_in(dir: &Path) -> io::Result<Vec<u32>> {
-    let names = fs::read_dir(dir)?.flatten();
-    let mut numbers: Vec<u32> = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let names: Vec<_> =
+        fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>()?;
+    let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }

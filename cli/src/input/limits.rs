@@ -73,3 +73,5 @@ pub(crate) const MAX_LOADER_BYTES: u64 = 768 << 20;
 /// The largest file of a private key or certificate, in bytes. Most have a few KiB.
 #[cfg(feature = "sign")]
 pub(crate) const MAX_KEY_BYTES: u64 = 1 << 20;
+/// The largest number of characters of an error about a line of `batch`, which repeats the line's words.
+pub(crate) const MAX_BATCH_ERROR_CHARS: usize = 400;

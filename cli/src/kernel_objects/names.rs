@@ -71,16 +71,20 @@ fn may_be_truncated(name: &str) -> bool {
 /// Returns a program's whole name. The program's BTF has it where the kernel has truncated it.
 pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
     let name = info.name();
-    if !may_be_truncated(&name) || info.btf_id == 0 {
+    if !may_be_truncated(&name) {
         return name;
     }
-    let full_name = || {
-        let btf = program_btf(info.btf_id).ok()?;
-        let [_, ty] = sys::prog_lines(fd).ok()?.functions.first().copied()?;
-        let full_name = btf.ty(TypeId(ty))?.name().to_string();
-        full_name.starts_with(&name).then_some(full_name)
-    };
-    full_name().unwrap_or(name)
+    main_function(fd, info).filter(|full_name| full_name.starts_with(&name)).unwrap_or(name)
+}
+
+/// Returns the name of a program's first function in its BTF. `None` if the program was loaded without BTF.
+pub(crate) fn main_function(fd: &impl AsFd, info: &ProgInfo) -> Option<String> {
+    if info.btf_id == 0 {
+        return None;
+    }
+    let btf = program_btf(info.btf_id).ok()?;
+    let [_, ty] = sys::prog_lines(fd).ok()?.functions.first().copied()?;
+    Some(btf.ty(TypeId(ty))?.name().to_string())
 }
 
 #[cfg(test)]

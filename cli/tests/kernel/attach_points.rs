@@ -81,6 +81,10 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
         &attach(&second, "dev:own_lo", &[]),
         &format!("program {first} is attached there: --replace replaces it"),
     );
+    let by_link = attach(&second, "dev:own_lo", &["--pin", "/sys/fs/bpf/no_link"]);
+    let way_out =
+        format!("attached there: program {first}; `core-relo prog detach {first} --from dev:own_lo`");
+    refused(&by_link, &way_out);
     // Nothing of another program is detached.
     refused(&detach(&second, "dev:own_lo"), &format!("program {second} is not attached there"));
     assert_eq!(
@@ -110,9 +114,61 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
     }
     if has_tcx() {
         ok(attach(&id, "dev:own_lo,egress", &[]));
+        let again = attach(&id, "dev:own_lo,egress", &[]);
+        refused(&again, &format!("dev:own_lo,egress: cannot attach program {id}: EEXIST"));
+        refused(&again, &format!("attached there: this program ({id}); "));
         refused(&detach(&id, "dev:own_lo,ingress"), "is not attached there");
         ok(detach(&id, "dev:own_lo,egress"));
     }
+}
+
+#[test]
+fn programs_of_routes_are_attached_with_a_new_route() {
+    const LWT_XMIT: u32 = 12;
+    if types().is_none() || !has_own_netns("attach_points::programs_of_routes_are_attached_with_a_new_route")
+    {
+        return;
+    }
+    let up = std::process::Command::new("ip").args(["link", "set", "own_lo", "up"]).status();
+    if !up.is_ok_and(|status| status.success()) {
+        return println!("SKIP: no interface can be set up");
+    }
+    let program = load(LWT_XMIT, 0, 0).unwrap();
+    let id = id_of(&program);
+    let point = "route:10.88.0.0/24,own_lo";
+    for wrong in ["route:10.88.0.0,own_lo", "route:10.88.0.0/24", "route:10.88.0.0/24,own_lo,gate"] {
+        let wrong = attach(&id, wrong, &[]);
+        assert!(wrong.exit == 2 && wrong.err.contains("expected ADDRESS/PREFIX,INTERFACE"), "{wrong:?}");
+    }
+    let attached = attach(&id, point, &[]);
+    if attached.err.contains("EOPNOTSUPP") {
+        return println!("SKIP: {}", attached.err);
+    }
+    assert_eq!(ok(attached).out, format!("attached: program {id}: {point}\n"));
+    refused(&attach(&id, point, &[]), "EEXIST");
+    refused(&detach(&id, point), "`ip route del 10.88.0.0/24 dev own_lo` removes both");
+}
+
+/// A classifier of traffic control has no link. Its user must know that it stays when the pins are removed.
+#[test]
+fn a_pinned_load_names_the_attachments_that_no_pin_keeps() {
+    if types().is_none() {
+        return;
+    }
+    let script = r#"mount -t bpf bpf /sys/fs/bpf && ip link set lo up || exit 99
+        "$1" load "$2" --attach-to count=dev:lo,tc_ingress --pin /sys/fs/bpf/kept"#;
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-m", "-n", "--propagation", "private", "sh", "-c", script, "sh"]);
+    let output =
+        command.arg(env!("CARGO_BIN_EXE_core-relo")).arg(prebuilt("live/tc.bpf.o")).output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    if output.status.code() != Some(0)
+        && (out.contains("EOPNOTSUPP") || out.contains("ENOENT") || out.is_empty())
+    {
+        return println!("SKIP: no namespaces, or no classifiers of tc: {out}{err}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    assert!(err.contains("attached without a link, which no pin keeps"), "{err}");
 }
 
 /// A cgroup that is removed when it is dropped.
@@ -245,7 +301,10 @@ fn what_does_not_fit_is_refused_before_anything_happens() {
     let gone = attach(&filter, "dev:lo", &[]);
     refused(&gone, "no such program");
     let filter = load(SOCKET_FILTER, 0, 0).unwrap();
-    refused(&attach(&id_of(&filter), "dev:lo", &[]), "no attach point that can be named here");
+    refused(
+        &attach(&id_of(&filter), "dev:lo", &[]),
+        "no attach point that can be named here: a process attaches them",
+    );
     let raw = load(RAW_TRACEPOINT, 0, 0).unwrap();
     let id = id_of(&raw);
     refused(&attach(&id, "dev:lo", &[]), "expected `raw_tracepoint`, `raw_tp`");
@@ -255,6 +314,12 @@ fn what_does_not_fit_is_refused_before_anything_happens() {
         let wrong = attach(&id, point, &[]);
         assert!(wrong.exit == 2 && wrong.err.contains(what), "{wrong:?}");
     }
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_core-relo"));
+    command.args(["prog", "attach", &id, "--to"]).arg(std::ffi::OsStr::from_bytes(b"cgroup:/a\xff"));
+    let output = command.output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && err.contains("cgroup:/a\\xff: expected UTF-8 text"), "{err}");
 }
 
 #[test]

@@ -259,10 +259,16 @@ fn a_directory_that_is_no_cgroup_is_named() {
     }
 }
 
+/// Checks that a command succeeded, or that it names processes whose descriptors even root may not read, as in a container.
+fn readable(run: super::common::Run) -> super::common::Run {
+    let is_limited = run.exit == 2 && run.err.contains("processes cannot be read: Permission denied");
+    if is_limited { run } else { ok(run) }
+}
+
 #[test]
 fn programs_of_perf_events_are_listed_by_process() {
     let list = |prog: &OwnedFd| {
-        let lines = ok(run(["perf", "list", "--format", "json"])).lines();
+        let lines = readable(run(["perf", "list", "--format", "json"])).lines();
         lines.iter().for_each(|line| schema().check("perf list", line));
         let own = |line: &&Value| line["pid"] == id() && line["prog_id"] == prog_id(prog);
         lines.iter().find(own).cloned()
@@ -276,7 +282,7 @@ fn programs_of_perf_events_are_listed_by_process() {
                 (&line["fd_type"], &line["tracepoint"], &line["name"]),
                 (&json!("raw_tracepoint"), &json!("sched_process_exit"), &json!("own_raw"))
             );
-            let text = ok(run(["perf", "show"])).out;
+            let text = readable(run(["perf", "show"])).out;
             assert!(text.contains("own_raw") && text.contains("sched_process_exit"), "{text}");
         }
     }

@@ -217,6 +217,23 @@ fn the_stream_of_a_program_is_read_to_its_end() {
     assert!(none.exit == 1 && none.err.contains("2 lines of --count did not arrive"), "{none:?}");
 }
 
+/// The commands of later lines must not change anything that nobody can read about.
+#[test]
+fn a_batch_ends_when_nobody_reads_its_output() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let dir = tempfile::tempdir().unwrap();
+    let lines = "inspect /no/such/file --format json\n".repeat(3);
+    fs::write(dir.path().join("lines"), lines).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+    let output =
+        command.args(["batch", "lines", "--keep-going"]).current_dir(dir.path()).stdout(writer).output();
+    let output = output.unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("lines:1: the reader of the output is gone, which ends the batch"), "{err}");
+}
+
 #[test]
 fn a_batch_stops_at_the_first_line_that_fails() {
     if types().is_none() {

@@ -134,7 +134,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
             return use_judge(&**judge, &self.features);
         }
         let kernel = with_running_system(self.loader.kernel.clone());
-        let judged = LoadJudge::with(self.loader.object, &kernel, |judge| {
+        let judged = LoadJudge::with(self.loader.object, &kernel, &self.loader.settings, |judge| {
             // An error is also that of each verdict, which the report has.
             let features = judge.features().unwrap_or_default();
             let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());

@@ -21,7 +21,9 @@ pub const PERF_TYPE_RAW: u32 = 4;
 
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOEXEC: c_long = 8;
-/// The number of `freq` among the flags of one bit each.
+/// The number of `exclude_user` among the flags of one bit each.
+const EXCLUDE_USER: u32 = 4;
+/// The number of `freq`.
 const FREQ: u32 = 10;
 /// The number of `watermark`.
 const WATERMARK: u32 = 14;
@@ -83,6 +85,8 @@ pub struct PerfEventOpen<'a> {
     pub pid: Option<u32>,
     /// The CPU; `None` for all CPUs, which needs a `pid`.
     pub cpu: Option<u32>,
+    /// Whether the event does not count while the processor runs processes' own code.
+    pub exclude_user: bool,
     /// The condition for waking a waiting process. Set for events whose samples carry data of programs.
     pub wakeup: Option<PerfWakeup>,
 }
@@ -114,6 +118,7 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
         Some(PerfWakeup::Samples(n)) => (SAMPLE_RAW, n, 0),
         Some(PerfWakeup::Bytes(n)) => (SAMPLE_RAW, n, flag(WATERMARK)),
     };
+    let excluded = if event.exclude_user { flag(EXCLUDE_USER) } else { 0 };
     let name = event.name.map_or(0, |name| name.as_ptr().expose_provenance());
     let attr = Attr {
         kind: event.kind,
@@ -121,7 +126,7 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
         config: event.config,
         sample_period,
         sample_type,
-        flags: flags | watermark,
+        flags: flags | watermark | excluded,
         wakeup_events: wakeup,
         config1: to_u64(name),
         config2: event.offset,

@@ -65,15 +65,17 @@ pub enum LoadJudgeError {
 impl<'d> LoadJudge<'_, 'd> {
     /// Prepares a judge of an object on a kernel, and passes it to `use_judge`.
     ///
-    /// Of the running kernel, the modules, the configuration and the symbols are read if the object needs them.
+    /// Of the running kernel, the modules, the configuration and the symbols are read if the object needs them. The kernel is searched
+    /// for the attach targets in `settings`; [`judge`](Self::judge) knows no others.
     pub fn with<T>(
         object: &Object<'d>,
         kernel: &TargetKernel,
+        settings: &Settings,
         use_judge: impl FnOnce(&LoadJudge<'_, 'd>) -> T,
     ) -> Result<T, LoadJudgeError> {
         let relocs = object.relocs_or_none()?;
         let mut needs = NeedTable::default();
-        ObjectNeeds::collect(object, &relocs, &mut needs)?;
+        ObjectNeeds::collect(object, &relocs, &mut needs)?.apply_attach_targets(settings, &mut needs);
         let names = needs.names();
         let inputs = inputs(kernel, &needs);
         let source = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
@@ -128,6 +130,7 @@ impl KernelAnswers<'_, '_> {
         let mut table = self.table.clone();
         let mut needs = ObjectNeeds::collect(object, relocs, &mut table)?;
         needs.apply_settings(settings);
+        needs.apply_attach_targets(settings, &mut table);
         Ok(judge(&needs, plan, self)?)
     }
 }

@@ -6,7 +6,10 @@ use super::{
     target_kind::TargetKind,
 };
 use crate::kernel::ProgramFeature;
-use core_relo_object::object::{AttachType, Program, ProgramType, SecDef};
+use core_relo_object::{
+    load_plan::AttachTarget,
+    object::{AttachType, Program, ProgramType, SecDef},
+};
 
 /// The requirements that follow from a program's section name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +35,13 @@ impl AttachNeed {
         }
     }
 
-    /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`).
-    pub(super) fn new(program: &Program<'_>, has_gpl_license: bool, table: &mut NeedTable) -> Self {
+    /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`). `setting` takes the place of the section's target.
+    pub(super) fn new(
+        program: &Program<'_>,
+        has_gpl_license: bool,
+        setting: Option<&AttachTarget>,
+        table: &mut NeedTable,
+    ) -> Self {
         let Some(def) = program.sec_def() else { return Self::NoProgramType };
         let mut needs = vec![table.add(Need::ProgramType(def.program_type))];
         if !has_gpl_license && is_gpl_program_type(def.program_type) {
@@ -54,13 +62,20 @@ impl AttachNeed {
             needs.push(table.add(Need::Feature(feature)));
         }
         if def.flags.needs_attach_btf() {
+            let section = SecDef::target(program.section_name()).filter(|target| !target.is_empty());
+            let target = match setting {
+                Some(AttachTarget::Kernel(name)) => Some(name.as_str()),
+                // The load plan finds the function in the other program.
+                Some(_) => {
+                    needs.push(table.add(Need::Trampolines));
+                    return Self::Needs(needs);
+                }
+                None => section.and_then(|target| core::str::from_utf8(target).ok()),
+            };
             if def.program_type == ProgramType::Ext {
                 return Self::OtherProgram(needs);
             }
-            let target = SecDef::target(program.section_name()).filter(|target| !target.is_empty());
-            let Some(target) = target.and_then(|target| core::str::from_utf8(target).ok()) else {
-                return Self::NoTarget(needs);
-            };
+            let Some(target) = target else { return Self::NoTarget(needs) };
             let (module, name) = match target.split_once(':') {
                 Some((module, name)) => (Some(module.into()), name),
                 None => (None, target),

@@ -30,8 +30,12 @@ pub enum Hook {
 impl Hook {
     /// Returns the hook of a program, from the name of its section.
     pub(super) fn new(object: &Object<'_>, program: &Program<'_>) -> Self {
-        let target =
-            SecDef::target(program.section_name()).and_then(|target| core::str::from_utf8(target).ok());
+        let target = SecDef::target(program.section_name());
+        Self::with_target(object, program, target.and_then(|target| core::str::from_utf8(target).ok()))
+    }
+
+    /// Returns the hook of a program that is loaded for a target.
+    pub(super) fn with_target(object: &Object<'_>, program: &Program<'_>, target: Option<&str>) -> Self {
         let (Some(def), Some(target)) = (program.sec_def(), target) else { return Self::None };
         let name = target.split_once(':').map_or(target, |(_, name)| name);
         let function = |has_result| Self::Function { name: name.to_owned(), has_result };

@@ -10,6 +10,7 @@ use core_relo::Name;
 use core_relo_object::{
     MapIndex,
     link::{MapEntry, MapSource},
+    load_plan::MapSettings,
     object::{DataKind, MapDef, MapType},
 };
 
@@ -45,8 +46,7 @@ impl MapNeed {
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
-                    errors = find_errors(def);
-                    errors.extend(missing_inner_attributes(def));
+                    errors = definition_errors(def);
                     definition = Some(def.clone());
                     let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
                     let mut needs: Vec<_> =
@@ -80,6 +80,25 @@ impl MapNeed {
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
         Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors })
     }
+
+    /// Applies the sizes that a load sets.
+    pub(super) fn apply_settings(&mut self, settings: &MapSettings) {
+        if let (Some(data_bytes), Some(size)) = (&mut self.data_bytes, settings.value_size) {
+            *data_bytes = size.into();
+        }
+        let Some(def) = &mut self.definition else { return };
+        def.max_entries = settings.max_entries.unwrap_or(def.max_entries);
+        def.key_size = settings.key_size.unwrap_or(def.key_size);
+        def.value_size = settings.value_size.unwrap_or(def.value_size);
+        (self.errors, self.inputs) = (definition_errors(def), inputs(def));
+    }
+}
+
+/// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts.
+fn definition_errors(def: &MapDef) -> Vec<MapDefError> {
+    let mut errors = find_errors(def);
+    errors.extend(missing_inner_attributes(def));
+    errors
 }
 
 /// Returns the attributes that the definition of inner maps lacks. The kernel creates a map from it.

@@ -131,9 +131,8 @@ impl ObjectNeeds<'_, '_> {
     pub fn apply_settings(&mut self, settings: &Settings) {
         self.is_load = true;
         for (name, map) in &settings.maps {
-            if map.max_entries.is_some_and(|entries| entries > 0) {
-                self.set_input(name, MapInput::MaxEntries);
-            }
+            let needs = self.maps.iter_mut().filter(|needs| needs.name == *name);
+            needs.for_each(|needs| needs.apply_settings(map));
             if let Some(data) = &map.data {
                 self.set_data(name, data.clone());
             }
@@ -164,6 +163,17 @@ impl ObjectNeeds<'_, '_> {
                 (self.array_programs, self.struct_ops_programs) = (arrays, struct_ops);
             }
             Err(error) => self.contents_error = Some(error),
+        }
+    }
+
+    /// Replaces the attach targets of section names by those that a load sets.
+    pub fn apply_attach_targets(&mut self, settings: &Settings, table: &mut NeedTable) {
+        let object = self.object;
+        for needs in &mut self.programs {
+            let target = settings.programs.get(&needs.name).and_then(|settings| settings.attach_to.as_ref());
+            if let (Some(target), Some(program)) = (target, object.programs().get(needs.index.0)) {
+                needs.set_attach_target(object, program, target, table);
+            }
         }
     }
 

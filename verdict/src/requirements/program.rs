@@ -21,6 +21,7 @@ use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
+    load_plan::AttachTarget,
     object::{Object, Program, SecDef},
 };
 
@@ -79,7 +80,7 @@ impl ProgramNeeds {
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
             autoload: program.autoload(),
-            attach: AttachNeed::new(program, has_gpl_license, table),
+            attach: AttachNeed::new(program, has_gpl_license, None, table),
             code,
             sites: Vec::new(),
             records: Vec::new(),
@@ -97,10 +98,33 @@ impl ProgramNeeds {
             ExternBinding::Config(slot) => Some(slot.size),
             _ => None,
         });
-        if let Some((name, kind)) = needs.hook.kernel_type().filter(|_| !needs.reads.is_empty()) {
+        needs.compare_hook(table);
+        needs
+    }
+
+    /// Sets the attach target that a load sets in place of the section's.
+    pub(super) fn set_attach_target(
+        &mut self,
+        object: &Object<'_>,
+        program: &Program<'_>,
+        target: &AttachTarget,
+        table: &mut NeedTable,
+    ) {
+        self.attach = AttachNeed::new(program, is_gpl_compatible(object.license()), Some(target), table);
+        let kernel_target = match target {
+            AttachTarget::Kernel(name) => Some(name.as_str()),
+            // The context of a program on another program is not compared.
+            _ => None,
+        };
+        self.hook = Hook::with_target(object, program, kernel_target);
+        self.compare_hook(table);
+    }
+
+    /// Adds the declaration that the context comes from to those that are compared.
+    fn compare_hook(&self, table: &mut NeedTable) {
+        if let Some((name, kind)) = self.hook.kernel_type().filter(|_| !self.reads.is_empty()) {
             table.add_compared(name, kind);
         }
-        needs
     }
 
     /// Returns the source line of an instruction in the linked program. `btf` is the object's BTF.

@@ -91,6 +91,7 @@ impl DryRunKernel {
         let mut judged = JudgedObject::new(file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
             needs.apply_settings(settings);
+            needs.apply_attach_targets(settings, &mut table);
         }
         let names = table.names();
         let objects = JudgedObjects { objects: vec![judged], needs: table, names };

@@ -126,20 +126,19 @@ impl LoadedObject {
             let fd = fd.ok_or_else(|| AttachError::target(format!("map `{map}`"), missing))?;
             fd.try_clone_to_owned().map_err(|e| AttachError::target(format!("map `{map}`"), e.to_string()))
         };
-        let attached = attach_point::attach(
-            &AttachedProgram {
-                fd: program.as_fd(),
-                name,
-                section: program.plan.section(),
-                program_type: program.plan.program_type(),
-                attach_type: planned_attach_type(&program.plan),
-                usdt: self.loaded.usdt()?,
-                is_adaptive: self.is_adaptive,
-                open_map: &open_map,
-            },
-            point,
-        );
-        attached.map_err(|cause| AttachError::Program {
+        let attached = AttachedProgram {
+            fd: program.as_fd(),
+            name,
+            section: program.plan.section(),
+            program_type: program.plan.program_type(),
+            attach_type: planned_attach_type(&program.plan),
+            usdt: self.loaded.usdt()?,
+            is_adaptive: self.is_adaptive,
+            open_map: &open_map,
+        };
+        let links = attach_point::attach(&attached, point);
+        let links = links.map_err(|e| attach_point::explain_refusal(e, &attached, point));
+        links.map_err(|cause| AttachError::Program {
             program: name.as_str().into(),
             section: program.plan.section().into(),
             cause: Box::new(cause),

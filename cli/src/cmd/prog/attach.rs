@@ -55,7 +55,10 @@ pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Re
     let ProgAttachArgs { selector, to: point, pin, replace, sharing, format } = args;
     let changed = with_program(selector, point, |id, program| match pin {
         Some(path) => pin_link(program, point, path).map(Some),
-        None => LastingAttachment { program, id, point }.attach(*sharing, *replace).map(|()| None),
+        None => LastingAttachment { program, id, point }
+            .attach(*sharing, *replace)
+            .map(|()| None)
+            .map_err(|e| attach_point::explain_refusal(e, program, point)),
     });
     match changed {
         Ok((prog_id, name, link_id)) => {
@@ -118,7 +121,8 @@ fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> 
     if point.has_several_links() {
         return Err(bad("these are several links, expected one for the pin: name one processor"));
     }
-    let mut links = attach_point::attach(program, point)?;
+    let attached = attach_point::attach(program, point);
+    let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, point))?;
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.
     let id = match link.fd() {

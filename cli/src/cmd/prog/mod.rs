@@ -5,6 +5,7 @@ mod dump;
 mod facts;
 mod jited;
 mod messages;
+mod profile;
 mod run;
 #[cfg(feature = "sign")]
 mod sign;
@@ -25,6 +26,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Resul
         ProgCommand::Attach(args) => attach::attach(console, args),
         ProgCommand::Detach(args) => attach::detach(console, args),
         ProgCommand::Run(args) => run::run(console, args),
+        ProgCommand::Profile(args) => profile::run(console, args),
         ProgCommand::Stats(args) => stats::run(console, args),
         ProgCommand::Tracelog(args) => tracelog::run(console, args),
         ProgCommand::Stream(args) => stream::run(console, args),

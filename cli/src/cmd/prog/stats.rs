@@ -214,12 +214,12 @@ fn write(console: &mut Console<'_>, format: Format, all: &[ProgramRuns]) -> io::
     clippy::cast_precision_loss,
     reason = "the quotient is printed with few digits"
 )]
-fn to_f64(count: u64) -> f64 {
+pub(super) fn to_f64(count: u64) -> f64 {
     count as f64
 }
 
 /// Waits, or until `is_stopped`.
-fn wait(duration: Duration, is_stopped: &mut dyn FnMut() -> bool) {
+pub(super) fn wait(duration: Duration, is_stopped: &mut dyn FnMut() -> bool) {
     let start = Instant::now();
     while !is_stopped() {
         let Some(left) = duration.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else { return };

@@ -1,0 +1,56 @@
+//! Routes with programs (lightweight tunnels): `route:10.88.0.0/24,eth0`.
+
+use super::AttachedProgram;
+use core_relo_loader::{
+    attach::{self, AttachError, Link, LwtPrograms, LwtRoute},
+    object::ProgramType,
+};
+use std::net::IpAddr;
+
+/// A route through an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Route {
+    destination: IpAddr,
+    prefix_len: u8,
+    interface: String,
+    gateway: Option<IpAddr>,
+}
+
+impl Route {
+    /// Parses `10.88.0.0/24,eth0` or `10.88.0.0/24,eth0,10.0.0.1`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let mut words = text.split(',');
+            let (destination, prefix_len) = words.next()?.split_once('/')?;
+            let interface = words.next().filter(|name| !name.is_empty())?.to_owned();
+            let gateway = words.next().map(str::parse).transpose().ok()?;
+            let (destination, prefix_len) = (destination.parse().ok()?, prefix_len.parse().ok()?);
+            words.next().is_none().then_some(Self { destination, prefix_len, interface, gateway })
+        };
+        let expected =
+            "expected ADDRESS/PREFIX,INTERFACE and optionally a comma and the address of the gateway";
+        parse().ok_or_else(|| format!("route: {text}: {expected}"))
+    }
+
+    /// Adds the route with a program.
+    pub(super) fn attach(&self, program: &AttachedProgram<'_>) -> Result<Link, AttachError> {
+        let Self { destination, prefix_len, gateway, .. } = *self;
+        let ifindex = attach::interface_index(&self.interface)?;
+        let route = LwtRoute { gateway, ..LwtRoute::new(destination, prefix_len, ifindex) };
+        let fd = Some(program.fd);
+        let programs = LwtPrograms::default();
+        match program.program_type {
+            ProgramType::LwtIn => attach::lwt(&LwtPrograms { input: fd, ..programs }, &route),
+            ProgramType::LwtOut => attach::lwt(&LwtPrograms { output: fd, ..programs }, &route),
+            ProgramType::LwtXmit => attach::lwt(&LwtPrograms { xmit: fd, ..programs }, &route),
+            _ => attach::seg6local(program.fd, &route),
+        }
+    }
+
+    /// Returns the command that removes the route.
+    pub(super) fn removal(&self) -> String {
+        let Self { destination, prefix_len, interface, .. } = self;
+        let family = if destination.is_ipv6() { "-6 " } else { "" };
+        format!("`ip {family}route del {destination}/{prefix_len} dev {interface}`")
+    }
+}

@@ -1,0 +1,54 @@
+//! `prog profile`: perf counters, read before and after each run of a program.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `metric` | the metrics and their perf counters |
+//! | `profiler` | the two programs that read the counters, in the kernel |
+//! | `report` | the output |
+
+mod metric;
+mod profiler;
+mod report;
+
+use super::stats::wait;
+use crate::{
+    args::prog_profile::ProgProfileArgs,
+    cmd::prog::profile::{metric::parse_metrics, profiler::Profiler},
+    console::{Console, ExitStatus},
+    error::BadInput,
+    kernel_objects::{kind::Kind, select::select_one},
+    output::is_stdout_closed,
+    process::signals::TerminationSignals,
+};
+use report::Report;
+use std::{io, time::Duration};
+
+pub(super) fn run(console: &mut Console<'_>, args: &ProgProfileArgs) -> io::Result<()> {
+    let report = match measure(args) {
+        Ok(report) => report,
+        Err(bad) => return console.report_error(&bad),
+    };
+    report.write(console, args.format)?;
+    if report.profile.run_count == 0 {
+        console.raise_exit(ExitStatus::Incompatible);
+        console.note("the program did not run during the measurement")?;
+    }
+    if report.profile.unreadable_count > 0 {
+        let count = report.profile.unreadable_count;
+        console
+            .note(&format!("{count} runs are not counted, because the kernel could not read the counters"))?;
+    }
+    Ok(())
+}
+
+fn measure(args: &ProgProfileArgs) -> Result<Report, BadInput> {
+    let (selector, words) = args.object.split()?;
+    let metrics = parse_metrics(words)?;
+    let (prog_id, program) = select_one(Kind::Prog, &selector)?;
+    let mut termination = TerminationSignals::catch()?;
+    let profiler = Profiler::attach(prog_id, program, &metrics)?;
+    wait(args.duration.unwrap_or(Duration::MAX), &mut || termination.has_arrived() || is_stdout_closed());
+    let name = profiler.program_name.clone();
+    let profile = profiler.finish()?;
+    Ok(Report { prog_id, name, metrics, profile })
+}
