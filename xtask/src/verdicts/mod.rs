@@ -10,36 +10,55 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cases;
+use crate::kernel_crashes::{self, Crash};
 use crate::kernels::boot::Bootable;
+use crate::platform::Platform;
 use crate::system::{Failure, Outcome, cargo, check, files_below, root};
+use crate::vm::{Request, build::guest_command, default_platform};
 use matrix::Matrix;
 use model::{Prediction, ProgramKey, read_predictions, read_realities};
 
-/// The objects of the loader's examples.
-const EXAMPLES: &str = "loader/examples/prebuilt/el";
+/// The objects of the loader's examples, by byte order.
+const EXAMPLES: &str = "loader/examples/prebuilt";
 
 /// The name of the running kernel in reports.
 const RUNNING: &str = "running kernel";
 
-/// Loads every program of the objects on each kernel and on the running one, and compares with the verdicts. With `reuse`, a kernel
-/// whose loads of an earlier run are stored is not booted.
-pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Duration) -> Outcome {
-    let objects = objects(dir)?;
+/// Loads every program of the objects on each kernel and, for the host's own architecture, on the running one, and compares with the
+/// verdicts. With `reuse`, a kernel whose loads of an earlier run are stored is not booted.
+pub fn compare(kernels: &[Bootable], request: &Request) -> Outcome {
+    let dir = request.objects.as_deref();
     let command = build_command()?;
+    // Other architectures share a build of the command for the guest.
+    let mut guests: Vec<(&str, PathBuf)> = Vec::new();
     let mut total = Matrix::default();
     for kernel in kernels {
+        let objects =
+            objects(dir, kernel.platform, |path| kernel_crashes::on_release(path, &kernel.release))?;
         let image = kernel.image.as_os_str();
         println!("{}: {} objects", kernel.name, objects.len());
         let predicted = ["check", "--format", "json", "--btf"];
         let predicted = run(Command::new(&command).args(predicted).arg(image).args(&objects))?;
         let predictions = read_predictions(&predicted)?;
-        let real = match reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
+        let real = match request.reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
             Some(Ok(text)) => text,
-            _ => load_in_guest(&command, kernel, &objects, limit)?,
+            _ => {
+                let name = kernel.platform.debian;
+                if kernel.platform.arch != default_platform().arch
+                    && !guests.iter().any(|(known, _)| *known == name)
+                {
+                    guests.push((name, guest_command(kernel.platform, request.may_install)?));
+                }
+                let guest = guests.iter().find(|(known, _)| *known == name).map(|(_, path)| path.as_path());
+                load_in_guest((&command, guest), kernel, &objects, request.limit(kernel.platform))?
+            }
         };
         total.merge(compare_kernel(&kernel.name, &predictions, &real)?);
     }
-    if is_root() {
+    if request.platform.arch != default_platform().arch {
+        // Objects of another architecture do not fit the running kernel.
+    } else if is_root() {
+        let objects = objects(dir, request.platform, |path| kernel_crashes::on_running_kernel(path, None))?;
         println!("{RUNNING}: {} objects", objects.len());
         let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
         let predictions = read_predictions(&predicted)?;
@@ -67,11 +86,20 @@ pub fn compare(kernels: &[Bootable], dir: Option<&Path>, reuse: bool, limit: Dur
     }
 }
 
-/// Loads every program in QEMU, and stores the result for later runs.
-fn load_in_guest(command: &Path, kernel: &Bootable, objects: &[PathBuf], limit: Duration) -> Outcome<String> {
+/// Loads every program in QEMU, and stores the result for later runs. `guest` is the build of the command for another architecture.
+fn load_in_guest(
+    (command, guest): (&Path, Option<&Path>),
+    kernel: &Bootable,
+    objects: &[PathBuf],
+    limit: Duration,
+) -> Outcome<String> {
     let timeout = limit.as_secs().to_string();
     let mut vm = Command::new(command);
-    vm.args(["vm", "--format", "json", "--timeout", &timeout, "--kernel"]);
+    vm.args(["vm", "--format", "json", "--timeout", &timeout]);
+    if let Some(guest) = guest {
+        vm.arg("--guest-binary").arg(guest);
+    }
+    vm.arg("--kernel");
     let real = run(vm.arg(&kernel.image).arg("--").args(objects))?;
     let file = loads_file(kernel);
     let dir = file.parent().unwrap_or(Path::new(""));
@@ -95,9 +123,15 @@ fn compare_kernel(
     Ok(matrix)
 }
 
-/// Returns the committed objects, those of the examples, and those below a directory.
-fn objects(dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
-    let committed = [cases::dir().join("prebuilt/el"), root().join(EXAMPLES)];
+/// Returns the committed objects in the byte order of an architecture, those of the examples, and those below a directory, without those
+/// that crash the kernel.
+fn objects(
+    dir: Option<&Path>,
+    platform: &Platform,
+    find_crash: impl Fn(&Path) -> Option<&'static Crash>,
+) -> Outcome<Vec<PathBuf>> {
+    let committed =
+        [cases::dir().join("prebuilt"), root().join(EXAMPLES)].map(|dir| dir.join(platform.objects));
     let mut objects = Vec::new();
     for dir in committed.iter().map(PathBuf::as_path).chain(dir) {
         let found = files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
@@ -107,6 +141,13 @@ fn objects(dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
             return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
         }
     }
+    objects.retain(|object| {
+        let crash = find_crash(object);
+        if let Some(crash) = crash {
+            println!("SKIP {}: {}", object.display(), crash.reason);
+        }
+        crash.is_none()
+    });
     Ok(objects)
 }
 
@@ -132,4 +173,32 @@ fn is_root() -> bool {
     // The owner of /proc/self is the effective user.
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").is_ok_and(|status| status.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_crash_the_kernel_are_left_out() {
+        let dir = std::env::temp_dir().join(format!("core-relo-crash-objects-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        for name in ["verifier_subprog_precision.bpf.o", "other.bpf.o"] {
+            std::fs::write(dir.join(name), "").unwrap();
+        }
+        let found = objects(Some(&dir), default_platform(), |path| kernel_crashes::on_release(path, "7.2"));
+        std::fs::remove_dir_all(&dir).unwrap();
+        let found = found.unwrap();
+        let has = |name: &str| found.iter().any(|path| path.ends_with(name));
+        assert!(has("other.bpf.o") && !has("verifier_subprog_precision.bpf.o"));
+    }
+
+    #[test]
+    fn each_architecture_has_objects_in_its_byte_order() {
+        for platform in &crate::platform::PLATFORMS {
+            let found = objects(None, platform, |_| None).unwrap();
+            let order = format!("/{}/", platform.objects);
+            assert!(found.iter().all(|path| path.to_string_lossy().contains(&order)), "{}", platform.debian);
+        }
+    }
 }

@@ -55,9 +55,10 @@ compilers through the system's package manager, and fetches kernels from Debian'
   --timeout SECONDS  time limit for each kernel (default: 300; 1800 for other architectures, which QEMU emulates)
   --cpus N           processors of the machine (default: 1)
   --progs DIR        the objects for the tests (default: bpf-progs/prebuilt/el, or eb for s390x)
-  --verdicts         load every program of the committed objects on each kernel (default: all four) and on the running one, and
-                     compare with the verdicts of `core-relo check`: prints the confusion matrix, and fails on a wrong `loads`
-  --objects DIR      further objects for --verdicts: DIR/**/*.bpf.o
+  --verdicts         load every program of the committed objects on each kernel of the architecture (default: all), for amd64 also on
+                     the running one, and compare with the verdicts of `core-relo check`: prints the confusion matrix, and fails on
+                     a wrong `loads`
+  --objects DIR      further objects for --verdicts: DIR/**/*.bpf.o, in the byte order of the architecture
   --reuse            with --verdicts: compare with the loads of the last run of each kernel, which boots none of them
   --no-install       do not install QEMU or busybox
   TEST-ARGS          arguments of the test binary: a filter, --list, --exact, --nocapture
@@ -67,6 +68,7 @@ examples:
   cargo xtask vm --kernel 6.1 -- cgroup               the tests with `cgroup` in their name, on 6.1
   cargo xtask vm --arch s390x                         the live tests on two big-endian kernels
   cargo xtask vm --verdicts --objects objects/        verdicts and real loads, with objects of your own as well
+  cargo xtask vm --verdicts --arch s390x --kernel 7.x  the same with big-endian objects on one kernel
   cargo xtask vm --kernel all -- --list               the tests, as the test binary lists them on each kernel
   cargo xtask vm --kernel /boot/vmlinuz-$(uname -r)   this machine's kernel, with its modules from /lib/modules
 
@@ -132,9 +134,6 @@ impl Request {
                     )));
                 }
             }
-        }
-        if request.verdicts && request.platform.arch != default_platform().arch {
-            return Err(Failure::Usage("--verdicts compares on x86-64 only, without --arch".to_owned()));
         }
         let platform = request.platform;
         request.kernels = match kernels.as_slice() {
@@ -207,6 +206,7 @@ mod tests {
         assert!(request.verdicts);
         assert_eq!(request.kernels.len(), 4);
         assert_eq!(parsed("--verdicts --kernel 6.1").unwrap().kernels.len(), 1);
+        assert_eq!(parsed("--verdicts --arch s390x").unwrap().kernels, series(&["6.1", "6.12", "7"]));
     }
 
     #[test]
@@ -231,7 +231,6 @@ mod tests {
             "cgroup",
             "--kernel=",
             "--arch vax",
-            "--arch s390x --verdicts",
         ] {
             assert!(matches!(parsed(line), Err(Failure::Usage(_))), "{line}");
         }

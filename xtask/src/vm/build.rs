@@ -1,4 +1,4 @@
-//! The test binary for the guest: `tests/tests/live.rs` as a static program.
+//! Static programs for the guest: the test binary `tests/tests/live.rs`, and the command.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -8,22 +8,43 @@ use crate::install;
 use crate::platform::Platform;
 use crate::system::{Failure, Outcome, add_target, cargo, is_installed};
 
+/// The name of the tests.
 const TEST: &str = "live";
+
+/// The name of the command.
+const COMMAND: &str = "core-relo";
 
 /// Builds the test binary for an architecture and returns its path.
 pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
+    let args = ["test", "--no-run", "--package", "core-relo-tests", "--test", TEST];
+    static_program(platform, may_install, "live tests", &args, TEST)
+}
+
+/// Builds the command for the guests of an architecture and returns its path.
+pub fn guest_command(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
+    let args = ["build", "--package", "core-relo-cli", "--bin", COMMAND];
+    static_program(platform, may_install, "command", &args, COMMAND)
+}
+
+/// Builds a static program for an architecture and returns its path. `target_name` is its name in cargo's messages.
+fn static_program(
+    platform: &Platform,
+    may_install: bool,
+    what: &str,
+    args: &[&str],
+    target_name: &str,
+) -> Outcome<PathBuf> {
     let target = platform.triple;
+    let cannot = |why: String| Failure::CannotRun(format!("the {what} could not be built for {target}{why}"));
     if !add_target(target) {
-        return Err(Failure::CannotRun(format!(
-            "the live tests could not be built for {target}: rustup cannot install that target"
-        )));
+        return Err(cannot(": rustup cannot install that target".to_owned()));
     }
     if let Some(cross) = &platform.cross
         && !is_installed(cross.linker)
         && !(may_install && install::cross(&cross.packages) && is_installed(cross.linker))
     {
-        return Err(Failure::CannotRun(format!(
-            "the live tests could not be built for {target}: {} is not installed (Debian: apt-get install {})",
+        return Err(cannot(format!(
+            ": {} is not installed (Debian: apt-get install {})",
             cross.linker,
             cross.packages.join(" ")
         )));
@@ -32,8 +53,7 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
     flags.push_str(" -C target-feature=+crt-static");
     let mut command = cargo();
     // With an explicit target, the flags do not apply to build scripts and macros.
-    command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", target]);
-    command.args(["--message-format", "json-render-diagnostics"]);
+    command.args(args).args(["--target", target, "--message-format", "json-render-diagnostics"]);
     // Debug information would double the size of the guest's file system.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
     if let Some(cross) = &platform.cross {
@@ -42,17 +62,17 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
         command.env(format!("CARGO_TARGET_{variable}_LINKER"), cross.linker);
     }
     command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    eprintln!("building the live tests as a static program for {target}");
+    eprintln!("building the {what} as a static program for {target}");
     let mut child = command.spawn().map_err(|error| format!("cargo: {error}"))?;
     let out = child.stdout.take();
     let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
-    let found = lines.filter_map(|line| executable(&line)).last();
+    let found = lines.filter_map(|line| executable(&line, target_name)).last();
     let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     let path = found.filter(|_| status.success()).ok_or_else(|| {
-        Failure::CannotRun(format!(
-            "the live tests could not be built for {target}; unless it is a musl target, they need glibc's static library \
-             (Debian: libc6-dev, Fedora: glibc-static)"
-        ))
+        cannot(
+            "; targets that are no musl targets need glibc's static library (Debian: libc6-dev, Fedora: glibc-static)"
+                .to_owned(),
+        )
     })?;
     let data = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     if !core_relo_vm::executable::is_static(&data) {
@@ -61,10 +81,10 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// Returns the path of the test binary from cargo's JSON message.
-fn executable(message: &str) -> Option<PathBuf> {
+/// Returns the path of a target's executable from cargo's JSON message.
+fn executable(message: &str, target_name: &str) -> Option<PathBuf> {
     if !message.contains("\"reason\":\"compiler-artifact\"")
-        || !message.contains(&format!("\"name\":\"{TEST}\""))
+        || !message.contains(&format!("\"name\":\"{target_name}\""))
     {
         return None;
     }
@@ -79,8 +99,8 @@ mod tests {
     #[test]
     fn the_test_binary_is_found_in_the_output_of_cargo() {
         let message = r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"live"},"executable":"/a/live-1","fresh":true}"#;
-        assert_eq!(executable(message), Some(PathBuf::from("/a/live-1")));
-        assert_eq!(executable(&message.replace("\"live\"", "\"other\"")), None);
-        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
+        assert_eq!(executable(message, TEST), Some(PathBuf::from("/a/live-1")));
+        assert_eq!(executable(message, COMMAND), None);
+        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#, TEST), None);
     }
 }

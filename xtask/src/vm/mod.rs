@@ -1,7 +1,7 @@
 //! `cargo xtask vm`: the live tests on distribution kernels, in QEMU.
 
 mod args;
-mod build;
+pub mod build;
 mod guest;
 mod results;
 
@@ -19,8 +19,8 @@ use crate::platform::{PLATFORMS, Platform};
 use crate::system::{Failure, Outcome, root};
 use crate::verdicts;
 
-pub use args::HELP;
-use args::{Choice, Request};
+use args::Choice;
+pub use args::{HELP, Request, default_platform};
 use guest::GuestFiles;
 use results::KernelResults;
 
@@ -51,8 +51,7 @@ pub fn run(args: &[String]) -> Outcome {
     if request.verdicts {
         prerequisites(request.platform, request.may_install)?;
         missing.iter().for_each(|error| println!("SKIP {error}"));
-        let limit = request.limit(request.platform);
-        return verdicts::compare(&kernels, request.objects.as_deref(), request.reuse, limit);
+        return verdicts::compare(&kernels, &request);
     }
     let mut report = Report { problems: missing, ..Report::default() };
     on_all(&kernels, &request, &mut report);
