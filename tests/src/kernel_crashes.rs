@@ -38,6 +38,13 @@ pub fn on_running_kernel(path: &Path, program: Option<&str>) -> Option<&'static 
     find(CRASHES, path, program, running())
 }
 
+/// Returns the crash that forbids loading an object on the kernel of a release, such as `7.2.13+deb14-s390x`.
+///
+/// A release that cannot be parsed counts as one on which all listed objects crash.
+pub fn on_release(path: &Path, release: &str) -> Option<&'static Crash> {
+    find(CRASHES, path, None, parse_version(release).unwrap_or((u32::MAX, 0)))
+}
+
 /// Returns true if no program of an object crashes the running kernel. Otherwise reports a skipped test.
 pub fn may_be_loaded(path: &Path) -> bool {
     let crash = on_running_kernel(path, None);
@@ -121,6 +128,12 @@ mod tests {
         assert_eq!(parse_version("7.3~rc7-cloud"), Some((7, 3)));
         assert_eq!(parse_version(""), None);
         assert!(running() >= (2, 6));
+    }
+
+    #[test]
+    fn a_release_decides_as_the_running_kernel_does() {
+        let crashes = |release| on_release(Path::new("verifier_subprog_precision.bpf.o"), release).is_some();
+        assert!(crashes("7.2.13+deb14-s390x") && crashes("unknown") && !crashes("6.12.43-cloud-amd64"));
     }
 
     #[test]

@@ -10,12 +10,17 @@ mod compilers;
 mod counts;
 mod fuzz;
 mod install;
+#[path = "../../tests/src/kernel_crashes.rs"]
+#[expect(dead_code, reason = "shared with the tests, which use more of it")]
+mod kernel_crashes;
 mod kernels;
 mod matrix;
 mod miri;
 mod platform;
 mod prebuilt;
 mod progs;
+#[path = "../../tests/src/skip.rs"]
+mod skip;
 mod soak;
 mod static_binary;
 mod system;
@@ -70,7 +75,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "vm",
-        args: "[--kernel 5.10|6.1|6.12|7.x|all|PATH]... [--list] [--verdicts [--objects DIR]] [-- TEST-ARGS]",
+        args: "[--kernel 5.10|6.1|6.12|7.x|all|PATH]... [--list] [--verdicts [--arch ARCH] [--objects DIR]] [-- TEST-ARGS]",
         about: "run the live tests on distribution kernels in QEMU (see cargo xtask vm --help)",
         run: vm::run,
     },

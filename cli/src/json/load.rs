@@ -6,6 +6,7 @@ use crate::{
         verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt,
         verifier_report::VerifierReportJson,
     },
+    text::hex,
 };
 use core_relo_loader::{
     MapIndex, ProgramIndex,
@@ -145,6 +146,8 @@ impl<'l> MapNames<'l> {
 struct ProgramJson<'l> {
     name: &'l str,
     id: Option<u32>,
+    /// The kernel's hash of the instructions.
+    tag: Option<String>,
     section: &'l str,
     program_type: &'static str,
     attach_type: u32,
@@ -374,6 +377,7 @@ fn program<'l>(plan: &'l ProgramPlan, map_names: Option<&MapNames<'l>>) -> Progr
     ProgramJson {
         name: plan.name(),
         id: None,
+        tag: None,
         section: plan.section(),
         program_type: plan.program_type().name(),
         attach_type: plan.attach_type(),
@@ -391,6 +395,7 @@ fn loaded_program<'l>(loaded: &'l LoadedProgram, map_names: Option<&MapNames<'l>
     let info = sys::prog_info(loaded).ok();
     ProgramJson {
         id: info.map(|i| i.id),
+        tag: info.map(|i| hex::digits(&i.tag)),
         translated_instructions: info.map(|i| i.xlated_prog_len / 8),
         verifier_log: Some(loaded.log.as_str()).filter(|l| !l.is_empty()),
         ..program(&loaded.plan, map_names)

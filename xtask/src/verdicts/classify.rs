@@ -86,7 +86,9 @@ const PLAN_MESSAGES: [(&str, Cause); 7] = [
 ];
 
 /// Parts of lines of the verifier log, and their causes. Earlier entries come first.
-const LOG_MESSAGES: [(&str, Cause); 23] = [
+const LOG_MESSAGES: [(&str, Cause); 26] = [
+    // An argument of a kfunc that the kernel has.
+    ("expected pointer to", Cause::Verifier),
     // libbpf poisons instructions with calls of helpers that do not exist.
     ("invalid func unknown#195896080", Cause::Relocation),
     ("invalid func unknown#2001", Cause::Map),
@@ -110,6 +112,9 @@ const LOG_MESSAGES: [(&str, Cause); 23] = [
     ("invalid atomic", Cause::Instruction),
     ("unrecognized bpf_ld_imm64 insn", Cause::Instruction),
     ("bad jump off", Cause::Instruction),
+    // Without a JIT compiler.
+    ("callbacks are not allowed in non-JITed programs", Cause::Instruction),
+    ("mixing of tail_calls and bpf-to-bpf calls", Cause::Instruction),
     // A kernel that does not know the address of a function as a constant counts too few functions.
     ("number of funcs in func_info", Cause::Instruction),
 ];
@@ -200,6 +205,13 @@ mod tests {
             ("bpf_lsm_file_open is not sleepable", Cause::AttachTarget),
             ("BPF_STX uses reserved fields\n", Cause::Instruction),
             ("number of funcs in func_info doesn't match number of subprogs", Cause::Instruction),
+            ("JIT is required for calling kernel function", Cause::Kfunc),
+            ("callbacks are not allowed in non-JITed programs", Cause::Instruction),
+            ("mixing of tail_calls and bpf-to-bpf calls is not supported", Cause::Instruction),
+            (
+                "kernel function bpf_cpumask_set_cpu R2 expected pointer to STRUCT bpf_cpumask but R2 has a pointer to STRUCT cpumask",
+                Cause::Verifier,
+            ),
             ("R4 unbounded memory access, make sure to bounds check any such access", Cause::Verifier),
         ] {
             assert_eq!(program("EINVAL", log), cause, "{log}");

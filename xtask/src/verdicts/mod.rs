@@ -10,15 +10,16 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cases;
+use crate::kernel_crashes::{self, Crash};
 use crate::kernels::boot::Bootable;
-use crate::platform::{LITTLE, Platform};
+use crate::platform::Platform;
 use crate::system::{Failure, Outcome, cargo, check, files_below, root};
 use core_relo_vm::Arch;
 use matrix::Matrix;
 use model::{Prediction, ProgramKey, read_predictions, read_realities};
 
 /// The objects of the loader's examples.
-const EXAMPLES: &str = "loader/examples/prebuilt/el";
+const EXAMPLES: &str = "loader/examples/prebuilt";
 
 /// The name of the running kernel in reports.
 const RUNNING: &str = "running kernel";
@@ -39,10 +40,11 @@ impl Comparison {
     /// Loads every program of the objects on each kernel and, if it has the architecture, on the running one, and compares with the
     /// verdicts.
     pub fn run(&self, kernels: &[Bootable], dir: Option<&Path>) -> Outcome {
-        let objects = self.objects(dir)?;
         let command = build_command()?;
         let mut total = Matrix::default();
         for kernel in kernels {
+            let crash = |path: &Path| kernel_crashes::on_release(path, &kernel.release);
+            let objects = objects(dir, self.platform, crash)?;
             let image = kernel.image.as_os_str();
             println!("{}: {} objects", kernel.name, objects.len());
             let predicted = ["check", "--format", "json", "--btf"];
@@ -57,6 +59,8 @@ impl Comparison {
         if Some(self.platform.arch) != Arch::host() {
             println!("SKIP {RUNNING}: another architecture");
         } else if is_root() {
+            let crash = |path: &Path| kernel_crashes::on_running_kernel(path, None);
+            let objects = objects(dir, self.platform, crash)?;
             println!("{RUNNING}: {} objects", objects.len());
             let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
             let predictions = read_predictions(&predicted)?;
@@ -83,24 +87,6 @@ impl Comparison {
         let stored = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&file, &real));
         stored.map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(real)
-    }
-
-    /// Returns the committed objects, those of the examples if they have the byte order, and those below a directory.
-    fn objects(&self, dir: Option<&Path>) -> Outcome<Vec<PathBuf>> {
-        let committed = cases::dir().join("prebuilt").join(self.platform.objects);
-        let examples = root().join(EXAMPLES);
-        let examples = (self.platform.objects == LITTLE).then_some(examples.as_path());
-        let mut objects = Vec::new();
-        for dir in [committed.as_path()].into_iter().chain(examples).chain(dir) {
-            let found =
-                files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
-            let before = objects.len();
-            objects.extend(found);
-            if objects.len() == before {
-                return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
-            }
-        }
-        Ok(objects)
     }
 }
 
@@ -140,6 +126,34 @@ fn compare_kernel(
     Ok(matrix)
 }
 
+/// Returns the committed objects in the byte order of an architecture, those of the examples, and those below a directory, without those
+/// that crash the kernel.
+fn objects(
+    dir: Option<&Path>,
+    platform: &Platform,
+    find_crash: impl Fn(&Path) -> Option<&'static Crash>,
+) -> Outcome<Vec<PathBuf>> {
+    let committed =
+        [cases::dir().join("prebuilt"), root().join(EXAMPLES)].map(|dir| dir.join(platform.objects));
+    let mut objects = Vec::new();
+    for dir in committed.iter().map(PathBuf::as_path).chain(dir) {
+        let found = files_below(dir).into_iter().filter(|file| file.to_string_lossy().ends_with(".bpf.o"));
+        let before = objects.len();
+        objects.extend(found);
+        if objects.len() == before {
+            return Err(Failure::CannotRun(format!("{}: no *.bpf.o", dir.display())));
+        }
+    }
+    objects.retain(|object| {
+        let crash = find_crash(object);
+        if let Some(crash) = crash {
+            println!("SKIP {}: {}", object.display(), crash.reason);
+        }
+        crash.is_none()
+    });
+    Ok(objects)
+}
+
 /// Builds the command and returns its path.
 fn build_command() -> Outcome<PathBuf> {
     check(cargo().args(["build", "--package", "core-relo-cli"]))?;
@@ -162,4 +176,34 @@ fn is_root() -> bool {
     // The owner of /proc/self is the effective user.
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").is_ok_and(|status| status.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_crash_the_kernel_are_left_out() {
+        let dir = std::env::temp_dir().join(format!("core-relo-crash-objects-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        for name in ["verifier_subprog_precision.bpf.o", "other.bpf.o"] {
+            std::fs::write(dir.join(name), "").unwrap();
+        }
+        let found = objects(Some(&dir), &crate::platform::PLATFORMS[0], |path| {
+            kernel_crashes::on_release(path, "7.2")
+        });
+        std::fs::remove_dir_all(&dir).unwrap();
+        let found = found.unwrap();
+        let has = |name: &str| found.iter().any(|path| path.ends_with(name));
+        assert!(has("other.bpf.o") && !has("verifier_subprog_precision.bpf.o"));
+    }
+
+    #[test]
+    fn each_architecture_has_objects_in_its_byte_order() {
+        for platform in &crate::platform::PLATFORMS {
+            let found = objects(None, platform, |_| None).unwrap();
+            let order = format!("/{}/", platform.objects);
+            assert!(found.iter().all(|path| path.to_string_lossy().contains(&order)), "{}", platform.debian);
+        }
+    }
 }
