@@ -106,8 +106,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "soak",
-        args: "[--seconds N]",
-        about: "run an agent that loads, attaches, pins, reads events at full rate and starts anew each second (default: 60 s), as root; check after each second that memory, descriptors, kernel objects and pins do not grow, and that lost events are counted",
+        args: "[--seconds N] [--kernel 6.1|6.12|7.x|PATH]... [--append WORDS]",
+        about: "run an agent that loads, attaches, pins, reads events at full rate and starts anew each second (default: 60 s), as root or in QEMU; check after each second that memory, descriptors, kernel objects and pins do not grow, and that lost events are counted (see cargo xtask soak --help)",
         run: soak::run,
     },
     Task {
@@ -138,6 +138,7 @@ fn main() -> ExitCode {
         let text = match task.name {
             "vm" => vm::HELP,
             "bench" => bench::HELP,
+            "soak" => soak::HELP,
             _ => return help(0),
         };
         println!("{text}");

@@ -1,4 +1,4 @@
-//! The test binary for the guest: `tests/tests/live.rs` as a static program.
+//! Static programs of the package `tests` for guests: the live tests, the soak agent.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -8,14 +8,31 @@ use crate::install;
 use crate::platform::Platform;
 use crate::system::{Failure, Outcome, add_target, cargo, is_installed};
 
-const TEST: &str = "live";
+/// A program of the package `tests`.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// The name in messages.
+    title: &'static str,
+    /// The name of cargo's target.
+    name: &'static str,
+    /// The arguments of cargo.
+    args: &'static [&'static str],
+}
 
-/// Builds the test binary for an architecture and returns its path.
-pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
-    let target = platform.triple;
+/// `tests/tests/live.rs`.
+pub const LIVE_TESTS: Program =
+    Program { title: "the live tests", name: "live", args: &["test", "--no-run", "--test", "live"] };
+
+/// `tests/examples/soak`.
+pub const SOAK: Program =
+    Program { title: "the soak agent", name: "soak", args: &["build", "--example", "soak"] };
+
+/// Builds a program for an architecture and returns its path.
+pub fn static_program(program: Program, platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
+    let (target, title) = (platform.triple, program.title);
     if !add_target(target) {
         return Err(Failure::CannotRun(format!(
-            "the live tests could not be built for {target}: rustup cannot install that target"
+            "{title} could not be built for {target}: rustup cannot install that target"
         )));
     }
     if let Some(cross) = &platform.cross
@@ -23,7 +40,7 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
         && !(may_install && install::cross(&cross.packages) && is_installed(cross.linker))
     {
         return Err(Failure::CannotRun(format!(
-            "the live tests could not be built for {target}: {} is not installed (Debian: apt-get install {})",
+            "{title} could not be built for {target}: {} is not installed (Debian: apt-get install {})",
             cross.linker,
             cross.packages.join(" ")
         )));
@@ -32,7 +49,7 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
     flags.push_str(" -C target-feature=+crt-static");
     let mut command = cargo();
     // With an explicit target, the flags do not apply to build scripts and macros.
-    command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", target]);
+    command.args(program.args).args(["--package", "core-relo-tests", "--target", target]);
     command.args(["--message-format", "json-render-diagnostics"]);
     // Debug information would double the size of the guest's file system.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
@@ -42,15 +59,15 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
         command.env(format!("CARGO_TARGET_{variable}_LINKER"), cross.linker);
     }
     command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    eprintln!("building the live tests as a static program for {target}");
+    eprintln!("building {title} as a static program for {target}");
     let mut child = command.spawn().map_err(|error| format!("cargo: {error}"))?;
     let out = child.stdout.take();
     let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
-    let found = lines.filter_map(|line| executable(&line)).last();
+    let found = lines.filter_map(|line| executable(&line, program.name)).last();
     let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     let path = found.filter(|_| status.success()).ok_or_else(|| {
         Failure::CannotRun(format!(
-            "the live tests could not be built for {target}; unless it is a musl target, they need glibc's static library \
+            "{title} could not be built for {target}; unless it is a musl target, they need glibc's static library \
              (Debian: libc6-dev, Fedora: glibc-static)"
         ))
     })?;
@@ -61,10 +78,10 @@ pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// Returns the path of the test binary from cargo's JSON message.
-fn executable(message: &str) -> Option<PathBuf> {
+/// Returns the path of a program from cargo's JSON message.
+fn executable(message: &str, name: &str) -> Option<PathBuf> {
     if !message.contains("\"reason\":\"compiler-artifact\"")
-        || !message.contains(&format!("\"name\":\"{TEST}\""))
+        || !message.contains(&format!("\"name\":\"{name}\""))
     {
         return None;
     }
@@ -77,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_test_binary_is_found_in_the_output_of_cargo() {
+    fn the_program_is_found_in_the_output_of_cargo() {
         let message = r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"live"},"executable":"/a/live-1","fresh":true}"#;
-        assert_eq!(executable(message), Some(PathBuf::from("/a/live-1")));
-        assert_eq!(executable(&message.replace("\"live\"", "\"other\"")), None);
-        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
+        assert_eq!(executable(message, "live"), Some(PathBuf::from("/a/live-1")));
+        assert_eq!(executable(message, "other"), None);
+        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#, "live"), None);
     }
 }
