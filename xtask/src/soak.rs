@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: an agent that loads, attaches and reads events at full rate, and starts anew each second.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use core_relo_vm::{Guest, KernelImage};
 use crate::cases;
 use crate::kernels::boot::Bootable;
 use crate::system::{Failure, Outcome, cargo, check, root};
-use crate::vm::{self, Choice, build};
+use crate::vm::{self, Choice};
 
 pub const HELP: &str = "\
 usage: cargo xtask soak [OPTIONS]
@@ -33,7 +33,7 @@ exit status: 0 nothing grew; 1 something did, or events were lost silently; 2 th
 /// Mounts a bpffs that only the agent sees.
 const WITH_BPFFS: &str = "mount -t bpf bpf /sys/fs/bpf && exec \"$@\"";
 /// The time of a guest for its boot and its end, beside that of the agent.
-const BOOT: Duration = Duration::from_secs(300);
+const BOOT: Duration = Duration::from_secs(600);
 
 /// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,9 +47,6 @@ struct Options {
 /// Builds and runs the agent. It checks after each second that nothing has grown.
 pub fn run(args: &[String]) -> Outcome {
     let options = parse(args)?;
-    if !options.kernels.is_empty() {
-        return in_guests(&options);
-    }
     check(cargo().args([
         "build",
         "--release",
@@ -60,10 +57,13 @@ pub fn run(args: &[String]) -> Outcome {
         "soak",
     ]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let example = root().join(target).join("release/examples/soak");
-    let mut agent = Command::new("unshare");
-    agent.args(["--mount", "sh", "-c", WITH_BPFFS, "sh"]).arg(example);
-    check(agent.args(["--seconds", &options.seconds.to_string()]))
+    let agent = root().join(target).join("release/examples/soak");
+    if !options.kernels.is_empty() {
+        return in_guests(&agent, &options);
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", WITH_BPFFS, "sh"]).arg(agent);
+    check(command.args(["--seconds", &options.seconds.to_string()]))
 }
 
 fn parse(args: &[String]) -> Outcome<Options> {
@@ -89,16 +89,15 @@ fn parse(args: &[String]) -> Outcome<Options> {
 }
 
 /// Runs the agent on each kernel.
-fn in_guests(options: &Options) -> Outcome {
+fn in_guests(agent: &Path, options: &Options) -> Outcome {
     let platform = vm::default_platform();
     vm::prerequisites(platform, true)?;
     let (kernels, missing) = vm::kernels(&options.kernels, platform);
     if let Some(error) = missing.into_iter().next() {
         return Err(error);
     }
-    let agent = build::static_program(build::SOAK, platform, true)?;
     let objects = cases::dir().join("prebuilt").join(platform.objects).join("live");
-    let mut guest = Guest::new(platform.arch, &agent)?;
+    let mut guest = Guest::new(platform.arch, agent)?;
     guest.set_time_limit(BOOT + 2 * Duration::from_secs(options.seconds.into()));
     guest.set_cpus(options.cpus);
     // The agent reads the objects from the paths that they have on the host.

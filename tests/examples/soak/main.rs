@@ -94,7 +94,11 @@ fn soak(options: &Options) -> Result<(), Box<dyn Error>> {
             if periods >= WARM_UP {
                 let baseline = match baseline {
                     Some(usage) => usage,
-                    None => *baseline.insert(usage()?),
+                    None => {
+                        let usage = *baseline.insert(usage()?);
+                        println!("after period {periods}: {usage}");
+                        usage
+                    }
                 };
                 settle(&usage, &baseline, options.is_alone).map_err(|e| format!("period {periods}: {e}"))?;
             }
@@ -108,8 +112,7 @@ fn soak(options: &Options) -> Result<(), Box<dyn Error>> {
             print_totals(&totals);
         }
     }
-    let first = baseline.ok_or("no period after the warm-up")?;
-    println!("after period {WARM_UP}: {first}\nafter period {periods}: {}", usage()?);
+    println!("after period {periods}: {}", usage()?);
     println!("{} kernel objects were created, all are gone; no pins stay", ids.count());
     print_totals(&totals);
     Ok(())

@@ -1,4 +1,4 @@
-//! Static programs of the package `tests` for guests: the live tests, the soak agent.
+//! The test binary for the guest: `tests/tests/live.rs` as a static program.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -8,31 +8,14 @@ use crate::install;
 use crate::platform::Platform;
 use crate::system::{Failure, Outcome, add_target, cargo, is_installed};
 
-/// A program of the package `tests`.
-#[derive(Debug, Clone, Copy)]
-pub struct Program {
-    /// The name in messages.
-    title: &'static str,
-    /// The name of cargo's target.
-    name: &'static str,
-    /// The arguments of cargo.
-    args: &'static [&'static str],
-}
+const TEST: &str = "live";
 
-/// `tests/tests/live.rs`.
-pub const LIVE_TESTS: Program =
-    Program { title: "the live tests", name: "live", args: &["test", "--no-run", "--test", "live"] };
-
-/// `tests/examples/soak`.
-pub const SOAK: Program =
-    Program { title: "the soak agent", name: "soak", args: &["build", "--example", "soak"] };
-
-/// Builds a program for an architecture and returns its path.
-pub fn static_program(program: Program, platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
-    let (target, title) = (platform.triple, program.title);
+/// Builds the test binary for an architecture and returns its path.
+pub fn live_test(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
+    let target = platform.triple;
     if !add_target(target) {
         return Err(Failure::CannotRun(format!(
-            "{title} could not be built for {target}: rustup cannot install that target"
+            "the live tests could not be built for {target}: rustup cannot install that target"
         )));
     }
     if let Some(cross) = &platform.cross
@@ -40,7 +23,7 @@ pub fn static_program(program: Program, platform: &Platform, may_install: bool) 
         && !(may_install && install::cross(&cross.packages) && is_installed(cross.linker))
     {
         return Err(Failure::CannotRun(format!(
-            "{title} could not be built for {target}: {} is not installed (Debian: apt-get install {})",
+            "the live tests could not be built for {target}: {} is not installed (Debian: apt-get install {})",
             cross.linker,
             cross.packages.join(" ")
         )));
@@ -49,7 +32,7 @@ pub fn static_program(program: Program, platform: &Platform, may_install: bool) 
     flags.push_str(" -C target-feature=+crt-static");
     let mut command = cargo();
     // With an explicit target, the flags do not apply to build scripts and macros.
-    command.args(program.args).args(["--package", "core-relo-tests", "--target", target]);
+    command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", target]);
     command.args(["--message-format", "json-render-diagnostics"]);
     // Debug information would double the size of the guest's file system.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
@@ -59,15 +42,15 @@ pub fn static_program(program: Program, platform: &Platform, may_install: bool) 
         command.env(format!("CARGO_TARGET_{variable}_LINKER"), cross.linker);
     }
     command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    eprintln!("building {title} as a static program for {target}");
+    eprintln!("building the live tests as a static program for {target}");
     let mut child = command.spawn().map_err(|error| format!("cargo: {error}"))?;
     let out = child.stdout.take();
     let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
-    let found = lines.filter_map(|line| executable(&line, program.name)).last();
+    let found = lines.filter_map(|line| executable(&line)).last();
     let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     let path = found.filter(|_| status.success()).ok_or_else(|| {
         Failure::CannotRun(format!(
-            "{title} could not be built for {target}; unless it is a musl target, they need glibc's static library \
+            "the live tests could not be built for {target}; unless it is a musl target, they need glibc's static library \
              (Debian: libc6-dev, Fedora: glibc-static)"
         ))
     })?;
@@ -78,10 +61,10 @@ pub fn static_program(program: Program, platform: &Platform, may_install: bool) 
     Ok(path)
 }
 
-/// Returns the path of a program from cargo's JSON message.
-fn executable(message: &str, name: &str) -> Option<PathBuf> {
+/// Returns the path of the test binary from cargo's JSON message.
+fn executable(message: &str) -> Option<PathBuf> {
     if !message.contains("\"reason\":\"compiler-artifact\"")
-        || !message.contains(&format!("\"name\":\"{name}\""))
+        || !message.contains(&format!("\"name\":\"{TEST}\""))
     {
         return None;
     }
@@ -94,10 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_is_found_in_the_output_of_cargo() {
+    fn the_test_binary_is_found_in_the_output_of_cargo() {
         let message = r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"live"},"executable":"/a/live-1","fresh":true}"#;
-        assert_eq!(executable(message, "live"), Some(PathBuf::from("/a/live-1")));
-        assert_eq!(executable(message, "other"), None);
-        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#, "live"), None);
+        assert_eq!(executable(message), Some(PathBuf::from("/a/live-1")));
+        assert_eq!(executable(&message.replace("\"live\"", "\"other\"")), None);
+        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
     }
 }

@@ -42,7 +42,7 @@ impl GuestFiles {
         } else {
             boot::busybox(platform)?
         };
-        Ok(Self { test: build::static_program(build::LIVE_TESTS, platform, may_install)?, busybox })
+        Ok(Self { test: build::live_test(platform, may_install)?, busybox })
     }
 }
 

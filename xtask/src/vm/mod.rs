@@ -1,7 +1,7 @@
 //! `cargo xtask vm`: the live tests on distribution kernels, in QEMU.
 
 mod args;
-pub mod build;
+mod build;
 mod guest;
 mod results;
 
