@@ -100,8 +100,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        args: "[--instructions] [--growth] [--parts] [--btf FILE] [--objects DIR]",
-        about: "measure time, instructions and memory beside libbpf and aya-obj (see cargo xtask bench --help)",
+        args: "[--instructions] [--growth] [--parts] [--ring] [--btf FILE] [--objects DIR]",
+        about: "measure time, instructions and memory beside libbpf and aya-obj, and readers of rings beside libbpf and aya (see cargo xtask bench --help)",
         run: bench::run,
     },
     Task {
