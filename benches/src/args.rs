@@ -8,9 +8,10 @@ use std::{ffi::OsString, fs, path::PathBuf};
 pub enum Args {
     Table(Table),
     Growth(Table),
+    Ring(Table),
 }
 
-/// The options of the table of all jobs and of the growth tables.
+/// The options of the table of all jobs, of the growth tables and of the readers of rings.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub btf: PathBuf,
@@ -39,7 +40,7 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
         word.and_then(|w| w.into_string().ok()).ok_or_else(|| "an argument is missing".to_owned())
     };
     match &*text(word())? {
-        command @ ("table" | "growth") => {
+        command @ ("table" | "growth" | "ring") => {
             let mut table = Table {
                 btf: "/sys/kernel/btf/vmlinux".into(),
                 objects: PathBuf::new(),
@@ -62,7 +63,11 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
                     other => return Err(format!("unknown argument `{other}`")),
                 }
             }
-            Ok(if command == "table" { Args::Table(table) } else { Args::Growth(table) })
+            Ok(match command {
+                "table" => Args::Table(table),
+                "growth" => Args::Growth(table),
+                _ => Args::Ring(table),
+            })
         }
         other => Err(format!("unknown command `{other}`")),
     }

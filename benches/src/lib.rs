@@ -13,5 +13,6 @@ pub mod load;
 pub mod measure;
 pub mod once;
 pub mod peer;
+pub mod ring;
 pub mod table;
 pub mod verdicts;

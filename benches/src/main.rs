@@ -2,7 +2,7 @@
 
 use core_relo_bench::{
     args::{self, Args},
-    growth, table,
+    growth, ring, table,
 };
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let result = args::parse(std::env::args_os().skip(1)).and_then(|args| match args {
         Args::Table(args) => table::run(&args),
         Args::Growth(args) => growth::run(&args),
+        Args::Ring(args) => ring::run(&args),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -38,6 +38,7 @@ pub struct Guest {
     command_count: usize,
     time_limit: Duration,
     cpus: u32,
+    kernel_arguments: Vec<String>,
 }
 
 /// The output of a guest whose first process ran.
@@ -75,7 +76,14 @@ impl Guest {
         let mut files = Initramfs::new();
         add_executable(&mut files, executable, INIT, arch)?;
         files.add_dir(Path::new(COMMANDS));
-        Ok(Self { arch, files, command_count: 0, time_limit: TIME_LIMIT, cpus: 1 })
+        Ok(Self {
+            arch,
+            files,
+            command_count: 0,
+            time_limit: TIME_LIMIT,
+            cpus: 1,
+            kernel_arguments: Vec::new(),
+        })
     }
 
     /// Creates a guest. Its first process is the calling executable, which must call [`run_as_init`](crate::run_as_init) first of all.
@@ -93,6 +101,11 @@ impl Guest {
     /// Sets the number of processors. The default is one.
     pub fn set_cpus(&mut self, cpus: u32) {
         self.cpus = cpus;
+    }
+
+    /// Adds a word to the kernel's command line.
+    pub fn add_kernel_argument(&mut self, word: impl Into<String>) {
+        self.kernel_arguments.push(word.into());
     }
 
     /// Adds a file, or all files below a directory. Commands find them at this path. An executable brings its shared libraries.
@@ -157,6 +170,7 @@ impl Guest {
             time_limit: self.time_limit,
             cpus: self.cpus,
             memory_mib,
+            kernel_arguments: &self.kernel_arguments,
         };
         let mut stdout = String::new();
         let run = machine.run(&mut |text| {
@@ -224,6 +238,7 @@ mod tests {
             command_count: 0,
             time_limit: TIME_LIMIT,
             cpus: 1,
+            kernel_arguments: Vec::new(),
         };
         guest.add_own_command(&["load".into(), "a b".into()]);
         guest.add_own_command(&["".into()]);

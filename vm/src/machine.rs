@@ -27,6 +27,8 @@ pub struct Machine<'m> {
     pub cpus: u32,
     /// The memory in MiB.
     pub memory_mib: u64,
+    /// Words for the end of the kernel's command line.
+    pub kernel_arguments: &'m [String],
 }
 
 /// The output of a run.
@@ -172,7 +174,7 @@ impl Machine<'_> {
         }
         command.arg("-machine").arg(machine_type(arch));
         command.arg("-kernel").arg(self.kernel.path()).arg("-initrd").arg(self.initramfs);
-        command.arg("-append").arg(kernel_arguments(arch, is_emulated));
+        command.arg("-append").arg(command_line(arch, is_emulated, self.kernel_arguments));
         let ports = [
             ("console", files.console.path()),
             ("output", PathBuf::from("/proc/self/fd/1")),
@@ -299,8 +301,8 @@ fn without_program(messages: &str, program: &str) -> String {
     messages.trim().lines().map(message).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the kernel's command line. The last word is a variable in the environment of the first process.
-fn kernel_arguments(arch: Arch, is_emulated: bool) -> String {
+/// Returns the kernel's command line. One word is a variable in the environment of the first process.
+fn command_line(arch: Arch, is_emulated: bool, more: &[String]) -> String {
     let only_here: &[&str] = match arch {
         Arch::X86_64 => &COMMAND_LINE_X86,
         Arch::Ppc64le if is_emulated => &COMMAND_LINE_EMULATED_PPC64,
@@ -309,7 +311,8 @@ fn kernel_arguments(arch: Arch, is_emulated: bool) -> String {
     let console = format!("console={}", arch.serial_ports().console);
     let libraries = format!("LD_LIBRARY_PATH={LIBRARY_DIR}");
     let words = [console.as_str()].into_iter().chain(COMMAND_LINE).chain(only_here.iter().copied());
-    words.chain([libraries.as_str()]).collect::<Vec<_>>().join(" ")
+    let words = words.chain([libraries.as_str()]).chain(more.iter().map(String::as_str));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the lines that a process prints. The channel closes with the output of the process, and beyond the limit.
@@ -356,16 +359,17 @@ mod tests {
 
     #[test]
     fn the_kernel_gets_its_console_and_the_path_of_the_libraries() {
-        let x86 = kernel_arguments(Arch::X86_64, false);
+        let x86 = command_line(Arch::X86_64, false, &[]);
         assert!(x86.starts_with("console=ttyS0,115200 ") && x86.contains(" reboot=t "));
         assert!(x86.ends_with(" LD_LIBRARY_PATH=/vm/lib"));
-        let arm = kernel_arguments(Arch::Aarch64, true);
+        let arm = command_line(Arch::Aarch64, true, &["page_poison=1".to_owned()]);
         assert!(arm.starts_with("console=ttyAMA0 ") && !arm.contains("reboot=t"));
+        assert!(arm.ends_with(" LD_LIBRARY_PATH=/vm/lib page_poison=1"));
     }
 
     #[test]
     fn emulated_ppc64le_guests_have_no_radix_page_table() {
-        let has_radix = |arch, is_emulated| !kernel_arguments(arch, is_emulated).contains(" disable_radix ");
+        let has_radix = |arch, is_emulated| !command_line(arch, is_emulated, &[]).contains(" disable_radix ");
         assert!(!has_radix(Arch::Ppc64le, true));
         assert!(has_radix(Arch::Ppc64le, false) && has_radix(Arch::S390x, true));
     }

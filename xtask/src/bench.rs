@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: core-relo beside libbpf and aya-obj, from the package in `benches/`.
+//! `cargo xtask bench`: core-relo beside libbpf, aya-obj and aya, from the package in `benches/`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::cases;
 use crate::install;
 use crate::system::{Failure, Outcome, cargo, check, is_installed, output, root};
 
-/// The oldest Rust version that aya-obj supports.
+/// The oldest Rust version that aya and aya-obj support.
 const RUST: (u32, u32) = (1, 98);
 
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
@@ -19,13 +19,15 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
   --growth         instead, measure how time and memory grow with the size of the target's BTF and the number of records, modules,
                    objects and kernels; and for each command, with the number of each part of its input (types, members,
                    symbols and so on), from 1,000 to 100,000; writes target/bench-growth.json
+  --ring           instead, as root, measure readers of ring buffers and perf buffers beside libbpf's and aya's: throughput, CPU time and
+                   latency; writes target/bench-ring.json
   --parts          instead, measure the parts of a job and of a verdict: parse, scan, index, plan, patch, reachability and so on
   --btf FILE       the target (default: the running kernel's)
   --objects DIR    directory of objects, *.bpf.o (default: bpf-progs/prebuilt)
   --rounds N       number of runs of each job (default: as many as take ten seconds, from 5 to 301)
   --no-install     install nothing, and skip the measurements whose tools are missing
 
-  libbpf needs a C compiler, make, pkg-config, libelf and zlib; aya-obj needs Rust 1.98; --instructions needs valgrind.";
+  libbpf needs a C compiler, make, pkg-config, libelf and zlib; aya-obj and aya need Rust 1.98; --instructions needs valgrind.";
 
 /// The parsed arguments.
 #[derive(Default)]
@@ -33,6 +35,7 @@ struct Options {
     instructions: bool,
     growth: bool,
     parts: bool,
+    ring: bool,
     no_install: bool,
     btf: Option<PathBuf>,
     objects: Option<PathBuf>,
@@ -53,13 +56,20 @@ pub fn run(args: &[String]) -> Outcome {
         command.args(["--bench", "parts"]).env("CORE_RELO_BENCH_BTF", &btf);
         return check(command.env("CORE_RELO_BENCH_OBJECTS", &objects));
     }
-    // The measured programs are separate binaries beside the measuring one; `run` alone would not build them.
-    check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
+    if !options.ring {
+        // The measured programs are separate binaries beside the measuring one; `run` alone would not build them.
+        check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
+    }
     if options.growth {
         check(cargo().args(["build", "--release", "--quiet", "--package", "core-relo-cli"]))?;
     }
     let mut command = built.command("run");
-    command.args(["--release", "--quiet", "--", if options.growth { "growth" } else { "table" }]);
+    let measurement = match (options.growth, options.ring) {
+        (true, _) => "growth",
+        (_, true) => "ring",
+        _ => "table",
+    };
+    command.args(["--release", "--quiet", "--", measurement]);
     command.arg("--btf").arg(&btf).arg("--objects").arg(&objects).arg("--out").arg(root().join("target"));
     for (peer, reason) in &built.without {
         command.args(["--without", *peer, reason]);
@@ -89,6 +99,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--instructions" => options.instructions = true,
             "--growth" => options.growth = true,
             "--parts" => options.parts = true,
+            "--ring" => options.ring = true,
             "--no-install" => options.no_install = true,
             "--btf" => options.btf = Some(path(value()?)?),
             "--objects" => options.objects = Some(path(value()?)?),
@@ -96,8 +107,8 @@ fn parse(args: &[String]) -> Outcome<Options> {
             other => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
         }
     }
-    if options.growth && options.parts {
-        return Err(Failure::Usage("--growth or --parts, not both".to_owned()));
+    if [options.growth, options.parts, options.ring].iter().filter(|is_set| **is_set).count() > 1 {
+        return Err(Failure::Usage("--growth, --parts or --ring, one of them".to_owned()));
     }
     Ok(options)
 }
@@ -195,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_unknown_argument_and_a_missing_value_are_refused() {
-        for words in [&["--fast"][..], &["--btf"], &["--growth", "--parts"]] {
+        for words in [&["--fast"][..], &["--btf"], &["--growth", "--parts"], &["--ring", "--parts"]] {
             let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
             assert!(matches!(parse(&words), Err(Failure::Usage(_))), "{words:?}");
         }

@@ -105,14 +105,14 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        args: "[--instructions] [--growth] [--parts] [--btf FILE] [--objects DIR]",
-        about: "measure time, instructions and memory beside libbpf and aya-obj (see cargo xtask bench --help)",
+        args: "[--instructions] [--growth] [--parts] [--ring] [--btf FILE] [--objects DIR]",
+        about: "measure time, instructions and memory beside libbpf and aya-obj, and readers of rings beside libbpf and aya (see cargo xtask bench --help)",
         run: bench::run,
     },
     Task {
         name: "soak",
-        args: "[--seconds N]",
-        about: "run an agent that loads, attaches, pins, reads events at full rate and starts anew each second (default: 60 s), as root; check after each second that memory, descriptors, kernel objects and pins do not grow, and that lost events are counted",
+        args: "[--seconds N] [--kernel 6.1|6.12|7.x|PATH]... [--append WORDS]",
+        about: "run an agent that loads, attaches, pins, reads events at full rate and starts anew each second (default: 60 s), as root or in QEMU; check after each second that memory, descriptors, kernel objects and pins do not grow, and that lost events are counted (see cargo xtask soak --help)",
         run: soak::run,
     },
     Task {
@@ -143,6 +143,7 @@ fn main() -> ExitCode {
         let text = match task.name {
             "vm" => vm::HELP,
             "bench" => bench::HELP,
+            "soak" => soak::HELP,
             _ => return help(0),
         };
         println!("{text}");

@@ -140,6 +140,11 @@ fn loss_text(map: &str, loss: Loss) -> String {
                 "map {map}: events may be lost: the buffer was full {count} times, and the kernel does not count refused events"
             )
         }
+        Loss::OverwrittenBytes(bytes) => {
+            format!(
+                "map {map}: events lost so far: {bytes} bytes of them were overwritten before they were read"
+            )
+        }
     }
 }
 
@@ -199,4 +204,21 @@ fn event_text(source: &EventSource, ty: &EventType, record: &[u8], place_len: us
 /// Returns the bytes of a record that belong to the value. The elements of a flexible array follow the struct.
 fn value_bytes<'r>(ty: &EventType, record: &'r [u8]) -> &'r [u8] {
     if ty.has_flexible_array { record } else { record.get(..ty.size).unwrap_or(record) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_loss_has_a_warning() {
+        let text = |loss| loss_text("events", loss);
+        assert_eq!(text(Loss::Samples(3)), "map events: 3 events lost so far: the buffer was full");
+        assert!(
+            text(Loss::RingWasFull(2)).starts_with("map events: events may be lost: the buffer was full 2")
+        );
+        let overwritten =
+            "map events: events lost so far: 48 bytes of them were overwritten before they were read";
+        assert_eq!(text(Loss::OverwrittenBytes(48)), overwritten);
+    }
 }

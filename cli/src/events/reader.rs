@@ -81,7 +81,8 @@ impl EventReaders {
     /// Returns the losses so far, by map.
     pub(super) fn losses(&self) -> impl Iterator<Item = (&str, Loss)> {
         let loss = |reader: &Reader| match &reader.buffer {
-            // The reader has one ring.
+            // The reader has one ring. New records of a ring either overwrite old ones or are refused.
+            Buffer::Ring(buffer) if buffer.lost_bytes(0) > 0 => Loss::OverwrittenBytes(buffer.lost_bytes(0)),
             Buffer::Ring(buffer) => Loss::RingWasFull(buffer.full_count(0)),
             Buffer::Perf(buffer) => Loss::Samples(buffer.lost()),
         };
@@ -97,12 +98,14 @@ pub(super) enum Loss {
     Samples(u64),
     /// How many times a ring buffer was full. The kernel does not count the events that a full ring buffer refuses.
     RingWasFull(u64),
+    /// The bytes of events in an overwriting ring buffer that new events replaced before they were read, with headers.
+    OverwrittenBytes(u64),
 }
 
 impl Loss {
     pub(super) const fn count(self) -> u64 {
         match self {
-            Self::Samples(count) | Self::RingWasFull(count) => count,
+            Self::Samples(count) | Self::RingWasFull(count) | Self::OverwrittenBytes(count) => count,
         }
     }
 }

@@ -17,9 +17,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per process at a time. The reader is `Send`, so threads can share it
 /// behind a lock.
 ///
+/// # Overwriting rings
+///
 /// In a map with the flag `BPF_F_RB_OVERWRITE` (kernels from 6.19), new records overwrite the oldest ones when the ring is full. Then the
-/// callback gets a copy of each record, in order and whole. The reader skips records that were overwritten before it read them, and
+/// callback gets a copy of each record, in order. The reader skips records that were overwritten before it read them, and
 /// [`lost_bytes`](Self::lost_bytes) counts them.
+///
+/// The reader drops a copy if the kernel's position of overwriting has reached the record after the copy. That makes every record whole
+/// on CPUs that keep the order of stores, such as x86-64 and s390x. On others, such as arm64, riscv64 and ppc64le, a record that is overwritten
+/// during the copy may be torn: the kernel (as of 6.19) stores the position before the program writes the new record, but without a
+/// barrier between them, and no check of a reader can replace that barrier. A checksum or a number at the beginning and the end of each
+/// record finds torn ones.
+///
+/// # The only reader
 ///
 /// The reader must be the only reader in the whole system. The reader's position is part of the map, and every process that may write
 /// the map can move the position. BPF programs would then overwrite records that a callback is reading, and the kernel cannot prevent
@@ -163,6 +173,9 @@ impl<'cb> RingBuffer<'cb> {
     ///
     /// The kernel does not count the records that a full ring refuses: the helper fails, and only the BPF program knows. A number
     /// above 0 therefore means that records may be lost. An exact count needs a counter in the program.
+    ///
+    /// The reader notices every time that the ring was full, but looks only after each 64th part of the ring. A ring that was full but
+    /// for such a part may count, and several times within such a part count as one.
     pub fn full_count(&self, index: usize) -> u64 {
         self.rings.get(index).map_or(0, |ring| ring.records.full_count())
     }

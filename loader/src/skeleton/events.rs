@@ -220,6 +220,25 @@ macro_rules! reader {
 reader!(EventReader);
 reader!(PerfEventReader);
 
+impl EventReader<'_> {
+    /// Returns how many times the reader found the ring too full for another record. See [`RingBuffer::full_count`].
+    pub fn full_count(&self) -> u64 {
+        self.ring.full_count(0)
+    }
+
+    /// Returns the number of bytes that were overwritten before they were read. See [`RingBuffer::lost_bytes`].
+    pub fn lost_bytes(&self) -> u64 {
+        self.ring.lost_bytes(0)
+    }
+}
+
+impl PerfEventReader<'_> {
+    /// Returns the number of samples lost so far. See [`PerfBuffer::lost`].
+    pub fn lost(&self) -> u64 {
+        self.ring.lost()
+    }
+}
+
 macro_rules! map_field {
     ($map:ident) => {
         impl<E> Clone for $map<E> {

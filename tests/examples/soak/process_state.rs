@@ -12,6 +12,8 @@ pub struct ProcessState {
     resident_bytes: u64,
     descriptors: usize,
     mappings: usize,
+    /// The mappings of BPF maps and perf events.
+    kernel_mappings: usize,
     threads: usize,
 }
 
@@ -23,11 +25,13 @@ impl ProcessState {
             .and_then(|line| line.trim().strip_suffix(" kB"))
             .ok_or("/proc/self/status: no VmRSS")?
             .parse()?;
+        let mappings = fs::read_to_string("/proc/self/maps")?;
         Ok(Self {
             resident_bytes: kilobytes * 1024,
             // One of them reads the directory.
             descriptors: fs::read_dir("/proc/self/fd")?.count() - 1,
-            mappings: fs::read_to_string("/proc/self/maps")?.lines().count(),
+            mappings: mappings.lines().count(),
+            kernel_mappings: mappings.lines().filter(|line| line.contains("anon_inode:")).count(),
             threads: fs::read_dir("/proc/self/task")?.count(),
         })
     }
@@ -36,6 +40,7 @@ impl ProcessState {
     pub fn compare(&self, earlier: &Self) -> Result<(), String> {
         let grew = self.resident_bytes > earlier.resident_bytes + MEMORY_GROWTH
             || self.descriptors > earlier.descriptors
+            || self.kernel_mappings > earlier.kernel_mappings
             || self.threads > earlier.threads;
         if grew { Err(format!("the process grew: {self}, expected {earlier}")) } else { Ok(()) }
     }
@@ -43,8 +48,11 @@ impl ProcessState {
 
 impl fmt::Display for ProcessState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resident_bytes, descriptors, mappings, threads } = self;
+        let Self { resident_bytes, descriptors, mappings, kernel_mappings, threads } = self;
         let kib = resident_bytes / 1024;
-        write!(f, "{kib} KiB resident, {descriptors} descriptors, {mappings} mappings, {threads} threads")
+        write!(
+            f,
+            "{kib} KiB resident, {descriptors} descriptors, {mappings} mappings ({kernel_mappings} of kernel objects), {threads} threads"
+        )
     }
 }

@@ -168,7 +168,7 @@ fn series(names: &[&str]) -> Vec<Choice> {
 }
 
 /// Parses one value of `--kernel`.
-fn choices(value: &str, platform: &Platform) -> Vec<Choice> {
+pub fn choices(value: &str, platform: &Platform) -> Vec<Choice> {
     if value == "all" {
         return series(platform.series);
     }
@@ -177,7 +177,7 @@ fn choices(value: &str, platform: &Platform) -> Vec<Choice> {
     vec![if numbers { Choice::Series(series.to_owned()) } else { Choice::File(PathBuf::from(value)) }]
 }
 
-fn number(flag: &str, text: &str) -> Outcome<u32> {
+pub fn number(flag: &str, text: &str) -> Outcome<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| Failure::Usage(format!("{flag}: `{text}` is not a number above 0")))
 }

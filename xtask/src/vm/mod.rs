@@ -19,8 +19,8 @@ use crate::platform::{PLATFORMS, Platform};
 use crate::system::{Failure, Outcome, root};
 use crate::verdicts::Comparison;
 
-pub use args::HELP;
-use args::{Choice, Request};
+use args::Request;
+pub use args::{Choice, HELP, choices, default_platform, number};
 use guest::GuestFiles;
 use results::KernelResults;
 
@@ -47,7 +47,7 @@ pub fn run(args: &[String]) -> Outcome {
     if request.table {
         return results::write_table();
     }
-    let (kernels, missing) = kernels(&request);
+    let (kernels, missing) = kernels(&request.kernels, request.platform);
     if request.verdicts {
         prerequisites(request.platform, request.may_install)?;
         missing.iter().for_each(|error| println!("SKIP {error}"));
@@ -83,12 +83,12 @@ pub fn run(args: &[String]) -> Outcome {
 /// Runs the tests on the oldest and the newest kernel. A kernel that is not available is a skip with its reason.
 pub fn oldest_and_newest(may_install: bool) -> Report {
     let mut report = Report::default();
-    let request = Request { may_install, ..Request::new(args::default_platform()) };
+    let request = Request { may_install, ..Request::new(default_platform()) };
     if let Err(error) = prerequisites(request.platform, may_install) {
         report.skips.insert(format!("live tests on other kernels: {error}"));
         return report;
     }
-    let (kernels, missing) = kernels(&request);
+    let (kernels, missing) = kernels(&request.kernels, request.platform);
     report.skips.extend(missing.iter().map(|error| format!("live tests: {error}")));
     on_all(&kernels, &request, &mut report);
     report
@@ -113,7 +113,7 @@ fn cannot_run(error: &Failure) -> bool {
 }
 
 /// Finds QEMU, or installs it if `may_install` is set.
-fn prerequisites(platform: &Platform, may_install: bool) -> Outcome {
+pub fn prerequisites(platform: &Platform, may_install: bool) -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(Failure::CannotRun("the live tests in QEMU need an x86-64 Linux host".to_owned()));
     }
@@ -124,11 +124,11 @@ fn prerequisites(platform: &Platform, may_install: bool) -> Outcome {
 }
 
 /// Returns the requested kernels, and the reasons why others are not available.
-fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
+pub fn kernels(choices: &[Choice], platform: &'static Platform) -> (Vec<Bootable>, Vec<Failure>) {
     let (mut kernels, mut missing) = (Vec::new(), Vec::new());
-    for choice in &request.kernels {
+    for choice in choices {
         let found = match choice {
-            Choice::Series(series) => boot::newest(request.platform, series),
+            Choice::Series(series) => boot::newest(platform, series),
             Choice::File(path) => boot::from_image(path),
         };
         match found {
@@ -184,6 +184,7 @@ fn boot_and_test(kernel: &Bootable, files: &GuestFiles, request: &Request, repor
         time_limit: request.limit(kernel.platform),
         cpus: request.cpus,
         memory_mib: MEMORY_MIB,
+        kernel_arguments: &[],
     };
     let (mut last, mut passed) = (String::new(), 0);
     let mut counts = Counts::default();

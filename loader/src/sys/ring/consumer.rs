@@ -25,6 +25,11 @@ pub(crate) struct KernelRing {
     /// slice.
     writer: Mapping,
     size: RingSize,
+    /// The reader's position, as of the last look or release.
+    consumer: usize,
+    /// The writer's position at the last look. The writer changes its cache line all the time, so the reader looks there only when it
+    /// has read up to the position, and after each [`LOOK_INTERVAL`] of the ring.
+    producer: usize,
     /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
     end_position: Option<usize>,
     /// The state of a ring in which new records overwrite old ones; `None` for other rings.
@@ -52,20 +57,23 @@ const OVERWRITE_POSITION: usize = 2 * size_of::<usize>();
 /// The number of attempts to read a record that is overwritten in the meantime. The record is read later if all fail.
 const ATTEMPTS: u32 = 64;
 
+/// The part of the ring that is read between two looks at the writer's position: one of 64. A ring that was full in between is noticed
+/// by the next look.
+const LOOK_INTERVAL: usize = 64;
+
 /// A count of the times when the ring was too full for another record.
 #[derive(Debug, Default)]
 struct Fullness {
     /// The bytes of the longest record so far, with its header.
     longest: usize,
-    /// The bytes that were released since the last look at the writer's position.
+    /// The bytes that were read since the last look at the writer's position.
     released: usize,
     is_full: bool,
     count: u64,
 }
 
 impl Fullness {
-    /// Notes that before the last release another record as long as the longest one fitted or did not fit (kernel:
-    /// `bpf_ringbuf_has_space`).
+    /// Notes at a look whether another record as long as the longest one fitted since the last look (kernel: `bpf_ringbuf_has_space`).
     fn observe(&mut self, size: RingSize, available: usize, record: usize) {
         self.longest = self.longest.max(record);
         let filled = available.checked_add(self.released).and_then(|bytes| bytes.checked_add(self.longest));
@@ -74,6 +82,13 @@ impl Fullness {
             self.count = self.count.saturating_add(1);
         }
         (self.is_full, self.released) = (is_full, 0);
+    }
+
+    /// Notes a record that is read, with its header.
+    fn add_record(&mut self, bytes: usize) {
+        self.longest = self.longest.max(bytes);
+        // A look resets the number long before it reaches the largest one.
+        self.released = self.released.saturating_add(bytes);
     }
 }
 
@@ -84,6 +99,9 @@ impl KernelRing {
         Ok(Self {
             reader: Mapping::new(map, 0, page_size(), Access::Write)?,
             writer: Mapping::new(map, page_size(), mapping_size(size.bytes())?, Access::Read)?,
+            // An empty ring, until the first look.
+            consumer: 0,
+            producer: 0,
             size,
             end_position: None,
             overwriting: (info.map_flags & OVERWRITE != 0).then(Overwriting::default),
@@ -125,19 +143,27 @@ impl KernelRing {
     /// Releases the record that `next` returned last. The kernel may overwrite the record from then on.
     pub(crate) fn release(&mut self) -> Result<(), RingFault> {
         match self.end_position.take() {
-            Some(position) => self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED),
+            Some(position) => {
+                self.consumer = position;
+                self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED)
+            }
             None => Ok(()),
         }
     }
 
     /// Releases the last record and returns the next record, if it is complete.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RingFault> {
         self.release()?;
-        if self.overwriting.is_some() {
-            return self.next_copy();
-        }
-        let Some((at, len)) = self.find_next()? else { return Ok(None) };
-        // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel does not write
+        let (at, len) = match self.find_next_known() {
+            Some(record) => record,
+            None if self.overwriting.is_some() => return self.next_copy(),
+            None => match self.find_next()? {
+                Some(record) => record,
+                None => return Ok(None),
+            },
+        };
+        // SAFETY: the record lies between the positions of reader and writer (which only grows) and is not busy, so the kernel does not write
         // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`).
         // `release` needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
         // assumption cannot be enforced: no other process with this map moves the position, by reading the ring or by
@@ -164,7 +190,9 @@ impl KernelRing {
             let Some(overwriting) = &mut self.overwriting else { return Ok(None) };
             overwriting.record.resize(bounds.len, 0);
             self.writer.read(bounds.data, &mut overwriting.record).ok_or(PAGES_ARE_MAPPED)?;
-            // The copy counts only if its bytes were not overwritten while they were read.
+            // The copy counts only if its bytes were not overwritten while they were read. The kernel stores the position, then the
+            // program writes the new record (kernel: `__bpf_ringbuf_reserve`). CPUs with weak ordering may show these stores in another
+            // order, see the documentation of `RingBuffer`.
             fence(Ordering::Acquire);
             if self.is_overwritten(consumer)? {
                 if attempts.next().is_none() {
@@ -206,7 +234,7 @@ impl KernelRing {
     }
 
     /// Reads the header of the record at a position of an overwriting ring, if the record is complete or overwritten.
-    fn peek_at(&self, consumer: usize) -> Result<Option<Peeked>, RingFault> {
+    fn peek_at(&mut self, consumer: usize) -> Result<Option<Peeked>, RingFault> {
         match self.peek() {
             // What looks broken may be the new data of an overwritten record.
             Err(fault) if !self.is_overwritten(consumer)? => Err(fault),
@@ -215,6 +243,32 @@ impl KernelRing {
             Ok(None) if self.is_overwritten(consumer)? => Ok(Some(Peeked::Overwritten)),
             Ok(record) => Ok(record.map(Peeked::Record)),
         }
+    }
+
+    /// Finds the offset and length of the next record's data, if the last look at the writer's position showed the record, and no other
+    /// look is due: the usual case while many records are read. Returns `None` for everything else.
+    #[inline]
+    fn find_next_known(&mut self) -> Option<(usize, usize)> {
+        let available = self.producer.wrapping_sub(self.consumer);
+        if available > self.size.bytes() || self.overwriting.is_some() || self.is_look_due() {
+            return None;
+        }
+        let at = self.size.mapping_offset(self.consumer).ok()?;
+        let header = self.writer.load_u32_acquire(at)?;
+        if header & (BUSY | DISCARDED) != 0 {
+            return None;
+        }
+        // In a ring that is read up to the last look, the header is an old one, and no record fits.
+        let len = to_usize(header);
+        let bytes = record_bytes(len).filter(|bytes| *bytes <= available)?;
+        self.fullness.add_record(bytes);
+        self.end_position = Some(self.consumer.wrapping_add(bytes));
+        Some((at.checked_add(HEADER)?, len))
+    }
+
+    /// Returns whether the reader has read so much that it must look at the writer's position.
+    fn is_look_due(&self) -> bool {
+        self.fullness.released >= self.size.bytes() / LOOK_INTERVAL
     }
 
     /// Finds the offset and length of the next complete record's data. Skips discarded records.
@@ -232,7 +286,7 @@ impl KernelRing {
                 return Ok(None);
             };
             self.fullness.observe(self.size, record.available, record.bytes);
-            self.fullness.released = record.bytes;
+            self.fullness.add_record(record.bytes);
             self.end_position = Some(record.end);
             if !record.is_discarded {
                 return Ok(Some((record.data, record.len)));
@@ -241,8 +295,8 @@ impl KernelRing {
         }
     }
 
-    /// Reads the header of the record at the reader's position, if the record is complete.
-    fn peek(&self) -> Result<Option<RecordBounds>, RingFault> {
+    /// Looks at both positions, and reads the header of the record at the reader's position, if the record is complete.
+    fn peek(&mut self) -> Result<Option<RecordBounds>, RingFault> {
         let (consumer, producer) = self.positions()?;
         let available = producer.wrapping_sub(consumer);
         if available == 0 {
@@ -251,6 +305,7 @@ impl KernelRing {
         if available > self.size.bytes() || !consumer.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer, producer });
         }
+        (self.consumer, self.producer) = (consumer, producer);
         let at = self.size.mapping_offset(consumer)?;
         let header = self.writer.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
         if header & BUSY != 0 {
@@ -416,7 +471,7 @@ mod tests {
     /// The kernel overwrites a record between the reader's look at the oldest position and its look at the header.
     #[test]
     fn an_overwritten_record_that_looks_incomplete_is_not_waited_for() {
-        let (ring, memory) = overwriting_ring(u32::MAX - 9);
+        let (mut ring, memory) = overwriting_ring(u32::MAX - 9);
         put(&memory, 16, 0, 5 | BUSY);
         assert!(matches!(ring.peek_at(0), Ok(None)));
         memory.write(page_size() + OVERWRITE_POSITION, 8usize.as_bytes()).unwrap();

@@ -42,6 +42,8 @@ const LOW_WORD: usize = match Endian::native() {
 pub(crate) struct PerfRing {
     memory: Mapping,
     size: RingSize,
+    /// The writer's position at the last look. The reader looks again when it has read up to there.
+    head: usize,
     event: OwnedFd,
     /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
     end_position: Option<usize>,
@@ -58,7 +60,7 @@ impl PerfRing {
         let event = bpf_output(cpu, wakeup).map_err(|errno| (PERF_OPEN, errno))?;
         // With a writable mapping, the kernel does not overwrite records that are not read yet.
         let memory = Mapping::new(event.as_fd(), 0, len, Access::Write).map_err(|errno| (PERF_MAP, errno))?;
-        Ok(Self { memory, size, event, end_position: None, joined: Vec::new() })
+        Ok(Self { memory, size, head: 0, event, end_position: None, joined: Vec::new() })
     }
 
     /// Releases the record that `next` returned last. The kernel may overwrite the record from then on.
@@ -72,8 +74,12 @@ impl PerfRing {
     /// Releases the last record and returns the next record. After an error, the records written so far are skipped.
     pub(crate) fn next(&mut self) -> Result<Option<PerfRecord<'_>>, RingFault> {
         self.release()?;
-        let head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
         let tail = self.memory.load_acquire(TAIL).ok_or(PAGES_ARE_MAPPED)?;
+        let available = self.head.wrapping_sub(tail);
+        if available == 0 || available > self.size.bytes() {
+            self.head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
+        }
+        let head = self.head;
         if head == tail {
             return Ok(None);
         }
@@ -96,13 +102,11 @@ impl PerfRing {
             return Err(RingFault::Positions { consumer: tail, producer: head });
         }
         // Records are multiples of 8, so a header does not wrap around the end.
-        let mut header = [0; 8];
         let at = self.size.mapping_offset(tail)?;
-        self.memory.read(at, &mut header).ok_or(PAGES_ARE_MAPPED)?;
-        let e = Endian::native();
-        let fields = e.u32(&header, 0).zip(e.u16(&header, 6));
-        let (kind, len) = fields.ok_or(RingFault::Invariant("a record's header has 8 bytes"))?;
-        let len = usize::from(len);
+        let kind = self.memory.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
+        let rest = at.checked_add(4).and_then(|at| self.memory.load_u32_acquire(at));
+        let [_, _, len @ ..] = rest.ok_or(PAGES_ARE_MAPPED)?.to_ne_bytes();
+        let len = usize::from(u16::from_ne_bytes(len));
         if len < 8 || len > available || !len.is_multiple_of(8) {
             return Err(RingFault::Length { at: tail, len, available });
         }
@@ -112,14 +116,13 @@ impl PerfRing {
     /// Returns the record at a position without its header, in one piece.
     fn record(&mut self, position: usize, len: usize) -> Result<&[u8], RingFault> {
         let from = self.size.mapping_offset(position)?;
-        let data = page_size();
         // The bytes from the record's start to the ring's end.
         let until_end = self.size.bytes().checked_sub(self.size.offset(position)).ok_or(PAGES_ARE_MAPPED)?;
         if until_end < len {
             self.joined.resize(len, 0);
             let (head, rest) = self.joined.split_at_mut(until_end);
             self.memory.read(from, head).ok_or(PAGES_ARE_MAPPED)?;
-            self.memory.read(data, rest).ok_or(PAGES_ARE_MAPPED)?;
+            self.memory.read(self.size.data_offset(), rest).ok_or(PAGES_ARE_MAPPED)?;
             return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
         }
         // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
@@ -179,6 +182,7 @@ mod tests {
         PerfRing {
             memory,
             size: RingSize::new(page).unwrap(),
+            head: 0,
             event: file.into(),
             end_position: None,
             joined: Vec::new(),

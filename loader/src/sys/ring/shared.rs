@@ -75,6 +75,8 @@ pub(super) const fn record_bytes(len: usize) -> Option<usize> {
 pub(super) struct RingSize {
     bytes: usize,
     mask: usize,
+    /// The bytes of a page. `sysconf` is a call, too slow for each record.
+    page: usize,
 }
 
 impl RingSize {
@@ -82,11 +84,16 @@ impl RingSize {
     pub(super) fn new(bytes: usize) -> Option<Self> {
         let mask = bytes.checked_sub(1).filter(|_| bytes.is_power_of_two())?;
         mapping_size(bytes).ok()?;
-        Some(Self { bytes, mask })
+        Some(Self { bytes, mask, page: page_size() })
     }
 
     pub(super) fn bytes(self) -> usize {
         self.bytes
+    }
+
+    /// Returns the offset of the data in a mapping whose first page has the positions.
+    pub(super) fn data_offset(self) -> usize {
+        self.page
     }
 
     /// Returns the offset of a position in the ring's data.
@@ -96,7 +103,7 @@ impl RingSize {
 
     /// Returns the offset of a position in a mapping whose first page has the positions.
     pub(super) fn mapping_offset(self, position: usize) -> Result<usize, RingFault> {
-        page_size().checked_add(self.offset(position)).ok_or(PAGES_ARE_MAPPED)
+        self.page.checked_add(self.offset(position)).ok_or(PAGES_ARE_MAPPED)
     }
 }
 
