@@ -1,3 +1,5 @@
+//! Files are written and read back; damaged files are errors.
+
 use super::*;
 use crate::{
     load_plan::{MapAttributes, MapRole},

@@ -100,7 +100,7 @@ pub(super) struct Code {
 }
 
 /// The farthest jump to the cleanup. An instruction can jump 32,768 instructions back.
-const MAX_DISTANCE: usize = 32_000;
+const RELAY_DISTANCE: usize = 32_000;
 
 impl Code {
     /// Returns the bytes of the instructions.
@@ -287,7 +287,7 @@ impl Code {
 
     /// Places a jump to the cleanup here if the cleanup is almost out of reach. libbpf fails there.
     fn relay_cleanup(&mut self) -> Result<(), InternalError> {
-        if self.insns.len().checked_sub(self.cleanup).is_some_and(|distance| distance > MAX_DISTANCE) {
+        if self.insns.len().checked_sub(self.cleanup).is_some_and(|distance| distance > RELAY_DISTANCE) {
             let over = self.jump(Condition::Always, R0, 0);
             let relay = self.insns.len();
             let off = self.cleanup_distance()?;

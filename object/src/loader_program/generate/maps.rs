@@ -32,7 +32,7 @@ mod create {
     pub(super) const MAP_TYPE: usize = 0;
     pub(super) const KEY_SIZE: usize = 4;
     pub(super) const VALUE_SIZE: usize = 8;
-    pub(super) const MAX_ENTRIES: usize = 12;
+    pub(super) const ENTRIES: usize = 12;
     pub(super) const MAP_FLAGS: usize = 16;
     pub(super) const INNER_MAP_FD: usize = 20;
     pub(super) const NUMA_NODE: usize = 24;
@@ -97,7 +97,7 @@ impl Generator<'_> {
             .set(create::MAP_TYPE, map.map_type())
             .set(create::KEY_SIZE, map.key_size())
             .set(create::VALUE_SIZE, map.value_size())
-            .set(create::MAX_ENTRIES, map.max_entries())
+            .set(create::ENTRIES, map.max_entries())
             .set(create::MAP_FLAGS, map.map_flags())
             .set(create::NUMA_NODE, map.numa_node())
             .set_name(create::NAME, map.kernel_name())
@@ -129,7 +129,7 @@ impl Generator<'_> {
             let offset = super::context_offset(max_entries_offset(slot))?;
             self.code.load_from(Size::Word, R0, CONTEXT, offset);
             let planned = self.code.jump(Condition::Equal, R0, 0);
-            self.code.store(Size::Word, field(create::MAX_ENTRIES)?, R0);
+            self.code.store(Size::Word, field(create::ENTRIES)?, R0);
             self.code.land(planned)?;
         }
         self.code.request(CREATE, attributes, create::BYTES)?;

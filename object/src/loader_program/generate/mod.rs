@@ -57,7 +57,7 @@ impl LoaderFile {
         let maps = generator.created_maps.iter().map(|map| Ok(describe_map(plan.map(*map)?)));
         let maps = maps.collect::<Result<Vec<_>, InternalError>>()?;
         let data = generator.data.finish();
-        // The instructions contain the hash of the data, so they are generated again. Nothing else changes.
+        // The hash is known once the data is complete. Its place in the instructions was reserved.
         let mut instructions = generator.code.finish();
         if options.checks_data {
             let hash = generator.hash.invariant("a program that checks its data has a place for the hash")?;

@@ -1,3 +1,5 @@
+//! Jumps, addresses and steps of generated programs.
+
 use super::{
     code::{Code, Condition, R0, R1, RESULT},
     *,
