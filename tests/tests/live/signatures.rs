@@ -212,6 +212,10 @@ fn a_signed_loader_program_loads_only_the_object_that_was_signed() {
     assert_eq!(refusal(&with_changed_bit(file.instructions())), SignatureRefusal::Mismatch);
     // The signature fits the instructions, which refuse the data.
     let error = execute_signed_loader_program(&with_changed_bit(file.data()), keyring).unwrap_err();
+    // Linux 7.3 loads signed programs only with bound maps, over which the signature goes as well.
+    if error.verifier_log().is_some_and(|log| log.contains("signed program must bind maps")) {
+        return println!("SKIP: {name}: this kernel loads signed programs only with bound maps");
+    }
     assert!(error.to_string().contains("wrong hash"), "{error}");
     let mut unsigned = file.clone();
     unsigned.remove_signature();
