@@ -190,7 +190,13 @@ impl Ring<'_> {
     fn consume(&mut self, n: usize) -> Result<Consumed, RingError> {
         let corrupt = |cause| RingError::Corrupt { map: self.name.clone().into(), cause };
         let mut consumed = Consumed::default();
-        while consumed.remaining(n).is_some() {
+        while let Some(left) = consumed.remaining(n) {
+            let known = self.records.for_each_known(left, &mut self.on_record).map_err(corrupt)?;
+            let (ControlFlow::Continue(records) | ControlFlow::Break(records)) = known;
+            consumed.add(Consumed { records, stopped: known.is_break() });
+            if consumed.remaining(n).is_none() {
+                break;
+            }
             let Some(record) = self.records.next().map_err(corrupt)? else { break };
             let flow = (self.on_record)(record);
             self.records.release().map_err(corrupt)?;

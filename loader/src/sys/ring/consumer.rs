@@ -13,7 +13,10 @@ use crate::{
         memory::page_size,
     },
 };
-use core::sync::atomic::{Ordering, fence};
+use core::{
+    ops::ControlFlow,
+    sync::atomic::{Ordering, fence},
+};
 use std::os::fd::BorrowedFd;
 
 /// The reader's side of a ring buffer.
@@ -83,13 +86,6 @@ impl Fullness {
         }
         (self.is_full, self.released) = (is_full, 0);
     }
-
-    /// Notes a record that is read, with its header.
-    fn add_record(&mut self, bytes: usize) {
-        self.longest = self.longest.max(bytes);
-        // A look resets the number long before it reaches the largest one.
-        self.released = self.released.saturating_add(bytes);
-    }
 }
 
 impl KernelRing {
@@ -152,17 +148,12 @@ impl KernelRing {
     }
 
     /// Releases the last record and returns the next record, if it is complete.
-    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RingFault> {
         self.release()?;
-        let (at, len) = match self.find_next_known() {
-            Some(record) => record,
-            None if self.overwriting.is_some() => return self.next_copy(),
-            None => match self.find_next()? {
-                Some(record) => record,
-                None => return Ok(None),
-            },
-        };
+        if self.overwriting.is_some() {
+            return self.next_copy();
+        }
+        let Some((at, len)) = self.find_next()? else { return Ok(None) };
         // SAFETY: the record lies between the positions of reader and writer (which only grows) and is not busy, so the kernel does not write
         // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`).
         // `release` needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
@@ -245,30 +236,47 @@ impl KernelRing {
         }
     }
 
-    /// Finds the offset and length of the next record's data, if the last look at the writer's position showed the record, and no other
-    /// look is due: the usual case while many records are read. Returns `None` for everything else.
-    #[inline]
-    fn find_next_known(&mut self) -> Option<(usize, usize)> {
-        let available = self.producer.wrapping_sub(self.consumer);
-        if available > self.size.bytes() || self.overwriting.is_some() || self.is_look_due() {
-            return None;
+    /// Calls `on_record` with at most `n` records that the last look at the writer's position showed, and releases each. This is the short
+    /// path for many records: it stops at everything that only [`next`](Self::next) handles, and when another look is due. Returns the
+    /// number of records, as `Break` if the callback stopped.
+    pub(crate) fn for_each_known(
+        &mut self,
+        n: usize,
+        mut on_record: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<usize, usize>, RingFault> {
+        self.release()?;
+        let start = self.consumer;
+        let available = self.producer.wrapping_sub(start);
+        let until_look = (self.size.bytes() / LOOK_INTERVAL).saturating_sub(self.fullness.released);
+        if available > self.size.bytes() || self.overwriting.is_some() {
+            return Ok(ControlFlow::Continue(0));
         }
-        let at = self.size.mapping_offset(self.consumer).ok()?;
-        let header = self.writer.load_u32_acquire(at)?;
-        if header & (BUSY | DISCARDED) != 0 {
-            return None;
+        // The position, the longest record and the count stay in registers: the callback may be any code.
+        let (mut read, mut longest, mut count, mut flow) = (0, 0, 0, ControlFlow::Continue(()));
+        while count < n && read < until_look && flow.is_continue() {
+            let at = self.size.mapping_offset(start.wrapping_add(read))?;
+            let header = self.writer.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
+            // In a ring that is read up to the last look, the header is an old one, and no record fits.
+            let end = record_bytes(to_usize(header)).and_then(|bytes| read.checked_add(bytes));
+            let Some(end) = end.filter(|end| header & (BUSY | DISCARDED) == 0 && *end <= available) else {
+                break;
+            };
+            let position = start.wrapping_add(end);
+            // If the callback panics, the record counts as read.
+            self.end_position = Some(position);
+            let data = at.checked_add(HEADER).ok_or(PAGES_ARE_MAPPED)?;
+            // SAFETY: as in `next`. The position moves after the callback, which cannot keep the slice.
+            let record = unsafe { self.writer.bytes(data, to_usize(header)) };
+            flow = on_record(record.ok_or(PAGES_ARE_MAPPED)?);
+            self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED)?;
+            longest = longest.max(end.wrapping_sub(read));
+            (read, count) = (end, count.saturating_add(1));
         }
-        // In a ring that is read up to the last look, the header is an old one, and no record fits.
-        let len = to_usize(header);
-        let bytes = record_bytes(len).filter(|bytes| *bytes <= available)?;
-        self.fullness.add_record(bytes);
-        self.end_position = Some(self.consumer.wrapping_add(bytes));
-        Some((at.checked_add(HEADER)?, len))
-    }
-
-    /// Returns whether the reader has read so much that it must look at the writer's position.
-    fn is_look_due(&self) -> bool {
-        self.fullness.released >= self.size.bytes() / LOOK_INTERVAL
+        self.end_position = None;
+        self.consumer = start.wrapping_add(read);
+        self.fullness.longest = self.fullness.longest.max(longest);
+        self.fullness.released = self.fullness.released.saturating_add(read);
+        Ok(if flow.is_break() { ControlFlow::Break(count) } else { ControlFlow::Continue(count) })
     }
 
     /// Finds the offset and length of the next complete record's data. Skips discarded records.
@@ -286,7 +294,7 @@ impl KernelRing {
                 return Ok(None);
             };
             self.fullness.observe(self.size, record.available, record.bytes);
-            self.fullness.add_record(record.bytes);
+            self.fullness.released = record.bytes;
             self.end_position = Some(record.end);
             if !record.is_discarded {
                 return Ok(Some((record.data, record.len)));

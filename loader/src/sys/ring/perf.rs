@@ -105,8 +105,9 @@ impl PerfRing {
         let at = self.size.mapping_offset(tail)?;
         let kind = self.memory.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
         let rest = at.checked_add(4).and_then(|at| self.memory.load_u32_acquire(at));
-        let [_, _, len @ ..] = rest.ok_or(PAGES_ARE_MAPPED)?.to_ne_bytes();
-        let len = usize::from(u16::from_ne_bytes(len));
+        let e = Endian::native();
+        let len = rest.and_then(|rest| e.u16(&e.u32_bytes(rest), 2)).ok_or(PAGES_ARE_MAPPED)?;
+        let len = usize::from(len);
         if len < 8 || len > available || !len.is_multiple_of(8) {
             return Err(RingFault::Length { at: tail, len, available });
         }
