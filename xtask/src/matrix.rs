@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::install;
-use crate::static_binary;
 use crate::system::{
     Failure, Outcome, add_target, cargo, check, files_below, is_installed, output, read, root,
 };
@@ -78,7 +77,7 @@ struct Row {
     run: fn() -> Outcome,
 }
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 8] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
     Row {
@@ -102,11 +101,6 @@ const ROWS: [Row; 9] = [
         run: features,
     },
     Row { name: "package", about: "package each crate", run: package },
-    Row {
-        name: "static",
-        about: "build the command as one static file for this machine, and check its size",
-        run: static_file,
-    },
     Row { name: "semver", about: "compare the public API with the last tagged version", run: semver },
 ];
 
@@ -280,18 +274,6 @@ fn package() -> Outcome {
     // Cargo keeps the unpacked sources of a package by version, so a build from the packages could use those of an earlier run.
     command.args(["package", "--quiet", "--allow-dirty", "--no-verify"]);
     check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
-}
-
-/// Builds and checks the static file of this machine's architecture only, because a build takes minutes.
-fn static_file() -> Outcome {
-    let architecture = std::env::consts::ARCH;
-    if !static_binary::has_architecture(architecture) {
-        return skip("static", &format!("no static file is built for {architecture}"));
-    }
-    match static_binary::run(&[architecture.to_owned()]) {
-        Err(Failure::CannotRun(reason)) => skip("static", &reason),
-        outcome => outcome,
-    }
 }
 
 fn semver() -> Outcome {
