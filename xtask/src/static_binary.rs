@@ -77,11 +77,6 @@ pub fn run(args: &[String]) -> Outcome {
     })
 }
 
-/// Returns whether there are flags and a bound for an architecture.
-pub fn has_architecture(name: &str) -> bool {
-    TARGETS.iter().any(|target| target.architecture == name)
-}
-
 fn build(target: &Target) -> Outcome {
     if !add_target(target.triple) {
         return Err(Failure::CannotRun(format!("rustup cannot install {}", target.triple)));

@@ -15,7 +15,7 @@ fn insns(code: Code) -> Vec<Insn> {
 fn cleanup_of(insns: &[Insn], mut at: usize) -> usize {
     loop {
         let insn = insns[at];
-        let target = at.checked_add_signed(isize::from(insn.off)).unwrap() + 1;
+        let target = at.checked_add_signed(isize::from(insn.off)).unwrap().strict_add(1);
         if target == 1 {
             return target;
         }
