@@ -15,7 +15,8 @@ fn insns(code: Code) -> Vec<Insn> {
 fn cleanup_of(insns: &[Insn], mut at: usize) -> usize {
     loop {
         let insn = insns[at];
-        let target = at.checked_add_signed(isize::from(insn.off)).unwrap().strict_add(1);
+        let target =
+            at.checked_add_signed(isize::from(insn.off)).and_then(|next| next.checked_add(1)).unwrap();
         if target == 1 {
             return target;
         }
