@@ -57,6 +57,32 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
 }
 
 #[test]
+fn a_file_whose_data_its_instructions_do_not_check_is_not_signed() {
+    let dir = tempfile::tempdir().unwrap();
+    let signed = dir.path().join("signed.loader");
+    let refuse = |bytes: &[u8]| {
+        let loader = dir.path().join("changed.loader");
+        fs::write(&loader, bytes).unwrap();
+        let args = ["prog", "sign", text(&loader), "-k", &path("p256.pem"), "-i", &path("p256.der"), "-o"];
+        let run = run(args.into_iter().chain([text(&signed)]));
+        assert!(run.exit == 2 && run.err.contains("do not have the hash of the data"), "{}", run.whole());
+        assert!(!signed.exists());
+    };
+    // The file claims a comparison that the instructions lack.
+    let mut forged = fs::read(generate(dir.path(), false)).unwrap();
+    assert!(!LoaderFile::read(&forged).unwrap().checks_data());
+    forged[24] = 1;
+    assert!(LoaderFile::read(&forged).unwrap().checks_data());
+    refuse(&forged);
+    // The data was changed after the file was generated.
+    let mut damaged = fs::read(generate(dir.path(), true)).unwrap();
+    let file = LoaderFile::read(&damaged).unwrap();
+    let at = damaged.windows(file.data().len()).position(|window| window == file.data()).unwrap();
+    damaged[at] ^= 1;
+    refuse(&damaged);
+}
+
+#[test]
 fn the_output_may_be_the_loader_file_but_no_key() {
     let dir = tempfile::tempdir().unwrap();
     let loader = generate(dir.path(), true);

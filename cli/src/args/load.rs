@@ -26,7 +26,7 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o --attach --print events='struct event' --count 10
   core-relo load prog.bpf.o --attach --print events --format json | jq .value.pid
   core-relo load prog.loader --attach --pin /sys/fs/bpf/mine    a loader program from `gen loader`
-  core-relo load prog.loader --keyring session    only if a key in the session keyring signed the program
+  core-relo load prog.loader --keyring session    only if signed by a key of the session
 
 An attach point is KIND:PLACE, and for some kinds a comma and the attach type:
   dev:NAME[,HOOK]             a network interface: xdp, xdpgeneric, xdpdrv, xdpoffload, ingress,

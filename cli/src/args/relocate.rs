@@ -24,7 +24,7 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
   core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'
-  core-relo check prog.bpf.o --btf kernels/ --variants prog.variants    which variants each kernel gets
+  core-relo check prog.bpf.o --btf kernels/ --variants prog.variants  # choices
   core-relo check *.bpf.o --boot /boot/vmlinuz-*    every program is loaded on the kernels, in QEMU
 
 Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:

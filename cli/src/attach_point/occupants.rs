@@ -4,25 +4,13 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook, link::netns_attach_type,
     link::open,
 };
-use crate::kernel_objects::{kind::Kind, object::list};
 use core_relo_loader::{
     attach::{self, AttachError, InterfaceRef, QueryTarget},
     object::AttachType,
-    sys::{self, Errno, LinkInfo},
+    sys::{self, Errno},
 };
 use rustix::fs::OFlags;
 use std::os::fd::AsFd as _;
-
-/// The kernel's numbers of link types.
-mod link_type {
-    pub(super) const CGROUP: u32 = 3;
-    pub(super) const NETNS: u32 = 5;
-    pub(super) const XDP: u32 = 6;
-    pub(super) const NETFILTER: u32 = 10;
-    pub(super) const TCX: u32 = 11;
-    pub(super) const NETKIT: u32 = 13;
-    pub(super) const SOCKMAP: u32 = 14;
-}
 
 /// The largest number of programs that an error names.
 const SHOWN: usize = 4;
@@ -31,7 +19,7 @@ const SHOWN: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Occupant {
     prog_id: u32,
-    /// The link that attaches it, if that is known.
+    /// The link that attaches it, if the kernel reports it: links of TCX and netkit only.
     link_id: Option<u32>,
 }
 
@@ -41,23 +29,30 @@ pub(crate) fn explain_refusal(
     program: &AttachedProgram<'_>,
     point: &AttachPoint,
 ) -> AttachError {
-    let may_be_occupied =
-        matches!(error.errno().and_then(Errno::name), Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL"));
+    let may_be_occupied = matches!(
+        error.errno().and_then(Errno::name),
+        Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE")
+    );
     let occupants = if may_be_occupied { find(program, point) } else { None }.unwrap_or_default();
-    let Some(first) = occupants.first() else { return error };
     let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
+    // The kernel refuses to attach a program twice, whatever else is attached.
+    let own = occupants.iter().find(|occupant| Some(occupant.prog_id) == own_id);
+    let Some(cause) = own.or(occupants.first()) else { return error };
     let mut names: Vec<_> = occupants.iter().take(SHOWN).map(|occupant| occupant.text(own_id)).collect();
     if occupants.len() > SHOWN {
         names.push(format!("{} more", occupants.len() - SHOWN));
     }
-    let way_out = match first {
-        Occupant { link_id: Some(link), .. } => format!("`core-relo link detach {link}`"),
-        Occupant { prog_id, .. } => format!("`core-relo prog detach {prog_id} --from {point}`"),
+    let way_out = match cause {
+        Occupant { link_id: Some(link), .. } => format!("`core-relo link detach {link}` makes room"),
+        // The kernel does not tell which of a program's links is at this place.
+        Occupant { prog_id, .. } => format!(
+            "`core-relo prog detach {prog_id} --from {point}` makes room, or `core-relo link detach` if a link attaches it"
+        ),
     };
     let (errno, text) = (error.errno(), error.to_string());
     // Some errors name the attach point themselves.
     let text = text.strip_prefix(&format!("{point}: ")).unwrap_or(&text);
-    let problem = format!("{text}; attached there: {}; {way_out} makes room", names.join(", "));
+    let problem = format!("{text}; attached there: {}; {way_out}", names.join(", "));
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 
@@ -81,16 +76,9 @@ fn find(program: &AttachedProgram<'_>, point: &AttachPoint) -> Option<Vec<Occupa
             match interface_hook(*hook, program_type, attach_type).ok()? {
                 InterfaceHook::Xdp(_) => {
                     let ids = attach::xdp_query(name).ok()?.prog_ids();
-                    let is_there = |link: &LinkInfo| link.detail.first() == Some(&ifindex);
-                    let links =
-                        links_of_type(link_type::XDP).into_iter().filter(is_there).collect::<Vec<_>>();
-                    Some(ids.into_iter().map(|id| occupant(id, None, &links)).collect())
+                    Some(ids.into_iter().map(|prog_id| Occupant { prog_id, link_id: None }).collect())
                 }
-                InterfaceHook::Classifier(of) => {
-                    let is_tcx = matches!(of, AttachType::TcxIngress | AttachType::TcxEgress);
-                    let link_type = if is_tcx { link_type::TCX } else { link_type::NETKIT };
-                    query(QueryTarget::Interface(ifindex), &[of], link_type)
-                }
+                InterfaceHook::Classifier(of) => query(QueryTarget::Interface(ifindex), &[of]),
                 // Any number of classifiers can be attached.
                 InterfaceHook::Tc(_) => None,
             }
@@ -98,58 +86,40 @@ fn find(program: &AttachedProgram<'_>, point: &AttachPoint) -> Option<Vec<Occupa
         Site::Cgroup { path, attach_type: given } => {
             let of = point.cgroup_attach_type(program_type, given.or(attach_type)).ok()?;
             let dir = open(path, OFlags::DIRECTORY).ok()?;
-            query(QueryTarget::Cgroup(dir.as_fd()), &[of], link_type::CGROUP)
+            query(QueryTarget::Cgroup(dir.as_fd()), &[of])
         }
         Site::Map { map, .. } => {
             let map = (program.open_map)(map).ok()?;
             // A program of one attach type may exclude those of others.
             let types: Vec<_> = super::attach_type::attach_types_of_sockmaps().collect();
-            query(QueryTarget::Sockmap(map.as_fd()), &types, link_type::SOCKMAP)
+            query(QueryTarget::Sockmap(map.as_fd()), &types)
         }
         Site::Netns(path) => {
             let netns = open(path, OFlags::empty()).ok()?;
             let of = netns_attach_type(program_type);
-            query(QueryTarget::Netns(netns.as_fd()), &[of], link_type::NETNS)
+            query(QueryTarget::Netns(netns.as_fd()), &[of])
         }
-        Site::Netfilter(hook) => {
-            let place = [hook.family, hook.hook, hook.priority.cast_unsigned()];
-            let links = links_of_type(link_type::NETFILTER).into_iter();
-            let links = links.filter(|link| link.detail.first_chunk() == Some(&place));
-            Some(links.map(|link| Occupant { prog_id: link.prog_id, link_id: Some(link.id) }).collect())
-        }
-        Site::Lirc(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) | Site::Route(_) => None,
+        // The kernel does not tell the network namespace of a netfilter link.
+        Site::Netfilter(_)
+        | Site::Lirc(_)
+        | Site::Process(_)
+        | Site::Cpu(_)
+        | Site::Section(_)
+        | Site::Route(_) => None,
     }
 }
 
 /// Returns the programs of several attach types at a target.
-fn query(target: QueryTarget<'_>, attach_types: &[AttachType], link_type: u32) -> Option<Vec<Occupant>> {
-    let links = links_of_type(link_type);
+fn query(target: QueryTarget<'_>, attach_types: &[AttachType]) -> Option<Vec<Occupant>> {
     let mut occupants = Vec::new();
     for of in attach_types {
         let Ok(attached) = attach::query(target, *of) else { continue };
-        for (place, id) in attached.prog_ids.iter().enumerate() {
-            let link = attached.link_ids.get(place).copied().filter(|link| *link != 0);
-            occupants.push(occupant(*id, link, if attached.link_ids.is_empty() { &links } else { &[] }));
+        for (place, prog_id) in attached.prog_ids.iter().enumerate() {
+            let link_id = attached.link_ids.get(place).copied().filter(|link| *link != 0);
+            occupants.push(Occupant { prog_id: *prog_id, link_id });
         }
     }
     (!occupants.is_empty()).then_some(occupants)
-}
-
-/// Returns an occupant with its link: the known one, or the only one among links of the place's type with the program.
-fn occupant(prog_id: u32, link_id: Option<u32>, links: &[LinkInfo]) -> Occupant {
-    let mut with_program = links.iter().filter(|link| link.prog_id == prog_id);
-    let only = with_program.next().filter(|_| with_program.next().is_none());
-    Occupant { prog_id, link_id: link_id.or(only.map(|link| link.id)) }
-}
-
-/// Returns the links of a type. None if they cannot be listed, because the error is about something else.
-fn links_of_type(link_type: u32) -> Vec<LinkInfo> {
-    let links = list(Kind::Link).unwrap_or_else(|e| {
-        log::info!("links: {e}");
-        Vec::new()
-    });
-    let infos = links.into_iter().filter_map(|link| sys::link_info(&link.open().ok()??).ok());
-    infos.filter(|link| link.link_type == link_type).collect()
 }
 
 #[cfg(test)]
@@ -157,17 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_belongs_to_the_program_that_no_other_link_has() {
-        let link = |id, prog_id| {
-            let mut link = LinkInfo::default();
-            (link.id, link.prog_id) = (id, prog_id);
-            link
-        };
-        let links = [link(1, 7), link(2, 8), link(3, 8)];
-        assert_eq!(occupant(7, None, &links).link_id, Some(1));
-        assert_eq!(occupant(8, None, &links).link_id, None);
-        assert_eq!(occupant(8, Some(3), &links).link_id, Some(3));
-        assert_eq!(occupant(7, None, &links).text(Some(7)), "this program (7) by link 1");
-        assert_eq!(occupant(9, None, &links).text(Some(7)), "program 9");
+    fn an_occupant_is_named_with_the_link_that_the_kernel_reports() {
+        let by_link = Occupant { prog_id: 7, link_id: Some(1) };
+        assert_eq!(by_link.text(Some(7)), "this program (7) by link 1");
+        assert_eq!(Occupant { prog_id: 9, link_id: None }.text(Some(7)), "program 9");
     }
 }

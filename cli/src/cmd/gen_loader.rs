@@ -23,7 +23,7 @@ use core_relo_loader::{
     Loader,
     load::LoadError,
     load_plan::{LateBinding, LoadPlanError, TargetKernel},
-    loader_program::{LoaderFile, LoaderOptions},
+    loader_program::{LoaderFile, LoaderFileError, LoaderOptions},
     running_kernel,
     target::KernelBtf,
 };
@@ -86,11 +86,20 @@ fn read(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
 /// Parses a loader file.
 pub(crate) fn read_loader_file(input: &ObjectFile) -> Result<LoaderFile, BadInput> {
     LoaderFile::read(input.bytes()).map_err(|e| {
-        let bad = BadInput::new(&*input.name, &e);
-        if LoaderFile::is_loader_file(input.bytes()) {
-            bad.help("is the file complete?")
-        } else {
-            bad.help("expected a file that `core-relo gen loader` wrote")
+        let text = e.to_string();
+        let (what, help) = match text.split_once("\nhelp: ") {
+            Some((what, help)) => (what, Some(help)),
+            None => (&*text, None),
+        };
+        let help = help.or(match e {
+            LoaderFileError::Truncated { .. } => Some("is the file complete?"),
+            LoaderFileError::Magic => Some("expected a file that `core-relo gen loader` wrote"),
+            _ => None,
+        });
+        let bad = BadInput::new(&*input.name, what);
+        match help {
+            Some(help) => bad.help(help),
+            None => bad,
         }
     })
 }

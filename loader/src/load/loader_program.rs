@@ -131,15 +131,20 @@ impl LoaderRun<'_> {
                 self.error(format!("taking descriptor {} of the loader program", number.cast_signed()), errno)
             })
         };
-        for (index, map) in file.maps().iter().enumerate() {
+        let maps = (0..file.maps().len()).map(map_fd_offset);
+        let programs = (0..file.programs().len()).map(|index| program_fd_offset(file.maps().len(), index));
+        // All descriptors are taken before an error counts, so that it closes them.
+        let taken: Vec<_> = maps.chain(programs).map(&mut take).collect();
+        let mut taken = taken.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+        let mut next = || taken.next().ok_or_else(|| self.broken_invariant());
+        for map in file.maps() {
             let mut loaded_map = LoadedMap::new(MapPlan::for_loader_map(map));
-            loaded_map.fd = Some(take(map_fd_offset(index))?);
+            loaded_map.fd = Some(next()?);
             loaded.maps.push(loaded_map);
         }
         for (index, program) in file.programs().iter().enumerate() {
-            let fd = take(program_fd_offset(file.maps().len(), index))?;
             let plan = ProgramPlan::for_loader_program(index, program);
-            loaded.programs.push(LoadedProgram { plan, fd, log: String::new() });
+            loaded.programs.push(LoadedProgram { plan, fd: next()?, log: String::new() });
         }
         self.check_kinds(&loaded)?;
         bind_rodata(&loaded);

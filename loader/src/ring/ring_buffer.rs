@@ -174,8 +174,8 @@ impl<'cb> RingBuffer<'cb> {
     /// The kernel does not count the records that a full ring refuses: the helper fails, and only the BPF program knows. A number
     /// above 0 therefore means that records may be lost. An exact count needs a counter in the program.
     ///
-    /// The reader notices every time that the ring was full, but looks only after each 64th part of the ring. A ring that was full but
-    /// for such a part may count, and several times within such a part count as one.
+    /// The reader looks at the writer's position after each 64th part of the ring. A full ring is always noticed, but several times
+    /// between two looks count as one. A ring that had up to a 64th part free may count too.
     pub fn full_count(&self, index: usize) -> u64 {
         self.rings.get(index).map_or(0, |ring| ring.records.full_count())
     }

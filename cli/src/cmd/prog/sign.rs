@@ -55,6 +55,12 @@ fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
         }
     };
     let mut loader = LoaderFile::read(&bytes).map_err(bad)?;
+    if loader.checks_data() && !loader.compares_data_hash() {
+        let what =
+            "the instructions do not have the hash of the data, so that a signature would not cover the data";
+        let bad = BadInput::for_path(&args.loader, what);
+        return Err(bad.help("sign the file as `core-relo gen loader --signable` wrote it"));
+    }
     let replaced = loader.signature().is_some();
     let key = PrivateKey::read(&args.key)?;
     let certificate = Certificate::read(&args.certificate)?;

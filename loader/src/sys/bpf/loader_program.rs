@@ -4,7 +4,7 @@ use super::call::{Cmd, address_mut, attr, call_done, count, fd};
 use core_relo::Endian;
 use core_relo_object::Errno;
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     os::fd::{AsFd, FromRawFd as _, OwnedFd, RawFd},
 };
 
@@ -60,7 +60,8 @@ pub fn run_loader_program(
 /// The descriptors that were open before a loader program ran, to tell new descriptors from those of other owners.
 #[derive(Debug)]
 pub struct NewDescriptors {
-    owned: HashSet<RawFd>,
+    /// The maps and programs behind the descriptors that have other owners.
+    owned: HashMap<RawFd, BpfIdentity>,
     /// Descriptors that keep the numbers of the standard streams in use.
     _standard: Vec<std::fs::File>,
 }
@@ -78,24 +79,41 @@ impl NewDescriptors {
             }
             standard.push(file);
         }
-        let mut owned = HashSet::new();
+        let mut owned = HashMap::new();
         for entry in std::fs::read_dir("/proc/self/fd").map_err(errno)? {
             let name = entry.map_err(errno)?.file_name();
-            owned.extend(name.to_str().and_then(|name| name.parse::<RawFd>().ok()));
+            let number = name.to_str().and_then(|name| name.parse().ok());
+            owned.extend(number.and_then(|number| Some((number, BpfIdentity::read(number)?))));
         }
         Ok(Self { owned, _standard: standard })
     }
 
-    /// Takes a descriptor that a loader program has created. Fails with `EBADF` for a number that is not open, that was open before, or that
-    /// was taken already.
+    /// Takes a descriptor that a loader program has created. Fails with `EBADF` for a number that has no map or program behind it, that had
+    /// the same one before, or that was taken already.
     pub fn take(&mut self, number: u32) -> Result<OwnedFd, Errno> {
         let number = RawFd::try_from(number).map_err(|_large| Errno(libc::EBADF))?;
-        // SAFETY: the call only asks for flags of the descriptor.
-        let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0;
-        if number <= libc::STDERR_FILENO || !is_open || !self.owned.insert(number) {
+        let identity = BpfIdentity::read(number).filter(|_| number > libc::STDERR_FILENO);
+        let identity = identity.ok_or(Errno(libc::EBADF))?;
+        if self.owned.get(&number) == Some(&identity) {
             return Err(Errno(libc::EBADF));
         }
-        // SAFETY: the descriptor is open, was not open before the program ran, and was not taken before, so it has no other owner.
+        self.owned.insert(number, identity);
+        // SAFETY: a map or program is behind the descriptor that was not behind this number before the program ran, and that was not taken
+        // before. The program, which the caller trusts, has created it and knows no other owner.
         Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    }
+}
+
+/// The id of the map or program behind a descriptor, as the kernel prints it. Another thread may close a descriptor while a loader program
+/// runs, so that a new one gets its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct BpfIdentity(String);
+
+impl BpfIdentity {
+    /// Returns `None` for a descriptor that is closed or of another kind.
+    fn read(number: RawFd) -> Option<Self> {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
+        let is_id = |line: &&str| line.starts_with("map_id:") || line.starts_with("prog_id:");
+        info.lines().find(is_id).map(|line| Self(line.to_owned()))
     }
 }

@@ -155,8 +155,8 @@ impl KernelRing {
         }
         let Some((at, len)) = self.find_next()? else { return Ok(None) };
         // SAFETY: the record lies between the positions of reader and writer (which only grows) and is not busy, so the kernel does not write
-        // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`).
-        // `release` needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
+        // there until the reader's position moves on. In this process only this reader moves it (see `Claim`), in
+        // methods that need `self` mutably, which do not run while the slice lives. No process can map the records writable. One
         // assumption cannot be enforced: no other process with this map moves the position, by reading the ring or by
         // writing to the reader's page. The documentation of `RingBuffer` requires that of its callers.
         unsafe { self.writer.bytes(at, len) }.map(Some).ok_or(PAGES_ARE_MAPPED)

@@ -15,6 +15,7 @@
 //! | 3 | data | the initial value of the loader's map |
 //! | 4 | signature | optional: PKCS#7 in DER over section 2 |
 
+mod data_hash;
 mod description;
 mod error;
 mod read;
@@ -129,8 +130,8 @@ impl LoaderFile {
 
     /// Sets the signature over the instructions. Replaces an earlier signature.
     ///
-    /// Fails if the program does not [check its data](Self::checks_data): the signature would cover only the instructions, while the
-    /// data decides what is loaded.
+    /// Fails if the program does not [check its data](Self::checks_data), as the file says: the signature would cover only the instructions,
+    /// while the data decides what is loaded. [`compares_data_hash`](Self::compares_data_hash) looks at the instructions.
     pub fn set_signature(&mut self, signature: Vec<u8>) -> Result<(), LoaderFileError> {
         if !self.checks_data {
             return Err(LoaderFileError::UncheckedData);
