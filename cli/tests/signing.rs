@@ -41,18 +41,22 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
     let after = fs::read(&signed).unwrap();
     assert!(after.starts_with(&before), "the signature is appended");
     let file = LoaderFile::read(&after).unwrap();
-    assert_eq!(lines[0]["signature_bytes"], file.signature().unwrap().len());
+    assert_eq!(lines[0]["signature_bytes"], file.signatures().unwrap().instructions.len());
 
-    let (insns, expected) = (dir.path().join("insns"), dir.path().join("expected"));
-    fs::write(&insns, file.instructions()).unwrap();
-    let mut openssl = Command::new("openssl");
-    openssl.args(["cms", "-sign", "-binary", "-noattr", "-nocerts", "-md", "sha256", "-outform", "DER"]);
-    openssl.args(["-signer", &certificate, "-inkey", &key]).arg("-in").arg(&insns).arg("-out").arg(&expected);
-    match openssl.output() {
-        Ok(output) if output.status.success() => {
-            assert_eq!(file.signature().unwrap(), fs::read(&expected).unwrap());
+    let signatures = file.signatures().unwrap();
+    let both = file.instructions_and_data();
+    for (signed, found) in
+        [(file.instructions(), &signatures.instructions), (&both, &signatures.instructions_and_data)]
+    {
+        let (bytes, expected) = (dir.path().join("bytes"), dir.path().join("expected"));
+        fs::write(&bytes, signed).unwrap();
+        let mut openssl = Command::new("openssl");
+        openssl.args(["cms", "-sign", "-binary", "-noattr", "-nocerts", "-md", "sha256", "-outform", "DER"]);
+        openssl.args(["-signer", &certificate, "-inkey", &key]);
+        match openssl.arg("-in").arg(&bytes).arg("-out").arg(&expected).output() {
+            Ok(output) if output.status.success() => assert_eq!(*found, fs::read(&expected).unwrap()),
+            other => println!("SKIP: openssl: {other:?}"),
         }
-        other => println!("SKIP: openssl: {other:?}"),
     }
 }
 
@@ -100,7 +104,7 @@ fn the_output_may_be_the_loader_file_but_no_key() {
             "{}",
             signed.whole()
         );
-        assert!(LoaderFile::read(&fs::read(&loader).unwrap()).unwrap().signature().is_some());
+        assert!(LoaderFile::read(&fs::read(&loader).unwrap()).unwrap().signatures().is_some());
     }
     assert_eq!(sign(&key).exit, 2);
     assert_eq!(fs::read(&key).unwrap(), fs::read(path("p256.pem")).unwrap());

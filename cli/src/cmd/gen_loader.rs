@@ -199,8 +199,8 @@ fn report(
         .map_or_else(|| "by the kernel that executes it".to_owned(), |kernel| format!("for {kernel}"));
     console.out.line(format_args!("  relocated  {kernel}"))?;
     let checks = if file.checks_data() { "checks the hash of its data" } else { "does not check its data" };
-    let signature = file.signature().map_or("unsigned".to_owned(), |signature| {
-        format!("signature of {} bytes, not verified here", signature.len())
+    let signature = file.signatures().map_or("unsigned".to_owned(), |signatures| {
+        format!("signature of {} bytes, not verified here", signatures.instructions.len())
     });
     console.out.line(format_args!("  signature  {signature}; {checks}"))?;
     for map in file.maps() {
@@ -261,7 +261,7 @@ fn json(name: String, file: &LoaderFile, bytes: usize, insns: Vec<String>) -> Lo
         data_bytes: file.data().len(),
         kernel: file.relocated_for(),
         checks_data: file.checks_data(),
-        signature_bytes: file.signature().map(<[u8]>::len),
+        signature_bytes: file.signatures().map(|signatures| signatures.instructions.len()),
         maps: maps.collect(),
         programs: programs.collect(),
         insns,

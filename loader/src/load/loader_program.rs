@@ -15,7 +15,7 @@ use core_relo_object::{
     InternalError,
     load_plan::{LoadPlanError, MapPlan, MapRole, ProgramPlan},
     loader_program::{
-        LoaderFile, LoaderStep, StepKind,
+        LoaderFile, LoaderSignatures, LoaderStep, StepKind,
         context::{context_bytes, map_fd_offset, max_entries_offset, program_fd_offset},
     },
     object::{MapType, ProgramType},
@@ -35,6 +35,9 @@ const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 /// The beginning of the log of BTF, which stays if the kernel refuses a program without a word.
 const BTF_LOG: &str = "magic: 0x";
 
+/// The message of kernels from 7.3 about a signed program with a map that the signature does not cover.
+const UNBOUND: &str = "signed program must bind maps";
+
 /// Executes a loader program (libbpf: `bpf_load_and_run`), which needs Linux 5.14.
 ///
 /// If the program fails, the kernel holds nothing of the object. A refused program is verified again with a log of the instructions.
@@ -44,21 +47,23 @@ const BTF_LOG: &str = "magic: 0x";
 ///
 /// The kernel does not check a signature in the file: see [`execute_signed_loader_program`].
 pub fn execute_loader_program(file: &LoaderFile) -> Result<Loaded, LoadError> {
-    LoaderRun { file, signature: None }.execute()
+    LoaderRun { file, signatures: None }.execute()
 }
 
 /// Executes a loader program whose signature the kernel checks (Linux 6.18). The keyring has the certificate of the key.
+///
+/// Linux 7.3 checks the signature over instructions and data, older kernels that over the instructions.
 pub fn execute_signed_loader_program(file: &LoaderFile, keyring: Keyring) -> Result<Loaded, LoadError> {
     let unsigned = || LoadError::Unsigned { object: file.name().into() };
-    let pkcs7 = file.signature().ok_or_else(unsigned)?;
-    LoaderRun { file, signature: Some(ProgSignature { pkcs7, keyring }) }.execute()
+    let signatures = file.signatures().ok_or_else(unsigned)?;
+    LoaderRun { file, signatures: Some((signatures, keyring)) }.execute()
 }
 
 /// An execution of a loader program.
 struct LoaderRun<'f> {
     file: &'f LoaderFile,
-    /// The signature that the kernel checks.
-    signature: Option<ProgSignature<'f>>,
+    /// The signatures, one of which the kernel checks, and the keyring with the certificate.
+    signatures: Option<(&'f LoaderSignatures, Keyring)>,
 }
 
 /// The result of an attempt.
@@ -189,22 +194,39 @@ impl LoaderRun<'_> {
     fn load_program(&self, map: &OwnedFd) -> Result<OwnedFd, LoadError> {
         let file = self.file;
         let fd_array = [map.as_raw_fd()];
-        let mut load = ProgLoad {
+        let load = ProgLoad {
             prog_type: ProgramType::Syscall.number(),
             name: PROGRAM_NAME,
             insns: file.instructions(),
             license: LICENSE,
             prog_flags: SLEEPABLE,
             fd_array: &fd_array,
-            signature: self.signature,
             ..ProgLoad::default()
         };
+        let Some((signatures, keyring)) = self.signatures else { return self.verify(load) };
+        let sign = |pkcs7| Some(ProgSignature { pkcs7, keyring });
+        let with_data =
+            ProgLoad { signature: sign(&signatures.instructions_and_data), is_fd_array_bound: true, ..load };
+        let mismatch = match self.verify(with_data) {
+            Err(error @ LoadError::Signature { refusal: SignatureRefusal::Mismatch, .. }) => error,
+            other => return other,
+        };
+        // Kernels before 7.3 verify the instructions alone.
+        match self.verify(ProgLoad { signature: sign(&signatures.instructions), ..load }) {
+            Err(error) if error.verifier_log().is_some_and(|log| log.contains(UNBOUND)) => Err(mismatch),
+            other => other,
+        }
+    }
+
+    /// Loads the program. If the kernel refuses it, the error has the reason: the signature, or the verifier's log.
+    fn verify(&self, mut load: ProgLoad<'_>) -> Result<OwnedFd, LoadError> {
+        let file = self.file;
         let errno = match sys::prog_load(&load, &mut []) {
             Ok(program) => return Ok(program),
             Err(errno) => errno,
         };
         if let Some(refusal) =
-            self.signature.and_then(|signature| SignatureRefusal::explain(errno, &signature))
+            load.signature.and_then(|signature| SignatureRefusal::explain(errno, &signature))
         {
             return Err(LoadError::Signature { object: file.name().into(), errno, refusal });
         }

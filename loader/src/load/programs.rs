@@ -64,6 +64,7 @@ impl<K: Kernel> Loading<'_, K> {
             attach_btf_id: program.attach().type_id().map_or(0, |ty| ty.0),
             attach_to: program.attach().program().or(module),
             fd_array: &fd_array,
+            is_fd_array_bound: false,
             log_level: program.log_level(),
             token: self.loaded.token(),
             // A signature covers instructions with their descriptors, which are known only now.

@@ -45,7 +45,7 @@ impl LoadRequest<'_, '_> {
         let loaded = match self.args.keyring {
             Some(keyring) => execute_signed_loader_program(&file, keyring),
             None => {
-                if file.signature().is_some() {
+                if file.signatures().is_some() {
                     console.note(&format!(
                         "{}: without --keyring, the kernel does not check its signature",
                         input.name

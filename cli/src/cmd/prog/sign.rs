@@ -9,7 +9,7 @@ use crate::{
     signing::{self, Certificate, PrivateKey},
     text::{line::Line, style},
 };
-use core_relo_loader::loader_program::{LoaderFile, LoaderFileError};
+use core_relo_loader::loader_program::{LoaderFile, LoaderFileError, LoaderSignatures};
 use serde::Serialize;
 use std::io;
 
@@ -61,7 +61,7 @@ fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
         let bad = BadInput::for_path(&args.loader, what);
         return Err(bad.help("sign the file as `core-relo gen loader --signable` wrote it"));
     }
-    let replaced = loader.signature().is_some();
+    let replaced = loader.signatures().is_some();
     let key = PrivateKey::read(&args.key)?;
     let certificate = Certificate::read(&args.certificate)?;
     let bad_key = |what: String| BadInput::for_path(&args.key, what);
@@ -69,9 +69,13 @@ fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
         let what = format!("the certificate belongs to another key than {}", escape_path(&args.key));
         return Err(BadInput::for_path(&args.certificate, what));
     }
-    let signature = signing::sign(loader.instructions(), &key, &certificate, args.digest).map_err(bad_key)?;
-    let signature_bytes = signature.len();
-    loader.set_signature(signature).map_err(bad)?;
+    let sign = |bytes: &[u8]| signing::sign(bytes, &key, &certificate, args.digest).map_err(bad_key);
+    let signatures = LoaderSignatures {
+        instructions: sign(loader.instructions())?,
+        instructions_and_data: sign(&loader.instructions_and_data())?,
+    };
+    let signature_bytes = signatures.instructions.len();
+    loader.set_signatures(signatures).map_err(bad)?;
     let signed = loader.write().map_err(bad)?;
     output::write(&args.output, &signed)?;
     Ok(SignReport {

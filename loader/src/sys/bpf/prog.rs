@@ -76,6 +76,8 @@ pub struct ProgLoad<'a> {
     pub attach_to: Option<BorrowedFd<'a>>,
     /// Descriptors that instructions refer to by index.
     pub fd_array: &'a [RawFd],
+    /// Whether the program holds all maps and BTF of `fd_array` (Linux 6.14). Linux 7.3 demands that of signed programs.
+    pub is_fd_array_bound: bool,
     /// The verbosity of the verifier's log: 0 for no log, 1, 2 for all steps; 4 adds statistics.
     pub log_level: u32,
     /// A BPF token.
@@ -132,6 +134,7 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
         attach_btf_id: load.attach_btf_id,
         attach_fd: opt_fd(load.attach_to),
         fd_array: address(load.fd_array),
+        fd_array_cnt: if load.is_fd_array_bound { count(load.fd_array)? } else { 0 },
         prog_token_fd: opt_fd(load.token),
         signature: address(signature),
         signature_size: count(signature)?,

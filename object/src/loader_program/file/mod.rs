@@ -14,19 +14,22 @@
 //! | 2 | instructions | the loader program |
 //! | 3 | data | the initial value of the loader's map |
 //! | 4 | signature | optional: PKCS#7 in DER over section 2 |
+//! | 5 | signature | with section 4: PKCS#7 in DER over sections 2 and 3 |
 
 mod data_hash;
 mod description;
 mod error;
 mod read;
+mod signatures;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use description::{LoaderMap, LoaderProgram};
 pub use error::LoaderFileError;
+pub use signatures::LoaderSignatures;
 
-use crate::{limits::SIGNATURE_BYTES, load_plan::sha256};
+use crate::load_plan::sha256;
 use core_relo::Endian;
 
 /// The first bytes of a file.
@@ -44,6 +47,7 @@ mod section {
     pub(super) const INSTRUCTIONS: u32 = 2;
     pub(super) const DATA: u32 = 3;
     pub(super) const SIGNATURE: u32 = 4;
+    pub(super) const SIGNATURE_WITH_DATA: u32 = 5;
 }
 
 /// A loader program with its data, the names of the maps and programs that it loads, and a signature.
@@ -51,13 +55,15 @@ mod section {
 /// Reading and writing a file yields the same bytes.
 ///
 /// ```no_run
-/// use core_relo_object::loader_program::LoaderFile;
+/// use core_relo_object::loader_program::{LoaderFile, LoaderSignatures};
 ///
-/// # fn sign(_instructions: &[u8]) -> Vec<u8> { vec![1] }
+/// # fn sign(_bytes: &[u8]) -> Vec<u8> { vec![1] }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut file = LoaderFile::read(&std::fs::read("exec.loader")?)?;
-/// let signature = sign(file.instructions());
-/// file.set_signature(signature)?;
+/// file.set_signatures(LoaderSignatures {
+///     instructions: sign(file.instructions()),
+///     instructions_and_data: sign(&file.instructions_and_data()),
+/// })?;
 /// std::fs::write("exec.loader", file.write()?)?;
 /// # Ok(())
 /// # }
@@ -72,7 +78,7 @@ pub struct LoaderFile {
     pub(in crate::loader_program) programs: Vec<LoaderProgram>,
     pub(in crate::loader_program) instructions: Vec<u8>,
     pub(in crate::loader_program) data: Vec<u8>,
-    pub(in crate::loader_program) signature: Option<Vec<u8>>,
+    pub(in crate::loader_program) signatures: Option<LoaderSignatures>,
 }
 
 impl LoaderFile {
@@ -108,7 +114,7 @@ impl LoaderFile {
         &self.programs
     }
 
-    /// Returns the instructions of the loader program: the bytes that a signature covers.
+    /// Returns the instructions of the loader program: the bytes that Linux 6.18 to 7.2 verify.
     pub fn instructions(&self) -> &[u8] {
         &self.instructions
     }
@@ -121,30 +127,5 @@ impl LoaderFile {
     /// Returns the SHA-256 of the instructions, which the loader's map is exclusive to.
     pub fn instructions_hash(&self) -> [u8; 32] {
         sha256(&self.instructions)
-    }
-
-    /// Returns the signature over the instructions: detached PKCS#7 (CMS) in DER.
-    pub fn signature(&self) -> Option<&[u8]> {
-        self.signature.as_deref()
-    }
-
-    /// Sets the signature over the instructions. Replaces an earlier signature.
-    ///
-    /// Fails if the program does not [check its data](Self::checks_data), as the file says: the signature would cover only the instructions,
-    /// while the data decides what is loaded. [`compares_data_hash`](Self::compares_data_hash) looks at the instructions.
-    pub fn set_signature(&mut self, signature: Vec<u8>) -> Result<(), LoaderFileError> {
-        if !self.checks_data {
-            return Err(LoaderFileError::UncheckedData);
-        }
-        if signature.is_empty() || signature.len() > SIGNATURE_BYTES {
-            return Err(LoaderFileError::SignatureSize { found: signature.len() });
-        }
-        self.signature = Some(signature);
-        Ok(())
-    }
-
-    /// Removes the signature.
-    pub fn remove_signature(&mut self) {
-        self.signature = None;
     }
 }

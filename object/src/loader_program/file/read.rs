@@ -1,11 +1,12 @@
 //! Reads a loader file from bytes.
 
 use super::{
-    ALIGNMENT, HEADER_BYTES, LoaderFile, LoaderFileError, MAGIC, VERSION, description::Description, section,
+    ALIGNMENT, HEADER_BYTES, LoaderFile, LoaderFileError, LoaderSignatures, MAGIC, VERSION,
+    description::Description, section,
 };
 use crate::{
     index::to_usize,
-    limits::{LOADER_CONTEXT_BYTES, LOADER_DATA_BYTES, PROGRAM_INSNS, SIGNATURE_BYTES},
+    limits::{LOADER_CONTEXT_BYTES, LOADER_DATA_BYTES, PROGRAM_INSNS},
     loader_program::context::context_bytes,
 };
 use core_relo::{Endian, insn::INSN_BYTES};
@@ -48,10 +49,16 @@ impl LoaderFile {
         let description = reader.section(section::DESCRIPTION, "1 (description)")?;
         let instructions = reader.section(section::INSTRUCTIONS, "2 (instructions)")?;
         let data = reader.section(section::DATA, "3 (data)")?;
-        let signature = if reader.rest.is_empty() {
+        let signatures = if reader.rest.is_empty() {
             None
         } else {
-            Some(reader.section(section::SIGNATURE, "4 (signature), or the end of the file")?)
+            let of_instructions = "4 (signature), or the end of the file";
+            Some(LoaderSignatures {
+                instructions: reader.section(section::SIGNATURE, of_instructions)?.to_vec(),
+                instructions_and_data: reader
+                    .section(section::SIGNATURE_WITH_DATA, "5 (signature with data)")?
+                    .to_vec(),
+            })
         };
         reader.finish("the file")?;
         let Description { name, relocated_for, checks_data, maps, programs } =
@@ -65,11 +72,11 @@ impl LoaderFile {
             programs,
             instructions: instructions.to_vec(),
             data: data.to_vec(),
-            signature: None,
+            signatures: None,
         };
         file.check()?;
-        if let Some(signature) = signature {
-            file.set_signature(signature.to_vec())?;
+        if let Some(signatures) = signatures {
+            file.set_signatures(signatures)?;
         }
         Ok(file)
     }
@@ -100,12 +107,7 @@ impl LoaderFile {
         if context_bytes(maps, programs).is_none_or(|bytes| bytes > LOADER_CONTEXT_BYTES) {
             return Err(LoaderFileError::Context { maps, programs });
         }
-        match &self.signature {
-            Some(signature) if signature.is_empty() || signature.len() > SIGNATURE_BYTES => {
-                Err(LoaderFileError::SignatureSize { found: signature.len() })
-            }
-            _ => Ok(()),
-        }
+        self.signatures.as_ref().map_or(Ok(()), LoaderSignatures::check)
     }
 }
 

@@ -27,7 +27,14 @@ fn file(endian: Endian) -> LoaderFile {
         }],
         instructions: vec![0x95, 0, 0, 0, 0, 0, 0, 0],
         data: vec![7; 16],
-        signature: None,
+        signatures: None,
+    }
+}
+
+fn signatures(instructions: &[u8], instructions_and_data: &[u8]) -> LoaderSignatures {
+    LoaderSignatures {
+        instructions: instructions.to_vec(),
+        instructions_and_data: instructions_and_data.to_vec(),
     }
 }
 
@@ -37,27 +44,29 @@ fn a_written_file_is_read_back_in_both_byte_orders() {
         let mut file = file(endian);
         let unsigned = file.write().unwrap();
         assert_eq!(LoaderFile::read(&unsigned).unwrap(), file);
-        file.set_signature(vec![1, 2, 3]).unwrap();
+        file.set_signatures(signatures(&[1, 2, 3], &[4])).unwrap();
         let signed = file.write().unwrap();
         assert!(signed.starts_with(&unsigned));
         assert_eq!(LoaderFile::read(&signed).unwrap(), file);
-        assert_eq!(LoaderFile::read(&signed).unwrap().signature(), Some(&[1, 2, 3][..]));
+        assert_eq!(LoaderFile::read(&signed).unwrap().signatures(), Some(&signatures(&[1, 2, 3], &[4])));
     }
 }
 
 #[test]
 fn a_signature_needs_a_program_that_checks_its_data() {
     let mut file = file(Endian::Little);
-    assert_eq!(file.set_signature(Vec::new()), Err(LoaderFileError::SignatureSize { found: 0 }));
+    for empty in [signatures(&[], &[1]), signatures(&[1], &[])] {
+        assert_eq!(file.set_signatures(empty), Err(LoaderFileError::SignatureSize { found: 0 }));
+    }
     file.checks_data = false;
-    assert_eq!(file.set_signature(vec![1]), Err(LoaderFileError::UncheckedData));
+    assert_eq!(file.set_signatures(signatures(&[1], &[1])), Err(LoaderFileError::UncheckedData));
 }
 
 #[test]
 fn each_truncation_is_an_error() {
     let mut file = file(Endian::Little);
     let unsigned = file.write().unwrap().len();
-    file.set_signature(vec![1; 5]).unwrap();
+    file.set_signatures(signatures(&[1; 5], &[2; 3])).unwrap();
     let bytes = file.write().unwrap();
     for len in (0..bytes.len()).filter(|len| *len != unsigned) {
         LoaderFile::read(&bytes[..len]).unwrap_err();
@@ -69,7 +78,7 @@ fn each_truncation_is_an_error() {
 #[test]
 fn no_changed_byte_makes_the_reader_panic_or_forget_what_it_read() {
     let mut file = file(Endian::Little);
-    file.set_signature(vec![1; 5]).unwrap();
+    file.set_signatures(signatures(&[1; 5], &[2; 3])).unwrap();
     let bytes = file.write().unwrap();
     for at in 0..bytes.len() {
         for value in [0, 1, 2, 0x7f, 0x80, 0xff, bytes[at] ^ 1] {

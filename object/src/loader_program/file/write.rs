@@ -1,6 +1,6 @@
 //! Writes a loader file.
 
-use super::{ALIGNMENT, LoaderFile, LoaderFileError, MAGIC, VERSION, description, section};
+use super::{ALIGNMENT, LoaderFile, LoaderFileError, LoaderSignatures, MAGIC, VERSION, description, section};
 use core_relo::Endian;
 
 impl LoaderFile {
@@ -14,8 +14,9 @@ impl LoaderFile {
         put_section(self.endian, &mut out, section::DESCRIPTION, &description)?;
         put_section(self.endian, &mut out, section::INSTRUCTIONS, &self.instructions)?;
         put_section(self.endian, &mut out, section::DATA, &self.data)?;
-        if let Some(signature) = &self.signature {
-            put_section(self.endian, &mut out, section::SIGNATURE, signature)?;
+        if let Some(LoaderSignatures { instructions, instructions_and_data }) = &self.signatures {
+            put_section(self.endian, &mut out, section::SIGNATURE, instructions)?;
+            put_section(self.endian, &mut out, section::SIGNATURE_WITH_DATA, instructions_and_data)?;
         }
         Ok(out)
     }

@@ -72,7 +72,7 @@ impl LoaderFile {
             programs: plan.programs().iter().map(describe_program).collect(),
             instructions,
             data,
-            signature: None,
+            signatures: None,
         };
         file.check()?;
         Ok(file)
