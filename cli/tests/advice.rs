@@ -253,7 +253,8 @@ fn a_missing_helper_is_replaced_by_an_older_one_or_guarded() {
 #[test]
 fn missing_externs_are_declared_weak_and_guarded() {
     check_places("kfunc", &["line"]);
-    check_places("kfunc_before_kfuncs", &["line", "line"]);
+    // A missing kfunc is the only reason, also where the kernel knows no calls of kfuncs: no load reaches the call.
+    check_places("kfunc_before_kfuncs", &["line"]);
     check_places("kernel_variable", &["line"]);
     // The first fix calls the function that the kernel has.
     check_places("kfunc_explicit_arguments", &["line", "line"]);
