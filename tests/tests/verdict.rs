@@ -80,8 +80,8 @@ const EXPECTED: [(&str, [&[ReasonKind]; 4]); 22] = {
         ("live/uprobe", [LOADS; 4]),
         ("live/usdt", [LOADS; 4]),
         // Kfuncs and symbols. The weak ones, whose addresses are tested, are in no kernel.
-        ("live/kfunc", [&[Kfunc, Instruction], &[Kfunc], LOADS, LOADS]),
-        ("live/exceptions", [&[Kfunc, Instruction], &[Kfunc], LOADS, LOADS]),
+        ("live/kfunc", [&[Kfunc], &[Kfunc], LOADS, LOADS]),
+        ("live/exceptions", [&[Kfunc], &[Kfunc], LOADS, LOADS]),
         ("live/ksym", [&[Ksym], LOADS, LOADS, LOADS]),
         ("kernel/config", [LOADS; 4]),
         // Types of programs and attachments.
