@@ -24,7 +24,8 @@ use thiserror::Error;
 /// use core_relo_verdict::judge::LoadJudge;
 ///
 /// # fn example(object: &Object<'_>, kernel: &TargetKernel) -> Result<(), Box<dyn std::error::Error>> {
-/// let verdict = LoadJudge::with(object, kernel, |judge| judge.judge(&Settings::default()))??;
+/// let settings = Settings::default();
+/// let verdict = LoadJudge::with(object, kernel, &settings, |judge| judge.judge(&settings))??;
 /// println!("{}", verdict.verdict);
 /// # Ok(())
 /// # }
