@@ -10,6 +10,7 @@ use crate::{
         image_facts::WantedFacts,
         kernel::{image::KernelImage, source::KernelSource},
         limits::Limits,
+        loader_file,
         object::ObjectFile,
     },
     output,
@@ -23,7 +24,7 @@ use core_relo_loader::{
     Loader,
     load::LoadError,
     load_plan::{LateBinding, LoadPlanError, TargetKernel},
-    loader_program::{LoaderFile, LoaderFileError, LoaderOptions},
+    loader_program::{LoaderFile, LoaderOptions},
     running_kernel,
     target::KernelBtf,
 };
@@ -79,29 +80,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> io::Result
 /// Reads a loader file. Returns the path, the file and its size.
 fn read(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
     let input = ObjectFile::read(&args.file)?;
-    let file = read_loader_file(&input)?;
+    let file = loader_file::parse(&input)?;
     Ok((input.name.clone(), file, input.bytes().len()))
-}
-
-/// Parses a loader file.
-pub(crate) fn read_loader_file(input: &ObjectFile) -> Result<LoaderFile, BadInput> {
-    LoaderFile::read(input.bytes()).map_err(|e| {
-        let text = e.to_string();
-        let (what, help) = match text.split_once("\nhelp: ") {
-            Some((what, help)) => (what, Some(help)),
-            None => (&*text, None),
-        };
-        let help = help.or(match e {
-            LoaderFileError::Truncated { .. } => Some("is the file complete?"),
-            LoaderFileError::Magic => Some("expected a file that `core-relo gen loader` wrote"),
-            _ => None,
-        });
-        let bad = BadInput::new(&*input.name, what);
-        match help {
-            Some(help) => bad.help(help),
-            None => bad,
-        }
-    })
 }
 
 /// Writes a loader file. Returns the path, the file and its size.

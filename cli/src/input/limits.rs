@@ -67,10 +67,6 @@ pub(crate) const MAX_PATTERN_BYTES: usize = 512;
 /// The largest file of `batch`, in bytes.
 pub(crate) const MAX_BATCH_BYTES: u64 = 16 << 20;
 
-/// The largest loader file that is signed, in bytes: the data of a loader program has up to 512 MiB.
-#[cfg(feature = "sign")]
-pub(crate) const MAX_LOADER_BYTES: u64 = 768 << 20;
-
 /// The largest file of a private key or certificate, in bytes. Most have a few KiB.
 #[cfg(feature = "sign")]
 pub(crate) const MAX_KEY_BYTES: u64 = 1 << 20;

@@ -13,6 +13,7 @@ pub(crate) mod image_facts;
 pub(crate) mod kernel;
 pub(crate) mod kernel_text;
 pub(crate) mod limits;
+pub(crate) mod loader_file;
 pub(crate) mod object;
 pub(crate) mod stream;
 pub(crate) mod variant_table;

@@ -135,8 +135,10 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         }
         let kernel = with_running_system(self.loader.kernel.clone());
         let judged = LoadJudge::with(self.loader.object, &kernel, &self.loader.settings, |judge| {
-            // An error is also that of each verdict, which the report has.
-            let features = judge.features().unwrap_or_default();
+            let features = match judge.features() {
+                Ok(features) => features,
+                Err(cause) => return use_judge(&|_| Err(cause.to_string()), &[]),
+            };
             let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());
             use_judge(&judge, &features)
         });

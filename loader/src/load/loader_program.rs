@@ -42,8 +42,8 @@ const UNBOUND: &str = "signed program must bind maps";
 ///
 /// If the program fails, the kernel holds nothing of the object. A refused program is verified again with a log of the instructions.
 ///
-/// The instructions of a loader file run in the kernel with the rights of this process. Execute only files that you trust, or that are
-/// signed.
+/// The instructions of a loader file run in the kernel with the rights of this process, and can also close its descriptors. Execute only
+/// files that you trust, or that are signed.
 ///
 /// The kernel does not check a signature in the file: see [`execute_signed_loader_program`].
 pub fn execute_loader_program(file: &LoaderFile) -> Result<Loaded, LoadError> {

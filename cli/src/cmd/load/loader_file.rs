@@ -7,11 +7,10 @@ use super::{
 };
 use crate::{
     args::{format::Format, load::LoadArgs},
-    cmd::gen_loader::read_loader_file,
     console::{Console, ExitStatus},
     describe::short_type_name,
     error::{BadInput, escape_path},
-    input::object::ObjectFile,
+    input::{loader_file, object::ObjectFile},
     json::load as json,
     text::{
         line::Line,
@@ -38,7 +37,7 @@ impl LoadRequest<'_, '_> {
             let bad = BadInput::new(option, format_args!("cannot change the loader file {}", input.name));
             return Ok(Err(bad.help("give the option to `core-relo gen loader`, or load the object itself")));
         }
-        let file = match read_loader_file(input) {
+        let file = match loader_file::parse(input) {
             Ok(file) => file,
             Err(bad) => return Ok(Err(bad)),
         };

@@ -4,12 +4,12 @@ use crate::{
     args::{format::Format, prog_sign::ProgSignArgs},
     console::Console,
     error::{BadInput, escape_path},
-    input::{file, limits::MAX_LOADER_BYTES},
+    input::{loader_file, object::ObjectFile},
     output,
     signing::{self, Certificate, PrivateKey},
     text::{line::Line, style},
 };
-use core_relo_loader::loader_program::{LoaderFile, LoaderFileError, LoaderSignatures};
+use core_relo_loader::loader_program::LoaderSignatures;
 use serde::Serialize;
 use std::io;
 
@@ -46,19 +46,12 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ProgSignArgs) -> io::Result<
 fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
     let secrets = [args.key.as_path(), args.certificate.as_path()];
     output::refuse_inputs(secrets, &args.output, "`-o` names the signed loader file")?;
-    let bytes = file::read(&args.loader, MAX_LOADER_BYTES)?;
-    let bad = |error: LoaderFileError| {
-        let text = error.to_string();
-        match text.split_once("\nhelp: ") {
-            Some((what, help)) => BadInput::for_path(&args.loader, what).help(help),
-            None => BadInput::for_path(&args.loader, text),
-        }
-    };
-    let mut loader = LoaderFile::read(&bytes).map_err(bad)?;
+    let input = ObjectFile::read(&args.loader)?;
+    let mut loader = loader_file::parse(&input)?;
     if loader.checks_data() && !loader.compares_data_hash() {
         let what =
             "the instructions do not have the hash of the data, so that a signature would not cover the data";
-        let bad = BadInput::for_path(&args.loader, what);
+        let bad = BadInput::new(&*input.name, what);
         return Err(bad.help("sign the file as `core-relo gen loader --signable` wrote it"));
     }
     let replaced = loader.signatures().is_some();
@@ -75,11 +68,12 @@ fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
         instructions_and_data: sign(&loader.instructions_and_data())?,
     };
     let signature_bytes = signatures.instructions.len();
+    let bad = |error| loader_file::explain(&input, &error);
     loader.set_signatures(signatures).map_err(bad)?;
     let signed = loader.write().map_err(bad)?;
     output::write(&args.output, &signed)?;
     Ok(SignReport {
-        loader: escape_path(&args.loader),
+        loader: input.name,
         output: escape_path(&args.output),
         key: key.to_string(),
         serial: certificate.serial_hex(),

@@ -389,6 +389,36 @@ mod tests {
     }
 
     #[test]
+    fn the_short_path_crosses_the_end_of_the_positions_and_a_panic_counts_as_read() {
+        let (mut ring, memory) = ring(u32::MAX - 10);
+        let start = usize::MAX - 31;
+        memory.write(0, start.as_bytes()).unwrap();
+        for n in 0..4 {
+            let at = start.wrapping_add(n * 16) & (page_size().max(LEN) - 1);
+            put(&memory, start.wrapping_add(64), at, 8);
+        }
+        assert!(ring.next().unwrap().is_some());
+        let panics = core::panic::AssertUnwindSafe(|| ring.for_each_known(9, |_| panic!("a callback")));
+        std::panic::catch_unwind(panics).unwrap_err();
+        assert_eq!(ring.for_each_known(9, |_| ControlFlow::Continue(())), Ok(ControlFlow::Continue(2)));
+        assert_eq!(ring.next(), Ok(None));
+    }
+
+    #[test]
+    fn the_short_path_leaves_busy_and_discarded_records_to_the_other() {
+        for flag in [BUSY, DISCARDED] {
+            let (mut ring, memory) = ring(u32::MAX - 11);
+            for (at, header) in [(0, 8), (16, 8), (32, 8 | flag), (48, 8)] {
+                put(&memory, 64, at, header);
+            }
+            assert!(ring.next().unwrap().is_some());
+            assert_eq!(ring.for_each_known(9, |_| ControlFlow::Break(())), Ok(ControlFlow::Break(1)));
+            assert_eq!(ring.for_each_known(9, |_| ControlFlow::Continue(())), Ok(ControlFlow::Continue(0)));
+            assert_eq!(ring.next().unwrap().is_some(), flag == DISCARDED);
+        }
+    }
+
+    #[test]
     fn a_record_is_returned_once() {
         let (mut ring, memory) = ring(u32::MAX - 1);
         put(&memory, 16, 0, 5);
