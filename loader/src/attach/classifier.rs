@@ -38,8 +38,8 @@ impl PacketDirection {
     }
 }
 
-/// Attaches a classifier to an interface: as a [`tcx`] link where the kernel has tcx, else as a classifier of traffic control on the
-/// `clsact` qdisc, which is created if it is missing.
+/// Attaches a classifier to an interface: as a [`tcx`] link where the kernel has tcx, else by traffic control. A missing `clsact` qdisc is
+/// created for that.
 ///
 /// Dropping the link detaches the classifier either way. A `clsact` qdisc that was created stays, as others may use it by then; if the
 /// classifier is refused, the qdisc is removed again. The order relative to other classifiers is the kernel's default.

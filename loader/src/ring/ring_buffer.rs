@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A reader of one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
 ///
-/// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per process at a time. The reader is `Send`, so threads can share it
-/// behind a lock.
+/// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per process at a time. The reader is
+/// `Send`, so threads can share it behind a lock.
 ///
 /// # Overwriting rings
 ///
@@ -25,9 +25,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 ///
 /// The reader drops a copy if the kernel's position of overwriting has reached the record after the copy. That makes every record whole
 /// on CPUs that keep the order of stores, such as x86-64 and s390x. On others, such as arm64, riscv64 and ppc64le, a record that is overwritten
-/// during the copy may be torn: the kernel (as of 6.19) stores the position before the program writes the new record, but without a
-/// barrier between them, and no check of a reader can replace that barrier. A checksum or a number at the beginning and the end of each
-/// record finds torn ones.
+/// during the copy may be torn. There, the kernel (as of 6.19) has no barrier between the store of the position and the program's stores to
+/// the new record, and no check of a reader can replace that barrier. A number at the beginning and the end of each record, or a checksum,
+/// finds torn ones.
 ///
 /// # The only reader
 ///

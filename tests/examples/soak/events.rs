@@ -31,7 +31,7 @@ pub struct Counts {
     sent: u64,
     read: u64,
     lost: u64,
-    /// How many times the reader found a ring full.
+    /// The number of times that the reader found a ring full.
     full: u64,
     duration: Duration,
 }

@@ -42,7 +42,7 @@ struct Options {
     is_alone: bool,
 }
 
-/// What the agent uses at one time.
+/// The resources that the agent uses at one time.
 #[derive(Clone, Copy)]
 struct Usage {
     process: ProcessState,

@@ -37,7 +37,7 @@ fn generate(bytes: &[u8], name: &str, late: LateBinding, checks_data: bool) -> R
     LoaderFile::generate(&plan, &options).map_err(|e| e.to_string())
 }
 
-/// What the kernel holds of a loaded object, without ids.
+/// The state of a loaded object in the kernel, without ids.
 #[derive(Debug, PartialEq, Eq)]
 struct Holdings {
     maps: Vec<String>,

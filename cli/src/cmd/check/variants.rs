@@ -29,7 +29,7 @@ const GROUPS: usize = 4;
 pub(super) struct VariantChoice {
     /// The verdict on the load of these variants.
     pub(super) verdict: ObjectVerdict,
-    /// What is chosen, and why. `None` if the kernel's types lack the value of a constant, so that nothing can be chosen.
+    /// The choice and its reasons. `None` if the kernel's types lack the value of a constant, so that nothing can be chosen.
     pub(super) report: Option<Arc<StartupReport>>,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct FeatureAnswer {
     pub(super) evidence: String,
     /// The value of a setting or an option.
     pub(super) value: Option<String>,
-    /// The program types that may call a helper or kfunc, if they were asked for.
+    /// The program types that may call a helper or kfunc, if types were given.
     pub(super) callers: Option<Callers>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Returns whether several program types were asked for, and some may call it.
+    /// Returns whether several program types were given, and some may call it.
     pub(super) fn has_several(&self) -> bool {
         !self.yes.is_empty() && self.yes.len() + self.no.len() + self.unknown.len() > 1
     }

@@ -15,7 +15,7 @@ use crate::{
 use alloc::collections::{BTreeMap, BTreeSet};
 use core_relo_verdict::judge::KernelFeature;
 
-/// What a load reports beside the choice.
+/// The parts of a report beside the choice.
 pub(in crate::adaptive) struct ReportDetails {
     pub(in crate::adaptive) outcome: Outcome,
     pub(in crate::adaptive) attempts: usize,

@@ -67,7 +67,7 @@ pub enum LoaderFileError {
         section: &'static str,
         /// The size in bytes.
         found: usize,
-        /// What is expected.
+        /// The expected value.
         expected: &'static str,
     },
     /// A number in the description is not acceptable.
@@ -77,7 +77,7 @@ pub enum LoaderFileError {
         field: &'static str,
         /// The number.
         found: u64,
-        /// What is expected.
+        /// The expected value.
         expected: &'static str,
     },
     /// A count does not fit the format.

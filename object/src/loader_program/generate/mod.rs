@@ -2,7 +2,7 @@
 //!
 //! The program makes the requests of [`load::execute`](https://docs.rs/core-relo-loader) in the same order, so that the kernel holds the
 //! same maps and programs afterwards. Unlike libbpf's, the program writes the descriptors of maps into the instructions, so that the tags of
-//! programs are those of other loads, and it has no limit on the number of maps, programs and instructions of its own.
+//! programs are those of other loads. It has no limit of its own on the number of maps, programs and instructions.
 
 mod code;
 mod data;
