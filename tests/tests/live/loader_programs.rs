@@ -118,6 +118,9 @@ fn is_heap_address(high: &[u8]) -> bool {
     (0xffff_0000..0xffff_ffff).contains(&high)
 }
 
+/// A kfunc of `live/stream` that kernels from 7.0 have under another name.
+const REPLACED_KFUNC: &str = "bpf_stream_vprintk_impl";
+
 /// Returns the objects of `kernel/` and `live/` in the machine's byte order, each with its name.
 fn objects() -> Vec<(String, Vec<u8>)> {
     let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
@@ -141,15 +144,19 @@ fn the_kernel_holds_the_same_as_after_a_load_without_loader_program() {
     let (mut same, mut refused, mut unsupported, mut different) = (0, 0, BTreeMap::new(), Vec::new());
     for (name, bytes) in objects() {
         let object = Object::parse(&bytes).unwrap();
-        let expected = Loader::new(&object).name(&*name).load();
+        let mut files = Vec::new();
         for late in LATE {
-            let file = match generate(&bytes, &name, late, false) {
-                Ok(file) => file,
-                Err(reason) => {
-                    unsupported.insert(format!("{name} ({late:?})"), reason);
-                    continue;
-                }
-            };
+            match generate(&bytes, &name, late, false) {
+                Ok(file) => files.push((late, file)),
+                Err(reason) => drop(unsupported.insert(format!("{name} ({late:?})"), reason)),
+            }
+        }
+        // A load of the others would leave pins.
+        if files.is_empty() {
+            continue;
+        }
+        let expected = Loader::new(&object).name(&*name).load();
+        for (late, file) in files {
             let file = LoaderFile::read(&file.write().unwrap()).unwrap();
             match (&expected, execute_loader_program(&file)) {
                 (Ok(expected), Ok(loaded)) => {
@@ -165,6 +172,13 @@ fn the_kernel_holds_the_same_as_after_a_load_without_loader_program() {
                     // Each error names the same program or map.
                     println!("refused by both: {name}: {}", found.to_string().lines().next().unwrap());
                     refused += 1;
+                }
+                // Linux 7.0 replaced this kfunc. Only a plan for one kernel calls the replacement.
+                (_, Err(error))
+                    if late == LateBinding::NamesAndRelocations
+                        && error.to_string().contains(REPLACED_KFUNC) =>
+                {
+                    println!("replaced kfunc: {name}: {error}");
                 }
                 (_, Err(error)) => different.push(format!("{name} ({late:?}): {error}")),
                 (Err(error), Ok(_)) => different.push(format!("{name} ({late:?}): loads, unlike {error}")),
