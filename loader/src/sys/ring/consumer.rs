@@ -365,19 +365,19 @@ mod tests {
     #![expect(clippy::arithmetic_side_effects, reason = "small numbers")]
 
     use super::*;
-    use crate::sys::{Pod as _, mapping::memory_file};
+    use crate::sys::{Pod as _, mapping::memory_file, ring::shared::unused_map_id};
     use core_relo_object::object::MapType;
     use std::os::fd::AsFd as _;
 
     const LEN: usize = 4096;
 
     /// A ring over plain memory, and that memory: the reader's page, the writer's page, the data.
-    fn ring(id: u32) -> (KernelRing, Mapping) {
+    fn ring() -> (KernelRing, Mapping) {
         let page = page_size();
         let size = page.max(LEN);
         let file = memory_file(page * 2 + size * 2);
         let mut info = MapInfo::default();
-        (info.map_type, info.id) = (MapType::Ringbuf.number(), id);
+        (info.map_type, info.id) = (MapType::Ringbuf.number(), unused_map_id());
         info.max_entries = u32::try_from(size).unwrap();
         let memory = Mapping::new(file.as_fd(), 0, page * 2 + size * 2, Access::Write).unwrap();
         (KernelRing::open(file.as_fd(), &info).unwrap(), memory)
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_short_path_crosses_the_end_of_the_positions_and_a_panic_counts_as_read() {
-        let (mut ring, memory) = ring(u32::MAX - 10);
+        let (mut ring, memory) = ring();
         let start = usize::MAX - 31;
         memory.write(0, start.as_bytes()).unwrap();
         for n in 0..4 {
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn the_short_path_leaves_busy_and_discarded_records_to_the_other() {
         for flag in [BUSY, DISCARDED] {
-            let (mut ring, memory) = ring(u32::MAX - 11);
+            let (mut ring, memory) = ring();
             for (at, header) in [(0, 8), (16, 8), (32, 8 | flag), (48, 8)] {
                 put(&memory, 64, at, header);
             }
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_record_is_returned_once() {
-        let (mut ring, memory) = ring(u32::MAX - 1);
+        let (mut ring, memory) = ring();
         put(&memory, 16, 0, 5);
         memory.write(page_size() * 2 + HEADER, b"hello").unwrap();
         assert_eq!(ring.next(), Ok(Some(&b"hello"[..])));
@@ -434,15 +434,15 @@ mod tests {
     }
 
     /// A ring whose map has the flag for overwriting.
-    fn overwriting_ring(id: u32) -> (KernelRing, Mapping) {
-        let (mut ring, memory) = ring(id);
+    fn overwriting_ring() -> (KernelRing, Mapping) {
+        let (mut ring, memory) = ring();
         ring.overwriting = Some(Overwriting::default());
         (ring, memory)
     }
 
     #[test]
     fn overwritten_records_are_skipped_and_counted() {
-        let (mut ring, memory) = overwriting_ring(u32::MAX - 6);
+        let (mut ring, memory) = overwriting_ring();
         let size = ring.size();
         put(&memory, 16, 0, 5);
         memory.write(page_size() * 2 + HEADER, b"hello").unwrap();
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn a_ring_without_room_for_another_record_is_counted() {
-        let (mut ring, memory) = ring(u32::MAX - 7);
+        let (mut ring, memory) = ring();
         let whole = ring.size() / 4;
         let header = u32::try_from(whole - HEADER).unwrap();
         let fill = |producer: usize| {
@@ -495,7 +495,7 @@ mod tests {
 
     #[test]
     fn discarded_records_of_an_overwriting_ring_do_not_hide_the_next_record() {
-        let (mut ring, memory) = overwriting_ring(u32::MAX - 8);
+        let (mut ring, memory) = overwriting_ring();
         let discarded = usize::try_from(ATTEMPTS).unwrap() + 1;
         for n in 0..discarded {
             put(&memory, 0, n * HEADER, DISCARDED);
@@ -509,7 +509,7 @@ mod tests {
     /// The kernel overwrites a record between the reader's look at the oldest position and its look at the header.
     #[test]
     fn an_overwritten_record_that_looks_incomplete_is_not_waited_for() {
-        let (mut ring, memory) = overwriting_ring(u32::MAX - 9);
+        let (mut ring, memory) = overwriting_ring();
         put(&memory, 16, 0, 5 | BUSY);
         assert!(matches!(ring.peek_at(0), Ok(None)));
         memory.write(page_size() + OVERWRITE_POSITION, 8usize.as_bytes()).unwrap();
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn records_that_reach_too_far_are_refused() {
-        let (mut ring, memory) = ring(u32::MAX - 2);
+        let (mut ring, memory) = ring();
         for len in [9, 4096, 0x3fff_ffff, 0x3fff_ffff | DISCARDED] {
             put(&memory, 16, 0, len);
             let len = usize::try_from(len & !DISCARDED).unwrap();
@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn positions_that_cannot_be_are_refused() {
-        let (mut ring, memory) = ring(u32::MAX - 3);
+        let (mut ring, memory) = ring();
         let size = ring.size();
         put(&memory, size + 8, 0, 0);
         assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 0, producer: size + 8 }));
@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn positions_go_on_after_the_largest() {
-        let (mut ring, memory) = ring(u32::MAX - 4);
+        let (mut ring, memory) = ring();
         let last = usize::MAX - 15;
         memory.write(0, last.as_bytes()).unwrap();
         put(&memory, 0, last & (ring.size() - 1), 1);
@@ -553,7 +553,7 @@ mod tests {
     #[test]
     fn records_arrive_whole_and_in_order_while_another_thread_writes() {
         const RECORDS: u8 = 9;
-        let (mut ring, memory) = ring(u32::MAX - 5);
+        let (mut ring, memory) = ring();
         let (size, whole) = (ring.size(), ring.size() / 4);
         let data_len = whole - HEADER;
         std::thread::scope(|scope| {

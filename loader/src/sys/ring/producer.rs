@@ -167,16 +167,16 @@ mod tests {
     #![expect(clippy::arithmetic_side_effects, reason = "small numbers")]
 
     use super::*;
-    use crate::sys::{Pod as _, mapping::memory_file};
+    use crate::sys::{Pod as _, mapping::memory_file, ring::shared::unused_map_id};
     use core_relo_object::object::MapType;
     use std::os::fd::AsFd as _;
 
     /// Returns a ring of one page in a memory file, and a mapping of that file: the reader's page, the writer's page, the data.
-    fn ring(id: u32) -> (UserRing, Mapping) {
+    fn ring() -> (UserRing, Mapping) {
         let page = page_size();
         let file = memory_file(page * 4);
         let mut info = MapInfo::default();
-        (info.map_type, info.id) = (MapType::UserRingbuf.number(), id);
+        (info.map_type, info.id) = (MapType::UserRingbuf.number(), unused_map_id());
         info.max_entries = u32::try_from(page).unwrap();
         let memory = Mapping::new(file.as_fd(), 0, page * 4, Access::Write).unwrap();
         (UserRing::open(file.as_fd(), &info).unwrap(), memory)
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_busy_until_it_is_submitted_or_discarded() {
-        let (ring, memory) = ring(u32::MAX - 10);
+        let (ring, memory) = ring();
         let (mut first, second) = (reserve(&ring, 5).unwrap(), reserve(&ring, 0).unwrap());
         assert_eq!((header(&memory, 0), header(&memory, 16)), (5 | BUSY, BUSY));
         assert_eq!(memory.load_acquire(page_size()), Some(24));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn memory_of_a_reserved_sample_is_not_reserved_again() {
-        let (ring, memory) = ring(u32::MAX - 11);
+        let (ring, memory) = ring();
         let half = u32::try_from(page_size() / 2 - 8).unwrap();
         let first_half = reserve(&ring, half).unwrap();
         drop(reserve(&ring, half).unwrap());
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn inconsistent_positions_are_refused() {
-        let (ring, memory) = ring(u32::MAX - 12);
+        let (ring, memory) = ring();
         memory.write(0, 8usize.as_bytes()).unwrap();
         assert_eq!(ring.reserve(1).unwrap_err(), RingFault::Positions { consumer: 8, producer: 0 });
         memory.write(0, 0usize.as_bytes()).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn samples_are_whole_and_in_order_while_another_thread_reads() {
         const SAMPLES: u8 = 9;
-        let (ring, memory) = ring(u32::MAX - 13);
+        let (ring, memory) = ring();
         let record_len = ring.size() / 4;
         let data_len = record_len - HEADER;
         std::thread::scope(|scope| {

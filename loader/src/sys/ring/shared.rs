@@ -145,6 +145,14 @@ impl Drop for Claim {
     }
 }
 
+/// Returns the id of a map that no kernel and no other test has. Tests run in parallel, and a ring claims its map.
+#[cfg(test)]
+pub(super) fn unused_map_id() -> u32 {
+    use core::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
+    NEXT.fetch_sub(1, Ordering::Relaxed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,10 +174,11 @@ mod tests {
 
     #[test]
     fn a_ring_has_one_reader_at_a_time() {
-        let claim = Claim::new(u32::MAX).unwrap();
-        assert_eq!(Claim::new(u32::MAX).unwrap_err(), OpenFault::InUse);
-        let _other = Claim::for_element(u32::MAX, 1).unwrap();
+        let id = unused_map_id();
+        let claim = Claim::new(id).unwrap();
+        assert_eq!(Claim::new(id).unwrap_err(), OpenFault::InUse);
+        let _other = Claim::for_element(id, 1).unwrap();
         drop(claim);
-        Claim::new(u32::MAX).unwrap();
+        Claim::new(id).unwrap();
     }
 }
