@@ -41,7 +41,7 @@ fn declared_events_are_printed_by_their_kinds() {
     let json = run_program("live/skeleton.bpf.o", "run", &[&args[..], &["--format", "json"]].concat());
     let lines = json.lines();
     assert_eq!((lines.len(), json.exit), (4, 0), "{json:?}");
-    lines[..3].iter().for_each(|line| schema().check("--print", line));
+    lines[..3].iter().for_each(|line| schema().check("--print, map events", line));
     schema().check("run, prog run", &lines[3]);
     let ended = json!({"kind": "ENDED", "status": -1, "duration_ns": 7});
     assert_eq!(
@@ -126,7 +126,7 @@ fn samples_of_a_perf_event_array_have_their_cpu() {
     let args = ["--print", "events=u64", "--repeat", "5", "--format", "json"];
     let lines = run_program("live/perf_array.bpf.o", "output", &args).lines();
     assert_eq!(lines.len(), 6);
-    schema().check("--print", &lines[4]);
+    schema().check("--print, map events", &lines[4]);
     assert!(lines[4]["cpu"].is_u64());
 }
 
@@ -148,7 +148,7 @@ fn wrong_maps_types_and_options_are_bad_input() {
     let load = |args: &[&str]| run([&["load", text(&ring), "--attach"], args].concat());
     for (args, what) in [
         (&["--print", "nosuch"][..], "--print: no map `nosuch`; it has events"),
-        (&["--print", "events=nosuch"], "--print: no type `nosuch`"),
+        (&["--print", "events=nosuch"], "--print: map `events`: no type `nosuch`"),
         (&["--print", "events", "--print", "events=u64"], "--print: map `events` is given twice"),
         (&["--print", "=u64"], "expected MAP or MAP=TYPE"),
         (&["--print", "events", "--pin", "/sys/fs/bpf/nosuch"], "cannot be used with"),
@@ -234,7 +234,7 @@ fn events_of_attached_programs_end_at_a_signal_a_limit_or_a_closed_pipe() {
     let lines: Vec<_> = BufReader::new(out).lines().map(Result::unwrap).collect();
     assert_eq!((exit, lines.len()), (0, 3), "a line of the load and two events: {lines:?}");
     let event: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
-    schema().check("--print", &event);
+    schema().check("--print, map events", &event);
     assert_eq!(event["type"], "int");
 
     let child = start(&[&only[..], &["--count", "1000000", "--timeout", "0.3"]].concat());

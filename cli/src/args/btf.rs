@@ -133,14 +133,15 @@ fn parse_id(text: &str) -> Result<u32, String> {
 impl From<&BtfSelector> for ObjectSelector {
     fn from(selector: &BtfSelector) -> Self {
         let BtfSelector { positional_id, id, name } = selector.clone();
-        Self { positional_id, id, name, pinned: None }
+        Self { positional_id, id, name, ..Self::default() }
     }
 }
 
 #[derive(Debug, Args)]
+#[command(mut_group("BtfSelector", |group| group.required(false)))]
 pub(crate) struct BtfShowArgs {
     #[command(flatten)]
-    pub(crate) selector: BtfSelector,
+    pub(crate) selector: Option<BtfSelector>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -4,7 +4,10 @@
 use crate::args::prog_sign::{self, ProgSignArgs};
 use crate::args::{
     format::Format,
-    map_elements::{MapCreateArgs, MapDeleteArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs, MapUpdateArgs},
+    map_elements::{
+        MapCreateArgs, MapDeleteArgs, MapEventsArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs,
+        MapUpdateArgs,
+    },
     object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
     object_words::{LinkUpdateArgs, PinArgs},
     prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
@@ -13,7 +16,8 @@ use crate::args::{
     test_run::{self, ProgRunArgs},
     trace_output::{self, ProgStreamArgs, TracelogArgs},
 };
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
 
 const PROG_HELP: &str = "Examples:
   core-relo prog list
@@ -33,6 +37,7 @@ const PROG_DUMP_HELP: &str = "Examples:
   core-relo prog dump --name handle_exec --raw
   core-relo prog dump 42 --jited --opcodes
   core-relo prog dump 42 --graph | dot -Tsvg > prog.svg
+  core-relo prog dump 42 --jited -o code.bin
   core-relo prog dump 42 --format json | jq -r 'select(.call) | .call.name'
 
 Prints the translated instructions, after the verifier has rewritten them, with the names of maps and called functions. A called
@@ -59,7 +64,7 @@ const MAP_DUMP_HELP: &str = "Examples:
 
 Without BTF, or with --hex, keys and values are printed as bytes. A data section is a map of one element, whose name consists of
 those of the object and the section. --name .rodata selects the map of each object. The name of its pin has no dot: _rodata.
-A queue or stack shows only its next element, which stays in it. Ring buffers are read by `core-relo load --attach --print`.";
+A queue or stack shows only its next element, which stays in it. Ring buffers are read by `core-relo map events`.";
 const MAP_PEEK_HELP: &str = "Examples:
   core-relo map peek 7
   core-relo map peek --name queue --format json
@@ -158,10 +163,14 @@ pub(crate) enum MapCommand {
     #[command(after_help = MAP_PEEK_HELP)]
     Peek(MapDumpArgs),
     /// Append a value to a queue, a stack or a Bloom filter
+    #[command(visible_alias = "enqueue")]
     Push(MapPushArgs),
     /// Print and remove the next element of a queue or stack
-    #[command(after_help = MAP_POP_HELP)]
+    #[command(after_help = MAP_POP_HELP, visible_alias = "dequeue")]
     Pop(MapDumpArgs),
+    /// Print the records of a ring buffer or perf event array as they arrive
+    #[command(visible_alias = "event_pipe")]
+    Events(MapEventsArgs),
     /// Make a map read-only for user space, for good
     #[command(after_help = MAP_FREEZE_HELP)]
     Freeze(ObjectChangeArgs),
@@ -208,6 +217,10 @@ pub(crate) struct ProgDumpArgs {
     /// Print the control-flow graph of each function for Graphviz (DOT)
     #[arg(long, conflicts_with = "jited")]
     pub(crate) graph: bool,
+    /// Write the bytes of the instructions, or of the machine code, of one program to this file; `-` is stdout
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["raw", "opcodes", "linum", "graph", "format"])]
+    pub(crate) output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

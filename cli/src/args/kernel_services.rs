@@ -102,9 +102,10 @@ pub(crate) enum TokenCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_group("ObjectSelector", |group| group.required(false)))]
 pub(crate) struct StructOpsDumpArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: Option<ObjectSelector>,
     #[command(flatten)]
     pub(crate) elements: ElementArgs,
 }

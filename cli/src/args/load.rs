@@ -23,6 +23,7 @@ pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o --attach-to drop_packets=dev:eth0 --pin /sys/fs/bpf/mine
   core-relo load prog.bpf.o --attach-to check=cgroup:/sys/fs/cgroup/mine --attach-to sample=pid:42
   core-relo load prog.bpf.o --attach-target on_enter=do_unlinkat --attach
+  core-relo load prog.bpf.o --attach --reuse-map counts=/sys/fs/bpf/mine/maps/counts
   core-relo load prog.bpf.o --attach --print events='struct event' --count 10
   core-relo load prog.bpf.o --attach --print events --format json | jq .value.pid
   core-relo load prog.loader --attach --pin /sys/fs/bpf/mine    a loader program from `gen loader`
@@ -84,6 +85,10 @@ pub(crate) struct SetupArgs {
     /// `MODULE:FUNC`, or `FUNC@PROGRAM` for a function of a loaded program: its id, name or pin. May be given several times
     #[arg(long, value_name = "PROG=FUNC")]
     pub(crate) attach_target: Vec<LoadTarget>,
+    /// Use a map of the running kernel instead of creating this one: its id, name or pin. The kernel verifies the programs with the
+    /// sizes of that map. A pin of the object for this map is ignored. May be given several times
+    #[arg(long, value_name = "MAP=ID")]
+    pub(crate) reuse_map: Vec<ReusedMap>,
     /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
     #[arg(long, value_name = "MAP")]
     pub(crate) without_map: Vec<String>,
@@ -240,6 +245,24 @@ impl FromStr for LoadTarget {
             function: function.into(),
             of_program: of_program.map(str::to_owned),
         })
+    }
+}
+
+/// A map of the object and the kernel's map in its place: `counts=7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReusedMap {
+    pub(crate) map: String,
+    /// The id, name or pin of the kernel's map.
+    pub(crate) reused: String,
+}
+
+impl FromStr for ReusedMap {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words = text.split_once('=').filter(|(map, reused)| !map.is_empty() && !reused.is_empty());
+        let (map, reused) = words.ok_or("expected MAP=ID, MAP=NAME or MAP=PIN")?;
+        Ok(Self { map: map.into(), reused: reused.into() })
     }
 }
 

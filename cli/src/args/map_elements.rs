@@ -1,13 +1,18 @@
 //! The arguments of the `map` commands that take keys and values, and of `map create`.
 
-use super::{format::Format, object_selector::ElementArgs, object_words::ObjectWords};
+use super::{
+    events::parse_seconds,
+    format::Format,
+    object_selector::{ElementArgs, ObjectSelector},
+    object_words::ObjectWords,
+};
 use crate::describe::short_type_name;
 use clap::{
     Args, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser as _},
 };
 use core_relo_loader::object::MapType;
-use std::{path::PathBuf, str::FromStr};
+use std::{num::NonZeroU64, path::PathBuf, str::FromStr, time::Duration};
 
 const LOOKUP_HELP: &str = "Examples:
   core-relo map lookup 7 42
@@ -54,6 +59,17 @@ const CREATE_HELP: &str = "Examples:
     --max-entries 8 --inner-map 7
 
 Prints the map's id. Without the pin, the map would end with this command.";
+
+const EVENTS_HELP: &str = "Examples:
+  core-relo map events 7
+  core-relo map events --name events --type 'struct event' --count 10
+  core-relo map events --pinned /sys/fs/bpf/mine/maps/events --format json | jq .value.pid
+
+Prints the records of a ring buffer or perf event array as they arrive, until Ctrl-C, --count or --timeout. The type of the records is
+looked up in the BTF of a program that uses the map: the one of --type, or the one that EVENT_TYPE of core_relo.h declares. A record
+that is read is gone for other readers: if another process holds the map, the command asks for --force. Of a perf event array, it takes
+the events of all CPUs, and another reader gets no more events afterwards, either.
+Exit status: 0; 1 if fewer than --count events arrived; 2 if the map cannot be read.";
 
 /// The CPUs whose values in a per-CPU map are read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +156,28 @@ pub(crate) struct MapPushArgs {
     /// If the queue or stack is full, remove its oldest element
     #[arg(long)]
     pub(crate) exist: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EVENTS_HELP)]
+pub(crate) struct MapEventsArgs {
+    #[command(flatten)]
+    pub(crate) selector: ObjectSelector,
+    /// The C type of the records [default: as the object declares with EVENT_TYPE of core_relo.h, or bytes]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) type_name: Option<String>,
+    /// End after this number of events
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<NonZeroU64>,
+    /// End after this time
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Read the map even if another process holds it, which may lose events
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -3,6 +3,7 @@
 mod attach_word;
 pub(crate) mod attachments;
 pub(crate) mod batch;
+mod bpftool_words;
 pub(crate) mod btf;
 pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
@@ -118,8 +119,10 @@ impl Args {
         })
     }
 
-    fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+    /// Parses the words of a command line. The first one is the name of this command.
+    pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = Self::full_command();
+        let words = bpftool_words::to_options(words.collect());
         let mut matches = command.try_get_matches_from_mut(words)?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
@@ -292,6 +295,7 @@ impl Command {
             Self::Map(MapCommand::Update(c)) => c.format,
             Self::Map(MapCommand::Delete(c)) => c.format,
             Self::Map(MapCommand::Push(c)) => c.format,
+            Self::Map(MapCommand::Events(c)) => c.format,
             Self::Map(MapCommand::Freeze(c)) => c.format,
             Self::Map(MapCommand::Pin(c)) => c.format,
             Self::Map(MapCommand::Create(c)) => c.format,
@@ -336,6 +340,7 @@ impl Command {
             Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
             Self::Run(c) => c.test.output_paths(),
             Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
+            Self::Prog(ProgCommand::Dump(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             #[cfg(feature = "sign")]
             Self::Prog(ProgCommand::Sign(c)) => vec![&c.output],
             Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),

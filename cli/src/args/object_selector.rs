@@ -3,10 +3,11 @@
 #[cfg(feature = "completions")]
 use super::completion;
 use super::format::Format;
+use crate::value_parser::text::parse_hex;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// The selection of programs, maps or links: one of an id, a name and a pin
+/// The selection of programs, maps or links: one of an id, a name, a tag and a pin
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ObjectSelector {
@@ -25,12 +26,24 @@ pub(crate) struct ObjectSelector {
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) pinned: Option<PathBuf>,
+    /// All programs with this tag, the hash of their instructions; only for `prog`
+    #[arg(long, value_name = "TAG", value_parser = parse_tag)]
+    pub(crate) tag: Option<ProgramTag>,
 }
+
+/// The kernel's hash of a program's instructions.
+pub(crate) type ProgramTag = [u8; 8];
 
 /// Parses the id of a program, map or link.
 pub(super) fn parse_id(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| "expected an id (a number); use --name for a name, --pinned for a pin".to_owned())
+}
+
+/// Parses the tag of a program: 16 hexadecimal digits.
+pub(super) fn parse_tag(text: &str) -> Result<ProgramTag, &'static str> {
+    let bytes = parse_hex(text).and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or("expected a tag of 16 hexadecimal digits, as `prog show` prints it")
 }
 
 #[derive(Debug, Args)]
@@ -41,9 +54,10 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_group("ObjectSelector", |group| group.required(false)))]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: Option<ObjectSelector>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -3,7 +3,7 @@
 
 use super::{
     format::Format,
-    object_selector::{ObjectSelector, parse_id},
+    object_selector::{ObjectSelector, ProgramTag, parse_id, parse_tag},
 };
 use crate::error::BadInput;
 use clap::{Args, ValueHint};
@@ -39,15 +39,23 @@ pub(crate) struct ObjectWords {
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "object")]
     pinned: Option<PathBuf>,
+    /// The program with this tag
+    #[arg(long, value_name = "TAG", value_parser = parse_tag, group = "object")]
+    tag: Option<ProgramTag>,
 }
 
 impl ObjectWords {
     /// Returns the selection of the object, and the words after it. Without an option, the first word is the object's id.
     pub(crate) fn split(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
-        let Self { id, name, pinned, words } = self;
-        if id.is_some() || name.is_some() || pinned.is_some() {
-            let selector =
-                ObjectSelector { positional_id: None, id: *id, name: name.clone(), pinned: pinned.clone() };
+        let Self { id, name, pinned, tag, words } = self;
+        if id.is_some() || name.is_some() || pinned.is_some() || tag.is_some() {
+            let selector = ObjectSelector {
+                id: *id,
+                name: name.clone(),
+                pinned: pinned.clone(),
+                tag: *tag,
+                ..ObjectSelector::default()
+            };
             return Ok((selector, words));
         }
         let (first, rest) = words.split_first().ok_or_else(|| {

@@ -16,7 +16,7 @@ use crate::{
     output::is_stdout_closed,
     process::signals,
 };
-use clap::{Parser as _, error::ErrorKind};
+use clap::error::ErrorKind;
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> io::Result<()> {
@@ -78,7 +78,7 @@ fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
     }
     let parse = |more: &[&str]| {
         let words = words.iter().map(String::as_str);
-        Args::try_parse_from(["core-relo"].into_iter().chain(words).chain(more.iter().copied()))
+        Args::parse_words(["core-relo"].into_iter().chain(words).chain(more.iter().copied()).map(Into::into))
     };
     let json: &[&str] = &["--format", "json"];
     let parsed = match format {

@@ -10,7 +10,7 @@ use crate::{
         holders::Holders,
         kind::Kind,
         object::{self, KernelObject},
-        select::select,
+        select::select_or_all,
     },
     text::{
         kernel_object as text,
@@ -75,13 +75,13 @@ pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) ->
     text::write_table(&mut console.out, &mut table, all.len(), F::NO_OBJECTS)
 }
 
-/// Prints all facts of the selected objects.
+/// Prints all facts of the selected objects, or of all objects.
 pub(super) fn show<F: KernelFacts>(
     console: &mut Console<'_>,
-    selector: &ObjectSelector,
+    selector: Option<&ObjectSelector>,
     format: Format,
 ) -> io::Result<()> {
-    let selected: Vec<F> = match read_all(console, select(F::KIND, selector))? {
+    let selected: Vec<F> = match read_all(console, select_or_all(F::KIND, selector))? {
         Ok(selected) => selected,
         Err(bad) => return console.report_error(&bad),
     };

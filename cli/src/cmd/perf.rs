@@ -8,7 +8,7 @@ use crate::{
     console::Console,
     describe,
     error::BadInput,
-    kernel_objects::{error::hint, program_names::ProgramNames},
+    kernel_objects::{error::with_hint, program_names::ProgramNames},
     text::{
         kernel_object as text,
         table::{AlignedTable, left_cell, right_cell},
@@ -16,7 +16,7 @@ use crate::{
 };
 use core_relo_loader::sys::{self, Errno, TaskFd};
 use serde::Serialize;
-use std::{fs, io, path::Path};
+use std::{fs, io, path::Path, process};
 
 const COLUMNS: &[&str] = &["PID", "COMMAND", "FD", "ID", "NAME", "TYPE", "ATTACHED TO"];
 
@@ -93,18 +93,21 @@ pub(crate) fn run(console: &mut Console<'_>, command: &PerfCommand) -> io::Resul
 }
 
 fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
-    let mut unreadable: Vec<io::Error> = Vec::new();
+    // A process that may not ask about itself may ask about none.
+    if let Err(e) = query(process::id(), 0) {
+        let bad =
+            BadInput::new("running kernel", format_args!("cannot query the programs of processes: {e}"));
+        return console.report_error(&with_hint(bad, e));
+    }
+    let mut unreadable = Vec::new();
     let mut found = Vec::new();
     for pid in match numbers_in(Path::new("/proc")) {
         Ok(pids) => pids,
         Err(e) => return console.report_error(&BadInput::new("/proc", format_args!("cannot read it: {e}"))),
     } {
         match read_process(pid) {
-            Ok((descriptors, problem)) => {
-                found.extend(descriptors);
-                unreadable.extend(problem);
-            }
-            Err(bad) => return console.report_error(&bad),
+            Ok(descriptors) => found.extend(descriptors),
+            Err(e) => unreadable.push(e),
         }
     }
     let mut names = ProgramNames::default();
@@ -113,14 +116,9 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
     }
     print(console, args, &found)?;
     if let Some(first) = unreadable.first() {
-        let what = format_args!("the descriptors of {} processes cannot be read: {first}", unreadable.len());
-        let bad = BadInput::new("/proc", what);
-        let is_forbidden = first.kind() == io::ErrorKind::PermissionDenied;
-        console.report_error_on_stderr(&if is_forbidden {
-            bad.help("needs CAP_SYS_PTRACE in their user namespace")
-        } else {
-            bad
-        })?;
+        let count = unreadable.len();
+        let noun = if count == 1 { "process" } else { "processes" };
+        console.warn(&format!("the descriptors of {count} {noun} cannot be read: {first}"))?;
     }
     Ok(())
 }
@@ -145,35 +143,24 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
     text::write_table(&mut console.out, &mut table, found.len(), "no process has a program on a perf event")
 }
 
-/// Returns the descriptors of a process that have a program, and why some cannot be read. Fails if the kernel answers about none. A
-/// process that has ended has no descriptors.
-fn read_process(pid: u32) -> Result<(Vec<PerfFd>, Option<io::Error>), BadInput> {
+/// Returns the descriptors of a process that have a program. A process that has ended has none.
+fn read_process(pid: u32) -> io::Result<Vec<PerfFd>> {
     let dir = Path::new("/proc").join(pid.to_string());
     let fds = match numbers_in(&dir.join("fd")) {
         Ok(fds) => fds,
-        Err(e) => return Ok((Vec::new(), Some(e).filter(|e| !is_gone(&dir, e)))),
+        Err(e) if is_gone(&dir, &e) => Vec::new(),
+        Err(e) => return Err(e),
     };
-    let (mut found, mut problem) = (Vec::new(), None);
+    let mut found = Vec::new();
     for fd in fds {
-        match fs::read_link(dir.join("fd").join(fd.to_string())) {
-            Ok(target) if target.to_str().is_some_and(may_have_program) => {}
-            Ok(_) => continue,
-            Err(e) => {
-                problem = problem.or(Some(e).filter(|e| !is_gone(&dir, e)));
-                continue;
-            }
+        // A link that cannot be read, for example of a process that may not be traced, says nothing. The kernel may answer about its
+        // descriptor all the same.
+        let target = fs::read_link(dir.join("fd").join(fd.to_string()));
+        if target.is_ok_and(|target| !target.to_str().is_some_and(may_have_program)) {
+            continue;
         }
-        match sys::task_fd_query(pid, fd) {
-            Ok(answer) => found.push(PerfFd::new(pid, fd, &answer)),
-            Err(e) if has_no_program(e) => {}
-            Err(e) => {
-                let place = format!("process {pid}, descriptor {fd}");
-                let bad = BadInput::new(place, format_args!("cannot query its program: {e}"));
-                return Err(match hint(e) {
-                    Some(help) => bad.help(help),
-                    None => bad,
-                });
-            }
+        if let Some(program) = query(pid, fd).map_err(|e| io::Error::from_raw_os_error(e.0))? {
+            found.push(PerfFd::new(pid, fd, &program));
         }
     }
     if !found.is_empty() {
@@ -182,12 +169,20 @@ fn read_process(pid: u32) -> Result<(Vec<PerfFd>, Option<io::Error>), BadInput> 
         let comm = describe::name(comm.trim_ascii_end());
         found.iter_mut().for_each(|line| line.comm.clone_from(&comm));
     }
-    Ok((found, problem))
+    Ok(found)
 }
 
-/// Returns whether an error means that a process or its descriptor is gone. `dir` is the directory of the process.
+/// Returns the program behind a descriptor of a process. A descriptor that is closed has none, nor does one of another kind.
+fn query(pid: u32, fd: u32) -> Result<Option<TaskFd>, Errno> {
+    match sys::task_fd_query(pid, fd) {
+        Ok(program) => Ok(Some(program)),
+        Err(e) if has_no_program(e) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Returns whether an error means that a process is gone. `dir` is the directory of the process.
 fn is_gone(dir: &Path, e: &io::Error) -> bool {
-    // The kernel answers `EACCES` about the descriptors of a process that ends.
     let is_named = e.kind() == io::ErrorKind::NotFound
         || e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
     is_named || fs::metadata(dir).is_err()

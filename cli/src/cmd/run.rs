@@ -83,7 +83,8 @@ pub(super) fn test_run(
     match input.run(program.as_fd(), Some(program_type), &args.test) {
         Ok(output) => {
             if let Some(readers) = &mut events {
-                let limits = EventLimits::new(&args.events, Some(Duration::ZERO));
+                let limits =
+                    EventLimits::new(args.events.count, args.events.timeout.or(Some(Duration::ZERO)));
                 let printed = print_events(console, readers, limits, &mut || kernel.check_interrupted());
                 if let Err(e) = printed {
                     return Ok(Err(e));

@@ -5,7 +5,7 @@ use super::{
     source::{BufferKind, EventSource, EventType},
 };
 use crate::{
-    args::{events::EventArgs, format::Format},
+    args::format::Format,
     cmd::map::{LINE_BYTES, print},
     console::{Console, ExitStatus},
     error::BadInput,
@@ -17,6 +17,7 @@ use core_relo::Escaped;
 use serde::Serialize;
 use std::{
     io,
+    num::NonZeroU64,
     time::{Duration, Instant},
 };
 
@@ -36,12 +37,11 @@ pub(crate) struct EventLimits {
 }
 
 impl EventLimits {
-    /// Returns the limits from the arguments. `default_timeout` applies if the user gave no timeout.
-    pub(crate) fn new(args: &EventArgs, default_timeout: Option<Duration>) -> Self {
+    /// Returns the limits of a number of events and a time from now on.
+    pub(crate) fn new(count: Option<NonZeroU64>, timeout: Option<Duration>) -> Self {
         // A time that the clock does not reach is no limit.
-        let deadline =
-            args.timeout.or(default_timeout).and_then(|timeout| Instant::now().checked_add(timeout));
-        Self { count: args.count.map(Into::into), deadline }
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        Self { count: count.map(Into::into), deadline }
     }
 }
 

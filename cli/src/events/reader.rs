@@ -10,6 +10,7 @@ use std::{
     collections::VecDeque,
     mem,
     ops::ControlFlow,
+    os::fd::AsFd,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -59,9 +60,18 @@ enum Buffer {
 impl EventReaders {
     /// Opens the buffers. A perf event array takes samples only from then on.
     pub(crate) fn open(loaded: &Loaded, sources: &[EventSource]) -> Result<Self, BadInput> {
-        let readers: Result<_, _> =
-            sources.iter().enumerate().map(|(index, source)| Reader::open(loaded, index, source)).collect();
+        let open = |(index, source): (usize, &EventSource)| {
+            let map = loaded.map_handle(&source.map).map_err(|e| BadInput::new(loaded.name(), e))?;
+            let refused = |e: RingError| BadInput::new(loaded.name(), format!("--print: {e}"));
+            Reader::open(map, index, source.buffer).map_err(refused)
+        };
+        let readers: Result<_, _> = sources.iter().enumerate().map(open).collect();
         Ok(Self { readers: readers?, sources: sources.to_vec() })
+    }
+
+    /// Opens the buffer of a map in the running kernel.
+    pub(crate) fn open_map(map: impl AsFd, source: EventSource) -> Result<Self, RingError> {
+        Ok(Self { readers: vec![Reader::open(map, 0, source.buffer)?], sources: vec![source] })
     }
 
     /// Waits for records at most until `deadline`, and returns the records that there are. Without a deadline, the wait is short.
@@ -111,21 +121,20 @@ impl Loss {
 }
 
 impl Reader {
-    fn open(loaded: &Loaded, source: usize, event_source: &EventSource) -> Result<Self, BadInput> {
+    fn open(map: impl AsFd, source: usize, kind: BufferKind) -> Result<Self, RingError> {
         let queue = Arc::new(Mutex::new(Queue::default()));
-        let map = loaded.map_handle(&event_source.map).map_err(|e| BadInput::new(loaded.name(), e))?;
         let to = Arc::clone(&queue);
-        let buffer = match event_source.buffer {
+        let buffer = match kind {
             BufferKind::Ring => {
                 let on_record =
                     move |bytes: &[u8]| push(&to, Record { source, cpu: None, bytes: bytes.to_vec() });
-                Buffer::Ring(RingBuffer::new(map, on_record).map_err(|e| refused(loaded, &e))?)
+                Buffer::Ring(RingBuffer::new(map, on_record)?)
             }
             BufferKind::Perf => {
                 let on_sample = move |cpu, bytes: &[u8]| {
                     push(&to, Record { source, cpu: Some(cpu), bytes: bytes.to_vec() })
                 };
-                Buffer::Perf(PerfBuffer::new(map, on_sample).map_err(|e| refused(loaded, &e))?)
+                Buffer::Perf(PerfBuffer::new(map, on_sample)?)
             }
         };
         Ok(Self { buffer, queue, is_behind: false })
@@ -153,10 +162,6 @@ impl std::fmt::Debug for Reader {
             Buffer::Perf(buffer) => buffer.fmt(f),
         }
     }
-}
-
-fn refused(loaded: &Loaded, e: &RingError) -> BadInput {
-    BadInput::new(loaded.name(), format!("--print: {e}"))
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {

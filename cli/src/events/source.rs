@@ -1,6 +1,9 @@
 //! The maps whose records are printed, and the types of the records.
 
-use crate::{args::events::PrintedMap, describe::short_type_name, error::BadInput, type_name::find_type};
+use crate::{
+    args::events::PrintedMap, describe::short_type_name, error::BadInput,
+    kernel_objects::names::is_kept_name, type_name::find_type,
+};
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, Kind, Type},
@@ -9,6 +12,7 @@ use core_relo::{
 use core_relo_loader::{
     events::{DeclaredEvent, KindField, declared_events, kind_fields},
     object::{MapType, Object},
+    sys::MapInfo,
 };
 use std::sync::Arc;
 
@@ -74,24 +78,24 @@ impl EventSource {
     ) -> Result<Self, (String, String)> {
         let map = &printed.map;
         let buffer = find_buffer(object, map)?;
-        // clang leaves out types that only the bodies of functions use.
-        let help = "its BTF has only types of maps, variables and functions: declare the type with EVENT_TYPE of core_relo.h";
-        let types = match (&printed.type_name, btf) {
-            (Some(name), None) => {
-                return Err((format!("no type `{name}`: the object has no BTF"), "compile with -g".into()));
-            }
-            (Some(name), Some(btf)) => {
-                let ty = find_type(btf, name).map_err(|what| (what, help.to_owned()))?;
-                vec![EventType::new(btf, ty.id(), None).map_err(|e| (e, help.into()))?]
-            }
-            (None, None) => Vec::new(),
-            (None, Some(btf)) => {
-                let declared = declared_events(btf).remove(map.as_bytes()).unwrap_or_default();
-                declared_types(btf, &declared)
-                    .map_err(|what| (format!("map `{map}`: {what}"), "is EVENT_TYPE right?".into()))?
-            }
-        };
+        let types = record_types(btf, printed.type_name.as_deref(), &|name| name == map.as_bytes())
+            .map_err(|(what, help)| (format!("map `{map}`: {what}"), help))?;
         Ok(Self { map: map.clone(), buffer, types, btf: btf.cloned() })
+    }
+
+    /// Finds the types of the records of a map in the running kernel in the BTF of its programs. The error has a help.
+    pub(crate) fn of_kernel_map(
+        info: &MapInfo,
+        btf: Option<&Arc<Btf<'static>>>,
+        type_name: Option<&str>,
+    ) -> Result<Self, (String, String)> {
+        let map = info.name();
+        let buffer = buffer_kind(MapType::from_number(info.map_type)).ok_or_else(|| {
+            let help = "`core-relo map dump` prints the elements of other maps";
+            ("it is no ring buffer and no perf event array".to_owned(), help.to_owned())
+        })?;
+        let types = record_types(btf, type_name, &|declared| is_kept_name(&map, declared))?;
+        Ok(Self { map, buffer, types, btf: btf.cloned() })
     }
 
     /// Returns whether records are printed as bytes because the object does not declare their type.
@@ -118,6 +122,31 @@ impl EventSource {
     }
 }
 
+/// Returns the type with this name, or else those that the BTF declares for the records of a map. The error has a help.
+fn record_types(
+    btf: Option<&Arc<Btf<'static>>>,
+    type_name: Option<&str>,
+    is_map: &dyn Fn(&[u8]) -> bool,
+) -> Result<Vec<EventType>, (String, String)> {
+    // clang leaves out types that only the bodies of functions use.
+    let help = "its BTF has only types of maps, variables and functions: declare the type with EVENT_TYPE of core_relo.h";
+    match (type_name, btf) {
+        (Some(name), None) => {
+            Err((format!("no type `{name}`: the object has no BTF"), "compile with -g".into()))
+        }
+        (Some(name), Some(btf)) => {
+            let ty = find_type(btf, name).map_err(|what| (what, help.to_owned()))?;
+            Ok(vec![EventType::new(btf, ty.id(), None).map_err(|e| (e, help.into()))?])
+        }
+        (None, None) => Ok(Vec::new()),
+        (None, Some(btf)) => {
+            let declared = declared_events(btf).into_iter().find(|(map, _)| is_map(map));
+            let declared = declared.map(|(_, types)| types).unwrap_or_default();
+            declared_types(btf, &declared).map_err(|what| (what, "is EVENT_TYPE right?".into()))
+        }
+    }
+}
+
 /// Returns the number in at most 8 bytes.
 fn number(endian: Endian, bytes: &[u8]) -> u64 {
     let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
@@ -127,17 +156,21 @@ fn number(endian: Endian, bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns the kind of a map's buffer.
-fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, String)> {
-    let map_type = |map: &core_relo_loader::object::Map<'_>| map.def.as_ref().ok()?.known_type();
-    let buffer = |map_type: Option<MapType>| match map_type {
+/// Returns the kind of the buffer that a type of maps is.
+fn buffer_kind(map_type: Option<MapType>) -> Option<BufferKind> {
+    match map_type {
         Some(MapType::Ringbuf) => Some(BufferKind::Ring),
         Some(MapType::PerfEventArray) => Some(BufferKind::Perf),
         _ => None,
-    };
+    }
+}
+
+/// Returns the kind of a map's buffer.
+fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, String)> {
+    let map_type = |map: &core_relo_loader::object::Map<'_>| map.def.as_ref().ok()?.known_type();
     let maps = object.maps();
     let buffers = || {
-        let names = maps.iter().filter(|map| buffer(map_type(map)).is_some());
+        let names = maps.iter().filter(|map| buffer_kind(map_type(map)).is_some());
         let names: Vec<_> = names.map(|map| crate::describe::name(map.name)).collect();
         match names.as_slice() {
             [] => "the object has no ring buffer and no perf event array".to_owned(),
@@ -146,7 +179,7 @@ fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, S
     };
     let map = maps.iter().find(|map| map.name == name.as_bytes());
     let map = map.ok_or_else(|| (format!("no map `{name}`"), buffers()))?;
-    buffer(map_type(map)).ok_or_else(|| {
+    buffer_kind(map_type(map)).ok_or_else(|| {
         let found = map_type(map).map_or("unknown".into(), |found| short_type_name(found.name()));
         let what = format!("map `{name}` is of type {found}, expected ringbuf or perf_event_array");
         (what, buffers())

@@ -15,7 +15,8 @@ pub(crate) fn unreadable(kind: Kind, id: u32, facts: &str, errno: Errno) -> BadI
     with_hint(bad, errno)
 }
 
-fn with_hint(bad: BadInput, errno: Errno) -> BadInput {
+/// Adds the usual remedy for an error of bpf(2).
+pub(crate) fn with_hint(bad: BadInput, errno: Errno) -> BadInput {
     match hint(errno) {
         Some(help) => bad.help(help),
         None => bad,

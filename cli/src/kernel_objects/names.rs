@@ -17,9 +17,7 @@ pub(super) fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
         }),
         Kind::Map => sys::map_info(fd).is_ok_and(|info| {
             let name = info.name();
-            name == wanted
-                || (may_be_truncated(&name) && wanted.starts_with(&name))
-                || (wanted.starts_with('.') && has_section(&name, wanted))
+            is_kept_name(&name, wanted.as_bytes()) || (wanted.starts_with('.') && has_section(&name, wanted))
         }),
         Kind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
         Kind::Link => sys::link_info(fd).is_ok_and(|info| link_has_name(&info, wanted)),
@@ -63,6 +61,11 @@ fn link_has_name(link: &LinkInfo, wanted: &str) -> bool {
     program_has_name() == Some(true) || map_has_name() == Some(true)
 }
 
+/// Returns whether the kernel keeps `kept` of the name `whole`.
+pub(crate) fn is_kept_name(kept: &str, whole: &[u8]) -> bool {
+    kept.as_bytes() == whole || (may_be_truncated(kept) && whole.starts_with(kept.as_bytes()))
+}
+
 /// Returns whether the kernel may have truncated a name.
 fn may_be_truncated(name: &str) -> bool {
     name.len() + 1 >= sys::OBJ_NAME_LEN
@@ -90,6 +93,15 @@ pub(crate) fn main_function(fd: &impl AsFd, info: &ProgInfo) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernel_keeps_15_bytes() {
+        assert!(is_kept_name("events", b"events") && !is_kept_name("events", b"events_of_files"));
+        assert!(
+            is_kept_name("events_of_a_lon", b"events_of_a_long_name")
+                && !is_kept_name("events_of_a_lon", b"other")
+        );
+    }
 
     #[test]
     fn data_maps_have_the_name_of_their_section() {

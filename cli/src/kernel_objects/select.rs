@@ -1,18 +1,19 @@
-//! The objects that the user selects: by id, by name, by pin.
+//! The objects that the user selects: by id, by name, by tag, by pin.
 
 use crate::{
-    args::object_selector::ObjectSelector,
+    args::object_selector::{ObjectSelector, ProgramTag},
     console::Console,
     error::{BadInput, escape_path},
     kernel_objects::{
-        error::refused,
+        error::{refused, unreadable},
         kind::Kind,
         names::has_name,
         object::{KernelObject, list},
         pins,
     },
+    text::hex,
 };
-use core_relo_loader::sys::Errno;
+use core_relo_loader::sys::{self, Errno};
 use std::{
     io,
     os::fd::OwnedFd,
@@ -34,6 +35,9 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
     if let Some(path) = &selector.pinned {
         return Ok(vec![open_pin(kind, path)?]);
     }
+    if let Some(tag) = selector.tag {
+        return with_tag(kind, tag, &help);
+    }
     let Some(name) = selector.name.as_deref() else {
         let bad = BadInput::new(kind.noun(), "nothing is selected, expected an id, a name or a pin");
         return Err(bad.help(help));
@@ -51,6 +55,35 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
         return Err(BadInput::new(escape_path(Path::new(name)), what).help(help));
     }
     Ok(objects)
+}
+
+/// Returns the programs with this tag, at least one.
+fn with_tag(kind: Kind, tag: ProgramTag, help: &str) -> Result<Vec<KernelObject>, BadInput> {
+    if kind != Kind::Prog {
+        let bad = BadInput::new("--tag", format_args!("a {} has no tag", kind.noun()));
+        return Err(bad.help("use an id, --name or --pinned"));
+    }
+    let mut found = Vec::new();
+    for object in list(kind)? {
+        let id = object.id;
+        let Some(program) = object.open()? else { continue };
+        let info = sys::prog_info(&program).map_err(|e| unreadable(kind, id, "its info", e))?;
+        if info.tag == tag {
+            found.push(KernelObject::new(kind, id));
+        }
+    }
+    if found.is_empty() {
+        return Err(BadInput::new(hex::digits(&tag), "no program has this tag").help(help.to_owned()));
+    }
+    Ok(found)
+}
+
+/// Returns the selected objects, or all objects of the kind if nothing is selected.
+pub(crate) fn select_or_all(
+    kind: Kind,
+    selector: Option<&ObjectSelector>,
+) -> Result<Vec<KernelObject>, BadInput> {
+    selector.map_or_else(|| list(kind), |selector| select(kind, selector))
 }
 
 /// Parses the words that select an object: an id, `id N`, `name NAME` or `pinned PATH`.
@@ -156,7 +189,6 @@ mod tests {
 
     use super::*;
     use crate::{args::format::Format, console::ExitStatus, text::printer::Printer};
-    use core_relo_loader::sys;
 
     /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
     #[test]

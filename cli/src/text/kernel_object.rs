@@ -34,7 +34,8 @@ pub(crate) fn write_table(
 
 /// Prints the first line of an object in `show`.
 pub(crate) fn title(out: &mut Printer<'_>, id: u32, kind: &str, name: &str) -> io::Result<()> {
-    out.line(Line::new().styled(BOLD, id).text(format_args!("  {kind}  ")).styled(BOLD, name))
+    let line = Line::new().styled(BOLD, id).text(format_args!("  {kind}"));
+    out.line(if name.is_empty() { line } else { line.text("  ").styled(BOLD, name) })
 }
 
 /// Prints one property of an object in `show`.

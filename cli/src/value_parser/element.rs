@@ -26,7 +26,7 @@ impl ElementPart {
 
 /// Parses the words of a key or value to `size` bytes.
 ///
-/// Two or more words are bytes: `hex 01 00 00 00`. One word is JSON, or a value as in C, by the type. Without a type, the word is a
+/// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the type. Without a type, the word is a
 /// number.
 pub(crate) fn parse_part(
     part: ElementPart,
@@ -38,9 +38,7 @@ pub(crate) fn parse_part(
         ([], _) if size == 0 => Vec::new(),
         ([], _) => return Err(format!("no {}, expected {}", part.noun(), wanted(size, ty))),
         ([first, digits @ ..], _) if first == "hex" => hex_bytes(digits)?,
-        ([_, _, ..], _) => {
-            return Err(format!("several words without `hex`, expected {}", wanted(size, ty)));
-        }
+        ([_, _, ..], _) => bytes_from_numbers(words)?,
         ([word], Some((btf, id))) => {
             // A damaged type must not need more memory than the bytes.
             let found = btf.size_of(id).map_err(|e| e.to_string())?.0;
@@ -72,6 +70,15 @@ fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String>
     }
     let json: Value = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
     json_to_bytes(btf, id, &json)
+}
+
+/// Returns one byte for each word, a number, as bpftool does.
+fn bytes_from_numbers(words: &[String]) -> Result<Vec<u8>, String> {
+    let byte = |word: &String| {
+        parse_number(word, 1, Some(false))
+            .map_err(|_no_byte| format!("{word}: several words are bytes, expected 0 to 255 or 0x00 to 0xff"))
+    };
+    Ok(words.iter().map(byte).collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// Returns the bytes of pairs of hexadecimal digits. One word may have several bytes. A word of one digit is one byte.
@@ -116,17 +123,15 @@ mod tests {
         assert_eq!(parse("7", 4, Some(int)), Ok(seven.to_vec()));
         assert_eq!(parse("0x7", 4, None), Ok(seven.to_vec()));
         assert_eq!(parse("hex 01 0x02 3 0405", 5, None), Ok(vec![1, 2, 3, 4, 5]));
+        assert_eq!(parse("1 0x0f 0 255", 4, Some(int)), Ok(vec![1, 15, 0, 255]), "bpftool's bytes");
         assert_eq!(parse(r#"{"b":7}"#, 8, Some(pair)), Ok([[0; 4], seven].concat()));
         assert_eq!(parse("", 0, None), Ok(Vec::new()));
         for (words, size, ty, expected) in [
             ("hex 01", 4, Some(int), "the key has 1 bytes, expected 4"),
             ("hex 0g", 1, None, "0g: expected pairs of hexadecimal digits"),
-            (
-                "1 2",
-                4,
-                Some(int),
-                "several words without `hex`, expected a value of `int`, or `hex` and 4 bytes",
-            ),
+            ("1 2", 4, Some(int), "the key has 2 bytes, expected 4"),
+            ("1 2 3 256", 4, Some(int), "256: several words are bytes, expected 0 to 255 or 0x00 to 0xff"),
+            ("a 1", 2, None, "a: several words are bytes"),
             ("", 4, Some(int), "no key, expected a value of `int`, or `hex` and 4 bytes"),
             ("7", 8, Some(pair), "7: expected a value of `struct pair` as a JSON object"),
             ("{", 8, Some(pair), "{: no JSON: EOF"),

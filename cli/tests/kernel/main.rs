@@ -12,6 +12,7 @@ mod fixture;
 mod links;
 mod lookup;
 mod programs;
+mod selection;
 mod services;
 
 use common::{run, schema};

@@ -190,6 +190,7 @@ fn unsupported_option(args: &LoadArgs) -> Option<&'static str> {
         ("--value-size", !setup.value_size.is_empty()),
         ("--key-size", !setup.key_size.is_empty()),
         ("--attach-target", !setup.attach_target.is_empty()),
+        ("--reuse-map", !setup.reuse_map.is_empty()),
         ("--without-map", !setup.without_map.is_empty()),
         ("--kconfig", setup.kconfig.is_some()),
         ("--token", setup.token.is_some()),

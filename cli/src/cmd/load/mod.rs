@@ -89,7 +89,7 @@ fn keep_loaded(
             console.note("attached; Ctrl-C detaches")?;
             match loaded.iter_mut().find_map(|object| object.events.as_mut()) {
                 Some(readers) => {
-                    let limits = EventLimits::new(&args.events, None);
+                    let limits = EventLimits::new(args.events.count, args.events.timeout);
                     print_events(console, readers, limits, &mut || termination.has_arrived())?;
                 }
                 None => termination.wait(),

@@ -4,6 +4,7 @@ mod changed;
 mod create;
 mod dump;
 mod element;
+mod events;
 mod facts;
 mod getnext;
 mod lookup;
@@ -22,7 +23,9 @@ pub(crate) use facts::{MapElementType, value_type};
 pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result<()> {
     match command {
         MapCommand::List(args) => kernel_facts::list::<MapFacts>(console, args.format),
-        MapCommand::Show(args) => kernel_facts::show::<MapFacts>(console, &args.selector, args.format),
+        MapCommand::Show(args) => {
+            kernel_facts::show::<MapFacts>(console, args.selector.as_ref(), args.format)
+        }
         MapCommand::Dump(args) => dump::run(console, args),
         MapCommand::Lookup(args) => lookup::run(console, args),
         MapCommand::Getnext(args) => getnext::run(console, args),
@@ -31,6 +34,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result
         MapCommand::Peek(args) => queue::peek(console, args),
         MapCommand::Push(args) => queue::push(console, args),
         MapCommand::Pop(args) => queue::pop(console, args),
+        MapCommand::Events(args) => events::run(console, args),
         MapCommand::Freeze(args) => write::freeze(console, args),
         MapCommand::Pin(args) => object_change::pin(console, Kind::Map, args),
         MapCommand::Create(args) => create::run(console, args),

@@ -12,7 +12,7 @@ use crate::{
     value_parser::element::{ElementPart, parse_part},
 };
 use core_relo::Endian;
-use core_relo_loader::object::MapType;
+use core_relo_loader::{maps::Flags, object::MapType};
 use rustix::fs::{self, Mode, OFlags};
 use std::{
     io,
@@ -36,8 +36,9 @@ impl ValueOperand {
 }
 
 impl MapElements<'_> {
-    /// Parses the words of a key.
+    /// Parses the words of a key. bpftool's word `key` may stand before them.
     pub(super) fn parse_key(&self, words: &[String]) -> Result<Vec<u8>, ElementError> {
+        let words = without_label("key", words);
         let ty = self.key_type.as_ref().map(|ty| (&*ty.btf, ty.id));
         parse_part(ElementPart::Key, words, self.shape.key_size(), ty)
             .map_err(|what| self.bad_input(&format!("key: {what}"), "`core-relo map dump` prints its keys"))
@@ -56,8 +57,9 @@ impl MapElements<'_> {
         Ok(())
     }
 
-    /// Parses the words of a value. All CPUs of a per-CPU map get the value.
+    /// Parses the words of a value. bpftool's word `value` may stand before them. All CPUs of a per-CPU map get the value.
     pub(super) fn parse_value(&self, words: &[String]) -> Result<ValueOperand, ElementError> {
+        let words = without_label("value", words);
         if let Some(kind) = self.value_kind() {
             return self.object_operand(kind, words);
         }
@@ -171,6 +173,29 @@ fn unwritable_type(map_type: Option<MapType>) -> Option<(&'static str, &'static 
     })
 }
 
+/// Removes bpftool's word before an operand, unless it is the operand.
+fn without_label<'w>(label: &str, words: &'w [String]) -> &'w [String] {
+    match words {
+        [first, rest @ ..] if first == label && !rest.is_empty() => rest,
+        words => words,
+    }
+}
+
+/// Removes bpftool's word for the flags of an update, the last one, if a key and a value precede it.
+pub(super) fn split_flags(words: &[String]) -> (&[String], Option<Flags>) {
+    let Some((last, rest)) = words.split_last() else { return (words, None) };
+    let flags = match last.as_str() {
+        "any" => Flags::ANY,
+        "exist" => Flags::EXIST,
+        "noexist" => Flags::NO_EXIST,
+        _ => return (words, None),
+    };
+    match split_key_and_value(rest) {
+        Ok((_, value)) if !value.is_empty() => (rest, Some(flags)),
+        _ => (words, None),
+    }
+}
+
 /// Divides words into those of a key and those of a value: `KEY VALUE`, or `[key] KEY... value VALUE...`.
 pub(super) fn split_key_and_value(words: &[String]) -> Result<(&[String], &[String]), &'static str> {
     let rest = match words {
@@ -211,6 +236,22 @@ mod tests {
         assert_eq!(split("key 2"), parts("key", "2"));
         for wrong in ["", "1", "hex 01 02"] {
             assert!(split(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_last_word_may_be_the_flags() {
+        let split = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            let (rest, flags) = split_flags(&words);
+            (rest.join(" "), flags)
+        };
+        assert_eq!(split("1 2 noexist"), ("1 2".into(), Some(Flags::NO_EXIST)));
+        assert_eq!(split("key 1 0 value 2 0 exist"), ("key 1 0 value 2 0".into(), Some(Flags::EXIST)));
+        assert_eq!(split("1 2 any"), ("1 2".into(), Some(Flags::ANY)));
+        // The value may be one of the words, such as an enumerator.
+        for value in ["1 exist", "key 1 value any", "1 2", "exist"] {
+            assert_eq!(split(value), (value.into(), None));
         }
     }
 }

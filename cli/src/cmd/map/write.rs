@@ -3,7 +3,7 @@
 use super::{
     changed::MapChange,
     element::{ElementError, MapElements},
-    operand::split_key_and_value,
+    operand::{split_flags, split_key_and_value},
 };
 use crate::{
     args::{
@@ -28,12 +28,13 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
         elements.check_writable_by_key()?;
         let cpu = elements.select_cpu(args.cpu)?;
         let help = "core-relo map update --help has examples";
+        let (words, flags) = split_flags(words);
         let (key, value) = split_key_and_value(words).map_err(|what| elements.bad_input(what, help))?;
         let (key, value) = (elements.parse_key(key)?, elements.parse_value(value)?);
         let flags = match (args.noexist, args.exist) {
             (true, _) => Flags::NO_EXIST,
             (false, true) => Flags::EXIST,
-            (false, false) => Flags::ANY,
+            (false, false) => flags.unwrap_or(Flags::ANY),
         };
         let updated = match cpu {
             None => sys::map_update(elements.shape, &key, &value.bytes, flags.0),
@@ -46,7 +47,7 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
                 let help = "does this kernel know BPF_F_CPU? Linux 7.2 does, 6.18 does not; without --cpu, all CPUs get the value";
                 return Err(elements.bad_input(&what, help));
             }
-            Err(e) if e.name() == Some("ENOENT") && args.exist => {
+            Err(e) if e.name() == Some("ENOENT") && flags == Flags::EXIST => {
                 return Ok(elements.report_missing(console, &key)?);
             }
             Err(e) if e.name() == Some("EEXIST") => {

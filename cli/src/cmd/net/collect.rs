@@ -19,18 +19,26 @@ use core_relo_loader::{
     object::AttachType,
     sys::{self, Errno},
 };
-use std::{collections::BTreeMap, fs::File, os::fd::AsFd as _};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
+};
 
+/// `BPF_LINK_TYPE_NETNS`.
+const NETNS_LINK: u32 = 5;
 /// `BPF_LINK_TYPE_XDP`.
 const XDP_LINK: u32 = 6;
 /// `BPF_LINK_TYPE_NETFILTER`.
 const NETFILTER_LINK: u32 = 10;
 
-/// The links that attach to network interfaces or netfilter.
+/// The links that attach to network interfaces, network namespaces or netfilter.
 #[derive(Debug, Default)]
 struct Links {
     /// The links of each interface and XDP program. The kernel does not report the namespace of the interface.
     xdp: BTreeMap<(u32, u32), Vec<u32>>,
+    /// The links of each namespace (inode), attach type (number) and program.
+    netns: BTreeMap<(u64, u32, u32), Vec<u32>>,
     netfilter: Vec<NetAttachment>,
 }
 
@@ -55,7 +63,7 @@ pub(super) fn collect(device: Option<&str>) -> Result<Vec<NetAttachment>, BadInp
         }
     }
     if device.is_none() {
-        found.extend(namespace_programs()?);
+        found.extend(namespace_programs(&links)?);
         found.extend(links.netfilter);
     }
     let mut names = ProgramNames::default();
@@ -94,6 +102,10 @@ fn read_links() -> Result<Links, BadInput> {
             (XDP_LINK, [ifindex, ..]) => {
                 links.xdp.entry((ifindex, info.prog_id)).or_default().push(info.id);
             }
+            (NETNS_LINK, [inode, attach_type, ..]) => {
+                let key = (inode.into(), attach_type, info.prog_id);
+                links.netns.entry(key).or_default().push(info.id);
+            }
             (NETFILTER_LINK, [pf, hook, prio, flags, ..]) => links.netfilter.push(NetAttachment {
                 attachment_type: "netfilter",
                 prog_id: info.prog_id,
@@ -105,6 +117,14 @@ fn read_links() -> Result<Links, BadInput> {
         }
     }
     Ok(links)
+}
+
+/// Returns the id of a link if there is no other.
+fn only(ids: Option<&Vec<u32>>) -> Option<u32> {
+    match ids.map(Vec::as_slice) {
+        Some([only]) => Some(*only),
+        _ => None,
+    }
 }
 
 /// Returns the XDP programs of an interface in each mode.
@@ -122,10 +142,7 @@ fn xdp(interface: &NetworkInterface, links: &Links) -> Vec<NetAttachment> {
     }
     let attachment = |(mode, prog_id)| {
         // The interface of another namespace may have the same index and program.
-        let link_id = match links.xdp.get(&(interface.ifindex, prog_id)).map(Vec::as_slice) {
-            Some([only]) => Some(*only),
-            _ => None,
-        };
+        let link_id = only(links.xdp.get(&(interface.ifindex, prog_id)));
         NetAttachment {
             attachment_type: "xdp",
             devname: Some(describe::name(interface.name.as_bytes())),
@@ -173,9 +190,11 @@ fn interface_links(interface: &NetworkInterface) -> Result<Vec<NetAttachment>, B
 }
 
 /// Returns the programs of the network namespace itself.
-fn namespace_programs() -> Result<Vec<NetAttachment>, BadInput> {
+fn namespace_programs(links: &Links) -> Result<Vec<NetAttachment>, BadInput> {
     const PATH: &str = "/proc/self/ns/net";
-    let namespace = File::open(PATH).map_err(|e| BadInput::new(PATH, format_args!("cannot open it: {e}")))?;
+    let failed = |e| BadInput::new(PATH, format_args!("cannot open it: {e}"));
+    let namespace = File::open(PATH).map_err(failed)?;
+    let inode = namespace.metadata().map_err(failed)?.ino();
     let mut found = Vec::new();
     for (attach_type, attachment_type) in
         [(AttachType::FlowDissector, "flow_dissector"), (AttachType::SkLookup, "sk_lookup")]
@@ -184,6 +203,7 @@ fn namespace_programs() -> Result<Vec<NetAttachment>, BadInput> {
             Ok(attached) => found.extend(attached.prog_ids.into_iter().map(|prog_id| NetAttachment {
                 attachment_type,
                 prog_id,
+                link_id: only(links.netns.get(&(inode, attach_type.number(), prog_id))),
                 ..NetAttachment::default()
             })),
             // The kernel does not know the attach type.

@@ -12,9 +12,10 @@ use crate::{
         instructions::{Annotator, Call, Instruction, MapRef, SourceLine, decode_raw},
         kind::Kind,
         names::full_program_name,
-        select::{open_or_report, select},
+        select::{open_or_report, select, select_one},
         symbols::Symbols,
     },
+    output,
     text::{
         graph::{GraphBlock, GraphFunction, GraphWriter},
         kernel_object as text,
@@ -29,9 +30,15 @@ use core_relo_loader::{
     sys::{self, ProgLines},
 };
 use serde::Serialize;
-use std::{io, os::fd::OwnedFd};
+use std::{io, os::fd::OwnedFd, path::Path};
 
 pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<()> {
+    if let Some(path) = &args.output {
+        return match write_file(path, args) {
+            Ok(()) => Ok(()),
+            Err(bad) => console.report_error(&bad),
+        };
+    }
     let programs = match select(Kind::Prog, &args.selector) {
         Ok(programs) => programs,
         Err(bad) => return console.report_error(&bad),
@@ -73,6 +80,21 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
         }
     }
     graph.map_or(Ok(()), |graph| graph.end(&mut console.out))
+}
+
+/// Writes the bytes of one program to a file, as `bpftool prog dump` does with `file`.
+fn write_file(path: &Path, args: &ProgDumpArgs) -> Result<(), BadInput> {
+    let (id, program) = select_one(Kind::Prog, &args.selector)?;
+    let bytes = if args.jited {
+        jited::read_machine_code(id, &program)?.1.code
+    } else {
+        let insns = sys::prog_translated(&program);
+        insns.map_err(|e| unreadable(Kind::Prog, id, "its instructions", e))?
+    };
+    if bytes.is_empty() {
+        return Err(hidden_instructions(id));
+    }
+    output::write(path, &bytes)
 }
 
 /// The instructions of a program.

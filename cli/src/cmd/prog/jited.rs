@@ -39,6 +39,17 @@ struct MachineFunction<'c> {
     code: &'c [u8],
 }
 
+/// Reads the machine code of a program, which is not empty.
+pub(super) fn read_machine_code(id: u32, fd: &OwnedFd) -> Result<(sys::ProgInfo, ProgMachineCode), BadInput> {
+    let failed = |e| unreadable(Kind::Prog, id, "its machine code", e);
+    let info = sys::prog_info(fd).map_err(failed)?;
+    let machine_code = sys::prog_machine_code(fd).map_err(failed)?;
+    if machine_code.code.is_empty() {
+        return Err(no_machine_code(id, &info));
+    }
+    Ok((info, machine_code))
+}
+
 /// Prints the machine code of a program.
 pub(super) fn dump(
     console: &mut Console<'_>,
@@ -57,11 +68,7 @@ pub(super) fn dump(
     }
     let failed = |e| unreadable(Kind::Prog, id, "its machine code", e);
     let mut read = || -> Result<_, BadInput> {
-        let info = sys::prog_info(fd).map_err(failed)?;
-        let machine_code = sys::prog_machine_code(fd).map_err(failed)?;
-        if machine_code.code.is_empty() {
-            return Err(no_machine_code(id, &info));
-        }
+        let (info, machine_code) = read_machine_code(id, fd)?;
         let btf = btfs.get(info.btf_id);
         let records = if btf.is_some() { sys::prog_lines(fd).map_err(failed)? } else { ProgLines::default() };
         Ok((info, machine_code, Annotator { btf, records, jited: true, symbols }))

@@ -21,7 +21,9 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Result<()> {
     match command {
         ProgCommand::List(args) => kernel_facts::list::<ProgramFacts>(console, args.format),
-        ProgCommand::Show(args) => kernel_facts::show::<ProgramFacts>(console, &args.selector, args.format),
+        ProgCommand::Show(args) => {
+            kernel_facts::show::<ProgramFacts>(console, args.selector.as_ref(), args.format)
+        }
         ProgCommand::Dump(args) => dump::run(console, args),
         ProgCommand::Attach(args) => attach::attach(console, args),
         ProgCommand::Detach(args) => attach::detach(console, args),

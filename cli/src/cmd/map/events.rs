@@ -1,0 +1,74 @@
+//! `map events`: the records of a ring buffer or perf event array, as they arrive.
+
+use crate::{
+    args::map_elements::MapEventsArgs,
+    console::Console,
+    error::BadInput,
+    events::{EventLimits, EventReaders, EventSource, print_events},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        error::{object_name, unreadable},
+        kind::Kind,
+        object, processes,
+        select::select_one,
+    },
+    process::signals::TerminationSignals,
+};
+use core_relo::btf::Btf;
+use core_relo_loader::sys::{self, MapInfo};
+use std::{io, sync::Arc};
+
+pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> io::Result<()> {
+    let mut termination = match TerminationSignals::catch() {
+        Ok(termination) => termination,
+        Err(e) => return console.report_error(&e.into()),
+    };
+    match open(args) {
+        Ok(mut readers) => {
+            let limits = EventLimits::new(args.count, args.timeout);
+            print_events(console, &mut readers, limits, &mut || termination.has_arrived())
+        }
+        Err(bad) => console.report_error(&bad),
+    }
+}
+
+fn open(args: &MapEventsArgs) -> Result<EventReaders, BadInput> {
+    let (id, map) = select_one(Kind::Map, &args.selector)?;
+    let info = sys::map_info(&map).map_err(|e| unreadable(Kind::Map, id, "its info", e))?;
+    let name = object_name(Kind::Map, id, &info.name());
+    let btf = record_btf(&info)?;
+    let source = EventSource::of_kernel_map(&info, btf.as_ref(), args.type_name.as_deref())
+        .map_err(|(what, help)| BadInput::new(&*name, what).help(help))?;
+    if !args.force {
+        check_unread(id, &name)?;
+    }
+    EventReaders::open_map(map, source).map_err(|e| BadInput::new(name, e))
+}
+
+/// Returns the BTF of the map, or else of a program that uses it.
+fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
+    let mut btfs = BtfCache::default();
+    if let Some(btf) = btfs.get(map.btf_id) {
+        return Ok(Some(btf));
+    }
+    for program in object::list(Kind::Prog)? {
+        let id = program.id;
+        let Some(program) = program.open()? else { continue };
+        let failed = |e| unreadable(Kind::Prog, id, "its maps", e);
+        if sys::prog_map_ids(&program).map_err(failed)?.contains(&map.id) {
+            let btf_id = sys::prog_info(&program).map_err(failed)?.btf_id;
+            if let Some(btf) = btfs.get(btf_id) {
+                return Ok(Some(btf));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns an error if another process holds the map, because it may read the records.
+fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
+    let Some(holders) = processes::find_all().remove(&(Kind::Map, id)) else { return Ok(()) };
+    let names: Vec<_> = holders.iter().map(|process| format!("{}({})", process.comm, process.pid)).collect();
+    let bad = BadInput::new(name, format_args!("{} may read its records", names.join(", ")));
+    Err(bad.help("--force reads them instead"))
+}
