@@ -261,23 +261,24 @@ impl<'cb> PerfBuffer<'cb> {
 
 impl CpuRing {
     fn consume(&mut self, n: usize, handlers: &mut Handlers<'_>, map: &str) -> Result<Consumed, RingError> {
-        let corrupt = |cause| RingError::Corrupt { map: map.into(), cause };
         let mut consumed = Consumed::default();
-        while consumed.remaining(n).is_some() {
-            match self.ring.next().map_err(corrupt)? {
-                None => break,
-                Some(PerfRecord::Sample(sample)) => {
-                    consumed.add_record((handlers.on_sample)(self.cpu, sample));
-                }
-                Some(PerfRecord::Lost(count)) => {
-                    // The count comes from memory that the kernel writes.
-                    self.lost = self.lost.saturating_add(count);
-                    (handlers.on_lost)(self.cpu, count);
-                }
-                Some(PerfRecord::Other) => {}
-            }
-            self.ring.release().map_err(corrupt)?;
+        if n == 0 {
+            return Ok(consumed);
         }
+        let Self { cpu, ring, lost, .. } = self;
+        let read = ring.for_each(|record| {
+            match record {
+                PerfRecord::Sample(sample) => consumed.add_record((handlers.on_sample)(*cpu, sample)),
+                PerfRecord::Lost(count) => {
+                    // The count comes from memory that the kernel writes.
+                    *lost = lost.saturating_add(count);
+                    (handlers.on_lost)(*cpu, count);
+                }
+                PerfRecord::Other => {}
+            }
+            if consumed.remaining(n).is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        read.map_err(|cause| RingError::Corrupt { map: map.into(), cause })?;
         Ok(consumed)
     }
 }

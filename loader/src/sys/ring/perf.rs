@@ -10,6 +10,7 @@ use crate::{
         perf::{PERF_TYPE_SOFTWARE, PerfEventOpen, PerfSample, PerfWakeup, perf_event_open},
     },
 };
+use core::ops::ControlFlow;
 use core_relo::Endian;
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -45,8 +46,8 @@ pub(crate) struct PerfRing {
     /// The writer's position at the last look. The reader looks again when it has read up to there.
     head: usize,
     event: OwnedFd,
-    /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
-    end_position: Option<usize>,
+    /// The reader's position, which only this process changes.
+    tail: usize,
     /// The last record that wrapped around the ring's end, in one piece.
     joined: Vec<u8>,
 }
@@ -60,39 +61,43 @@ impl PerfRing {
         let event = bpf_output(cpu, wakeup).map_err(|errno| (PERF_OPEN, errno))?;
         // With a writable mapping, the kernel does not overwrite records that are not read yet.
         let memory = Mapping::new(event.as_fd(), 0, len, Access::Write).map_err(|errno| (PERF_MAP, errno))?;
-        Ok(Self { memory, size, head: 0, event, end_position: None, joined: Vec::new() })
+        Ok(Self { memory, size, head: 0, event, tail: 0, joined: Vec::new() })
     }
 
-    /// Releases the record that `next` returned last. The kernel may overwrite the record from then on.
-    pub(crate) fn release(&mut self) -> Result<(), RingFault> {
-        match self.end_position.take() {
-            Some(position) => self.memory.store_release(TAIL, position).ok_or(PAGES_ARE_MAPPED),
-            None => Ok(()),
-        }
-    }
-
-    /// Releases the last record and returns the next record. After an error, the records written so far are skipped.
-    pub(crate) fn next(&mut self) -> Result<Option<PerfRecord<'_>>, RingFault> {
-        self.release()?;
-        let tail = self.memory.load_acquire(TAIL).ok_or(PAGES_ARE_MAPPED)?;
-        let available = self.head.wrapping_sub(tail);
-        if available == 0 || available > self.size.bytes() {
-            self.head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
-        }
-        let head = self.head;
-        if head == tail {
-            return Ok(None);
-        }
-        let (kind, len) = match self.header(head, tail) {
-            Ok(header) => header,
-            Err(fault) => {
-                self.end_position = Some(head);
-                self.release()?;
-                return Err(fault);
+    /// Calls `on_record` with each record until it stops or the ring is empty. The kernel may overwrite a record after its call. After an
+    /// error, the records written so far are skipped.
+    pub(crate) fn for_each(
+        &mut self,
+        mut on_record: impl FnMut(PerfRecord<'_>) -> ControlFlow<()>,
+    ) -> Result<(), RingFault> {
+        // The position stays in a register: the callback may be any code.
+        let mut tail = self.tail;
+        self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
+        loop {
+            if tail == self.head {
+                self.head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
             }
-        };
-        self.end_position = Some(tail.wrapping_add(len));
-        Ok(Some(parse(kind, self.record(tail, len)?)))
+            if tail == self.head {
+                return Ok(());
+            }
+            let (kind, len) = match self.header(self.head, tail) {
+                Ok(header) => header,
+                Err(fault) => {
+                    self.tail = self.head;
+                    self.memory.store_release(TAIL, self.tail).ok_or(PAGES_ARE_MAPPED)?;
+                    return Err(fault);
+                }
+            };
+            let record_start = tail;
+            tail = tail.wrapping_add(len);
+            // If the callback panics, the record counts as read.
+            self.tail = tail;
+            let flow = on_record(parse(kind, self.record(record_start, len)?));
+            self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
+            if flow.is_break() {
+                return Ok(());
+            }
+        }
     }
 
     /// Returns kind and length of the record at the reader's position.
@@ -127,8 +132,8 @@ impl PerfRing {
             return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
         }
         // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
-        // reader's position moves on, because the mapping is writable. Only `release` moves the position, and it needs `self`
-        // mutably. Nobody else has the event of this ring.
+        // reader's position moves on, because the mapping is writable. Only `for_each` moves the position, after the callback,
+        // which cannot keep the slice. Nobody else has the event of this ring.
         let record = unsafe { self.memory.bytes(from, len) };
         record.and_then(|record| record.get(8..)).ok_or(PAGES_ARE_MAPPED)
     }
@@ -185,9 +190,21 @@ mod tests {
             size: RingSize::new(page).unwrap(),
             head: 0,
             event: file.into(),
-            end_position: None,
+            tail: 0,
             joined: Vec::new(),
         }
+    }
+
+    /// Returns the samples that a look finds.
+    fn samples(ring: &mut PerfRing) -> Result<Vec<Vec<u8>>, RingFault> {
+        let mut found = Vec::new();
+        ring.for_each(|record| {
+            if let PerfRecord::Sample(sample) = record {
+                found.push(sample.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
 
     fn header(kind: u32, len: u16) -> [u8; 8] {
@@ -206,12 +223,13 @@ mod tests {
             ring.memory.write(page + tail, &header(9, len)).unwrap();
             ring.memory.write(HEAD, (tail + 16).as_bytes()).unwrap();
             let fault = RingFault::Length { at: tail, len: usize::from(len), available: 16 };
-            assert_eq!(ring.next(), Err(fault));
-            assert_eq!(ring.next(), Ok(None), "reading continues after the record");
+            assert_eq!(samples(&mut ring), Err(fault));
+            assert_eq!(samples(&mut ring), Ok(vec![]), "reading continues after the record");
         }
         ring.memory.write(HEAD, (64 + page + 8).as_bytes()).unwrap();
-        assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 64, producer: 64 + page + 8 }));
-        assert_eq!(ring.next(), Ok(None));
+        let fault = RingFault::Positions { consumer: 64, producer: 64 + page + 8 };
+        assert_eq!(samples(&mut ring), Err(fault));
+        assert_eq!(samples(&mut ring), Ok(vec![]));
     }
 
     #[test]
@@ -219,14 +237,39 @@ mod tests {
         let mut ring = ring();
         let page = page_size();
         let tail = page * 5 - 16;
-        ring.memory.write(TAIL, tail.as_bytes()).unwrap();
+        (ring.tail, ring.head) = (tail, tail);
         ring.memory.write(HEAD, (tail + 24).as_bytes()).unwrap();
         ring.memory.write(page * 2 - 16, &header(9, 24)).unwrap();
         ring.memory.write(page * 2 - 8, 12u32.as_bytes()).unwrap();
         ring.memory.write(page * 2 - 4, b"abcd").unwrap();
         ring.memory.write(page, b"efghijkl").unwrap();
-        assert_eq!(ring.next(), Ok(Some(PerfRecord::Sample(b"abcdefghijkl"))));
-        assert_eq!(ring.next(), Ok(None));
+        assert_eq!(samples(&mut ring), Ok(vec![b"abcdefghijkl".to_vec()]));
+        assert_eq!(samples(&mut ring), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_record_is_read_once_even_if_its_callback_stops_or_panics() {
+        let mut ring = ring();
+        for n in 0..4u8 {
+            let at = page_size() + usize::from(n) * 16;
+            ring.memory.write(at, &header(9, 16)).unwrap();
+            ring.memory.write(at + 8, 1u32.as_bytes()).unwrap();
+            ring.memory.write(at + 12, &[n]).unwrap();
+        }
+        ring.memory.write(HEAD, 64usize.as_bytes()).unwrap();
+        let released = |ring: &PerfRing| ring.memory.load_acquire(TAIL).unwrap();
+        let mut calls = 0;
+        ring.for_each(|_| {
+            calls += 1;
+            ControlFlow::Break(())
+        })
+        .unwrap();
+        assert_eq!((calls, released(&ring)), (1, 16));
+        let panics = core::panic::AssertUnwindSafe(|| ring.for_each(|_| panic!("a callback")));
+        std::panic::catch_unwind(panics).unwrap_err();
+        assert_eq!(released(&ring), 16, "the callback may still have had the record");
+        assert_eq!(samples(&mut ring), Ok(vec![vec![2], vec![3]]));
+        assert_eq!(released(&ring), 64);
     }
 
     #[test]
