@@ -12,6 +12,7 @@ mod features;
 mod fixture;
 mod links;
 mod lookup;
+mod occupants;
 mod programs;
 mod services;
 
