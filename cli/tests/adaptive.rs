@@ -93,9 +93,16 @@ fn errors_of_tables_name_the_file_and_the_line_and_nothing_is_loaded() {
     let dir = tempfile::tempdir().unwrap();
     for (content, expected) in [
         ("group a = fast\nfoo", "table: line 2: unknown entry: `foo`, expected group, "),
-        ("group open = absent", "group `open`: defined twice"),
-        ("group other = open_fentry", "program `open_fentry`: in two groups: `open` and `other`"),
-        ("group other = absnt", "group `other`: the object has no program `absnt` (near: `absent`)"),
+        ("group open = absent", "table: line 1: group `open`: defined twice"),
+        (
+            "group other = open_fentry",
+            "table: line 1: program `open_fentry`: in two groups: `open` and `other`",
+        ),
+        (
+            "\ngroup other = absnt",
+            "table: line 2: group `other`: the object has no program `absnt` (near: `absent`); the object is ",
+        ),
+        ("# no entry\n", "table: the table has no entries, expected at least one"),
         ("group a = absent > absent", "line 1: group `a`: cycle: `absent` is named again after `absent`"),
     ] {
         fs::write(dir.path().join("table"), content).unwrap();
@@ -178,12 +185,20 @@ fn check_refuses_an_object_only_without_a_working_alternative() {
     );
     let unknown = run_check("group all = test1_entri", &[text(&other)]);
     assert_eq!((unknown.exit, &*unknown.out), (2, ""));
-    assert!(unknown.err.contains("fentry.bpf.o: group `all`: "), "{}", unknown.err);
+    assert!(unknown.err.contains("variants: line 1: group `all`: "), "{}", unknown.err);
+    assert!(
+        unknown.err.contains("; the object is ") && unknown.err.contains("fentry.bpf.o"),
+        "{}",
+        unknown.err
+    );
     assert!(
         unknown.err.contains("the object has no program `test1_entri` (near: `test1_entry`)"),
         "{}",
         unknown.err
     );
+    let empty = run_check("# nothing\n", &[text(&other)]);
+    assert_eq!((empty.exit, &*empty.out), (2, ""));
+    assert!(empty.err.contains("variants: the table has no entries, expected at least one"), "{}", empty.err);
     let several = run_check("group all = test1_entry", &[text(&object), text(&other)]);
     assert_eq!((several.exit, &*several.out), (2, ""));
     assert!(several.err.contains("--variants: 2 objects, expected one"), "{}", several.err);

@@ -12,7 +12,11 @@ pub(super) const HELP: &str = "Examples:
 Each line is a command without `core-relo`, with words and quotes as in a shell: `map update --name flows '{\"port\": 80}' 1`. A `#` begins a
 comment. Lines are run one after the other. The first that fails ends the batch, unless --keep-going is given; what the lines before it
 did stays. With --format json, every command that can prints JSON lines.
-Exit status: that of the line that failed; with --keep-going, the largest.";
+
+Ctrl-C, SIGTERM and SIGHUP end the command that runs, as they would end it by itself. The lines after it are not run, also with
+--keep-going, and the signal ends the batch: a shell then shows 128 and the number of the signal, 130 for Ctrl-C and 143 for SIGTERM.
+A signal that regularly ends the command of the last line, as Ctrl-C ends `prog tracelog`, leaves the status of this command.
+Exit status: that of the line that failed; with --keep-going, the largest. 2 if the reader of the output is gone before the last line.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BatchArgs {

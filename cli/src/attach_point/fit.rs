@@ -94,6 +94,9 @@ impl AttachPoint {
             Site::Map { attach_type: given, .. } => {
                 self.map_attach_type(program_type, given.or(attach_type)).map(drop)
             }
+            Site::Route(route) => {
+                route.check_fits(program_type).map_err(|problem| format!("`{self}`: {problem}"))
+            }
             _ => Ok(()),
         }
     }

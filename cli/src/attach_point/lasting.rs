@@ -4,6 +4,7 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     fit::interface_hook,
     link::{netns_attach_type, open},
+    occupants::has_linked_occupant,
 };
 use clap::ValueEnum;
 use core_relo_loader::{
@@ -66,22 +67,10 @@ impl LastingAttachment<'_> {
                             .leak();
                     }
                     InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction)?.leak(),
-                    InterfaceHook::Classifier(of) => {
-                        let ifindex = InterfaceRef::from(name).index()?;
-                        let request = ProgAttach {
-                            prog: Some(fd),
-                            ifindex,
-                            attach_type: of.number(),
-                            ..ProgAttach::default()
-                        };
-                        let is_netkit = matches!(of, AttachType::NetkitPrimary | AttachType::NetkitPeer);
-                        sys::prog_attach(&request).map_err(|e| match e.name() {
-                            Some("EINVAL") if is_netkit => {
-                                self.bad(format!("cannot attach: {e}: expected a netkit interface"))
-                            }
-                            _ => self.refused("attach", e),
-                        })?;
+                    InterfaceHook::Direction(direction) => {
+                        self.attach_classifier(name, direction.attach_type())?;
                     }
+                    InterfaceHook::Classifier(of) => self.attach_classifier(name, of)?,
                 }
                 Ok(())
             }
@@ -124,12 +113,46 @@ impl LastingAttachment<'_> {
         }
     }
 
-    /// Returns the error of an XDP program that is not attached. Names the program that `--replace` replaces.
+    /// Attaches a classifier of tcx or netkit.
+    fn attach_classifier(&self, interface: &str, of: AttachType) -> Result<(), AttachError> {
+        let ifindex = InterfaceRef::from(interface).index()?;
+        let request = ProgAttach {
+            prog: Some(self.program.fd),
+            ifindex,
+            attach_type: of.number(),
+            ..ProgAttach::default()
+        };
+        let is_netkit = matches!(of, AttachType::NetkitPrimary | AttachType::NetkitPeer);
+        sys::prog_attach(&request).map_err(|e| match e.name() {
+            Some("EINVAL") if is_netkit => {
+                self.bad(format!("cannot attach: {e}: expected a netkit interface"))
+            }
+            _ => self.refused("attach", e),
+        })
+    }
+
+    /// Detaches a classifier of tcx or netkit.
+    fn detach_classifier(&self, interface: &str, of: AttachType) -> Result<(), AttachError> {
+        let ifindex = InterfaceRef::from(interface).index()?;
+        self.check_attached(QueryTarget::Interface(ifindex), of)?;
+        let attach_type = of.number();
+        self.detach_by(&ProgAttach {
+            prog: Some(self.program.fd),
+            ifindex,
+            attach_type,
+            ..ProgAttach::default()
+        })
+    }
+
+    /// Returns the error of an XDP program that is not attached. Names the program that `--replace` replaces: one that no link attaches.
     fn xdp_refusal(&self, interface: &str, replace: XdpReplace<'_>, e: AttachError) -> AttachError {
         let is_busy = e.errno().and_then(Errno::name) == Some("EBUSY");
         match attach::xdp_query(interface) {
             Ok(XdpPrograms { prog_id: other, .. })
-                if is_busy && other != 0 && matches!(replace, XdpReplace::Never) =>
+                if is_busy
+                    && other != 0
+                    && matches!(replace, XdpReplace::Never)
+                    && !has_linked_occupant(self.program, self.point) =>
             {
                 self.bad(format!("program {other} is attached there: --replace replaces it"))
             }
@@ -144,11 +167,8 @@ impl LastingAttachment<'_> {
             Site::Interface { name, hook } => match self.interface_hook(*hook)? {
                 InterfaceHook::Xdp(_) => self.detach_xdp(name),
                 InterfaceHook::Tc(direction) => self.detach_tc(name, direction),
-                InterfaceHook::Classifier(of) => {
-                    let ifindex = InterfaceRef::from(name).index()?;
-                    self.check_attached(QueryTarget::Interface(ifindex), of)?;
-                    self.detach_by(&ProgAttach { ifindex, attach_type: of.number(), ..request })
-                }
+                InterfaceHook::Direction(direction) => self.detach_classifier(name, direction.attach_type()),
+                InterfaceHook::Classifier(of) => self.detach_classifier(name, of),
             },
             Site::Cgroup { path, attach_type } => {
                 let of = self.cgroup_attach_type(*attach_type)?;

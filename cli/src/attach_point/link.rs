@@ -3,9 +3,9 @@
 use super::{AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook};
 use core_relo_loader::{
     attach::{
-        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link,
-        PacketDirection, PerfCounter, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget,
-        TaskRef, UprobeMultiOptions, UprobeOptions, UprobeSet,
+        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
+        PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef, UprobeMultiOptions,
+        UprobeOptions, UprobeSet,
     },
     object::{AttachType, ProgramType},
     sys,
@@ -30,11 +30,11 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
             let name = name.as_str();
             match hook {
                 InterfaceHook::Xdp(mode) => attach::xdp(fd, name, mode),
-                InterfaceHook::Classifier(AttachType::TcxIngress) if program.is_adaptive => {
-                    attach::classifier(fd, name, PacketDirection::Ingress)
+                InterfaceHook::Direction(direction) if program.may_use_traffic_control() => {
+                    attach::classifier(fd, name, direction)
                 }
-                InterfaceHook::Classifier(AttachType::TcxEgress) if program.is_adaptive => {
-                    attach::classifier(fd, name, PacketDirection::Egress)
+                InterfaceHook::Direction(direction) => {
+                    attach::tcx(fd, name, direction.attach_type(), &Placement::default())
                 }
                 InterfaceHook::Classifier(of @ (AttachType::TcxIngress | AttachType::TcxEgress)) => {
                     attach::tcx(fd, name, of, &Placement::default())

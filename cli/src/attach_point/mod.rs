@@ -25,7 +25,7 @@ pub(crate) use link::attach;
 pub(crate) use occupants::explain_refusal;
 
 use core_relo_loader::{
-    attach::{AttachError, NetfilterHook, TcAttachPoint, UsdtManager, XdpMode},
+    attach::{AttachError, NetfilterHook, PacketDirection, TcAttachPoint, UsdtManager, XdpMode},
     object::{AttachType, ProgramType},
 };
 use route::Route;
@@ -72,6 +72,9 @@ enum Site {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InterfaceHook {
     Xdp(XdpMode),
+    /// A classifier in a direction: by tcx or, in an adaptive load on a kernel without tcx, by traffic control, unless the program's
+    /// section names tcx.
+    Direction(PacketDirection),
     /// A classifier by link: `TcxIngress`, `TcxEgress`, `NetkitPrimary` or `NetkitPeer`.
     Classifier(AttachType),
     /// A classifier of traffic control, through netlink.
@@ -103,8 +106,17 @@ pub(crate) struct AttachedProgram<'a> {
     pub(crate) attach_type: Option<AttachType>,
     /// The state that the USDT programs of an object share.
     pub(crate) usdt: Option<&'a UsdtManager>,
-    /// Whether the program is part of an adaptive load: a classifier uses traffic control where the kernel has no tcx.
+    /// Whether the program is part of an adaptive load, see [`Self::may_use_traffic_control`].
     pub(crate) is_adaptive: bool,
     /// Opens a map by the name that the attach point contains.
     pub(crate) open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
+}
+
+impl AttachedProgram<'_> {
+    /// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
+    /// its section names tcx, as `tcx/ingress` does.
+    fn may_use_traffic_control(&self) -> bool {
+        let names_tcx = matches!(self.attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
+        self.is_adaptive && !names_tcx
+    }
 }

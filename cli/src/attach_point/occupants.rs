@@ -1,13 +1,16 @@
 //! The programs that are attached at a place already. They explain why the kernel refuses another one.
 
 use super::{
-    AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook, link::netns_attach_type,
-    link::open,
+    AttachPoint, AttachedProgram, InterfaceHook, Site,
+    attach_type::{attach_types_of_sockmaps, short_name},
+    fit::interface_hook,
+    link::{netns_attach_type, open},
 };
+use crate::kernel_objects::{btf_cache::BtfCache, link_target::LinkTarget};
 use core_relo_loader::{
     attach::{self, AttachError, InterfaceRef, QueryTarget},
-    object::AttachType,
-    sys::{self, Errno},
+    object::{AttachType, LinkType},
+    sys::{self, Errno, LinkInfo},
 };
 use rustix::fs::OFlags;
 use std::os::fd::AsFd as _;
@@ -19,21 +22,50 @@ const SHOWN: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Occupant {
     prog_id: u32,
-    /// The link that attaches it, if the kernel reports it: links of TCX and netkit only.
-    link_id: Option<u32>,
+    attach_type: AttachType,
+    attachment: Attachment,
 }
 
-/// Adds the programs that are attached at the place to an error that they may have caused.
+/// The way in which a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attachment {
+    /// By a link, with the link's id.
+    Link(u32),
+    /// Without a link.
+    Direct,
+    /// The links cannot be listed, or several links could be the one.
+    Unknown,
+}
+
+/// The identity by which links refer to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Interface(u32),
+    Cgroup(u64),
+    Netns(u64),
+    Map(u32),
+}
+
+/// The programs at the place of an attach point.
+struct Occupied {
+    place: Place,
+    occupants: Vec<Occupant>,
+}
+
+/// Adds the programs that are attached at the place to an error that they may have caused. `of_load` are the ids of the programs that are
+/// loaded with this one, and that a refusal unloads.
 pub(crate) fn explain_refusal(
     error: AttachError,
     program: &AttachedProgram<'_>,
     point: &AttachPoint,
+    of_load: &[u32],
 ) -> AttachError {
     let may_be_occupied = matches!(
         error.errno().and_then(Errno::name),
         Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE")
     );
-    let occupants = if may_be_occupied { find(program, point) } else { None }.unwrap_or_default();
+    let found = if may_be_occupied { Occupied::find(program, point) } else { None };
+    let Some(Occupied { place, occupants }) = found else { return explain_refusal_of_cgroup(error, point) };
     let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
     // The kernel refuses to attach a program twice, whatever else is attached.
     let own = occupants.iter().find(|occupant| Some(occupant.prog_id) == own_id);
@@ -42,12 +74,10 @@ pub(crate) fn explain_refusal(
     if occupants.len() > SHOWN {
         names.push(format!("{} more", occupants.len() - SHOWN));
     }
-    let way_out = match cause {
-        Occupant { link_id: Some(link), .. } => format!("`core-relo link detach {link}` makes room"),
-        // The kernel does not tell which of a program's links is at this place.
-        Occupant { prog_id, .. } => format!(
-            "`core-relo prog detach {prog_id} --from {point}` makes room, or `core-relo link detach` if a link attaches it"
-        ),
+    let way_out = match own_id {
+        _ if !of_load.contains(&cause.prog_id) => cause.way_out(place, point),
+        Some(own) if own == cause.prog_id => "this load attaches it there twice".into(),
+        _ => "this load attaches both there, expected one of them".into(),
     };
     let (errno, text) = (error.errno(), error.to_string());
     // Some errors name the attach point themselves.
@@ -56,70 +86,203 @@ pub(crate) fn explain_refusal(
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 
+/// Returns whether a link attaches a program at the place, so that only the link can be detached.
+pub(super) fn has_linked_occupant(program: &AttachedProgram<'_>, point: &AttachPoint) -> bool {
+    let is_linked = |occupant: &Occupant| matches!(occupant.attachment, Attachment::Link(_));
+    Occupied::find(program, point).is_some_and(|found| found.occupants.iter().any(is_linked))
+}
+
+/// Adds the command that shows the programs of all cgroups: a program of a cgroup above may forbid others below.
+fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachError {
+    let errno = error.errno();
+    if !matches!(point.site, Site::Cgroup { .. }) || errno.and_then(Errno::name) != Some("EPERM") {
+        return error;
+    }
+    let problem = format!("{error}; `core-relo cgroup tree` shows the programs of the cgroups above");
+    AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
+}
+
 impl Occupant {
     fn text(self, own_id: Option<u32>) -> String {
-        let Self { prog_id, link_id } = self;
         let program = match own_id {
-            Some(own) if own == prog_id => format!("this program ({prog_id})"),
-            _ => format!("program {prog_id}"),
+            Some(own) if own == self.prog_id => format!("this program ({own})"),
+            _ => format!("program {}", self.prog_id),
         };
-        link_id.map_or_else(|| program.clone(), |link| format!("{program} by link {link}"))
+        match self.attachment {
+            Attachment::Link(link) => format!("{program} by link {link}"),
+            Attachment::Direct | Attachment::Unknown => program,
+        }
+    }
+
+    /// Returns the command that detaches the program.
+    fn way_out(self, place: Place, point: &AttachPoint) -> String {
+        let Self { prog_id, attach_type, attachment } = self;
+        if let Attachment::Link(link) = attachment {
+            return format!("`core-relo link detach {link}` makes room");
+        }
+        // Only links attach socket lookups.
+        if attach_type == AttachType::SkLookup {
+            return "`core-relo link list` shows its link, `core-relo link detach` makes room".into();
+        }
+        let resolved = point.resolved_text(place, attach_type);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,@+".contains(c);
+        let resolved = match shlex::try_quote(&resolved) {
+            Ok(quoted) if !resolved.chars().all(is_plain) => quoted.into_owned(),
+            _ => resolved,
+        };
+        let detach = format!("`core-relo prog detach {prog_id} --from {resolved}` makes room");
+        match attachment {
+            Attachment::Unknown => format!("{detach}, or `core-relo link detach` if a link attaches it"),
+            _ => detach,
+        }
     }
 }
 
-/// Returns the programs at a place. `None` if the kernel does not report them.
-fn find(program: &AttachedProgram<'_>, point: &AttachPoint) -> Option<Vec<Occupant>> {
-    let AttachedProgram { program_type, attach_type, .. } = *program;
-    match &point.site {
-        Site::Interface { name, hook } => {
-            let ifindex = InterfaceRef::from(name).index().ok()?;
-            match interface_hook(*hook, program_type, attach_type).ok()? {
-                InterfaceHook::Xdp(_) => {
-                    let ids = attach::xdp_query(name).ok()?.prog_ids();
-                    Some(ids.into_iter().map(|prog_id| Occupant { prog_id, link_id: None }).collect())
-                }
-                InterfaceHook::Classifier(of) => query(QueryTarget::Interface(ifindex), &[of]),
-                // Any number of classifiers can be attached.
-                InterfaceHook::Tc(_) => None,
+impl AttachPoint {
+    /// Returns the text of the attach point with the attach type, and with the id of the map. `prog detach` knows neither the section
+    /// of the program nor the object of the map.
+    fn resolved_text(&self, place: Place, attach_type: AttachType) -> String {
+        let word = short_name(attach_type);
+        match (&self.site, place) {
+            // Any XDP mode will do.
+            (Site::Interface { .. }, _) if attach_type == AttachType::Xdp => self.text.clone(),
+            (Site::Interface { name, .. }, _) => format!("dev:{name},{word}"),
+            (Site::Cgroup { path, .. }, _) => format!("cgroup:{},{word}", path.display()),
+            (Site::Map { .. }, Place::Map(id)) => format!("map:{id},{word}"),
+            _ => self.text.clone(),
+        }
+    }
+}
+
+impl Occupied {
+    /// Finds the programs at a place. Returns `None` if there are none, or if the kernel does not report them.
+    fn find(program: &AttachedProgram<'_>, point: &AttachPoint) -> Option<Self> {
+        let AttachedProgram { program_type, attach_type, .. } = *program;
+        match &point.site {
+            Site::Interface { name, hook } => {
+                let ifindex = InterfaceRef::from(name).index().ok()?;
+                let of = match interface_hook(*hook, program_type, attach_type).ok()? {
+                    InterfaceHook::Xdp(_) => AttachType::Xdp,
+                    InterfaceHook::Direction(direction) => direction.attach_type(),
+                    InterfaceHook::Classifier(of) => of,
+                    // Any number of classifiers can be attached.
+                    InterfaceHook::Tc(_) => return None,
+                };
+                Self::query(Place::Interface(ifindex), QueryTarget::Interface(ifindex), &[of])
+            }
+            Site::Cgroup { path, attach_type: given } => {
+                let of = point.cgroup_attach_type(program_type, given.or(attach_type)).ok()?;
+                let dir = open(path, OFlags::DIRECTORY).ok()?;
+                let place = Place::Cgroup(rustix::fs::fstat(&dir).ok()?.st_ino);
+                Self::query(place, QueryTarget::Cgroup(dir.as_fd()), &[of])
+            }
+            Site::Map { map, .. } => {
+                let map = (program.open_map)(map).ok()?;
+                let place = Place::Map(sys::map_info(&map).ok()?.id);
+                // A program of one attach type may exclude those of others.
+                let types: Vec<_> = attach_types_of_sockmaps().collect();
+                Self::query(place, QueryTarget::Sockmap(map.as_fd()), &types)
+            }
+            Site::Netns(path) => {
+                let netns = open(path, OFlags::empty()).ok()?;
+                let place = Place::Netns(rustix::fs::fstat(&netns).ok()?.st_ino);
+                let of = netns_attach_type(program_type);
+                Self::query(place, QueryTarget::Netns(netns.as_fd()), &[of])
+            }
+            // The kernel does not tell the network namespace of a netfilter link.
+            Site::Netfilter(_)
+            | Site::Lirc(_)
+            | Site::Process(_)
+            | Site::Cpu(_)
+            | Site::Section(_)
+            | Site::Route(_) => None,
+        }
+    }
+
+    /// Asks the kernel for the programs of several attach types at a target.
+    fn query(place: Place, target: QueryTarget<'_>, attach_types: &[AttachType]) -> Option<Self> {
+        let mut occupants = Vec::new();
+        // The kernel reports the links of tcx and netkit along with the programs. Others are found among all links.
+        let mut links = None;
+        for of in attach_types {
+            let Ok(attached) = attach::query(target, *of) else { continue };
+            for (index, prog_id) in attached.prog_ids.iter().enumerate() {
+                let attachment = match attached.link_ids.get(index) {
+                    Some(0) => Attachment::Direct,
+                    Some(link) => Attachment::Link(*link),
+                    None => {
+                        let links = links.get_or_insert_with(all_links);
+                        links.as_ref().map_or(Attachment::Unknown, |links| place.find(links, *prog_id, *of))
+                    }
+                };
+                occupants.push(Occupant { prog_id: *prog_id, attach_type: *of, attachment });
             }
         }
-        Site::Cgroup { path, attach_type: given } => {
-            let of = point.cgroup_attach_type(program_type, given.or(attach_type)).ok()?;
-            let dir = open(path, OFlags::DIRECTORY).ok()?;
-            query(QueryTarget::Cgroup(dir.as_fd()), &[of])
-        }
-        Site::Map { map, .. } => {
-            let map = (program.open_map)(map).ok()?;
-            // A program of one attach type may exclude those of others.
-            let types: Vec<_> = super::attach_type::attach_types_of_sockmaps().collect();
-            query(QueryTarget::Sockmap(map.as_fd()), &types)
-        }
-        Site::Netns(path) => {
-            let netns = open(path, OFlags::empty()).ok()?;
-            let of = netns_attach_type(program_type);
-            query(QueryTarget::Netns(netns.as_fd()), &[of])
-        }
-        // The kernel does not tell the network namespace of a netfilter link.
-        Site::Netfilter(_)
-        | Site::Lirc(_)
-        | Site::Process(_)
-        | Site::Cpu(_)
-        | Site::Section(_)
-        | Site::Route(_) => None,
+        (!occupants.is_empty()).then_some(Self { place, occupants })
     }
 }
 
-/// Returns the programs of several attach types at a target.
-fn query(target: QueryTarget<'_>, attach_types: &[AttachType]) -> Option<Vec<Occupant>> {
-    let mut occupants = Vec::new();
-    for of in attach_types {
-        let Ok(attached) = attach::query(target, *of) else { continue };
-        for (place, prog_id) in attached.prog_ids.iter().enumerate() {
-            let link_id = attached.link_ids.get(place).copied().filter(|link| *link != 0);
-            occupants.push(Occupant { prog_id: *prog_id, link_id });
+/// A link and the target to which it attaches its program.
+type AttachedLink = (LinkInfo, LinkTarget);
+
+/// Returns all links. `None` if the kernel does not list them, or without the right to open them.
+fn all_links() -> Option<Vec<AttachedLink>> {
+    let (mut links, mut btfs, mut last) = (Vec::new(), BtfCache::default(), 0);
+    while let Some(id) = sys::next_link_id(last).ok()? {
+        last = id;
+        match sys::link_fd_by_id(id) {
+            Ok(fd) => {
+                let info = sys::link_info(&fd).ok()?;
+                // A tracing link attaches to none of these places, and its target needs the kernel's BTF.
+                if info.link_type != LinkType::Tracing.number() {
+                    let target = LinkTarget::read(&fd, &info, &mut btfs).ok()?;
+                    links.push((info, target));
+                }
+            }
+            // The link ended meanwhile.
+            Err(e) if e.name() == Some("ENOENT") => {}
+            Err(_) => return None,
         }
     }
-    (!occupants.is_empty()).then_some(occupants)
+    Some(links)
+}
+
+impl Place {
+    /// Finds how a program is attached here: by the only link that fits, or without a link if none fits.
+    fn find(self, links: &[AttachedLink], prog_id: u32, attach_type: AttachType) -> Attachment {
+        let mut fitting = links
+            .iter()
+            .filter(|(info, target)| info.prog_id == prog_id && self.is_target(target, attach_type));
+        match (fitting.next(), fitting.next()) {
+            (None, _) => Attachment::Direct,
+            (Some((info, _)), None) => Attachment::Link(info.id),
+            // An interface of another network namespace may have the same index.
+            (Some(_), Some(_)) => Attachment::Unknown,
+        }
+    }
+
+    /// Returns whether a link's target is this place, with an attach type.
+    fn is_target(self, target: &LinkTarget, of: AttachType) -> bool {
+        match (self, target) {
+            (Self::Interface(own), LinkTarget::Interface { ifindex, attach_type, .. }) => {
+                let type_fits = match attach_type {
+                    Some(name) => name == of.name(),
+                    None => of == AttachType::Xdp,
+                };
+                own == *ifindex && type_fits
+            }
+            (Self::Cgroup(own), LinkTarget::Cgroup { cgroup_id, attach_type }) => {
+                own == *cgroup_id && attach_type == of.name()
+            }
+            (Self::Netns(own), LinkTarget::Netns { netns_ino, attach_type }) => {
+                own == u64::from(*netns_ino) && attach_type == of.name()
+            }
+            (Self::Map(own), LinkTarget::Sockmap { map_id, attach_type }) => {
+                own == *map_id && attach_type == of.name()
+            }
+            _ => false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,9 +290,63 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_occupant_is_named_with_the_link_that_the_kernel_reports() {
-        let by_link = Occupant { prog_id: 7, link_id: Some(1) };
-        assert_eq!(by_link.text(Some(7)), "this program (7) by link 1");
-        assert_eq!(Occupant { prog_id: 9, link_id: None }.text(Some(7)), "program 9");
+    fn an_occupant_is_named_with_the_link_that_attaches_it() {
+        let occupant = |prog_id, attachment| Occupant { prog_id, attach_type: AttachType::Xdp, attachment };
+        assert_eq!(occupant(7, Attachment::Link(1)).text(Some(7)), "this program (7) by link 1");
+        assert_eq!(occupant(9, Attachment::Direct).text(Some(7)), "program 9");
+        assert_eq!(occupant(9, Attachment::Unknown).text(None), "program 9");
+    }
+
+    #[test]
+    fn a_way_out_names_the_attach_type_and_the_map_that_detach_needs() {
+        let way_out = |point: &str, place, attach_type| {
+            let point: AttachPoint = point.parse().unwrap();
+            Occupant { prog_id: 7, attach_type, attachment: Attachment::Direct }.way_out(place, &point)
+        };
+        for (point, place, attach_type, from) in [
+            ("dev:eth0", Place::Interface(2), AttachType::Xdp, "dev:eth0"),
+            ("dev:eth0", Place::Interface(2), AttachType::TcxEgress, "dev:eth0,tcx_egress"),
+            ("cgroup:/a", Place::Cgroup(1), AttachType::CgroupInet4Connect, "cgroup:/a,cgroup_inet4_connect"),
+            (
+                "cgroup:/a,connect4",
+                Place::Cgroup(1),
+                AttachType::CgroupInet4Connect,
+                "cgroup:/a,cgroup_inet4_connect",
+            ),
+            ("cgroup:/a b", Place::Cgroup(1), AttachType::CgroupDevice, "'cgroup:/a b,cgroup_device'"),
+            ("map:socks", Place::Map(12), AttachType::SkSkbVerdict, "map:12,sk_skb_verdict"),
+            ("netns:blue", Place::Netns(4), AttachType::FlowDissector, "netns:blue"),
+        ] {
+            let expected = format!("`core-relo prog detach 7 --from {from}` makes room");
+            assert_eq!(way_out(point, place, attach_type), expected);
+        }
+        let lookup = way_out("netns:blue", Place::Netns(4), AttachType::SkLookup);
+        assert!(lookup.contains("link detach") && !lookup.contains("prog detach"), "{lookup}");
+    }
+
+    #[test]
+    fn the_link_of_a_place_is_found_by_program_place_and_attach_type() {
+        let link = |id, prog_id, target| {
+            let mut info = LinkInfo::default();
+            (info.id, info.prog_id) = (id, prog_id);
+            (info, target)
+        };
+        let cgroup =
+            |cgroup_id, of: AttachType| LinkTarget::Cgroup { cgroup_id, attach_type: of.name().into() };
+        let (ingress, egress) = (AttachType::CgroupInetIngress, AttachType::CgroupInetEgress);
+        let xdp = LinkTarget::Interface { ifindex: 2, ifname: None, attach_type: None };
+        let twice = LinkTarget::Interface { ifindex: 2, ifname: None, attach_type: None };
+        let links = [
+            link(1, 7, cgroup(50, ingress)),
+            link(2, 7, cgroup(51, ingress)),
+            link(3, 7, cgroup(50, egress)),
+            link(4, 8, xdp),
+            link(5, 8, twice),
+        ];
+        assert_eq!(Place::Cgroup(51).find(&links, 7, ingress), Attachment::Link(2));
+        assert_eq!(Place::Cgroup(50).find(&links, 7, egress), Attachment::Link(3));
+        assert_eq!(Place::Cgroup(51).find(&links, 7, egress), Attachment::Direct);
+        assert_eq!(Place::Interface(2).find(&links, 8, AttachType::Xdp), Attachment::Unknown);
+        assert_eq!(Place::Interface(2).find(&links, 8, AttachType::TcxIngress), Attachment::Direct);
     }
 }

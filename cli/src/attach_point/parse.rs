@@ -8,7 +8,7 @@ use super::{
 };
 use crate::words::{list, suggestion};
 use core_relo_loader::{
-    attach::{NetfilterHook, TcAttachPoint, XdpMode},
+    attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode},
     object::AttachType,
 };
 use std::{path::PathBuf, str::FromStr};
@@ -19,8 +19,8 @@ const INTERFACE_HOOKS: [(&str, InterfaceHook); 14] = [
     ("xdpgeneric", InterfaceHook::Xdp(XdpMode::Generic)),
     ("xdpdrv", InterfaceHook::Xdp(XdpMode::Driver)),
     ("xdpoffload", InterfaceHook::Xdp(XdpMode::Hardware)),
-    ("ingress", InterfaceHook::Classifier(AttachType::TcxIngress)),
-    ("egress", InterfaceHook::Classifier(AttachType::TcxEgress)),
+    ("ingress", InterfaceHook::Direction(PacketDirection::Ingress)),
+    ("egress", InterfaceHook::Direction(PacketDirection::Egress)),
     ("tcx_ingress", InterfaceHook::Classifier(AttachType::TcxIngress)),
     ("tcx_egress", InterfaceHook::Classifier(AttachType::TcxEgress)),
     ("primary", InterfaceHook::Classifier(AttachType::NetkitPrimary)),

@@ -32,6 +32,16 @@ impl Route {
         parse().ok_or_else(|| format!("route: {text}: {expected}"))
     }
 
+    /// Checks that a program of a type can have the route.
+    pub(super) fn check_fits(&self, program_type: ProgramType) -> Result<(), String> {
+        if program_type == ProgramType::LwtSeg6local && self.destination.is_ipv4() {
+            return Err(
+                "segment routing needs IPv6, expected a route such as `route:fd00:88::/64,eth0`".into()
+            );
+        }
+        Ok(())
+    }
+
     /// Adds the route with a program.
     pub(super) fn attach(&self, program: &AttachedProgram<'_>) -> Result<Link, AttachError> {
         let Self { destination, prefix_len, gateway, .. } = *self;

@@ -1,13 +1,14 @@
 //! Tests of the text of attach points, and of what fits a program.
 
 use super::{
-    AttachPoint, InterfaceHook, Site,
+    AttachPoint, AttachedProgram, InterfaceHook, Site,
     attach_type::{attach_types_of_cgroups, find_attach_type, short_name},
 };
 use core_relo_loader::{
-    attach::{NetfilterHook, TcAttachPoint, XdpMode},
-    object::{AttachType as A, ProgramType as P},
+    attach::{AttachError, NetfilterHook, PacketDirection, TcAttachPoint, XdpMode},
+    object::{AttachType as A, ProgramType as P, SecDef},
 };
+use std::os::fd::AsFd as _;
 
 fn site(text: &str) -> Result<Site, String> {
     text.parse::<AttachPoint>().map(|point| point.site)
@@ -18,7 +19,11 @@ fn attach_points_are_parsed() {
     let interface = |name: &str, hook| Ok(Site::Interface { name: name.into(), hook });
     assert_eq!(site("dev:eth0"), interface("eth0", None));
     assert_eq!(site("dev:eth0,xdpdrv"), interface("eth0", Some(InterfaceHook::Xdp(XdpMode::Driver))));
-    assert_eq!(site("dev:eth0,egress"), interface("eth0", Some(InterfaceHook::Classifier(A::TcxEgress))));
+    assert_eq!(
+        site("dev:eth0,egress"),
+        interface("eth0", Some(InterfaceHook::Direction(PacketDirection::Egress)))
+    );
+    assert_eq!(site("dev:eth0,tcx_egress"), interface("eth0", Some(InterfaceHook::Classifier(A::TcxEgress))));
     assert_eq!(
         site("dev:eth0,tc_ingress"),
         interface("eth0", Some(InterfaceHook::Tc(TcAttachPoint::Ingress)))
@@ -121,9 +126,35 @@ fn what_does_not_fit_a_program_names_what_fits() {
         ),
         ("cgroup:/a,connect4", P::CgroupSkb, None, "attach type cgroup_inet4_connect does not fit"),
         ("map:m", P::SkSkb, None, "the attach type is missing"),
+        ("route:10.88.0.0/24,eth0", P::LwtSeg6local, None, "segment routing needs IPv6"),
         ("dev:eth0", P::SocketFilter, None, "no attach point that can be named here"),
     ] {
         let error = check(point, program_type, attach_type).unwrap_err();
         assert!(error.contains(what), "{point}: {error}");
+    }
+}
+
+#[test]
+fn only_an_adaptive_classifier_whose_section_leaves_it_open_may_use_traffic_control() {
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let may_use = |is_adaptive, attach_type| {
+        let program = AttachedProgram {
+            fd: file.as_fd(),
+            name: "count",
+            section: "",
+            program_type: P::SchedCls,
+            attach_type,
+            usdt: None,
+            is_adaptive,
+            open_map: &|_| Err(AttachError::target("map", "none")),
+        };
+        program.may_use_traffic_control()
+    };
+    assert!(may_use(true, None), "sections `tc` and `classifier`");
+    assert!(!may_use(false, None), "not adaptive");
+    // As in libbpf, `tc/ingress` is another name of `tcx/ingress`.
+    for section in ["tcx/ingress", "tcx/egress", "tc/ingress", "tc/egress"] {
+        let def = SecDef::find(section.as_bytes()).unwrap();
+        assert!(!may_use(true, def.attach_type), "{section}");
     }
 }

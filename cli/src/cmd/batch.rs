@@ -29,7 +29,8 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
         Ok(text) => text,
         Err(bad) => return console.report_error(&bad),
     };
-    for (number, line) in (1u32..).zip(text.lines()) {
+    let mut lines = (1u32..).zip(text.lines());
+    while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
         let args = match parse_line(line, batch.format) {
             Ok(None) => continue,
@@ -47,20 +48,30 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
         let args = Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
         let status = dispatch::run(&args)?;
         console.raise_exit(status);
-        let end = match (signals::has_arrived(), is_stdout_closed()) {
-            (true, _) => Some("a signal arrived during this command"),
-            (false, true) => Some("the reader of the output is gone"),
-            (false, false) => None,
-        };
-        if let Some(end) = end {
-            // The commands of the other lines are missing.
-            console.raise_exit(ExitStatus::Error);
-            return console.note(&format!("{place}: {end}, which ends the batch"));
+        // Signals that a complete command ignores until its exit end the process again.
+        signals::stop_ignoring();
+        let is_last = !lines.clone().any(|(_, line)| has_command(line));
+        match (is_last, signals::arrived(), is_stdout_closed()) {
+            (false, Some(signal), _) => {
+                console
+                    .note(&format!("{place}: a signal arrived during this command, which ends the batch"))?;
+                return match signals::end_process(signal) {
+                    Ok(()) => Ok(()),
+                    Err(e) => console.report_error(&e.into()),
+                };
+            }
+            (false, None, true) => {
+                // The commands of the other lines are missing.
+                console.raise_exit(ExitStatus::Error);
+                return console
+                    .note(&format!("{place}: the reader of the output is gone, which ends the batch"));
+            }
+            _ => {}
         }
         if status == ExitStatus::Success {
             continue;
         }
-        if !batch.keep_going {
+        if !batch.keep_going && !is_last {
             console
                 .note(&format!("{place}: this command failed, and ends the batch; --keep-going goes on"))?;
             return Ok(());
@@ -68,6 +79,11 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
         console.note(&format!("{place}: this command failed"))?;
     }
     Ok(())
+}
+
+/// Returns whether a line is more than a comment and spaces.
+fn has_command(line: &str) -> bool {
+    shlex::split(line).is_none_or(|words| !words.is_empty())
 }
 
 /// Parses a line: `None` if it has no command.
@@ -123,7 +139,7 @@ mod tests {
     #[test]
     fn lines_are_words_with_quotes_and_comments() {
         for line in ["", "  ", "# map list", "  # x"] {
-            assert!(parse_line(line, Format::Text).unwrap().is_none(), "{line}");
+            assert!(parse_line(line, Format::Text).unwrap().is_none() && !has_command(line), "{line}");
         }
         let args = parse_line("map update --name 'a b' 1 2 # comment", Format::Json).unwrap().unwrap();
         assert_eq!(args.command.format(), Format::Json);
@@ -140,6 +156,7 @@ mod tests {
         ] {
             let error = parse_line(line, Format::Text).unwrap_err();
             assert!(error.contains(what) && !error.contains('\n'), "{line}: {error}");
+            assert!(has_command(line), "{line}");
         }
         let long = parse_line(&format!("map list {}", "x".repeat(100_000)), Format::Text).unwrap_err();
         assert!(long.len() < 500 && long.ends_with(" bytes)"), "{long}");

@@ -42,7 +42,23 @@ pub(crate) fn are_caught() -> bool {
 
 /// Returns whether a caught signal has arrived.
 pub(crate) fn has_arrived() -> bool {
-    ARRIVED.load(Ordering::SeqCst) != 0
+    arrived().is_some()
+}
+
+/// Returns the caught signal that arrived last.
+pub(crate) fn arrived() -> Option<i32> {
+    i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
+}
+
+/// Ends [`TerminationSignals::ignore_until_exit`] of a command after which another one runs: signals end the process again.
+pub(crate) fn stop_ignoring() {
+    ACTIVE.store(0, Ordering::SeqCst);
+    NONE_ACTIVE.store(true, Ordering::SeqCst);
+}
+
+/// Ends the process by a signal, so that the parent process sees the signal in the exit status.
+pub(crate) fn end_process(signal: i32) -> Result<(), SignalError> {
+    emulate_default_handler(signal).map_err(SignalError)
 }
 
 /// The error of a system call that installs or emulates a signal handler.
@@ -117,7 +133,8 @@ impl TerminationSignals {
     /// Returns whether one of the signals has arrived.
     pub(crate) fn has_arrived(&mut self) -> bool {
         if self.first.is_none() {
-            self.first = self.signals.pending().next().or_else(last_arrived);
+            // This includes signals that arrived while `self` was being created.
+            self.first = self.signals.pending().next().or_else(arrived);
         }
         self.first.is_some()
     }
@@ -144,19 +161,12 @@ impl TerminationSignals {
     pub(crate) fn release(self) -> Result<(), SignalError> {
         let Self { mut signals, first, _active: active } = self;
         drop(active);
-        let first = first.or_else(|| signals.pending().next()).or_else(last_arrived);
+        let first = first.or_else(|| signals.pending().next()).or_else(arrived);
         match first {
-            Some(signal) if ACTIVE.load(Ordering::SeqCst) == 0 => {
-                emulate_default_handler(signal).map_err(SignalError)
-            }
+            Some(signal) if ACTIVE.load(Ordering::SeqCst) == 0 => end_process(signal),
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the signal that arrived last. This includes signals that arrived while [`TerminationSignals`] was being created.
-fn last_arrived() -> Option<i32> {
-    i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
 }
 
 /// Returns a predicate for the signals that the process ignored from its start.

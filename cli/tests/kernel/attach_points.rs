@@ -19,38 +19,38 @@ const CHANGE: &str = "prog attach, prog detach";
 const PROGRAM: &str = "enter";
 
 const SOCKET_FILTER: u32 = 1;
-const SCHED_CLS: u32 = 3;
-const XDP: u32 = 6;
+pub(super) const SCHED_CLS: u32 = 3;
+pub(super) const XDP: u32 = 6;
 const CGROUP_SKB: u32 = 8;
-const CGROUP_DEVICE: u32 = 15;
+pub(super) const CGROUP_DEVICE: u32 = 15;
 const SK_MSG: u32 = 16;
 const RAW_TRACEPOINT: u32 = 17;
-const FLOW_DISSECTOR: u32 = 22;
+pub(super) const FLOW_DISSECTOR: u32 = 22;
 const SK_LOOKUP: u32 = 30;
 const BPF_SK_LOOKUP: u32 = 36;
 
 /// Loads a program that returns a number.
-fn load(prog_type: u32, expected_attach_type: u32, number: i32) -> Result<OwnedFd, Errno> {
+pub(super) fn load(prog_type: u32, expected_attach_type: u32, number: i32) -> Result<OwnedFd, Errno> {
     let code = [insn(0xb7, 0, 0, 0, number), insn(0x95, 0, 0, 0, 0)].concat();
     let load =
         ProgLoad { prog_type, expected_attach_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
     sys::prog_load(&load, &mut [])
 }
 
-fn id_of(program: &OwnedFd) -> String {
+pub(super) fn id_of(program: &OwnedFd) -> String {
     sys::prog_info(program).unwrap().id.to_string()
 }
 
-fn attach(id: &str, point: &str, more: &[&str]) -> Run {
+pub(super) fn attach(id: &str, point: &str, more: &[&str]) -> Run {
     run(["prog", "attach", id, "--to", point].iter().chain(more))
 }
 
-fn detach(id: &str, point: &str) -> Run {
+pub(super) fn detach(id: &str, point: &str) -> Run {
     run(["prog", "detach", id, "--from", point])
 }
 
 /// Checks that a command failed with one line that contains a text.
-fn refused(run: &Run, what: &str) {
+pub(super) fn refused(run: &Run, what: &str) {
     assert!(
         run.exit == 2 && run.out.is_empty() && run.err.lines().count() == 1 && run.err.contains(what),
         "{run:?}"
@@ -58,7 +58,7 @@ fn refused(run: &Run, what: &str) {
 }
 
 /// Whether the kernel has tcx (6.6): a program of another type is not refused as an unknown attach type.
-fn has_tcx() -> bool {
+pub(super) fn has_tcx() -> bool {
     sys::prog_query(None, 1, 46, 0).inspect_err(|e| println!("SKIP: no tcx: {e}")).is_ok()
 }
 
@@ -149,6 +149,50 @@ fn programs_of_routes_are_attached_with_a_new_route() {
     refused(&detach(&id, point), "`ip route del 10.88.0.0/24 dev own_lo` removes both");
 }
 
+#[test]
+fn a_load_adds_routes_of_both_families_with_programs_of_every_kind() {
+    let test = "attach_points::a_load_adds_routes_of_both_families_with_programs_of_every_kind";
+    if types().is_none() || !has_own_netns(test) {
+        return;
+    }
+    let object = prebuilt("live/lwt.bpf.o");
+    let load = |requests: &[&str]| {
+        let attach_to = requests.iter().flat_map(|request| ["--attach-to", request]);
+        run(["load", text(&object), "--format", "json"].into_iter().chain(attach_to))
+    };
+    let wrong = load(&["end=route:10.88.4.0/24,own_lo"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("segment routing needs IPv6"), "{wrong:?}");
+    // The routes stay while the command runs.
+    let script = r#"mount -t bpf bpf /sys/fs/bpf && ip link set own_lo up || exit 99
+        "$@" --pin /sys/fs/bpf/routes || exit
+        ip route show; ip -6 route show"#;
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-m", "--propagation", "private", "sh", "-c", script, "sh"]);
+    command.args([env!("CARGO_BIN_EXE_core-relo"), "load", text(&object)]);
+    for request in [
+        "input=route:10.88.1.0/24,own_lo",
+        "output=route:fd00:88:2::/64,own_lo",
+        "transmit=route:10.88.3.0/24,own_lo",
+        "end=route:fd00:88:4::/64,own_lo",
+    ] {
+        command.args(["--attach-to", request]);
+    }
+    let output = command.output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    if output.status.code() == Some(99) || out.contains("EOPNOTSUPP") {
+        return println!("SKIP: no mount namespace, or no programs of routes: {out}{err}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    for route in [
+        "10.88.1.0/24  encap bpf in ",
+        "fd00:88:2::/64  encap bpf out ",
+        "10.88.3.0/24  encap bpf xmit ",
+        "fd00:88:4::/64  encap seg6local action End.BPF ",
+    ] {
+        assert!(out.contains(route), "{route}: {out}");
+    }
+}
+
 /// A classifier of traffic control has no link. Its user must know that it stays when the pins are removed.
 #[test]
 fn a_pinned_load_names_the_attachments_that_no_pin_keeps() {
@@ -172,10 +216,10 @@ fn a_pinned_load_names_the_attachments_that_no_pin_keeps() {
 }
 
 /// A cgroup that is removed when it is dropped.
-struct Cgroup(PathBuf);
+pub(super) struct Cgroup(pub(super) PathBuf);
 
 impl Cgroup {
-    fn new(name: &str) -> Option<Self> {
+    pub(super) fn new(name: &str) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let mount = mounts.lines().find_map(|line| {
             let mut words = line.split(' ').skip(1);
@@ -196,7 +240,7 @@ impl Cgroup {
         }
     }
 
-    fn point(&self, end: &str) -> String {
+    pub(super) fn point(&self, end: &str) -> String {
         format!("cgroup:{}{end}", self.0.display())
     }
 }

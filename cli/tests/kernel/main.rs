@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod adaptive;
 mod attach_points;
 mod attachments;
 mod changes;
@@ -11,6 +12,7 @@ mod features;
 mod fixture;
 mod links;
 mod lookup;
+mod occupants;
 mod programs;
 mod selection;
 mod services;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    os::fd::OwnedFd,
-    process::{Command, Stdio},
+    os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
+    process::{Child, Command, Stdio},
     thread,
     time::Duration,
 };
@@ -232,6 +232,84 @@ fn a_batch_ends_when_nobody_reads_its_output() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("lines:1: the reader of the output is gone, which ends the batch"), "{err}");
+}
+
+/// Waits until a process catches SIGTERM.
+fn wait_until_it_catches(child: &Child) {
+    let catches = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+        u64::from_str_radix(caught, 16).unwrap() & 1 << (15 - 1) != 0
+    };
+    (0..1000).take_while(|_| !catches()).for_each(|_| thread::sleep(Duration::from_millis(10)));
+}
+
+#[test]
+fn a_signal_ends_a_batch_and_leaves_the_status_of_the_last_line() {
+    if types().is_none() {
+        return;
+    }
+    let pass = pass();
+    let id = id_of(&pass);
+    if run(["prog", "stats", &id, "--duration", "0"]).exit != 0 {
+        return println!("SKIP: no run-time statistics");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let end = |lines: String, signal| {
+        fs::write(dir.path().join("lines"), lines).unwrap();
+        let mut command = Command::new(COMMAND);
+        command.args(["batch", "lines", "--keep-going"]).current_dir(dir.path());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until_it_catches(&child);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status, out, err)
+    };
+    for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2)] {
+        let (status, out, err) =
+            end(format!("prog stats {id} --duration 60\nmap list --hex\nprog stats {id}\n"), signal);
+        assert_eq!((status.signal(), status.code()), (Some(number), None), "{err}");
+        assert!(out.contains(&id) && out.lines().count() == 2, "only the first line: {out}");
+        assert!(err.contains("lines:1: a signal arrived during this command, which ends the batch"), "{err}");
+
+        let (status, out, err) = end(format!("prog stats {id} --duration 60\n\n# the end\n"), signal);
+        assert_eq!((status.code(), err.as_str()), (Some(0), ""), "{status:?}");
+        assert!(out.contains(&id), "{out}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_profile_which_prints_what_it_counted() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, ARRAY, "profiled");
+    let program = program(&types, &map, "profiled");
+    let id = id_of(&program);
+    let probe = run(["prog", "profile", &id, "cpu_clock", "--duration", "0"]);
+    if probe.exit == 2 {
+        return println!("SKIP: {}", probe.err);
+    }
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut command = Command::new(COMMAND);
+        command.args(["prog", "profile", &id, "cpu_clock", "--format", "json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until_it_catches(&child);
+        // The run is counted as soon as both programs are attached.
+        let mut run_count = 0;
+        while run_count < 200 && child.try_wait().unwrap().is_none() {
+            ok(run(["prog", "run", &id, "--repeat", "10"]));
+            run_count += 10;
+            thread::sleep(Duration::from_millis(10));
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!((output.status.code(), err.as_str()), (Some(0), ""), "{:?}", output.status);
+        let line: Value = serde_json::from_str(out.trim()).unwrap();
+        schema().check("prog profile", &line);
+        let counted = line["run_cnt"].as_u64().unwrap();
+        assert!((1..=run_count).contains(&counted), "{line}");
+    }
 }
 
 #[test]

@@ -133,8 +133,8 @@ fn refusal_hint(errno: Errno) -> Option<Hint> {
             "not a cgroup v2 directory: expected a directory below the cgroup2 mount, such as /sys/fs/cgroup/system.slice",
         )),
         libc::EPERM => Some(Hint(privileges::missing_privilege_or(
-            "a program attached there, or to a cgroup above, shares the cgroup in another way (`CgroupSharing`); or a policy \
-             (an LSM, seccomp) forbids it",
+            "a program attached there, or to a cgroup above, shares the cgroup in another way (exclusive, override or multi); or a \
+             policy (an LSM, seccomp) forbids it",
         ))),
         _ => None,
     }

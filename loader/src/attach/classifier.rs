@@ -23,7 +23,8 @@ pub enum PacketDirection {
 }
 
 impl PacketDirection {
-    const fn attach_type(self) -> AttachType {
+    /// Returns the attach type of a tcx link.
+    pub const fn attach_type(self) -> AttachType {
         match self {
             Self::Ingress => AttachType::TcxIngress,
             Self::Egress => AttachType::TcxEgress,
@@ -40,6 +41,9 @@ impl PacketDirection {
 
 /// Attaches a classifier to an interface: as a [`tcx`] link where the kernel has tcx, else by traffic control. A missing `clsact` qdisc is
 /// created for that.
+///
+/// This function is for programs that run either way, such as those of the sections `tc` and `classifier`. As in libbpf, the sections
+/// `tcx/…` and `tc/…` name tcx: attach their programs with [`tcx`], which fails on kernels without.
 ///
 /// Dropping the link detaches the classifier either way. A `clsact` qdisc that was created stays, as others may use it by then; if the
 /// classifier is refused, the qdisc is removed again. The order relative to other classifiers is the kernel's default.

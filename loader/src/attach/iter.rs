@@ -95,9 +95,7 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
         Ok(fd) => Ok(Link::from_fd(fd, "iter")),
         Err(errno) => {
             let hint = match (errno.0, options.target) {
-                (libc::EBADF, IterTarget::All) => {
-                    Hint("this iterator needs a map: set `IterOptions::target`")
-                }
+                (libc::EBADF, IterTarget::All) => Hint("this iterator needs a map as its target"),
                 (libc::EINVAL | libc::E2BIG, IterTarget::Cgroup { .. } | IterTarget::Task(_)) => {
                     Hint("the iterator does not accept this target, or the kernel is too old for it")
                 }
@@ -270,7 +268,7 @@ mod tests {
         let e = iter(prog.fd(), &IterOptions::default()).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "iter: cannot attach: EBADF: Bad file descriptor (this iterator needs a map: set `IterOptions::target`)"
+            "iter: cannot attach: EBADF: Bad file descriptor (this iterator needs a map as its target)"
         );
         let Some(counter) = Counter::new() else { return };
         let link = iter(prog.fd(), &IterOptions { target: IterTarget::Map(counter.map()) }).unwrap();

@@ -42,7 +42,7 @@ pub fn sockmap_attach(
     attach_type: AttachType,
 ) -> Result<Link, AttachError> {
     const UNSUPPORTED: Hint =
-        Hint("is the map a sockmap, and the kernel new enough? `SkSkbVerdict` needs a kernel from 5.13");
+        Hint("is the map a sockmap, and the kernel new enough? `sk_skb/verdict` needs a kernel from 5.13");
     let label = attachment_label(attach_type);
     ProgAttachment::attach(&label, prog, map, attach_type, 0, None, ReplaceMethod::AttachAgain).map_err(
         |mut error| {

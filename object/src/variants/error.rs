@@ -21,7 +21,7 @@ pub enum VariantError {
         /// What is expected there.
         expected: &'static str,
     },
-    /// An entry of a text table does not fit the entries before.
+    /// An entry of a text table does not fit the other entries, the object or the kernel.
     #[error("line {line}: {cause}")]
     Entry {
         /// The line, from 1.
@@ -158,6 +158,13 @@ pub enum VariantError {
     /// The object cannot be linked.
     #[error(transparent)]
     Link(#[from] LinkError),
+}
+
+impl VariantError {
+    /// Returns whether the error is about a line of a text table, and not about the object's declaration tags.
+    pub const fn is_of_text(&self) -> bool {
+        matches!(self, Self::Line { .. } | Self::Entry { .. })
+    }
 }
 
 /// The reason why a kernel's types have no value for a name.

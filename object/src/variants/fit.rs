@@ -68,7 +68,8 @@ impl VariantTable {
         for group in self.groups() {
             let entry = || format!("group `{}`", group.name);
             for program in group.alternatives.iter().flat_map(|alternative| &alternative.0) {
-                names.check(&entry, PartKind::Program, program)?;
+                let checked = names.check(&entry, PartKind::Program, program);
+                checked.map_err(|error| self.lines.at_group(&group.name, error))?;
             }
         }
         let mut fit = ObjectVariants {
@@ -92,7 +93,8 @@ impl VariantTable {
                 optional_constants.insert(part.name.as_str());
                 continue;
             }
-            match names.resolve(&|| "optional".to_owned(), part)? {
+            let resolved = names.resolve(&|| "optional".to_owned(), part);
+            match resolved.map_err(|error| self.lines.at_optional(part, error))? {
                 (PartKind::Map, name) => drop(fit.optional_maps.insert(name)),
                 (PartKind::Group, name) => fit.make_group_optional(fit.group_index(&name)),
                 // An optional alternative makes its group optional.
@@ -103,13 +105,15 @@ impl VariantTable {
             }
         }
         for indicator in self.indicators() {
-            let global = VariantGlobal::find(object, &values, &indicator.global)?;
+            let at_line = |error| self.lines.at_global(&indicator.global, error);
+            let global = VariantGlobal::find(object, &values, &indicator.global).map_err(at_line)?;
             let entry = || format!("global `{}`", indicator.global);
-            let (kind, name) = names.resolve(&entry, &indicator.part)?;
+            let (kind, name) = names.resolve(&entry, &indicator.part).map_err(at_line)?;
             fit.indicators.push((global, Part { kind: Some(kind), name }));
         }
         for constant in self.constants() {
-            let global = VariantGlobal::find(object, &values, &constant.global)?;
+            let global = VariantGlobal::find(object, &values, &constant.global);
+            let global = global.map_err(|error| self.lines.at_global(&constant.global, error))?;
             let is_optional = optional_constants.contains(constant.global.as_str());
             fit.constants.push((global, constant.value.clone(), is_optional));
         }
@@ -190,7 +194,8 @@ impl ObjectVariants {
             .and_then(|number| global.check(number).map(|()| number))
         {
             Err(cause) if !(is_optional && cause.is_absence()) => {
-                Err(VariantError::Value { global: text(global.global.name.as_bytes()), cause })
+                let error = VariantError::Value { global: text(global.global.name.as_bytes()), cause };
+                Err(self.table.lines.at_global(&global.global.name, error))
             }
             found => Ok(found),
         };

@@ -81,13 +81,16 @@ impl InitialProgram {
         let count = group.alternatives.get(alternative).map(|alternative| alternative.0.len());
         match group.alternatives.iter().find(|other| Some(other.0.len()) != count) {
             None => Ok(()),
-            Some(other) => Err(VariantError::InitialProgram {
-                map: text(self.map.as_bytes()),
-                position: self.position.to_string().into(),
-                program: text(self.program.as_bytes()),
-                group: text(group.name.as_bytes()),
-                other: text(other.to_string().as_bytes()),
-            }),
+            Some(other) => {
+                let error = VariantError::InitialProgram {
+                    map: text(self.map.as_bytes()),
+                    position: self.position.to_string().into(),
+                    program: text(self.program.as_bytes()),
+                    group: text(group.name.as_bytes()),
+                    other: text(other.to_string().as_bytes()),
+                };
+                Err(variants.table().lines.at_group(&group.name, error))
+            }
         }
     }
 

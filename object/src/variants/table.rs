@@ -21,17 +21,63 @@ use core::fmt;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct VariantTable {
     groups: Vec<VariantGroup>,
     optional: Vec<Part>,
     indicators: Vec<Indicator>,
     constants: Vec<KernelConstant>,
     names: Names,
+    pub(super) lines: EntryLines,
+}
+
+/// Tables with the same entries are equal, also if one comes from a text and one from Rust.
+impl PartialEq for VariantTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.groups == other.groups
+            && self.optional == other.optional
+            && self.indicators == other.indicators
+            && self.constants == other.constants
+    }
+}
+
+impl Eq for VariantTable {}
+
+/// The lines of the entries that come from a text, for errors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EntryLines {
+    pub(super) groups: BTreeMap<String, usize>,
+    pub(super) optional: BTreeMap<Part, usize>,
+    /// The lines of indicators and constants, by the variable.
+    pub(super) globals: BTreeMap<String, usize>,
+}
+
+impl EntryLines {
+    /// Adds the line of a group to an error of this group.
+    pub(super) fn at_group(&self, group: &str, error: VariantError) -> VariantError {
+        at_line(self.groups.get(group), error)
+    }
+
+    /// Adds the line of an optional part to an error of this part.
+    pub(super) fn at_optional(&self, part: &Part, error: VariantError) -> VariantError {
+        at_line(self.optional.get(part), error)
+    }
+
+    /// Adds the line of an indicator or constant to an error of its variable.
+    pub(super) fn at_global(&self, global: &str, error: VariantError) -> VariantError {
+        at_line(self.globals.get(global), error)
+    }
+}
+
+fn at_line(line: Option<&usize>, cause: VariantError) -> VariantError {
+    match line {
+        Some(line) => VariantError::Entry { line: *line, cause: Box::new(cause) },
+        None => cause,
+    }
 }
 
 /// The names in a table, so that building a table takes time in proportion to its size.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Names {
     groups: BTreeSet<String>,
     /// The group of each program.
@@ -210,10 +256,24 @@ impl VariantTable {
 
     /// Adds the entries of another table, such as those of a file to those of the object's declaration tags.
     pub fn merge(mut self, other: Self) -> Result<Self, VariantError> {
-        other.groups.into_iter().try_for_each(|group| self.add_group(group))?;
-        other.optional.into_iter().for_each(|part| self.add_optional(part));
-        other.indicators.into_iter().try_for_each(|i| self.add_indicator(&i.global, i.part))?;
-        other.constants.into_iter().try_for_each(|c| self.add_constant(&c.global, c.value))?;
+        let Self { groups, optional, indicators, constants, names: _, lines } = other;
+        for group in groups {
+            let name = group.name.clone();
+            self.add_group(group).map_err(|error| lines.at_group(&name, error))?;
+        }
+        for part in optional {
+            self.add_optional(part);
+        }
+        for Indicator { global, part } in indicators {
+            self.add_indicator(&global, part).map_err(|error| lines.at_global(&global, error))?;
+        }
+        for KernelConstant { global, value } in constants {
+            self.add_constant(&global, value).map_err(|error| lines.at_global(&global, error))?;
+        }
+        let EntryLines { groups, optional, globals } = lines;
+        self.lines.groups.extend(groups);
+        self.lines.optional.extend(optional);
+        self.lines.globals.extend(globals);
         Ok(self)
     }
 }

@@ -143,14 +143,17 @@ fn errors_of_tags_name_the_tag_and_its_declaration() {
 fn names_that_the_object_lacks_are_errors_with_the_nearest() {
     let bytes = sample(&[]);
     for (text, expected) in [
-        ("group a = fasr", "group `a`: the object has no program `fasr` (near: `fast`)"),
-        ("optional rin", "optional: the object has no group, program or map `rin` (near: `ring`)"),
-        ("loaded flag = map:fast", "global `flag`: the object has no map `fast`"),
-        ("loaded flags = ring", "constant: the object has no global `flags` (near: `flag`)"),
-        ("loaded variable = ring", "global `variable`: it is in .data, expected an integer"),
+        ("group a = fasr", "line 1: group `a`: the object has no program `fasr` (near: `fast`)"),
+        (
+            "# a comment\n\noptional rin",
+            "line 3: optional: the object has no group, program or map `rin` (near: `ring`)",
+        ),
+        ("loaded flag = map:fast", "line 1: global `flag`: the object has no map `fast`"),
+        ("loaded flags = ring", "line 1: constant: the object has no global `flags` (near: `flag`)"),
+        ("loaded variable = ring", "line 1: global `variable`: it is in .data, expected an integer"),
         (
             "group ring = fast\nloaded flag = ring",
-            "global `flag`: `ring` is the name of a group and a map: write",
+            "line 2: global `flag`: `ring` is the name of a group and a map: write",
         ),
     ] {
         let found = message(fit(&VariantTable::parse(text).unwrap(), &bytes));
@@ -265,16 +268,16 @@ fn an_optional_constant_keeps_its_value_and_others_fail() {
     assert!(matches!(&*found, [Err(KernelValueError::Missing { .. }), Ok(12)]));
     assert!(
         message(find("offset_of number = task.gone"))
-            .starts_with("global `number`: the kernel's types have no member `gone`")
+            .starts_with("line 1: global `number`: the kernel's types have no member `gone`")
     );
     // An unsigned constant of 4 bytes, and one of 1 byte.
     assert_eq!(
         message(find("enum_value number = BELOW")),
-        "global `number`: the value -1 does not fit a 4-byte variable"
+        "line 1: global `number`: the value -1 does not fit a 4-byte variable"
     );
     assert_eq!(
         message(find("enum_value flag = TOP")),
-        "global `flag`: the value 4294967295 does not fit a 1-byte variable"
+        "line 1: global `flag`: the value 4294967295 does not fit a 1-byte variable"
     );
     assert_eq!(find("enum_value wide = BELOW").unwrap(), [Ok(-1)]);
     // A value that is there and does not fit is an error, also of an optional constant.
@@ -357,7 +360,7 @@ fn program_arrays_follow_the_choice() {
     let fit = |table: &str| VariantTable::parse(table).unwrap().fit(&object);
     assert_eq!(
         message(fit("group step = one > two + three")),
-        "map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
+        "line 1: map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
          the same number of programs"
     );
     // The array does not contain these.

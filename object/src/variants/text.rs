@@ -49,18 +49,29 @@ impl Line<'_> {
         let (word, rest) = self.text.split_once(char::is_whitespace).unwrap_or((self.text, ""));
         let added = match word {
             "optional" => {
-                table.add_optional(Part::from(self.name(rest)?));
+                let part = Part::from(self.name(rest)?);
+                table.lines.optional.entry(part.clone()).or_insert(self.number);
+                table.add_optional(part);
                 Ok(())
             }
             "group" => {
                 let (name, alternatives) = self.assignment(rest)?;
                 let alternatives: Result<_, _> =
                     alternatives.split('>').map(|alternative| self.alternative(alternative)).collect();
-                table.add_group(VariantGroup { name: name.to_owned(), alternatives: alternatives? })
+                let added =
+                    table.add_group(VariantGroup { name: name.to_owned(), alternatives: alternatives? });
+                if added.is_ok() {
+                    table.lines.groups.insert(name.to_owned(), self.number);
+                }
+                added
             }
             "loaded" => {
                 let (global, part) = self.assignment(rest)?;
-                table.add_indicator(global, Part::from(self.name(part)?))
+                let added = table.add_indicator(global, Part::from(self.name(part)?));
+                if added.is_ok() {
+                    table.lines.globals.insert(global.to_owned(), self.number);
+                }
+                added
             }
             word => {
                 let (global, path) = self.assignment(rest).map_err(|error| match kernel_value(word, "") {
@@ -68,7 +79,11 @@ impl Line<'_> {
                     None => self.unknown_word(word),
                 })?;
                 let value = kernel_value(word, path).ok_or_else(|| self.unknown_word(word))?;
-                table.add_constant(global, value)
+                let added = table.add_constant(global, value);
+                if added.is_ok() {
+                    table.lines.globals.insert(global.to_owned(), self.number);
+                }
+                added
             }
         };
         added.map_err(|cause| VariantError::Entry { line: self.number, cause: Box::new(cause) })

@@ -6,11 +6,14 @@ use super::{
     object_loader::ObjectLoader,
 };
 use crate::{
-    args::format::Format,
+    args::{format::Format, load::AttachRequest},
     cmd::verdicts::exit_status,
     console::ExitStatus,
-    error::{BadInput, escape_path},
-    input::{object::ObjectFile, variant_table},
+    error::BadInput,
+    input::{
+        object::ObjectFile,
+        variant_table::{VariantFile, variant_error},
+    },
     json::load as json,
     text::{
         line::Line,
@@ -25,7 +28,7 @@ use core_relo_loader::{
     load_plan::LoadPlan,
     object::Object,
     target,
-    variants::{KernelValueError, VariantError, VariantTable},
+    variants::{KernelValueError, ObjectVariants, VariantError, VariantTable},
 };
 use std::{fmt, io, path::Path};
 
@@ -35,13 +38,10 @@ pub(super) fn read_table(
     object: &Object<'_>,
     path: Option<&Path>,
 ) -> Result<VariantTable, BadInput> {
-    let bad = |e: VariantError| BadInput::new(&*file.name, e);
+    let bad = |e: VariantError| variant_error(&file.name, path, &e);
     let declared = VariantTable::from_object(object).map_err(bad)?;
     let table = match path {
-        Some(path) => {
-            let given = variant_table::read_variants(path)?;
-            declared.merge(given).map_err(|e| BadInput::new(escape_path(path), e))?
-        }
+        Some(path) => declared.merge(VariantFile::read(path)?.table).map_err(bad)?,
         None => declared,
     };
     if table.is_empty() {
@@ -61,12 +61,34 @@ impl ObjectLoader<'_, '_, '_, '_> {
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
         let adaptive = match AdaptiveLoader::new(loader, table) {
             Ok(adaptive) => adaptive,
-            Err(e) => return Ok(Err(BadInput::new(&*self.file.name, e))),
+            Err(e) => return Ok(Err(variant_error(&self.file.name, self.args.variants.as_deref(), &e))),
         };
+        if let Err(bad) = self.check_attach_requests(adaptive.variants()) {
+            return Ok(Err(bad));
+        }
         match kernel {
             Some(kernel) => self.plan_adaptive(adaptive, kernel, loader),
             None => self.load_adaptive(&adaptive),
         }
+    }
+
+    /// Checks that some choice of variants loads each program of `--attach-to`, and that its attach point fits. The kernel's refusal would
+    /// only lead to the next alternative.
+    fn check_attach_requests(&self, variants: &ObjectVariants) -> Result<(), BadInput> {
+        for AttachRequest { program: name, point } in &self.args.attach_to {
+            let bad =
+                |what: String| BadInput::new(&*self.file.name, format_args!("program `{name}`: {what}"));
+            let found = self.object.programs().iter().find(|program| program.name() == name.as_bytes());
+            let program = found.ok_or_else(|| bad("the object has no such program".into()))?;
+            if !program.autoload() && !variants.may_leave_out(name) {
+                let bad = bad("no choice of variants loads it, so it cannot be attached".into());
+                return Err(bad.help("its section begins with `?`: name it in a group of variants"));
+            }
+            if let Some(def) = program.sec_def() {
+                point.check_fits(def.program_type, def.attach_type).map_err(bad)?;
+            }
+        }
+        Ok(())
     }
 
     fn plan_adaptive(
@@ -129,7 +151,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.report = error.report().cloned();
         match error {
             AdaptiveError::Variants(e) if !is_about_kernel(&e) => {
-                return Ok(Err(BadInput::new(&*self.file.name, e)));
+                return Ok(Err(variant_error(&self.file.name, self.args.variants.as_deref(), &e)));
             }
             AdaptiveError::Load { cause, .. } => self.report_refusal(None, &cause)?,
             AdaptiveError::Attach { cause, .. } => {
@@ -201,8 +223,13 @@ fn print_lines(loader: &mut ObjectLoader<'_, '_, '_, '_>, report: &StartupReport
 
 /// Returns whether an error says that the kernel lacks something, and not that the table is wrong.
 pub(crate) fn is_about_kernel(error: &VariantError) -> bool {
-    let VariantError::Value { cause, .. } = error else { return false };
-    cause.is_absence() || matches!(cause, KernelValueError::AmbiguousType { .. })
+    match error {
+        VariantError::Entry { cause, .. } => is_about_kernel(cause),
+        VariantError::Value { cause, .. } => {
+            cause.is_absence() || matches!(cause, KernelValueError::AmbiguousType { .. })
+        }
+        _ => false,
+    }
 }
 
 /// Describes the kernel of a dry run.

@@ -12,6 +12,7 @@ use core_relo_loader::{
     load::{LoadError, Loaded, LoadedMap, Pins},
     load_plan::ProgramPlan,
     object::AttachType,
+    sys,
 };
 use std::{
     convert::Infallible,
@@ -137,7 +138,11 @@ impl LoadedObject {
             open_map: &open_map,
         };
         let links = attach_point::attach(&attached, point);
-        let links = links.map_err(|e| attach_point::explain_refusal(e, &attached, point));
+        let links = links.map_err(|e| {
+            let ids = self.loaded.programs().iter().filter_map(|program| sys::prog_info(program).ok());
+            let ids: Vec<_> = ids.map(|info| info.id).collect();
+            attach_point::explain_refusal(e, &attached, point, &ids)
+        });
         links.map_err(|cause| AttachError::Program {
             program: name.as_str().into(),
             section: program.plan.section().into(),

@@ -272,10 +272,15 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.out.flush()
     }
 
-    /// Returns the programs that `--attach` does not attach, and why.
+    /// Returns the programs that `--attach` and `--attach-to` do not attach, and why.
     pub(super) fn unattached(&self, loaded: &Loaded) -> Vec<(String, String)> {
+        let left_out =
+            self.args.attach_to.iter().filter(|request| loaded.program(&request.program).is_none());
+        let left_out = left_out.map(|AttachRequest { program, point }| {
+            (program.clone(), format!("{point}: it is not among the chosen variants"))
+        });
         if !self.args.attach {
-            return Vec::new();
+            return left_out.collect();
         }
         let reason = |error: AttachError| match error {
             AttachError::NoAutoAttach { .. } => NO_TARGET.to_owned(),
@@ -283,7 +288,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         };
         let is_attached = |name: &str| self.args.attach_to.iter().any(|request| request.program == name);
         let unattached = loaded.unattached().into_iter().filter(|(program, _)| !is_attached(program.name()));
-        unattached.map(|(program, error)| (program.name().to_owned(), reason(error))).collect()
+        left_out
+            .chain(unattached.map(|(program, error)| (program.name().to_owned(), reason(error))))
+            .collect()
     }
 
     pub(super) fn report_attach_failure(

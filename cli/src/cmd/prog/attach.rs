@@ -58,7 +58,7 @@ pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Re
         None => LastingAttachment { program, id, point }
             .attach(*sharing, *replace)
             .map(|()| None)
-            .map_err(|e| attach_point::explain_refusal(e, program, point)),
+            .map_err(|e| attach_point::explain_refusal(e, program, point, &[])),
     });
     match changed {
         Ok((prog_id, name, link_id)) => {
@@ -122,7 +122,7 @@ fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> 
         return Err(bad("these are several links, expected one for the pin: name one processor"));
     }
     let attached = attach_point::attach(program, point);
-    let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, point))?;
+    let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, point, &[]))?;
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.
     let id = match link.fd() {

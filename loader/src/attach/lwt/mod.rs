@@ -82,9 +82,7 @@ fn lwt_error(label: &str, error: NetlinkError) -> AttachError {
         libc::EOPNOTSUPP => {
             "is this kernel built with CONFIG_LWTUNNEL_BPF, and CONFIG_IPV6_SEG6_LWTUNNEL for segments?"
         }
-        libc::EINVAL => {
-            "does each program have the type of its field: lwt_in, lwt_out, lwt_xmit, lwt_seg6local?"
-        }
+        libc::EINVAL => "is each program of the type of its place: lwt_in, lwt_out, lwt_xmit, lwt_seg6local?",
         libc::ENETDOWN | libc::ENETUNREACH => "is the interface up, and does it reach the gateway?",
         libc::ERANGE => "headroom is 256 at most",
         _ => return netlink_error(label, "attach", error),

@@ -301,9 +301,7 @@ fn attachment_label(interface: InterfaceRef<'_>) -> String {
 
 fn hint(errno: Errno) -> Hint {
     match errno.0 {
-        libc::EBUSY | libc::EEXIST => {
-            Hint("another program or link is attached, perhaps in another mode: see `xdp_query`")
-        }
+        libc::EBUSY | libc::EEXIST => Hint("another program or link is attached, perhaps in another mode"),
         libc::EINVAL => Hint(
             "no such interface in this network namespace, or the program was loaded for another interface, a devmap or a cpumap",
         ),

@@ -25,6 +25,10 @@ pub(super) fn parse_metrics(words: &[String]) -> Result<Vec<Metric>, BadInput> {
     let mut metrics = Vec::new();
     for word in words {
         let metric = Metric::from_str(word, false).map_err(|_unknown| {
+            if word == "duration" {
+                return BadInput::new(word, "it is no metric")
+                    .help("the time is an option: `--duration SECONDS`");
+            }
             let found = format!("unknown metric{}", suggestion(word, names()));
             BadInput::new(word, found).help(format!("expected {}", list(names())))
         })?;
@@ -162,6 +166,11 @@ mod tests {
         assert!(
             unknown.starts_with("cycle: unknown metric; did you mean `cycles`?; expected `cycles`, "),
             "{unknown}"
+        );
+        // As bpftool writes it.
+        assert_eq!(
+            parse(&["duration", "1", "cycles"]).unwrap_err(),
+            "duration: it is no metric; the time is an option: `--duration SECONDS`"
         );
         assert_eq!(
             parse(&["cycles", "cycles"]).unwrap_err(),

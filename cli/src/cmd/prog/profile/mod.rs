@@ -50,5 +50,7 @@ fn measure(args: &ProgProfileArgs) -> Result<Report, BadInput> {
     wait(args.duration.unwrap_or(Duration::MAX), &mut || termination.has_arrived() || is_stdout_closed());
     let name = profiler.program_name.clone();
     let profile = profiler.finish()?;
+    // Another signal must not hide what was counted.
+    termination.ignore_until_exit();
     Ok(Report { prog_id, name, metrics, profile })
 }

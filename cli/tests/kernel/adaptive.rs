@@ -1,0 +1,74 @@
+//! Tests of `load --adaptive` with `--attach-to`, on the running kernel.
+
+use super::{
+    common::{Run, has_own_bpffs, prebuilt, run, schema, text},
+    fixture::*,
+};
+use serde_json::json;
+use std::fs;
+
+fn load(object: &str, more: &[&str]) -> Run {
+    run([&["load", "--adaptive", text(&prebuilt(object))], more].concat())
+}
+
+#[test]
+fn a_program_that_is_not_chosen_is_reported_as_not_attached() {
+    let test = "adaptive::a_program_that_is_not_chosen_is_reported_as_not_attached";
+    if types().is_none() || !has_own_bpffs(test) {
+        return;
+    }
+    let pin = "/sys/fs/bpf/adaptive";
+    let load = |format| {
+        load(
+            "live/variants.bpf.o",
+            &["--attach-to", "send_perf=raw_tp:sys_exit", "--pin", pin, "--format", format],
+        )
+    };
+    let loaded = load("text");
+    if loaded.exit == 1 && !loaded.out.contains("send_ring chosen") {
+        return println!("SKIP: no ring buffer: {}", loaded.out);
+    }
+    let why = "raw_tp:sys_exit: it is not among the chosen variants";
+    assert_eq!(loaded.exit, 0, "{loaded:?}");
+    let line = loaded.out.lines().find(|line| line.contains("not attached")).unwrap_or_default();
+    assert!(line.contains("send_perf ") && line.ends_with(&format!("not attached: {why}")), "{loaded:?}");
+    fs::remove_dir_all(pin).unwrap();
+
+    let line = &load("json").lines()[0];
+    schema().check("load", line);
+    assert_eq!(
+        (&line["not_attached"], &line["links"]),
+        (&json!([{"name": "send_perf", "why": why}]), &json!([]))
+    );
+    fs::remove_dir_all(pin).unwrap();
+}
+
+#[test]
+fn attach_points_that_no_variant_can_have_are_refused_before_anything_is_loaded() {
+    if types().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("table");
+    fs::write(&table, "optional anywhere\n").unwrap();
+    for (object, more, what) in [
+        (
+            "live/variants.bpf.o",
+            &["--attach-to", "send_prf=raw_tp:sys_exit"][..],
+            "it has no program `send_prf`",
+        ),
+        (
+            "live/variants.bpf.o",
+            &["--attach-to", "sum_loop=raw_tp:sys_exit"],
+            "program `sum_loop`: `raw_tp:sys_exit` does not fit a program of type sched_cls",
+        ),
+        (
+            "live/skeleton.bpf.o",
+            &["--variants", text(&table), "--attach-to", "on_getppid=tp:syscalls/sys_enter_getppid"],
+            "program `on_getppid`: no choice of variants loads it, so it cannot be attached",
+        ),
+    ] {
+        let refused = load(object, more);
+        assert!(refused.exit == 2 && refused.out.is_empty() && refused.err.contains(what), "{refused:?}");
+    }
+}
