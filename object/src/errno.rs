@@ -20,6 +20,10 @@ const ENOKEY: i32 = arch_errno(161, 128, 126);
 const EKEYEXPIRED: i32 = arch_errno(162, 129, 127);
 const EKEYREVOKED: i32 = arch_errno(163, 130, 128);
 const EKEYREJECTED: i32 = arch_errno(164, 131, 129);
+const EDEADLK: i32 = arch_errno(45, 78, 35);
+const ELOOP: i32 = arch_errno(90, 62, 40);
+const EPROTO: i32 = arch_errno(71, 86, 71);
+const EOVERFLOW: i32 = arch_errno(79, 92, 75);
 
 const fn arch_errno(mips: i32, sparc: i32, other: i32) -> i32 {
     if cfg!(any(
@@ -85,6 +89,10 @@ impl Errno {
             EKEYEXPIRED => "EKEYEXPIRED",
             EKEYREVOKED => "EKEYREVOKED",
             EKEYREJECTED => "EKEYREJECTED",
+            EDEADLK => "EDEADLK",
+            ELOOP => "ELOOP",
+            EPROTO => "EPROTO",
+            EOVERFLOW => "EOVERFLOW",
             524 => "ENOTSUPP",
             _ => return None,
         })
@@ -128,6 +136,7 @@ mod tests {
     fn names_and_texts() {
         assert_eq!(Errno(1).to_string(), "EPERM: Operation not permitted");
         assert_eq!(Errno(524).to_string(), "ENOTSUPP: not supported by this kernel");
+        assert_eq!(Errno(EPROTO).to_string(), "EPROTO: Protocol error");
         assert!(Errno(18).to_string().starts_with("errno 18: "));
         assert_eq!(Errno::from_io_error(&io::Error::other("x")), Errno::EIO);
     }

@@ -110,6 +110,10 @@ mod tests {
             (libc::EKEYEXPIRED, "EKEYEXPIRED"),
             (libc::EKEYREVOKED, "EKEYREVOKED"),
             (libc::EKEYREJECTED, "EKEYREJECTED"),
+            (libc::EDEADLK, "EDEADLK"),
+            (libc::ELOOP, "ELOOP"),
+            (libc::EPROTO, "EPROTO"),
+            (libc::EOVERFLOW, "EOVERFLOW"),
         ] {
             assert_eq!(Errno(number).name(), Some(name));
         }

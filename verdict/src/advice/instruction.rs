@@ -48,6 +48,9 @@ fn without_older_set(feature: InsnFeature, section: Option<&str>, name: &str) ->
         InsnFeature::FunctionAddress => {
             "use a `for` loop with a constant bound in place of a helper with a callback. Guards do not help, because the kernel checks addresses in dead code, too"
         }
+        InsnFeature::TailCallWithFunctions => {
+            "declare every function that the program calls `static __always_inline`: then the program is one function"
+        }
         InsnFeature::AddressSpaceCast => "no older instruction replaces casts of arena pointers",
         _ => "no older instruction set replaces these instructions",
     };

@@ -78,6 +78,9 @@ insn_features! {
     /// Addresses of kernel variables, `BPF_PSEUDO_BTF_ID` (5.10).
     KernelVariableAddress "addresses of kernel variables"
         Some(Change::new(5, 10, &[Enumerator("bpf_func_id", "BPF_FUNC_per_cpu_ptr")]));
+    /// Tail calls in programs with several functions (5.10). Only compiled programs may have both.
+    TailCallWithFunctions "tail calls in programs with several functions"
+        Some(Change::new(5, 10, &[Member("bpf_prog_aux", "tail_call_reachable")]));
     /// Atomic instructions other than a 32-bit or 64-bit add without fetch (5.12).
     Atomics "atomic instructions" Some(Change::new(
         5,

@@ -86,7 +86,8 @@ impl KernelFacts<'_> {
     }
 }
 
-/// Returns whether the kernel refuses the instructions in programs that it interprets (kernel: `add_kfunc_call`, `fixup_call_args`).
+/// Returns whether the kernel refuses the instructions in programs that it interprets (kernel: `add_kfunc_call`, `fixup_call_args`,
+/// `check_map_func_compatibility`).
 const fn needs_jit(feature: InsnFeature) -> bool {
     matches!(
         feature,
@@ -95,6 +96,7 @@ const fn needs_jit(feature: InsnFeature) -> bool {
             | InsnFeature::ModuleKfuncCall
             | InsnFeature::AddressSpaceCast
             | InsnFeature::IndirectJump
+            | InsnFeature::TailCallWithFunctions
     )
 }
 

@@ -129,7 +129,11 @@ fn recent_kernel(trampolines: &[&str], architecture: Option<(&str, &str)>) -> Ta
     b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
     b.structure("bpf_func_state", 4, &[("in_callback_fn", int, 0)]);
-    b.structure("bpf_prog_aux", 8, &[("kfunc_tab", int, 0), ("kfunc_btf_tab", int, 32)]);
+    b.structure(
+        "bpf_prog_aux",
+        12,
+        &[("kfunc_tab", int, 0), ("kfunc_btf_tab", int, 32), ("tail_call_reachable", int, 64)],
+    );
     if let Some((name, member)) = architecture {
         b.structure(name, 4, &[(member, int, 0)]);
     }
@@ -141,7 +145,12 @@ fn recent_kernel(trampolines: &[&str], architecture: Option<(&str, &str)>) -> Ta
 
 #[test]
 fn callbacks_kfuncs_and_arenas_need_a_jit_compiler() {
-    let needs = [InsnFeature::FunctionAddress, InsnFeature::KfuncCall, InsnFeature::ModuleKfuncCall];
+    let needs = [
+        InsnFeature::FunctionAddress,
+        InsnFeature::KfuncCall,
+        InsnFeature::ModuleKfuncCall,
+        InsnFeature::TailCallWithFunctions,
+    ];
     with_facts(&recent_kernel(&[], None), &KernelInputs::default(), |facts| {
         for feature in needs {
             let (word, text) = (text(&facts.instruction_set(feature)).0, facts.missing_jit(feature));

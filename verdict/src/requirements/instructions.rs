@@ -15,10 +15,18 @@ const PSEUDO_CALL: u8 = 1;
 const OPERATION: u8 = 0xf0;
 const BYTE_ORDER: u8 = 0xd0;
 
+/// The number of the helper `bpf_tail_call`.
+const TAIL_CALL: i32 = 12;
+
 /// The opcodes of calls, and of the end of a function.
 const CALL: u8 = 0x85;
 const CALL_REGISTER: u8 = 0x8d;
 const EXIT: u8 = 0x95;
+
+/// Returns whether an instruction calls `bpf_tail_call`.
+pub(super) const fn is_tail_call(insn: Insn) -> bool {
+    insn.code == CALL && insn.src == 0 && insn.imm == TAIL_CALL
+}
 
 /// Returns the requirements of an instruction, if older kernels do not know it.
 pub(super) fn needs_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> [Option<Need>; 2] {

@@ -169,7 +169,10 @@ fn collect_sites(
     let sleepable = sleepable_code(code, def, externs, table);
     for (insn, decoded) in instructions::decoded(&code.insns) {
         let needs = instructions::needs_of(decoded, def, sleepable);
-        sites.extend(needs.into_iter().flatten().map(|need| Site { insn, need: table.add(need) }));
+        let is_beside_functions = code.functions.len() > 1 && instructions::is_tail_call(decoded);
+        let tail_call = is_beside_functions.then_some(Need::Instruction(InsnFeature::TailCallWithFunctions));
+        let needs = needs.into_iter().flatten().chain(tail_call);
+        sites.extend(needs.map(|need| Site { insn, need: table.add(need) }));
     }
     for (insn, target) in &code.refs {
         let is_call = code.insns.get(usize_of(*insn)).is_some_and(|insn| !Insn::is_ld_imm64(*insn));

@@ -216,6 +216,50 @@ fn an_address_of_a_function_refuses_in_dead_code() {
     assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
 }
 
+/// Judges a program that calls a function, and has a guarded tail call, on a kernel with or without trampolines.
+fn judge_tail_call(has_function: bool, is_dead: bool, has_jit: bool) -> ObjectVerdict {
+    const TAIL_CALL: i32 = 12;
+    let mut m = TestObject::new();
+    let mut code = guarded(helper(TAIL_CALL), is_dead).to_vec();
+    if has_function {
+        code.insert(0, call(-1));
+    }
+    let main = m.program("main", "tc", &code);
+    if has_function {
+        let text = m.code(".text", &returns(1));
+        let function = m.function("function", text, 0, 2);
+        m.refer(main, 0, function, true);
+    }
+    let types = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_tail_call", TAIL_CALL.into())];
+        b.enumeration("bpf_func_id", 4, false, &helpers);
+        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_SCHED_CLS", 3)]);
+        b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0)]);
+        b.structure("bpf_prog_aux", 4, &[("tail_call_reachable", int, 0)]);
+        let proto = b.func_proto(int, &[]);
+        let bpf = ["array_map_alloc", "htab_map_alloc", "bpf_check"];
+        for name in bpf.into_iter().chain(has_jit.then_some("bpf_trampoline_get")) {
+            b.func(name, proto, 1);
+        }
+    };
+    judge_on(m, types, &KernelInputs::default())
+}
+
+#[test]
+fn a_tail_call_in_a_program_with_several_functions_needs_a_jit_compiler() {
+    let text = "the kernel lacks tail calls in programs with several functions";
+    let refused = judge_tail_call(true, false, false);
+    assert_eq!(worst(&refused), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
+    let evidence = refused.programs[0].reasons[0].evidence.as_ref();
+    assert!(evidence.is_some_and(|e| e.text.ends_with(": the kernel has no JIT compiler")), "{evidence:?}");
+    for (has_function, is_dead, has_jit) in [(false, false, false), (true, true, false), (true, false, true)]
+    {
+        let verdict = judge_tail_call(has_function, is_dead, has_jit);
+        assert_eq!(worst(&verdict), (Verdict::Loads, None), "{has_function} {is_dead} {has_jit}");
+    }
+}
+
 #[test]
 fn attach_targets_are_functions_of_the_kernel() {
     for (section, expected) in [
