@@ -2,9 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// The commands whose subcommands select an object.
-const COMMANDS: &[&str] = &["prog", "map", "link", "struct_ops"];
-
 /// bpftool's words, and the options for them.
 const SELECTORS: &[(&str, &str)] =
     &[("id", "--id"), ("name", "--name"), ("pinned", "--pinned"), ("tag", "--tag")];
@@ -13,32 +10,47 @@ const SELECTORS: &[(&str, &str)] =
 ///
 /// Only the words right after the subcommand are replaced. They have no other meaning there, because an object's id is a number.
 pub(super) fn to_options(words: Vec<OsString>) -> Vec<OsString> {
-    let Some((before, after)) = split_after_subcommand(&words) else { return words };
-    let is_dump = before.last().is_some_and(|subcommand| subcommand == "dump");
-    let (form, after) = match after {
-        [word, rest @ ..] if is_dump && word == "xlated" => (None, rest),
-        [word, rest @ ..] if is_dump && word == "jited" => (Some("--jited"), rest),
-        _ => (None, after),
+    let Some((before, operands)) = split_after_subcommand(&words) else { return words };
+    let [.., command, subcommand] = before else { return words };
+    if !selects_object(command, subcommand) {
+        return words;
+    }
+    let is_program_dump = command == "prog" && subcommand == "dump";
+    let (form, rest) = match operands {
+        [word, rest @ ..] if is_program_dump && word == "xlated" => (None, rest),
+        [word, rest @ ..] if is_program_dump && word == "jited" => (Some("--jited"), rest),
+        _ => (None, operands),
     };
-    let option = match after {
+    let option = match rest {
         [word, _value, ..] => SELECTORS.iter().find(|(selector, _)| word == selector),
         _ => None,
     };
     let skipped = usize::from(option.is_some());
     let options = form.into_iter().chain(option.map(|(_, option)| *option)).map(OsString::from);
-    before.iter().cloned().chain(options).chain(after.iter().skip(skipped).cloned()).collect()
+    before.iter().cloned().chain(options).chain(rest.iter().skip(skipped).cloned()).collect()
 }
 
-/// Splits a command line after the subcommand of one of [`COMMANDS`].
+/// Returns whether a subcommand begins with the selection of an object.
+fn selects_object(command: &OsStr, subcommand: &OsStr) -> bool {
+    match command.to_str() {
+        Some("prog") => subcommand != "sign",
+        Some("map") => subcommand != "create",
+        Some("struct_ops") => subcommand != "register",
+        Some("link") => true,
+        Some("btf") => subcommand == "show",
+        _ => false,
+    }
+}
+
+/// Splits a command line after the subcommand.
 fn split_after_subcommand(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
     let mut rest = words.get(1..)?;
     loop {
         rest = match rest {
             [option, _value, rest @ ..] if option == "--color" => rest,
             [option, rest @ ..] if is_option(option) => rest,
-            [command, _subcommand, rest @ ..] if COMMANDS.iter().any(|known| command == known) => {
-                let before = words.len().checked_sub(rest.len())?;
-                return words.split_at_checked(before);
+            [_command, _subcommand, rest @ ..] => {
+                return words.split_at_checked(words.len().checked_sub(rest.len())?);
             }
             _ => return None,
         };
@@ -63,6 +75,7 @@ mod tests {
         for (line, expected) in [
             ("core-relo prog show id 7", "core-relo prog show --id 7"),
             ("core-relo map dump name counts", "core-relo map dump --name counts"),
+            ("core-relo btf show id 7", "core-relo btf show --id 7"),
             ("core-relo link detach pinned /sys/fs/bpf/l", "core-relo link detach --pinned /sys/fs/bpf/l"),
             ("core-relo prog show tag 0011223344556677", "core-relo prog show --tag 0011223344556677"),
             (
@@ -88,6 +101,13 @@ mod tests {
             "core-relo prog show --name id",
             "core-relo map lookup 7 id 1",
             "core-relo map show xlated id",
+            "core-relo map dump xlated id 7",
+            "core-relo struct_ops dump jited id 7",
+            // The first operand is a path.
+            "core-relo map create name --type hash",
+            "core-relo prog sign tag -k key.pem",
+            "core-relo struct_ops register id dir",
+            "core-relo btf dump id --format c",
             "core-relo load id 7",
             "core-relo --color",
         ] {

@@ -1,8 +1,11 @@
 //! The maps whose records are printed, and the types of the records.
 
 use crate::{
-    args::events::PrintedMap, describe::short_type_name, error::BadInput,
-    kernel_objects::names::is_kept_name, type_name::find_type,
+    args::events::PrintedMap,
+    describe::{self, short_type_name},
+    error::BadInput,
+    kernel_objects::names::is_kept_name,
+    type_name::find_type,
 };
 use core_relo::{
     Endian, TypeId,
@@ -14,7 +17,7 @@ use core_relo_loader::{
     object::{MapType, Object},
     sys::MapInfo,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A map whose records are printed.
 #[derive(Clone, Debug)]
@@ -78,8 +81,21 @@ impl EventSource {
     ) -> Result<Self, (String, String)> {
         let map = &printed.map;
         let buffer = find_buffer(object, map)?;
-        let types = record_types(btf, printed.type_name.as_deref(), &|name| name == map.as_bytes())
-            .map_err(|(what, help)| (format!("map `{map}`: {what}"), help))?;
+        let in_map = |(what, help): (String, String)| (format!("map `{map}`: {what}"), help);
+        let types = match (&printed.type_name, btf) {
+            (Some(name), None) => {
+                return Err(in_map((
+                    format!("no type `{name}`: the object has no BTF"),
+                    "compile with -g".into(),
+                )));
+            }
+            (Some(name), Some(btf)) => named_type(btf, name).map_err(in_map)?,
+            (None, None) => Vec::new(),
+            (None, Some(btf)) => {
+                let declared = declared_events(btf).remove(map.as_bytes()).unwrap_or_default();
+                declared_types(btf, &declared).map_err(in_map)?
+            }
+        };
         Ok(Self { map: map.clone(), buffer, types, btf: btf.cloned() })
     }
 
@@ -90,11 +106,21 @@ impl EventSource {
         type_name: Option<&str>,
     ) -> Result<Self, (String, String)> {
         let map = info.name();
-        let buffer = buffer_kind(MapType::from_number(info.map_type)).ok_or_else(|| {
+        let map_type = MapType::from_number(info.map_type);
+        let buffer = buffer_kind(map_type).ok_or_else(|| {
+            let found = map_type.map_or("unknown".into(), |found| short_type_name(found.name()));
             let help = "`core-relo map dump` prints the elements of other maps";
-            ("it is no ring buffer and no perf event array".to_owned(), help.to_owned())
+            (format!("is of type {found}, expected ringbuf or perf_event_array"), help.to_owned())
         })?;
-        let types = record_types(btf, type_name, &|declared| is_kept_name(&map, declared))?;
+        let types = match (type_name, btf) {
+            (Some(name), None) => {
+                let what = format!("no type `{name}`: no loaded program with BTF uses the map");
+                return Err((what, "without --type, records are printed as bytes".into()));
+            }
+            (Some(name), Some(btf)) => named_type(btf, name)?,
+            (None, None) => Vec::new(),
+            (None, Some(btf)) => declared_types(btf, &events_of_kernel_map(declared_events(btf), &map)?)?,
+        };
         Ok(Self { map, buffer, types, btf: btf.cloned() })
     }
 
@@ -122,29 +148,30 @@ impl EventSource {
     }
 }
 
-/// Returns the type with this name, or else those that the BTF declares for the records of a map. The error has a help.
-fn record_types(
-    btf: Option<&Arc<Btf<'static>>>,
-    type_name: Option<&str>,
-    is_map: &dyn Fn(&[u8]) -> bool,
-) -> Result<Vec<EventType>, (String, String)> {
+/// Finds the type of records that the user names. The error has a help.
+fn named_type(btf: &Arc<Btf<'static>>, name: &str) -> Result<Vec<EventType>, (String, String)> {
     // clang leaves out types that only the bodies of functions use.
     let help = "its BTF has only types of maps, variables and functions: declare the type with EVENT_TYPE of core_relo.h";
-    match (type_name, btf) {
-        (Some(name), None) => {
-            Err((format!("no type `{name}`: the object has no BTF"), "compile with -g".into()))
-        }
-        (Some(name), Some(btf)) => {
-            let ty = find_type(btf, name).map_err(|what| (what, help.to_owned()))?;
-            Ok(vec![EventType::new(btf, ty.id(), None).map_err(|e| (e, help.into()))?])
-        }
-        (None, None) => Ok(Vec::new()),
-        (None, Some(btf)) => {
-            let declared = declared_events(btf).into_iter().find(|(map, _)| is_map(map));
-            let declared = declared.map(|(_, types)| types).unwrap_or_default();
-            declared_types(btf, &declared).map_err(|what| (what, "is EVENT_TYPE right?".into()))
-        }
+    let ty = find_type(btf, name).map_err(|what| (what, help.to_owned()))?;
+    Ok(vec![EventType::new(btf, ty.id(), None).map_err(|e| (e, help.into()))?])
+}
+
+/// Finds the declarations `D` for a map in the kernel, which keeps 15 bytes of its name. The error has a help.
+fn events_of_kernel_map<D>(
+    mut declared: BTreeMap<Vec<u8>, Vec<D>>,
+    map: &str,
+) -> Result<Vec<D>, (String, String)> {
+    if let Some(exact) = declared.remove(map.as_bytes()) {
+        return Ok(exact);
     }
+    declared.retain(|name, _| is_kept_name(map, name));
+    if declared.len() > 1 {
+        let names: Vec<_> = declared.keys().map(|name| describe::name(name)).collect();
+        let what =
+            format!("the BTF declares the types of several maps whose names begin so: {}", names.join(", "));
+        return Err((what, "--type names the type".into()));
+    }
+    Ok(declared.into_values().next().unwrap_or_default())
 }
 
 /// Returns the number in at most 8 bytes.
@@ -171,7 +198,7 @@ fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, S
     let maps = object.maps();
     let buffers = || {
         let names = maps.iter().filter(|map| buffer_kind(map_type(map)).is_some());
-        let names: Vec<_> = names.map(|map| crate::describe::name(map.name)).collect();
+        let names: Vec<_> = names.map(|map| describe::name(map.name)).collect();
         match names.as_slice() {
             [] => "the object has no ring buffer and no perf event array".to_owned(),
             names => format!("it has {}", names.join(", ")),
@@ -187,9 +214,14 @@ fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, S
 }
 
 /// Returns the types that the object declares for the records of a map.
-fn declared_types(btf: &Arc<Btf<'static>>, declared: &[DeclaredEvent]) -> Result<Vec<EventType>, String> {
-    let fields = kind_fields(btf, declared).map_err(|e| e.to_string())?;
-    declared.iter().zip(fields).map(|(event, kind)| EventType::new(btf, event.ty, kind)).collect()
+fn declared_types(
+    btf: &Arc<Btf<'static>>,
+    declared: &[DeclaredEvent],
+) -> Result<Vec<EventType>, (String, String)> {
+    let wrong = |what: String| (what, "is EVENT_TYPE right?".to_owned());
+    let fields = kind_fields(btf, declared).map_err(|e| wrong(e.to_string()))?;
+    let of_event = |(event, kind): (&DeclaredEvent, _)| EventType::new(btf, event.ty, kind).map_err(wrong);
+    declared.iter().zip(fields).map(of_event).collect()
 }
 
 impl EventType {
@@ -212,4 +244,27 @@ fn has_flexible_array(btf: &Btf<'_>, ty: TypeId) -> bool {
     let last = btf.strip(ty).ok().and_then(|ty| ty.members().last());
     let array = last.and_then(|member| btf.strip(member.ty).ok()).and_then(Type::array);
     array.is_some_and(|array| array.nelems == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_the_kernel_cut_belongs_to_one_declaration() {
+        let types_of = |names: &[&str], map| {
+            let declared = (1..).zip(names).map(|(id, name)| (name.as_bytes().to_vec(), vec![id])).collect();
+            events_of_kernel_map(declared, map)
+        };
+        assert_eq!(types_of(&["events", "others"], "others"), Ok(vec![2]));
+        assert_eq!(types_of(&["events_of_a_long_name"], "events_of_a_lon"), Ok(vec![1]));
+        assert_eq!(
+            types_of(&["events_of_a_long_name", "events_of_a_lon"], "events_of_a_lon"),
+            Ok(vec![2]),
+            "exact"
+        );
+        let several = types_of(&["events_of_a_long_a", "events_of_a_long_b"], "events_of_a_lon").unwrap_err();
+        assert!(several.0.ends_with("events_of_a_long_a, events_of_a_long_b"), "{several:?}");
+        assert_eq!(types_of(&["events"], "messages"), Ok(vec![]));
+    }
 }

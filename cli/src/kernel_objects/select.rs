@@ -39,7 +39,7 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
         return with_tag(kind, tag, &help);
     }
     let Some(name) = selector.name.as_deref() else {
-        let bad = BadInput::new(kind.noun(), "nothing is selected, expected an id, a name or a pin");
+        let bad = BadInput::new(kind.noun(), "nothing is selected, expected an id, a name, a tag or a pin");
         return Err(bad.help(help));
     };
     let mut objects = Vec::new();

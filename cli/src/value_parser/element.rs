@@ -26,8 +26,8 @@ impl ElementPart {
 
 /// Parses the words of a key or value to `size` bytes.
 ///
-/// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the type. Without a type, the word is a
-/// number.
+/// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the type. Without a type, the
+/// word is a number.
 pub(crate) fn parse_part(
     part: ElementPart,
     words: &[String],
@@ -53,7 +53,8 @@ pub(crate) fn parse_part(
     if bytes.len() == size {
         return Ok(bytes);
     }
-    Err(format!("the {} has {} bytes, expected {size}", part.noun(), bytes.len()))
+    let several = if words.len() > 1 { "several words are bytes: " } else { "" };
+    Err(format!("{several}the {} has {} bytes, expected {size}", part.noun(), bytes.len()))
 }
 
 fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String> {
@@ -127,9 +128,9 @@ mod tests {
         assert_eq!(parse(r#"{"b":7}"#, 8, Some(pair)), Ok([[0; 4], seven].concat()));
         assert_eq!(parse("", 0, None), Ok(Vec::new()));
         for (words, size, ty, expected) in [
-            ("hex 01", 4, Some(int), "the key has 1 bytes, expected 4"),
+            ("hex 01", 4, Some(int), "several words are bytes: the key has 1 bytes, expected 4"),
             ("hex 0g", 1, None, "0g: expected pairs of hexadecimal digits"),
-            ("1 2", 4, Some(int), "the key has 2 bytes, expected 4"),
+            ("1 2", 4, Some(int), "several words are bytes: the key has 2 bytes, expected 4"),
             ("1 2 3 256", 4, Some(int), "256: several words are bytes, expected 0 to 255 or 0x00 to 0xff"),
             ("a 1", 2, None, "a: several words are bytes"),
             ("", 4, Some(int), "no key, expected a value of `int`, or `hex` and 4 bytes"),

@@ -64,7 +64,7 @@ impl PerfRing {
         Ok(Self { memory, size, head: 0, event, tail: 0, joined: Vec::new() })
     }
 
-    /// Calls `on_record` with each record until it stops or the ring is empty. The kernel may overwrite a record after its call. After an
+    /// Calls `on_record` with each record until the callback stops or the ring is empty. The kernel may overwrite a record after its call. After an
     /// error, the records written so far are skipped.
     pub(crate) fn for_each(
         &mut self,
