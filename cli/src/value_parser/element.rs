@@ -53,7 +53,8 @@ pub(crate) fn parse_part(
     if bytes.len() == size {
         return Ok(bytes);
     }
-    let several = if words.len() > 1 { "several words are bytes: " } else { "" };
+    let has_numbers = words.len() > 1 && words.first().is_some_and(|first| first != "hex");
+    let several = if has_numbers { "several words are bytes: " } else { "" };
     Err(format!("{several}the {} has {} bytes, expected {size}", part.noun(), bytes.len()))
 }
 
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(parse(r#"{"b":7}"#, 8, Some(pair)), Ok([[0; 4], seven].concat()));
         assert_eq!(parse("", 0, None), Ok(Vec::new()));
         for (words, size, ty, expected) in [
-            ("hex 01", 4, Some(int), "several words are bytes: the key has 1 bytes, expected 4"),
+            ("hex 01", 4, Some(int), "the key has 1 bytes, expected 4"),
             ("hex 0g", 1, None, "0g: expected pairs of hexadecimal digits"),
             ("1 2", 4, Some(int), "several words are bytes: the key has 2 bytes, expected 4"),
             ("1 2 3 256", 4, Some(int), "256: several words are bytes, expected 0 to 255 or 0x00 to 0xff"),

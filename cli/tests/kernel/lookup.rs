@@ -69,7 +69,7 @@ fn a_missing_element_and_a_wrong_key_say_so() {
     for (args, what) in [
         (&["hex", "01", "02"][..], "key: the key has 2 bytes, expected 4"),
         (&["five"], "key: five: no `int`: expected a number"),
-        (&["1", "2"], "key: the key has 2 bytes, expected 4"),
+        (&["1", "2"], "key: several words are bytes: the key has 2 bytes, expected 4"),
         (&[], "key: no key, expected a value of `int`"),
     ] {
         let wrong = look_up(&map, args);
