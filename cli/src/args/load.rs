@@ -90,6 +90,11 @@ pub(crate) struct SetupArgs {
     /// File of CONFIG_…= lines that take precedence over the kernel's configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
+}
+
+/// Settings of the load itself
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct LoadingArgs {
     /// Create the BPF token from this bpffs [default: from the one in LIBBPF_BPF_TOKEN_PATH, which turns tokens off if it is empty;
     /// without the variable from /sys/fs/bpf, if that is mounted with delegation]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
@@ -147,6 +152,8 @@ pub(crate) struct LoadArgs {
     pub(crate) events: EventArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) loading: LoadingArgs,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -166,6 +173,8 @@ pub(crate) struct RunArgs {
     pub(crate) events: EventArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) loading: LoadingArgs,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub(crate) format: Format,

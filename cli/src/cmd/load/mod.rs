@@ -27,7 +27,7 @@ use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
-use setup::{check_program_name, object_name, set_up};
+use setup::{check_program_name, object_name, set_up, set_up_loading};
 use std::{io, path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
@@ -187,6 +187,7 @@ impl LoadRequest<'_, '_> {
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
             return Ok(Err(bad));
         }
+        set_up_loading(&mut loader, &args.loading);
         for request in &args.attach_to {
             if let Err(bad) = check_program_name(&file, &object, &request.program) {
                 return Ok(Err(bad));

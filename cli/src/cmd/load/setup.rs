@@ -2,7 +2,7 @@
 
 use super::global_value;
 use crate::{
-    args::load::{Assignment, LoadTarget, MapNumber, SetupArgs},
+    args::load::{Assignment, LoadTarget, LoadingArgs, MapNumber, SetupArgs},
     error::BadInput,
     input::{kernel_text, object::ObjectFile},
     kernel_objects::{
@@ -67,11 +67,15 @@ pub(crate) fn set_up(
     if let Some(path) = &args.kconfig {
         loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
     }
+    Ok(())
+}
+
+/// Applies the arguments of the load itself to a loader.
+pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) {
     loader.settings_mut().token = args.token.clone().map_or(TokenSource::Environment, TokenSource::Path);
     if args.verifier_log > 1 {
         loader.settings_mut().log_level = 1;
     }
-    Ok(())
 }
 
 /// Returns an error with the names of the object's programs unless the object has a program of this name.
