@@ -336,12 +336,13 @@ impl LoaderRun<'_> {
                 self.error(format!("BTF ({})", last_line.unwrap_or("the kernel does not say why")), errno)
             }
             StepKind::CreateMap | StepKind::CreateInnerMap | StepKind::FillMap | StepKind::FreezeMap => {
+                let hint = self.map_hint(&step.name, errno);
                 LoadError::Kernel {
                     object: self.file.name().into(),
                     request: step.to_string().into(),
                     map: Some(step.name.into()),
                     errno,
-                    hint: Hint::for_errno(errno).into(),
+                    hint: hint.into(),
                 }
             }
             StepKind::FindSymbol => {
@@ -354,6 +355,21 @@ impl LoaderRun<'_> {
                 self.error_with_hint("the data of the loader program has a wrong hash".into(), errno, hint)
             }
             _ => self.error(step.to_string(), errno),
+        }
+    }
+
+    /// Returns the reason for a refused map. The size of a ring buffer was computed for the pages of the machine for which the file was
+    /// generated.
+    fn map_hint(&self, name: &str, errno: Errno) -> Hint {
+        let map = self.file.maps().iter().find(|map| map.name == name);
+        let is_ring = |kind| matches!(kind, MapType::Ringbuf | MapType::UserRingbuf);
+        let ring = map.filter(|map| map.known_type().is_some_and(is_ring));
+        let has_whole_pages = |bytes: u32| bytes.is_multiple_of(sys::page_bytes());
+        match ring {
+            Some(ring) if errno == Errno(libc::EINVAL) && !has_whole_pages(ring.attributes.max_entries) => {
+                Hint("the loader file was generated for smaller pages: generate it with --page-size")
+            }
+            _ => Hint::for_errno(errno),
         }
     }
 

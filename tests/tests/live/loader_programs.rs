@@ -342,3 +342,23 @@ fn maps_other_than_those_that_the_file_describes_are_refused() {
         assert_eq!(before.left_behind(), [""; 0]);
     }
 }
+
+#[test]
+fn a_ring_buffer_for_smaller_pages_is_refused_with_the_option_for_the_size() {
+    const NAME: &str =
+        "loader_programs::a_ring_buffer_for_smaller_pages_is_refused_with_the_option_for_the_size";
+    let Some(_live) = live(NAME, &[Need::Kernel(5, 14)]) else { return };
+    let bytes = object("ringbuf");
+    let object = Object::parse(&bytes).unwrap();
+    let mut kernel = running_kernel();
+    (kernel.late_binding, kernel.page_size) = (LateBinding::Names, 512);
+    let mut loader = Loader::for_kernel(&object, kernel).name("ring");
+    loader.map_mut("events").max_entries = Some(1000);
+    let plan = loader.plan().unwrap();
+    let options = LoaderOptions { checks_data: false, relocated_for: String::new() };
+    let file = LoaderFile::generate(&plan, &options).unwrap();
+    let before = Census::take();
+    let error = execute_loader_program(&file).unwrap_err().to_string();
+    assert!(error.contains("events") && error.contains("generate it with --page-size"), "{error}");
+    assert_eq!(before.left_behind(), [""; 0]);
+}
