@@ -61,6 +61,44 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
 }
 
 #[test]
+fn openssl_verifies_rsa_and_ecdsa_signatures_and_refuses_those_of_other_bytes() {
+    if let Err(error) = Command::new("openssl").arg("version").output() {
+        println!("SKIP: openssl: {error}");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (loader, signed) = (generate(dir.path(), true), dir.path().join("signed.loader"));
+    let verify = |certificate: &str, bytes: &[u8], signature: &[u8]| {
+        let (content, message) = (dir.path().join("content"), dir.path().join("message"));
+        fs::write(&content, bytes).unwrap();
+        fs::write(&message, signature).unwrap();
+        // The test certificates have no issuer, so only the signature is verified.
+        let mut openssl = Command::new("openssl");
+        openssl.args(["cms", "-verify", "-binary", "-noverify", "-inform", "DER", "-out", "/dev/null"]);
+        openssl.args(["-certfile", certificate]).arg("-in").arg(&message).arg("-content").arg(&content);
+        openssl.output().unwrap()
+    };
+    for name in ["rsa", "p256", "p384"] {
+        let (key, certificate) = (path(&format!("{name}.pem")), path(&format!("{name}.der")));
+        let args = ["prog", "sign", text(&loader), "-k", &key, "-i", &certificate, "-o", text(&signed)];
+        let run = run(args);
+        assert_eq!(run.exit, 0, "{}", run.whole());
+        let file = LoaderFile::read(&fs::read(&signed).unwrap()).unwrap();
+        let signatures = file.signatures().unwrap();
+        let both = file.instructions_and_data();
+        for (bytes, signature) in
+            [(file.instructions(), &signatures.instructions), (&both, &signatures.instructions_and_data)]
+        {
+            let verified = verify(&certificate, bytes, signature);
+            assert!(verified.status.success(), "{name}: {verified:?}");
+            let mut changed = bytes.to_vec();
+            changed[0] ^= 1;
+            assert!(!verify(&certificate, &changed, signature).status.success(), "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_file_whose_data_its_instructions_do_not_check_is_not_signed() {
     let dir = tempfile::tempdir().unwrap();
     let signed = dir.path().join("signed.loader");

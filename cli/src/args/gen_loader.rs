@@ -1,8 +1,8 @@
 //! The arguments of `gen loader`.
 
-use crate::args::{format::Format, load::SetupArgs};
+use crate::args::{byte_count, format::Format, load::SetupArgs};
 use clap::{Args, ValueHint};
-use std::path::PathBuf;
+use std::{ops::RangeInclusive, path::PathBuf};
 
 pub(crate) const GEN_LOADER_HELP: &str = "Examples:
   core-relo gen loader prog.bpf.o -o prog.loader
@@ -17,6 +17,32 @@ relocations. With --kernel, the file has the relocations and the configuration o
 hash of its data with the hash in its instructions, so that a signature over the instructions covers both (Linux 6.18).
 Exit status: 0 if the file was written or shown, else 2.";
 
+/// The options that have no effect with `--show`.
+const OPTIONS_OF_GENERATION: [&str; 12] = [
+    "output",
+    "kernel",
+    "page_size",
+    "signable",
+    "program",
+    "set",
+    "max_entries",
+    "value_size",
+    "key_size",
+    "attach_target",
+    "without_map",
+    "kconfig",
+];
+
+/// The sizes of pages that kernels can have.
+pub(crate) const PAGE_BYTES: RangeInclusive<u32> = 4096..=262_144;
+
+/// Parses the size of a page.
+fn parse_page_size(text: &str) -> Result<u32, String> {
+    let bytes = u32::try_from(byte_count::parse(text)?).ok();
+    let is_page = |bytes: &u32| bytes.is_power_of_two() && PAGE_BYTES.contains(bytes);
+    bytes.filter(is_page).ok_or_else(|| "expected 4K, 8K, 16K, 32K, 64K, 128K or 256K".to_owned())
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct GenLoaderArgs {
     /// BPF object; with --show, a loader file
@@ -29,6 +55,10 @@ pub(crate) struct GenLoaderArgs {
     /// [default: the kernel that executes the program relocates]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<PathBuf>,
+    /// Size of a page of the machines that execute the program, such as 64K: ring buffers have at least one page [default: that in the
+    /// configuration of the kernel of --kernel, or of this machine]
+    #[arg(long, value_name = "BYTES", value_parser = parse_page_size)]
+    pub(crate) page_size: Option<u32>,
     /// Make the program check the hash of its data, so that it can be signed
     #[arg(long)]
     pub(crate) signable: bool,
@@ -36,7 +66,7 @@ pub(crate) struct GenLoaderArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Vec<String>,
     /// Show a loader file: maps, programs, sizes, signature
-    #[arg(long, conflicts_with_all = ["output", "kernel", "signable", "program"])]
+    #[arg(long, conflicts_with_all = OPTIONS_OF_GENERATION)]
     pub(crate) show: bool,
     /// Show the instructions of the loader program, too
     #[arg(long, requires = "show")]

@@ -85,16 +85,21 @@ pub(crate) struct SetupArgs {
     /// `MODULE:FUNC`, or `FUNC@PROGRAM` for a function of a loaded program: its id, name or pin. May be given several times
     #[arg(long, value_name = "PROG=FUNC")]
     pub(crate) attach_target: Vec<LoadTarget>,
-    /// Use a map of the running kernel instead of creating this one: its id, name or pin. The kernel verifies the programs with the
-    /// sizes of that map. A pin of the object for this map is ignored. May be given several times
-    #[arg(long, value_name = "MAP=ID")]
-    pub(crate) reuse_map: Vec<ReusedMap>,
     /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
     #[arg(long, value_name = "MAP")]
     pub(crate) without_map: Vec<String>,
     /// File of CONFIG_…= lines that take precedence over the kernel's configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
+}
+
+/// Settings of the load itself
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct LoadingArgs {
+    /// Use a map of the running kernel instead of creating this one: its id, name or pin. The kernel verifies the programs with the
+    /// sizes of that map. A pin of the object for this map is ignored. May be given several times
+    #[arg(long, value_name = "MAP=ID")]
+    pub(crate) reuse_map: Vec<ReusedMap>,
     /// Create the BPF token from this bpffs [default: from the one in LIBBPF_BPF_TOKEN_PATH, which turns tokens off if it is empty;
     /// without the variable from /sys/fs/bpf, if that is mounted with delegation]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
@@ -152,6 +157,8 @@ pub(crate) struct LoadArgs {
     pub(crate) events: EventArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) loading: LoadingArgs,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -171,6 +178,8 @@ pub(crate) struct RunArgs {
     pub(crate) events: EventArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) loading: LoadingArgs,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub(crate) format: Format,

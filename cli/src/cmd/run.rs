@@ -3,7 +3,7 @@
 use super::{
     load::{
         report::{end_by_signal, print_log, print_refusal, unknown_name},
-        setup::{object_name, set_up},
+        setup::{object_name, set_up, set_up_loading},
     },
     test_run::{RunProgram, TestRunInput, TestRunOutput, refusal_help},
 };
@@ -59,6 +59,7 @@ pub(super) fn test_run(
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
     set_up(&mut loader, &file, &args.setup)?;
+    set_up_loading(&mut loader, &args.loading)?;
     let events = find_sources(&file.name, &object, &args.events.print)?;
     let input = TestRunInput::read(&args.test)?;
     loader.select_programs([args.program.as_str()]);
@@ -105,13 +106,13 @@ pub(super) fn test_run(
 fn report_refusal(console: &mut Console<'_>, args: &RunArgs, object: &str, e: &LoadError) -> io::Result<()> {
     console.raise_exit(ExitStatus::Incompatible);
     if console.format == Format::Json {
-        let wants_log = args.setup.verifier_log > 0;
+        let wants_log = args.loading.verifier_log > 0;
         return console.out.json(&json::refused(object, Some(&args.program), e, wants_log, None));
     }
     let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
     print_refusal(&mut console.out, name, e, Path::new(object))?;
     match e.verifier_log() {
-        Some(log) if args.setup.verifier_log > 0 => print_log(&mut console.out, log),
+        Some(log) if args.loading.verifier_log > 0 => print_log(&mut console.out, log),
         _ => Ok(()),
     }
 }

@@ -8,12 +8,15 @@ use super::{
 };
 use crate::{
     hint::Hint,
-    sys::{self, Errno, Keyring, MapCreate, MapShape, NewDescriptors, Pod as _, ProgLoad, ProgSignature},
+    sys::{
+        self, Errno, IsolationError, IsolationStep, Keyring, LoaderProgramRun, MapCreate, MapShape, Pod as _,
+        ProgLoad, ProgSignature,
+    },
 };
 use core_relo::Endian;
 use core_relo_object::{
     InternalError,
-    load_plan::{LoadPlanError, MapPlan, MapRole, ProgramPlan},
+    load_plan::{LoadPlanError, MapAttributes, MapPlan, MapRole, ProgramPlan},
     loader_program::{
         LoaderFile, LoaderSignatures, LoaderStep, StepKind,
         context::{context_bytes, map_fd_offset, max_entries_offset, program_fd_offset},
@@ -42,8 +45,9 @@ const UNBOUND: &str = "signed program must bind maps";
 ///
 /// If the program fails, the kernel holds nothing of the object. A refused program is verified again with a log of the instructions.
 ///
-/// The instructions of a loader file run in the kernel with the rights of this process, and can also close its descriptors. Execute only
-/// files that you trust, or that are signed.
+/// The instructions of a loader file run in the kernel with the rights of this process. Execute only files that you trust, or that are
+/// signed. The program runs in a thread with a descriptor table of its own, so that it cannot close or replace descriptors of this
+/// process, and the returned maps and programs are checked against the file.
 ///
 /// The kernel does not check a signature in the file: see [`execute_signed_loader_program`].
 pub fn execute_loader_program(file: &LoaderFile) -> Result<Loaded, LoadError> {
@@ -119,9 +123,9 @@ impl LoaderRun<'_> {
         let map = self.create_data_map()?;
         let program = self.load_program(&map)?;
         let mut context = self.context()?;
-        let failed = |errno| self.error("running the loader program".into(), errno);
-        let mut descriptors = NewDescriptors::watch().map_err(failed)?;
-        let result = sys::run_loader_program(&program, &mut context, 1, log).map_err(failed)?;
+        let fd_offsets = self.fd_offsets().ok_or_else(|| self.broken_invariant())?;
+        let run = sys::run_loader_program(&program, &mut context, &fd_offsets, 1, log);
+        let LoaderProgramRun { result, descriptors } = run.map_err(|error| self.failed_run(error))?;
         if result < 0 {
             let errno = Errno(result.checked_neg().unwrap_or(libc::EIO));
             let step = self.last_step(&map);
@@ -129,19 +133,8 @@ impl LoaderRun<'_> {
             return Ok(Attempt::Failed(Failure { errno, step, log }));
         }
         let mut loaded = Loaded { name: file.name().to_owned(), ..Loaded::default() };
-        let mut take = |offset: Option<usize>| {
-            let number = offset.and_then(|offset| Endian::native().u32(&context, offset));
-            let number = number.ok_or_else(|| self.broken_invariant())?;
-            descriptors.take(number).map_err(|errno| {
-                self.error(format!("taking descriptor {} of the loader program", number.cast_signed()), errno)
-            })
-        };
-        let maps = (0..file.maps().len()).map(map_fd_offset);
-        let programs = (0..file.programs().len()).map(|index| program_fd_offset(file.maps().len(), index));
-        // All descriptors are taken before an error counts, so that it closes them.
-        let taken: Vec<_> = maps.chain(programs).map(&mut take).collect();
-        let mut taken = taken.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
-        let mut next = || taken.next().ok_or_else(|| self.broken_invariant());
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| self.broken_invariant());
         for map in file.maps() {
             let mut loaded_map = LoadedMap::new(MapPlan::for_loader_map(map));
             loaded_map.fd = Some(next()?);
@@ -151,9 +144,37 @@ impl LoaderRun<'_> {
             let plan = ProgramPlan::for_loader_program(index, program);
             loaded.programs.push(LoadedProgram { plan, fd: next()?, log: String::new() });
         }
-        self.check_kinds(&loaded)?;
+        self.check_objects(&loaded)?;
         bind_rodata(&loaded);
         Ok(Attempt::Loaded(loaded))
+    }
+
+    /// Returns the offsets of the descriptors in the context: those of maps, then those of programs. Returns `None` for an offset beyond the
+    /// address space.
+    fn fd_offsets(&self) -> Option<Vec<usize>> {
+        let map_count = self.file.maps().len();
+        let maps = (0..map_count).map(map_fd_offset);
+        let programs = (0..self.file.programs().len()).map(|index| program_fd_offset(map_count, index));
+        maps.chain(programs).collect()
+    }
+
+    /// Returns the error of a run that did not take place, or whose descriptors cannot be taken.
+    fn failed_run(&self, error: IsolationError) -> LoadError {
+        let IsolationError { step, errno } = error;
+        let hint = match step {
+            IsolationStep::OwnTable => Hint(
+                "a seccomp filter or security module forbids the call, without which the loader program could close descriptors of this process",
+            ),
+            IsolationStep::Send(_) if errno == Errno(libc::EBADF) => {
+                Hint("the loader program wrote no new descriptor to its context")
+            }
+            _ => Hint::for_errno(errno),
+        };
+        let request = match step {
+            IsolationStep::Call => "running the loader program".to_owned(),
+            step => format!("running the loader program: {step}"),
+        };
+        self.error_with_hint(request, errno, hint)
     }
 
     /// Creates the map with the program's data. If the program checks its data, only the program can use the map, and the kernel hashes it.
@@ -267,17 +288,22 @@ impl LoaderRun<'_> {
         LoaderStep::read(Endian::native(), &data)
     }
 
-    /// Checks that the descriptors are of maps and programs of the described types.
-    fn check_kinds(&self, loaded: &Loaded) -> Result<(), LoadError> {
+    /// Checks that the descriptors are of maps and programs as the file describes them. A hostile loader program can return any others.
+    fn check_objects(&self, loaded: &Loaded) -> Result<(), LoadError> {
         let wrong = |kind: &str, name: &str| {
             self.error(
                 format!("{kind} `{name}`: the loader program returned another object"),
                 Errno(libc::EINVAL),
             )
         };
-        for map in &loaded.maps {
-            let info = map.fd().map(|fd| sys::map_info(&fd));
-            if !info.is_some_and(|info| info.is_ok_and(|info| info.map_type == map.plan.map_type())) {
+        for (map, described) in loaded.maps.iter().zip(self.file.maps()) {
+            let MapAttributes { map_type, key_size, value_size, max_entries, .. } = described.attributes;
+            let info = map.fd().and_then(|fd| sys::map_info(&fd).ok());
+            let is_described = info.is_some_and(|info| {
+                (info.map_type, info.key_size, info.value_size) == (map_type, key_size, value_size)
+                    && (described.entry_per_cpu || info.max_entries == max_entries)
+            });
+            if !is_described {
                 return Err(wrong("map", map.name()));
             }
         }
@@ -310,12 +336,13 @@ impl LoaderRun<'_> {
                 self.error(format!("BTF ({})", last_line.unwrap_or("the kernel does not say why")), errno)
             }
             StepKind::CreateMap | StepKind::CreateInnerMap | StepKind::FillMap | StepKind::FreezeMap => {
+                let hint = self.map_hint(&step.name, errno);
                 LoadError::Kernel {
                     object: self.file.name().into(),
                     request: step.to_string().into(),
                     map: Some(step.name.into()),
                     errno,
-                    hint: Hint::for_errno(errno).into(),
+                    hint: hint.into(),
                 }
             }
             StepKind::FindSymbol => {
@@ -328,6 +355,21 @@ impl LoaderRun<'_> {
                 self.error_with_hint("the data of the loader program has a wrong hash".into(), errno, hint)
             }
             _ => self.error(step.to_string(), errno),
+        }
+    }
+
+    /// Returns the reason for a refused map. The size of a ring buffer was computed for the pages of the machine for which the file was
+    /// generated.
+    fn map_hint(&self, name: &str, errno: Errno) -> Hint {
+        let map = self.file.maps().iter().find(|map| map.name == name);
+        let is_ring = |kind| matches!(kind, MapType::Ringbuf | MapType::UserRingbuf);
+        let ring = map.filter(|map| map.known_type().is_some_and(is_ring));
+        let has_whole_pages = |bytes: u32| bytes.is_multiple_of(sys::page_bytes());
+        match ring {
+            Some(ring) if errno == Errno(libc::EINVAL) && !has_whole_pages(ring.attributes.max_entries) => {
+                Hint("the loader file was generated for smaller pages: generate it with --page-size")
+            }
+            _ => Hint::for_errno(errno),
         }
     }
 

@@ -21,8 +21,10 @@
 
 mod bpf;
 mod build_id;
+mod descriptor_passing;
 mod epoll;
 mod fd;
+mod isolation;
 mod mapping;
 mod memory;
 #[cfg(all(test, miri))]
@@ -44,6 +46,7 @@ pub use bpf::*;
 pub(crate) use bpf::{attach_to_closed_target, has_link_type, has_token_create, link_to_closed_target};
 pub use build_id::BuildIdFrame;
 pub use core_relo_object::Errno;
+pub use isolation::{IsolationError, IsolationStep};
 pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{Bool, Element, LpmKey, MemberShape, Pod, Shape};

@@ -1,11 +1,12 @@
 //! Loader programs: the kernel holds the same maps and programs as after a load without loader program, and nothing after a failure.
 
 use super::harness::{Census, Need, live, names, object, with_invalid_insn};
+use core_relo::{Endian, insn::Insn};
 use core_relo_loader::{
     Loader,
     load::{LoadError, Loaded, execute_loader_program},
     load_plan::{LateBinding, TargetKernel},
-    loader_program::{LoaderFile, LoaderOptions},
+    loader_program::{LoaderFile, LoaderOptions, context::map_fd_offset},
     object::Object,
     running_kernel,
     sys::{self, MapShape, Pod as _},
@@ -14,6 +15,8 @@ use core_relo_tests::{artifacts, kernel_crashes, skip::skip};
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
+    io::Read as _,
+    os::fd::AsRawFd as _,
     path::PathBuf,
     process::Command,
 };
@@ -265,4 +268,97 @@ fn libbpfs_runtime_for_light_skeletons_executes_the_programs() {
         assert_eq!(out.trim(), counts.iter().sum::<usize>().to_string(), "{name}");
     }
     fs::remove_dir_all(&dir).unwrap();
+}
+
+/// `BPF_FUNC_sys_close`.
+const SYS_CLOSE: i32 = 168;
+
+/// Returns a loader file with other instructions, as a hostile author could write one.
+fn with_instructions(file: &LoaderFile, insns: &[Insn]) -> LoaderFile {
+    let (endian, bytes) = (Endian::native(), file.write().unwrap());
+    let at = bytes.windows(file.instructions().len()).position(|window| window == file.instructions());
+    let (before, rest) = bytes.split_at(at.unwrap());
+    let mut forged = before[..before.len() - 4].to_vec();
+    let insns: Vec<u8> = insns.iter().flat_map(|insn| insn.encode(endian)).collect();
+    endian.put_u32(&mut forged, insns.len().try_into().unwrap());
+    forged.extend(insns);
+    forged.extend_from_slice(&rest[file.instructions().len()..]);
+    LoaderFile::read(&forged).unwrap()
+}
+
+/// Returns a loader program that closes descriptors 0 to 63, stores a number as its first descriptor, and returns a result.
+fn closes_descriptors(file: &LoaderFile, returned: i32, result: i32) -> LoaderFile {
+    let insn = |code, dst, src, off, imm| Insn { code, dst, src, off, imm };
+    let mut insns = vec![insn(0xbf, 6, 1, 0, 0)];
+    for fd in 0..64 {
+        insns.extend([insn(0xb7, 1, 0, 0, fd), insn(0x85, 0, 0, 0, SYS_CLOSE)]);
+    }
+    let place = map_fd_offset(0).unwrap().try_into().unwrap();
+    insns.extend([insn(0x62, 6, 0, place, returned), insn(0xb7, 0, 0, 0, result), insn(0x95, 0, 0, 0, 0)]);
+    with_instructions(file, &insns)
+}
+
+#[test]
+fn a_hostile_program_closes_no_descriptor_of_the_process() {
+    const NAME: &str = "loader_programs::a_hostile_program_closes_no_descriptor_of_the_process";
+    let Some(_live) = live(NAME, &[Need::Kernel(5, 14)]) else { return };
+    let files: Vec<_> = (0..64).map(|_| fs::File::open("/dev/zero").unwrap()).collect();
+    assert!(files[0].as_raw_fd() < 64, "one of the descriptors is in the range");
+    let file = generate(&object("syscall"), "hostile", LateBinding::Names, false).unwrap();
+    for (returned, result) in [(-1, -1), (0, 0), (1, 0), (files[0].as_raw_fd(), 0), (10_000, 0), (-1, 0)] {
+        let before = Census::take();
+        let error = execute_loader_program(&closes_descriptors(&file, returned, result)).unwrap_err();
+        println!("descriptor {returned}, result {result}: {error}");
+        assert_eq!(before.left_behind(), [""; 0]);
+        if result == 0 {
+            assert!(error.to_string().contains(&format!("passing descriptor {returned} of")), "{error}");
+        }
+    }
+    // No descriptor of the files was closed, nor replaced.
+    for mut file in files {
+        file.read_exact(&mut [1]).unwrap();
+    }
+}
+
+#[test]
+fn maps_other_than_those_that_the_file_describes_are_refused() {
+    const NAME: &str = "loader_programs::maps_other_than_those_that_the_file_describes_are_refused";
+    let Some(_live) = live(NAME, &[Need::Kernel(5, 14)]) else { return };
+    let file = generate(&object("socket_filter"), "maps", LateBinding::Names, false).unwrap();
+    drop(execute_loader_program(&file).unwrap());
+    let attributes = file.maps()[0].attributes;
+    let words = [attributes.map_type, attributes.key_size, attributes.value_size, attributes.max_entries];
+    let endian = Endian::native();
+    let described = words.map(|word| endian.u32_bytes(word)).concat();
+    let bytes = file.write().unwrap();
+    // The description is the first section.
+    let at = bytes.windows(described.len()).position(|window| window == described).unwrap();
+    for (word, other) in words.into_iter().enumerate() {
+        let mut forged = bytes.clone();
+        forged[at + 4 * word..][..4].copy_from_slice(&endian.u32_bytes(other + 1));
+        let before = Census::take();
+        let error = execute_loader_program(&LoaderFile::read(&forged).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("the loader program returned another object"), "{error}");
+        assert_eq!(before.left_behind(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_ring_buffer_for_smaller_pages_is_refused_with_the_option_for_the_size() {
+    const NAME: &str =
+        "loader_programs::a_ring_buffer_for_smaller_pages_is_refused_with_the_option_for_the_size";
+    let Some(_live) = live(NAME, &[Need::Kernel(5, 14)]) else { return };
+    let bytes = object("ringbuf");
+    let object = Object::parse(&bytes).unwrap();
+    let mut kernel = running_kernel();
+    (kernel.late_binding, kernel.page_size) = (LateBinding::Names, 512);
+    let mut loader = Loader::for_kernel(&object, kernel).name("ring");
+    loader.map_mut("events").max_entries = Some(1000);
+    let plan = loader.plan().unwrap();
+    let options = LoaderOptions { checks_data: false, relocated_for: String::new() };
+    let file = LoaderFile::generate(&plan, &options).unwrap();
+    let before = Census::take();
+    let error = execute_loader_program(&file).unwrap_err().to_string();
+    assert!(error.contains("events") && error.contains("generate it with --page-size"), "{error}");
+    assert_eq!(before.left_behind(), [""; 0]);
 }

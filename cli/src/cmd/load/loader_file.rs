@@ -33,9 +33,8 @@ impl LoadRequest<'_, '_> {
         console: &mut Console<'_>,
         input: &ObjectFile,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        if let Some(option) = unsupported_option(self.args) {
-            let bad = BadInput::new(option, format_args!("cannot change the loader file {}", input.name));
-            return Ok(Err(bad.help("give the option to `core-relo gen loader`, or load the object itself")));
+        if let Some(bad) = refuse_options(self.args, input) {
+            return Ok(Err(bad));
         }
         let file = match loader_file::parse(input) {
             Ok(file) => file,
@@ -94,7 +93,7 @@ impl LoadRequest<'_, '_> {
         e: &LoadError,
     ) -> io::Result<()> {
         console.raise_exit(ExitStatus::Incompatible);
-        let wants_log = self.args.setup.verifier_log > 0;
+        let wants_log = self.args.loading.verifier_log > 0;
         if console.format == Format::Json {
             return console.out.json(&json::refused(&input.name, None, e, wants_log, None));
         }
@@ -175,27 +174,36 @@ fn id_text(id: Option<Result<u32, sys::Errno>>) -> String {
     }
 }
 
-/// Returns the first option that has no meaning for a loader file, whose plan is made already.
-fn unsupported_option(args: &LoadArgs) -> Option<&'static str> {
+/// Returns an error for the first option that has no effect on a loader file, whose plan is made already.
+fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Option<BadInput> {
+    /// The remedy for options that `gen loader` has.
+    const GENERATE: &str = "give the option to `core-relo gen loader`, or load the object itself";
+    const LOAD: &str = "load the object itself";
     let setup = &args.setup;
-    [
-        ("--program", !args.program.is_empty()),
-        ("--each", args.each),
-        ("--adaptive", args.adaptive),
-        ("--dry-run", args.dry_run),
-        ("--relocate-against", args.relocate_against.is_some()),
-        ("--print", !args.events.print.is_empty()),
-        ("--set", !setup.set.is_empty()),
-        ("--max-entries", !setup.max_entries.is_empty()),
-        ("--value-size", !setup.value_size.is_empty()),
-        ("--key-size", !setup.key_size.is_empty()),
-        ("--attach-target", !setup.attach_target.is_empty()),
-        ("--reuse-map", !setup.reuse_map.is_empty()),
-        ("--without-map", !setup.without_map.is_empty()),
-        ("--kconfig", setup.kconfig.is_some()),
-        ("--token", setup.token.is_some()),
-        ("--stats", args.stats.needs_stats()),
-    ]
-    .into_iter()
-    .find_map(|(option, is_given)| is_given.then_some(option))
+    let refused = [
+        ("--program", !args.program.is_empty(), GENERATE),
+        ("--set", !setup.set.is_empty(), GENERATE),
+        ("--max-entries", !setup.max_entries.is_empty(), GENERATE),
+        ("--value-size", !setup.value_size.is_empty(), GENERATE),
+        ("--key-size", !setup.key_size.is_empty(), GENERATE),
+        ("--attach-target", !setup.attach_target.is_empty(), GENERATE),
+        ("--without-map", !setup.without_map.is_empty(), GENERATE),
+        ("--kconfig", setup.kconfig.is_some(), GENERATE),
+        ("--each", args.each, LOAD),
+        ("--adaptive", args.adaptive, LOAD),
+        ("--dry-run", args.dry_run, LOAD),
+        ("--relocate-against", args.relocate_against.is_some(), LOAD),
+        ("--print", !args.events.print.is_empty(), LOAD),
+        ("--reuse-map", !args.loading.reuse_map.is_empty(), LOAD),
+        ("--token", args.loading.token.is_some(), LOAD),
+        ("--stats", args.stats.needs_stats(), LOAD),
+        // All requests of a loader program write to the same log.
+        (
+            "--verifier-log, twice",
+            args.loading.verifier_log > 1,
+            "give it once, for the log of a refused program",
+        ),
+    ];
+    let (option, _, help) = refused.into_iter().find(|(_, is_given, _)| *is_given)?;
+    Some(BadInput::new(option, format_args!("has no effect on the loader file {}", input.name)).help(help))
 }

@@ -27,7 +27,7 @@ use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
-use setup::{check_program_name, object_name, set_up};
+use setup::{check_program_name, object_name, set_up, set_up_loading};
 use std::{io, path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
@@ -184,7 +184,9 @@ impl LoadRequest<'_, '_> {
             Err(bad) => return Ok(Err(bad)),
         };
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
-        if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
+        let is_set_up =
+            set_up(&mut loader, &file, &args.setup).and_then(|()| set_up_loading(&mut loader, &args.loading));
+        if let Err(bad) = is_set_up {
             return Ok(Err(bad));
         }
         for request in &args.attach_to {

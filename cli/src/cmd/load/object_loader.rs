@@ -179,7 +179,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             self.budget.record((&running_release(), &self.file.name, name), stats);
         }
         // The log of statistics alone is no log that the user asked for.
-        let wants_log = self.args.setup.verifier_log > 1;
+        let wants_log = self.args.loading.verifier_log > 1;
         if self.console.format == Format::Json {
             return self.console.out.json(&json::accepted(&self.file.name, program, stats, wants_log));
         }
@@ -203,7 +203,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     pub(super) fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
-            let wants_log = self.args.setup.verifier_log > 0;
+            let wants_log = self.args.loading.verifier_log > 0;
             let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
             let line = json::refused(&self.file.name, program, e, wants_log, stats);
             let line = self.with_report(line.with_verdict(self.verdict))?;
@@ -219,7 +219,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
         self.print_report()?;
         match e.verifier_log() {
-            Some(log) if self.args.setup.verifier_log > 0 => print_log(&mut self.console.out, log),
+            Some(log) if self.args.loading.verifier_log > 0 => print_log(&mut self.console.out, log),
             _ => Ok(()),
         }
     }

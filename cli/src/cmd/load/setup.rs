@@ -2,7 +2,7 @@
 
 use super::global_value;
 use crate::{
-    args::load::{Assignment, LoadTarget, MapNumber, ReusedMap, SetupArgs},
+    args::load::{Assignment, LoadTarget, LoadingArgs, MapNumber, ReusedMap, SetupArgs},
     error::BadInput,
     input::{kernel_text, object::ObjectFile},
     kernel_objects::{
@@ -61,18 +61,23 @@ pub(crate) fn set_up(
         };
         loader.program_mut(program).attach_to = Some(target);
     }
+    for name in &args.without_map {
+        loader.map_mut(name).autocreate = Some(false);
+    }
+    if let Some(path) = &args.kconfig {
+        loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
+    }
+    Ok(())
+}
+
+/// Applies the arguments of the load itself to a loader.
+pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) -> Result<(), BadInput> {
     for ReusedMap { map, reused } in &args.reuse_map {
         let (_, fd) = select_one(Kind::Map, &selector_from_word(reused))?;
         let settings = loader.map_mut(map);
         settings.reuse = Some(Arc::new(fd));
         // As in libbpf, a map that is pinned at the object's path would be used instead of the user's.
         settings.pin = Some(None);
-    }
-    for name in &args.without_map {
-        loader.map_mut(name).autocreate = Some(false);
-    }
-    if let Some(path) = &args.kconfig {
-        loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
     }
     loader.settings_mut().token = args.token.clone().map_or(TokenSource::Environment, TokenSource::Path);
     if args.verifier_log > 1 {

@@ -33,7 +33,7 @@ pub use link::{
     raw_tracepoint_open,
 };
 pub(crate) use link::{has_link_type, link_to_closed_target};
-pub use loader_program::{NewDescriptors, map_hash, run_loader_program};
+pub use loader_program::{LoaderProgramRun, map_hash, run_loader_program};
 pub use map::{
     Batch, Cpus, MapCreate, MapFd, MapShape, map_create, map_create_log, map_delete, map_delete_batch,
     map_freeze, map_lookup, map_lookup_and_delete, map_lookup_batch, map_lookup_cpu, map_next_key,

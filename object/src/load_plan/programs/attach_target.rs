@@ -49,6 +49,12 @@ pub(super) fn find(
             }
         },
     };
+    if program_type == ProgramType::Ext && kernel.late_binding.has_names() {
+        return Err(fail(format!(
+            "cannot be put in a loader program: it replaces function `{name}` of a loaded program, which the kernel does not find by name: \
+             load the object with `core-relo load --attach-target`"
+        )));
+    }
     if program_type == ProgramType::Ext {
         return Err(fail(format!(
             "it replaces function `{name}` of another program: set the target program before loading"

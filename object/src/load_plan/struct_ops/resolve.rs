@@ -5,6 +5,7 @@ use super::{
     kernel_table::{KernelTable, MemberSlot, StructOpsMatcher},
 };
 use crate::{
+    elf::key,
     index::{MapIndex, ProgramIndex},
     internal::Invariant as _,
     link::{ProgramLinker, maps::MapEntry},
@@ -55,6 +56,10 @@ pub(in crate::load_plan) fn resolve<'s>(
             *tables.autoload.entry(program).or_insert(false) |= is_created(entry);
         }
         if is_created(entry) {
+            if kernel.late_binding.has_names() {
+                let what = "cannot be put in a loader program: its value has the layout of one kernel: load the object with `core-relo load`";
+                return Err(LoadPlanError::Map { map: key(entry.name).into(), what: what.into() });
+            }
             let ty = btf.ty(local.table.ty).invariant("a struct_ops map's type was found in the BTF")?;
             let (kernel_struct, module) = structs.find(local.name, ty.name().essential(), modules)?;
             let table = matcher.match_table(btf, &local, &kernel_struct, module)?;

@@ -25,7 +25,10 @@ pub(super) fn check(plan: &LoadPlan) -> Result<(), LoaderProgramError> {
     }
     for program in plan.programs() {
         if program.attach().program().is_some() {
-            return Err(unsupported_program(program, "its attach target is a loaded program"));
+            return Err(unsupported_program(
+                program,
+                "its attach target is a loaded program, which the kernel does not find by name: load the object with `core-relo load --attach-target`",
+            ));
         }
         if program.late_relocs().is_empty() {
             continue;

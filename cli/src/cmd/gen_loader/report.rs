@@ -1,39 +1,18 @@
-//! `gen loader`: generates loader programs, and shows loader files.
+//! The report on a loader file that was written or read.
 
 use crate::{
     args::{format::Format, gen_loader::GenLoaderArgs},
-    cmd::load::setup::{check_program_name, object_name, set_up},
     console::Console,
     describe::short_type_name,
-    error::{BadInput, escape_path},
-    input::{
-        image_facts::WantedFacts,
-        kernel::{image::KernelImage, source::KernelSource},
-        limits::Limits,
-        loader_file,
-        object::ObjectFile,
-    },
-    output,
     text::{
         line::Line,
         style::{self, BOLD, DIM},
     },
 };
 use core_relo::insn::{INSN_BYTES, Slot};
-use core_relo_loader::{
-    Loader,
-    load::LoadError,
-    load_plan::{LateBinding, LoadPlanError, TargetKernel},
-    loader_program::{LoaderFile, LoaderOptions},
-    running_kernel,
-    target::KernelBtf,
-};
-use core_relo_verdict::kernel::KernelInputs;
+use core_relo_loader::loader_program::LoaderFile;
 use serde::Serialize;
-use std::{io, path::Path, sync::Arc};
-
-/// The value of `--kernel` for the running kernel.
-const RUNNING: &str = "running";
+use std::io;
 
 /// A loader file as a JSON line.
 #[derive(Serialize)]
@@ -69,87 +48,8 @@ struct ProgramJson<'f> {
     section: &'f str,
 }
 
-pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> io::Result<()> {
-    let result = if args.show { read(args) } else { generate(args) };
-    match result {
-        Ok((name, file, bytes)) => report(console, args, name, &file, bytes),
-        Err(bad) => console.report_error(&bad),
-    }
-}
-
-/// Reads a loader file. Returns the path, the file and its size.
-fn read(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
-    let input = ObjectFile::read(&args.file)?;
-    let file = loader_file::parse(&input)?;
-    Ok((input.name.clone(), file, input.bytes().len()))
-}
-
-/// Writes a loader file. Returns the path, the file and its size.
-fn generate(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
-    let input = ObjectFile::read(&args.file)?;
-    let bad = |what: String| BadInput::new(&*input.name, what);
-    let no_output = || BadInput::new("-o", "no output file, expected a path");
-    let output = args.output.as_deref().ok_or_else(no_output)?;
-    output::refuse_inputs([&*args.file], output, "name another file with -o")?;
-    let object = input.parse()?;
-    let name = object_name(&args.file);
-    let mut loader = Loader::for_kernel(&object, target_kernel(args.kernel.as_deref())?).name(&name);
-    set_up(&mut loader, &input, &args.setup)?;
-    for program in &args.program {
-        check_program_name(&input, &object, program)?;
-    }
-    if !args.program.is_empty() {
-        loader.select_programs(args.program.iter().map(String::as_str));
-    }
-    let without_prefix = |text: String| {
-        let rest = text.strip_prefix(&*name).and_then(|rest| rest.strip_prefix(": "));
-        rest.map_or(text.clone(), str::to_owned)
-    };
-    let plan = loader.plan().map_err(|e| {
-        let bad = bad(without_prefix(e.to_string()));
-        match e {
-            LoadError::Plan { cause: LoadPlanError::Externs(_), .. } if args.kernel.is_none() => {
-                bad.help("the configuration is that of one kernel: name the kernel with --kernel")
-            }
-            _ => bad,
-        }
-    })?;
-    let kernel = args.kernel.as_deref().map(escape_path).unwrap_or_default();
-    let options = LoaderOptions { checks_data: args.signable, relocated_for: kernel };
-    let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;
-    let bytes = file.write().map_err(|e| bad(e.to_string()))?;
-    output::write(output, &bytes)?;
-    Ok((escape_path(output), file, bytes.len()))
-}
-
-/// Returns the kernel to plan for.
-fn target_kernel(path: Option<&Path>) -> Result<TargetKernel, BadInput> {
-    let Some(path) = path else { return Ok(TargetKernel::unknown()) };
-    let mut target = if path.as_os_str() == RUNNING {
-        running_kernel()
-    } else {
-        let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
-        let source = KernelSource::File { path: path.to_path_buf(), base: None, is_listed: false };
-        let kernel = KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?;
-        let facts = kernel.inputs(&KernelInputs::default(), wanted);
-        let btf = KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), []);
-        let mut target = TargetKernel::offline(Arc::new(btf));
-        if let Some(version) = facts.version {
-            // `KERNEL_VERSION`, in which the patch level has one byte.
-            let [major, minor] = [version.major, version.minor].map(u32::from);
-            target.kernel_version = (major << 16) | (minor << 8) | u32::from(version.patch.min(255));
-        }
-        if let Some(kconfig) = facts.kconfig {
-            target.kconfig = Some(kconfig);
-        }
-        target
-    };
-    target.late_binding = LateBinding::Names;
-    Ok(target)
-}
-
 /// Reports a file that was written or read.
-fn report(
+pub(super) fn report(
     console: &mut Console<'_>,
     args: &GenLoaderArgs,
     name: String,
