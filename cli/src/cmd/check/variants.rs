@@ -57,7 +57,7 @@ impl VariantChoice {
         let identity = KernelIdentity {
             release: case.kernel.release(),
             architecture: target::find_architecture(&types.vmlinux().btf).map(str::to_owned),
-            btf_source: case.kernel.name.clone(),
+            btf_source: Some(case.kernel.name.clone()),
         };
         let judge = |settings: &_| case.judge_load(object, plan, settings).map_err(|error| error.to_string());
         let adaptive = adaptive.judged_by(judge).features(case.features(object)).kernel(identity);

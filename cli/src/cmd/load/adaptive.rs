@@ -9,7 +9,7 @@ use crate::{
     args::format::Format,
     cmd::verdicts::exit_status,
     console::ExitStatus,
-    error::{BadInput, escape_path},
+    error::BadInput,
     input::{object::ObjectFile, variant_table},
     json::load as json,
     text::{
@@ -40,7 +40,7 @@ pub(super) fn read_table(
     let table = match path {
         Some(path) => {
             let given = variant_table::read_variants(path)?;
-            declared.merge(given).map_err(|e| BadInput::new(escape_path(path), e))?
+            declared.merge(given).map_err(bad)?
         }
         None => declared,
     };
@@ -212,5 +212,5 @@ fn kernel_identity(kernel: &DryRunKernel) -> KernelIdentity {
         btf_source = format!("{btf_source}, relocations against {}", other.name);
     }
     let architecture = target::find_architecture(&kernel.kernel.target.vmlinux().btf).map(str::to_owned);
-    KernelIdentity { release: kernel.kernel.release(), architecture, btf_source }
+    KernelIdentity { release: kernel.kernel.release(), architecture, btf_source: Some(btf_source) }
 }
