@@ -93,16 +93,33 @@ fn errors_of_tables_name_the_file_and_the_line_and_nothing_is_loaded() {
     let dir = tempfile::tempdir().unwrap();
     for (content, expected) in [
         ("group a = fast\nfoo", "table: line 2: unknown entry: `foo`, expected group, "),
-        ("group open = absent", "group `open`: defined twice"),
-        ("group other = open_fentry", "program `open_fentry`: in two groups: `open` and `other`"),
-        ("group other = absnt", "group `other`: the object has no program `absnt` (near: `absent`)"),
-        ("group a = absent > absent", "line 1: group `a`: cycle: `absent` is named again after `absent`"),
+        ("group open = absent", ": table: line 1: group `open`: defined twice"),
+        (
+            "group other = open_fentry",
+            ": table: line 1: program `open_fentry`: in two groups: `open` and `other`",
+        ),
+        (
+            "\ngroup other = absnt",
+            ": table: line 2: group `other`: the object has no program `absnt` (near: `absent`)",
+        ),
+        (
+            "group a = absent > absent",
+            "table: line 1: group `a`: cycle: `absent` is named again after `absent`",
+        ),
+        (
+            "group a = absent >",
+            "table: line 1: group `a`: no program, expected at least one for each alternative",
+        ),
+        ("optional absent\noptional absent", "table: line 2: optional `absent`: named twice"),
+        ("# nothing\n", "table: has no entry, expected at least one"),
     ] {
         fs::write(dir.path().join("table"), content).unwrap();
         let object = prebuilt("live/variants.bpf.o");
         let failed = run_in(dir.path(), ["load", text(&object), "--adaptive", "--variants", "table"]);
         assert_eq!((failed.exit, &*failed.out), (2, ""), "{content}");
         assert!(failed.err.contains(expected), "{}", failed.err);
+        let lines = failed.err.lines().filter(|line| !line.starts_with("help: "));
+        assert_eq!(lines.count(), 1, "{}", failed.err);
     }
     let object = prebuilt("live/ringbuf.bpf.o");
     let none = run(["load", text(&object), "--adaptive"]);

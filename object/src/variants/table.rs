@@ -1,7 +1,11 @@
 //! The table of an object's variants.
 
-use super::{error::VariantError, kernel_value::KernelValue};
-use crate::limits;
+use super::{
+    error::VariantError,
+    kernel_value::KernelValue,
+    place::{EntryName, EntryPlaces},
+};
+use crate::{elf::text, limits};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 
@@ -21,17 +25,30 @@ use core::fmt;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct VariantTable {
     groups: Vec<VariantGroup>,
     optional: Vec<Part>,
     indicators: Vec<Indicator>,
     constants: Vec<KernelConstant>,
     names: Names,
+    pub(super) places: EntryPlaces,
 }
 
+/// Tables are equal if their entries are, wherever they were written.
+impl PartialEq for VariantTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.groups == other.groups
+            && self.optional == other.optional
+            && self.indicators == other.indicators
+            && self.constants == other.constants
+    }
+}
+
+impl Eq for VariantTable {}
+
 /// The names in a table, so that building a table takes time in proportion to its size.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Names {
     groups: BTreeSet<String>,
     /// The group of each program.
@@ -74,11 +91,11 @@ impl fmt::Display for Alternative {
     }
 }
 
-/// A group, program or map that a table refers to.
+/// A group, program, map or constant that a table refers to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_structs, reason = "a part is a kind and a name")]
 pub struct Part {
-    /// The kind. `None` takes the group, program or map that has the name.
+    /// The kind. `None` takes the part that has the name. A name that parts of two kinds have is an error then.
     pub kind: Option<PartKind>,
     /// The name.
     pub name: String,
@@ -94,15 +111,18 @@ pub enum PartKind {
     Program,
     /// A map.
     Map,
+    /// A constant from the kernel's types, which can be optional.
+    Constant,
 }
 
 impl PartKind {
-    /// Returns the word for text and JSON: `group`, `program`, `map`.
+    /// Returns the word for text and JSON: `group`, `program`, `map`, `constant`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Group => "group",
             Self::Program => "program",
             Self::Map => "map",
+            Self::Constant => "constant",
         }
     }
 }
@@ -110,7 +130,7 @@ impl PartKind {
 /// The name alone, or after a kind: `events`, `map:events`.
 impl From<&str> for Part {
     fn from(text: &str) -> Self {
-        let kinds = [PartKind::Group, PartKind::Program, PartKind::Map];
+        let kinds = [PartKind::Group, PartKind::Program, PartKind::Map, PartKind::Constant];
         let parse = |kind: PartKind| Some((kind, text.strip_prefix(kind.word())?.strip_prefix(':')?));
         match kinds.into_iter().find_map(parse) {
             Some((kind, name)) => Self { kind: Some(kind), name: name.to_owned() },
@@ -168,11 +188,13 @@ impl VariantTable {
 
     /// Makes a group, program or map optional. A load leaves it out if it does not work, instead of failing.
     ///
-    /// The name of a constant from the kernel's types makes the constant optional: it keeps its initial value if the kernel's types
-    /// do not have the name.
+    /// An optional constant from the kernel's types keeps its initial value if the kernel's types do not have the name.
+    ///
+    /// `group:`, `program:`, `map:` and `constant:` in front of a name choose the kind. A name alone that parts of two kinds have is an
+    /// error.
     #[must_use]
     pub fn optional(mut self, part: impl Into<Part>) -> Self {
-        self.add_optional(part.into());
+        let _is_new = self.add_optional(part.into());
         self
     }
 
@@ -208,12 +230,32 @@ impl VariantTable {
         Ok(self)
     }
 
+    /// Names the table for errors, such as by its file. Errors of entries from a [text](Self::parse) begin with the name and the line.
+    #[must_use]
+    pub fn named(mut self, source: &str) -> Self {
+        self.places.set_source(&text(source.as_bytes()));
+        self
+    }
+
     /// Adds the entries of another table, such as those of a file to those of the object's declaration tags.
     pub fn merge(mut self, other: Self) -> Result<Self, VariantError> {
-        other.groups.into_iter().try_for_each(|group| self.add_group(group))?;
-        other.optional.into_iter().for_each(|part| self.add_optional(part));
-        other.indicators.into_iter().try_for_each(|i| self.add_indicator(&i.global, i.part))?;
-        other.constants.into_iter().try_for_each(|c| self.add_constant(&c.global, c.value))?;
+        let places = &other.places;
+        for group in other.groups {
+            let entry = EntryName::Group(group.name.clone());
+            self.add_group(group).map_err(|cause| places.locate(&entry, cause))?;
+        }
+        for part in other.optional {
+            let _is_new = self.add_optional(part);
+        }
+        for Indicator { global, part } in other.indicators {
+            let added = self.add_indicator(&global, part);
+            added.map_err(|cause| places.locate(&EntryName::Global(global), cause))?;
+        }
+        for KernelConstant { global, value } in other.constants {
+            let added = self.add_constant(&global, value);
+            added.map_err(|cause| places.locate(&EntryName::Global(global), cause))?;
+        }
+        self.places.extend(other.places);
         Ok(self)
     }
 }
@@ -282,10 +324,13 @@ impl VariantTable {
         Ok(())
     }
 
-    pub(super) fn add_optional(&mut self, part: Part) {
-        if self.names.optional.insert(part.clone()) {
+    /// Adds an optional part. Returns whether the table did not have it.
+    pub(super) fn add_optional(&mut self, part: Part) -> bool {
+        let is_new = self.names.optional.insert(part.clone());
+        if is_new {
             self.optional.push(part);
         }
+        is_new
     }
 
     pub(super) fn add_indicator(&mut self, global: &str, part: Part) -> Result<(), VariantError> {
