@@ -1,6 +1,6 @@
 //# target: kernels
 //# requires: clang>=14
-// A congestion control of TCP that never opens its window; registered by updating its map.
+// A congestion control of TCP that never opens its window; registered by updating its map. A table of variants may use `init_other`.
 #include "live.h"
 
 struct tcp_sock {
@@ -15,11 +15,16 @@ struct tcp_congestion_ops {
 	char name[16];
 } CORE;
 
-u64 inits;
+u64 inits, other_inits;
 
 SEC("struct_ops/init") void init(u64 *ctx)
 {
 	inits++;
+}
+
+SEC("?struct_ops/init") void init_other(u64 *ctx)
+{
+	other_inits++;
 }
 
 SEC("struct_ops/ssthresh") u32 ssthresh(u64 *ctx)

@@ -1,6 +1,6 @@
 //# target: kernels
 //# requires: clang>=14
-// A program that goes on in another: entry 0 of the map is filled by the object itself.
+// A program that goes on in another: entry 0 of the map is filled by the object itself. A table of variants may fill it with `other`.
 #include "live.h"
 
 static long (*const tail_call)(void *ctx, void *map, u32 index) = (void *)12;
@@ -22,6 +22,12 @@ SEC("tc") int next(struct __sk_buff *skb)
 {
 	hits++;
 	return 7;
+}
+
+SEC("?tc") int other(struct __sk_buff *skb)
+{
+	hits++;
+	return 9;
 }
 
 SEC("tc") int start(struct __sk_buff *skb)

@@ -1,7 +1,8 @@
 //# target: kernels
 //# requires: clang>=14
 // One object for many kernels. Opened files are counted by the best kind of tracing program, system calls are sent through the best
-// kind of buffer, a sum is computed with the best helper; what a kernel lacks is left out, and constants tell the programs so.
+// kind of buffer, a sum is computed with the best helper, functions are probed by one link or by several, packets are counted by the
+// best classifier; what a kernel lacks is left out, and constants tell the programs so.
 #include "live.h"
 #include "../../build/include/core_relo.h"
 
@@ -38,7 +39,7 @@ const volatile s32 loop_number ENUM_VALUE("enum bpf_func_id.BPF_FUNC_loop") OPTI
 const volatile _Bool has_state HAS_FIELD("task_struct.__state");
 const volatile u32 state_offset OFFSET_OF("task_struct.__state") OPTIONAL = 0xffffffff;
 
-u64 sent, same_tgid, pushed, sum;
+u64 sent, same_tgid, pushed, sum, probed, packets;
 
 /* Counts a file that the process opens. */
 
@@ -116,6 +117,43 @@ SEC("?tc") VARIANT(sum, 2) int sum_loop(void *ctx)
 	for (u64 index = 0; index < 10; index++)
 		sum += index;
 	return 0;
+}
+
+/* Counts calls of two functions, which a test run of a tracing program calls: with one link for both, or a probe for each. */
+
+SEC("?kprobe.multi/bpf_fentry_test[12]") VARIANT(probes, 1) OPTIONAL int probes_multi(void *ctx)
+{
+	if (mine())
+		probed++;
+	return 0;
+}
+
+SEC("kprobe/bpf_fentry_test1") VARIANT(probes, 2) int probe_first(void *ctx)
+{
+	if (mine())
+		probed++;
+	return 0;
+}
+
+SEC("kprobe/bpf_fentry_test2") VARIANT(probes, 2) int probe_second(void *ctx)
+{
+	if (mine())
+		probed++;
+	return 0;
+}
+
+/* Counts packets. */
+
+SEC("?tcx/ingress") VARIANT(ingress, 1) int ingress_tcx(struct __sk_buff *skb)
+{
+	packets++;
+	return -1;
+}
+
+SEC("tc") VARIANT(ingress, 2) int ingress_tc(struct __sk_buff *skb)
+{
+	packets++;
+	return -1;
 }
 
 /* No kernel has this function. */

@@ -94,7 +94,7 @@ impl<'a> CheckLine<'a> {
     ) -> Result<Self, serde_json::Error> {
         if let Some(report) = report {
             let mut report = report.clone();
-            kernel.clone_into(&mut report.kernel.btf_source);
+            report.kernel.btf_source = Some(kernel.to_owned());
             self.adaptive = Some(serde_json::from_str(&report.to_json())?);
         }
         Ok(self)

@@ -32,7 +32,7 @@ mod write;
 
 pub use c_header::{CHeader, HeaderRoots, LayoutError};
 pub use format::Kind;
-pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path};
+pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path, field_path_from};
 pub use parse::{Btf, BtfError};
 pub use search::{ModuleFilter, NameIndex, TypeQuery};
 pub use text::{Aggregate, CType, EnumValue, RawType, Scalar, Value, ValueLocation, ValueText, ValueVisitor};

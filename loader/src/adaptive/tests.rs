@@ -237,7 +237,7 @@ fn hostile_names_are_escaped_in_text_and_json() {
         _ => Ok(()),
     });
     let mut report = result.unwrap().report;
-    report.kernel.btf_source = "\u{1b}[31m\"a\\b\"\n\u{1}".to_owned();
+    report.kernel.btf_source = Some("\u{1b}[31m\"a\\b\"\n\u{1}".to_owned());
     assert!(!report.to_string().contains('\u{1b}'));
     let json = report.to_json();
     assert!(json.contains(r#""btf_source":"\u001b[31m\"a\\b\"\n\u0001""#), "{json}");

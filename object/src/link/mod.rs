@@ -172,11 +172,42 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect())
     }
 
+    /// Returns the first loaded program that is, or calls, one of the functions for which `is_sought` returns true.
+    pub(crate) fn find_caller(
+        &self,
+        loaded: &[bool],
+        is_sought: impl Fn(ProgramIndex) -> bool,
+    ) -> Result<Option<ProgramIndex>, InternalError> {
+        // The functions that the programs so far reach: none of them is sought.
+        let mut reached = vec![false; loaded.len()];
+        for (program, _) in ProgramIndex::enumerate(loaded).filter(|(_, is_loaded)| **is_loaded) {
+            if reached.get_mut(program.0).is_none_or(|is_reached| core::mem::replace(is_reached, true)) {
+                continue;
+            }
+            let mut is_found = is_sought(program);
+            self.visit_callees(vec![program], &mut reached, &mut |callee| is_found |= is_sought(callee))?;
+            if is_found {
+                return Ok(Some(program));
+            }
+        }
+        Ok(None)
+    }
+
     /// Extends a set of functions to the transitive closure of their calls.
     fn extend_to_callees(&self, reached: &mut [bool]) -> Result<(), InternalError> {
-        let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
-        let mut pending: Vec<ProgramIndex> = selected.map(|(function, _)| function).collect();
+        let pending = selected.map(|(function, _)| function).collect();
+        self.visit_callees(pending, reached, &mut |_| ())
+    }
+
+    /// Visits the functions that the functions in `pending` call, directly or not, and that are not `reached` yet.
+    fn visit_callees(
+        &self,
+        mut pending: Vec<ProgramIndex>,
+        reached: &mut [bool],
+        visit: &mut dyn FnMut(ProgramIndex),
+    ) -> Result<(), InternalError> {
+        let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         // Linking refuses more instructions than this.
         let program_limit = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
         let mut insns_left = program_limit
@@ -193,6 +224,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 let target = self.target(p, insn_index, Insn::decode(self.object.endian(), *raw));
                 let Some(callee) = target.and_then(|target| self.function_at(target)) else { continue };
                 if reached.get_mut(callee.0).is_some_and(|is_reached| !core::mem::replace(is_reached, true)) {
+                    visit(callee);
                     pending.push(callee);
                 }
             }

@@ -24,7 +24,8 @@ pub enum LoadPlanError {
         /// Whether the object is big-endian.
         is_big: bool,
     },
-    /// The kernel's types are needed but not available.
+    /// The kernel's types are needed but not available. A kernel without types is an error of the program or map that needs them, if the
+    /// need is not that of the whole object.
     #[error("the kernel's types are needed for {what}: {cause}")]
     Types {
         /// The part of the plan that needs the types.
@@ -89,6 +90,26 @@ pub enum LoadPlanError {
         /// The limit.
         limit: usize,
     },
+}
+
+impl LoadPlanError {
+    /// Creates the error of a program that needs the kernel's types. The error names the program if the kernel has no types.
+    pub(super) fn types_of_program(program: &[u8], need: &'static str, cause: KernelBtfError) -> Self {
+        if !cause.is_absence() {
+            return Self::Types { what: need, cause };
+        }
+        let what = format!("the kernel's types are needed for {need}: {cause}");
+        Self::Program { program: text(program), what: what.into() }
+    }
+
+    /// Creates the error of a map that needs the kernel's types. The error names the map if the kernel has no types.
+    pub(super) fn types_of_map(map: &[u8], need: &'static str, cause: KernelBtfError) -> Self {
+        if !cause.is_absence() {
+            return Self::Types { what: need, cause };
+        }
+        let what = format!("the kernel's types are needed for {need}: {cause}");
+        Self::Map { map: text(map), what: what.into() }
+    }
 }
 
 /// A refused relocation or extern, and the reason.

@@ -52,7 +52,11 @@ impl LoadPlan {
 
         let (loaded, skipped) = select_programs(object, settings, &tables);
         let selected = selected_functions(&linker, &loaded)?;
-        let (code, poisoned) = relocate_code(object, &selected, settings, kernel)?;
+        let find_caller = |functions: &SelectedFunctions| {
+            let caller = linker.find_caller(&loaded, |function| functions.contains(&function))?;
+            Ok(caller.and_then(|caller| object.programs().get(caller.0)).map(Program::name))
+        };
+        let (code, poisoned) = relocate_code(object, &selected, settings, kernel, find_caller)?;
         let late_relocs = collect_late_relocs(object, &selected, kernel)?;
         let mut planner = ProgramPlanner::new(object, &linker, settings, kernel, &resolved, &tables);
         let programs =

@@ -55,12 +55,14 @@ impl PoisonedReloc {
 /// The functions whose relocations belong to the programs being loaded.
 pub(super) type SelectedFunctions = HashSet<ProgramIndex>;
 
-/// Returns the relocated code sections and the poisoned relocations.
-pub(super) fn relocate_code(
-    object: &Object<'_>,
+/// Returns the relocated code sections and the poisoned relocations. `find_caller` returns the name of a program that reaches one of
+/// the functions that it gets.
+pub(super) fn relocate_code<'o>(
+    object: &'o Object<'_>,
     selected: &SelectedFunctions,
     settings: &Settings,
     kernel: &TargetKernel,
+    find_caller: impl Fn(&SelectedFunctions) -> Result<Option<&'o [u8]>, InternalError>,
 ) -> Result<(Vec<Vec<u8>>, Vec<PoisonedReloc>), LoadPlanError> {
     let unchanged = || object.code_sections().iter().map(|s| s.code.to_vec()).collect();
     if kernel.late_binding == LateBinding::NamesAndRelocations {
@@ -70,11 +72,28 @@ pub(super) fn relocate_code(
     let relocated = with_plan(object, &functions, selected, settings, kernel, |plan| {
         let patched = plan.patched().map_err(|error| refusals(plan, &error.failed))?;
         Ok((patched.sections, plan.iter().filter_map(|p| poisoned(&functions, &p)).collect()))
-    })?;
+    });
     match relocated {
-        Some(relocated) => relocated,
-        None => Ok((unchanged(), Vec::new())),
+        Ok(Some(relocated)) => relocated,
+        Ok(None) => Ok((unchanged(), Vec::new())),
+        // The subprograms with relocations may be those of programs that are not loaded.
+        Err(LoadPlanError::Types { what, cause }) if cause.is_absence() => {
+            match find_caller(&relocated_functions(object, &functions)?)? {
+                Some(program) => Err(LoadPlanError::types_of_program(program, what, cause)),
+                None => Ok((unchanged(), Vec::new())),
+            }
+        }
+        Err(error) => Err(error),
     }
+}
+
+/// Returns the functions that have relocations.
+fn relocated_functions(
+    object: &Object<'_>,
+    functions: &FunctionIndex,
+) -> Result<SelectedFunctions, LoadPlanError> {
+    let relocs = object.relocs()?;
+    Ok(relocs.records().iter().filter_map(|record| functions.find(record)).collect())
 }
 
 /// The relocations of each function that the kernel performs, with instructions relative to the function.

@@ -280,6 +280,13 @@ pub enum KernelBtfError {
     Modules(#[from] Errno),
 }
 
+impl KernelBtfError {
+    /// Returns whether the kernel has no BTF at all. Other errors are failed reads and damaged BTF.
+    pub const fn is_absence(&self) -> bool {
+        matches!(self, Self::Vmlinux(TargetError::NoKernelBtf { .. }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,9 +21,11 @@ pub enum VariantError {
         /// What is expected there.
         expected: &'static str,
     },
-    /// An entry of a text table does not fit the other entries, the object or the kernel.
-    #[error("line {line}: {cause}")]
+    /// An entry of a text table does not fit the other entries, or the object.
+    #[error("{}line {line}: {cause}", Prefix(source_name.as_deref()))]
     Entry {
+        /// The [name](crate::variants::VariantTable::named) of the table, such as its file.
+        source_name: Option<Text>,
         /// The line, from 1.
         line: usize,
         /// The problem.
@@ -80,6 +82,12 @@ pub enum VariantError {
         /// The groups.
         groups: [Text; 2],
     },
+    /// A text table names an optional part twice.
+    #[error("optional `{part}`: named twice")]
+    OptionalTwice {
+        /// The part.
+        part: Text,
+    },
     /// Two entries set the same constant.
     #[error("global `{global}`: set by two entries, expected one")]
     GlobalTwice {
@@ -106,7 +114,7 @@ pub enum VariantError {
     },
     /// A name that two kinds of parts have.
     #[error(
-        "{entry}: `{name}` is the name of a {} and a {}: write `{}:{name}` or `{}:{name}`", .kinds[0], .kinds[1], .kinds[0], .kinds[1]
+        "{entry}: `{name}` is the name of a {} and of a {}: write `{}:{name}` or `{}:{name}`", .kinds[0], .kinds[1], .kinds[0], .kinds[1]
     )]
     Ambiguous {
         /// The entry of the table.
@@ -158,13 +166,6 @@ pub enum VariantError {
     /// The object cannot be linked.
     #[error(transparent)]
     Link(#[from] LinkError),
-}
-
-impl VariantError {
-    /// Returns whether the error is about a line of a text table, and not about the object's declaration tags.
-    pub const fn is_of_text(&self) -> bool {
-        matches!(self, Self::Line { .. } | Self::Entry { .. })
-    }
 }
 
 /// The reason why a kernel's types have no value for a name.
@@ -248,7 +249,20 @@ pub enum KernelValueError {
 impl KernelValueError {
     /// Returns whether an optional constant keeps its initial value: the kernel has no such name, or no value in bytes for it.
     pub const fn is_absence(&self) -> bool {
-        matches!(self, Self::Missing { .. } | Self::Bitfield { .. } | Self::Kernel(_))
+        match self {
+            Self::Missing { .. } | Self::Bitfield { .. } => true,
+            Self::Kernel(cause) => cause.is_absence(),
+            _ => false,
+        }
+    }
+}
+
+/// A name before a colon; nothing without a name.
+struct Prefix<'n>(Option<&'n str>);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |name| write!(f, "{name}: "))
     }
 }
 

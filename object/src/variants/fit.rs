@@ -4,7 +4,8 @@ use super::{
     error::{KernelValueError, VariantError},
     initial_program::{InitialProgram, collect_initial_programs},
     kernel_value::KernelValue,
-    table::{Part, PartKind, VariantGroup, VariantTable},
+    place::EntryName,
+    table::{Indicator, KernelConstant, Part, PartKind, VariantGroup, VariantTable},
 };
 use crate::{
     elf::{key, text},
@@ -23,6 +24,12 @@ use core_relo::{
     explain::nearest_names,
 };
 use std::collections::{HashMap, HashSet};
+
+/// The kinds of parts that can be loaded.
+const LOADED_KINDS: [PartKind; 3] = [PartKind::Group, PartKind::Program, PartKind::Map];
+
+/// The kinds of parts that can be optional.
+const OPTIONAL_KINDS: [PartKind; 4] = [PartKind::Group, PartKind::Program, PartKind::Map, PartKind::Constant];
 
 /// The encoding of signed integers (`BTF_INT_SIGNED`).
 const SIGNED: u8 = 1;
@@ -69,7 +76,7 @@ impl VariantTable {
             let entry = || format!("group `{}`", group.name);
             for program in group.alternatives.iter().flat_map(|alternative| &alternative.0) {
                 let checked = names.check(&entry, PartKind::Program, program);
-                checked.map_err(|error| self.lines.at_group(&group.name, error))?;
+                checked.map_err(|e| self.places.locate(&EntryName::Group(group.name.clone()), e))?;
             }
         }
         let mut fit = ObjectVariants {
@@ -86,15 +93,10 @@ impl VariantTable {
             positions: positions(self),
             group_indices: self.groups().iter().map(|group| group.name.clone()).zip(0..).collect(),
         };
-        let constants: HashSet<&str> = self.constants().iter().map(|c| c.global.as_str()).collect();
         let mut optional_constants = HashSet::new();
         for part in self.optional_parts() {
-            if part.kind.is_none() && constants.contains(part.name.as_str()) {
-                optional_constants.insert(part.name.as_str());
-                continue;
-            }
-            let resolved = names.resolve(&|| "optional".to_owned(), part);
-            match resolved.map_err(|error| self.lines.at_optional(part, error))? {
+            let resolved = names.resolve(&|| "optional".to_owned(), part, &OPTIONAL_KINDS);
+            match resolved.map_err(|e| self.places.locate(&EntryName::Optional(part.clone()), e))? {
                 (PartKind::Map, name) => drop(fit.optional_maps.insert(name)),
                 (PartKind::Group, name) => fit.make_group_optional(fit.group_index(&name)),
                 // An optional alternative makes its group optional.
@@ -102,20 +104,20 @@ impl VariantTable {
                     Some((group, _)) => fit.make_group_optional(Some(group)),
                     None => drop(fit.optional_programs.insert(name)),
                 },
+                (PartKind::Constant, name) => drop(optional_constants.insert(name)),
             }
         }
-        for indicator in self.indicators() {
-            let at_line = |error| self.lines.at_global(&indicator.global, error);
-            let global = VariantGlobal::find(object, &values, &indicator.global).map_err(at_line)?;
-            let entry = || format!("global `{}`", indicator.global);
-            let (kind, name) = names.resolve(&entry, &indicator.part).map_err(at_line)?;
-            fit.indicators.push((global, Part { kind: Some(kind), name }));
+        let locate = |global: &str, e| self.places.locate(&EntryName::Global(global.to_owned()), e);
+        for Indicator { global: name, part } in self.indicators() {
+            let global = VariantGlobal::find(object, &values, name).map_err(|e| locate(name, e))?;
+            let entry = || format!("global `{name}`");
+            let resolved = names.resolve(&entry, part, &LOADED_KINDS);
+            let (kind, part_name) = resolved.map_err(|e| locate(name, e))?;
+            fit.indicators.push((global, Part { kind: Some(kind), name: part_name }));
         }
-        for constant in self.constants() {
-            let global = VariantGlobal::find(object, &values, &constant.global);
-            let global = global.map_err(|error| self.lines.at_global(&constant.global, error))?;
-            let is_optional = optional_constants.contains(constant.global.as_str());
-            fit.constants.push((global, constant.value.clone(), is_optional));
+        for KernelConstant { global: name, value } in self.constants() {
+            let global = VariantGlobal::find(object, &values, name).map_err(|e| locate(name, e))?;
+            fit.constants.push((global, value.clone(), optional_constants.contains(name)));
         }
         fit.initial_programs = collect_initial_programs(object, &linker, &fit)?;
         Ok(fit)
@@ -189,17 +191,19 @@ impl ObjectVariants {
         &self,
         kernel: &KernelBtf,
     ) -> Result<Vec<Result<i128, KernelValueError>>, VariantError> {
-        let find = |(global, value, is_optional): (&VariantGlobal, &KernelValue, bool)| match value
-            .find(kernel)
-            .and_then(|number| global.check(number).map(|()| number))
-        {
-            Err(cause) if !(is_optional && cause.is_absence()) => {
-                let error = VariantError::Value { global: text(global.global.name.as_bytes()), cause };
-                Err(self.table.lines.at_global(&global.global.name, error))
+        let numbers = KernelValue::find_all(kernel, self.constants().map(|(_, value, _)| value));
+        let check = |((global, _, is_optional), number): ((&VariantGlobal, &KernelValue, bool), _)| {
+            let number: Result<i128, _> = number;
+            match number.and_then(|number| global.check(number).map(|()| number)) {
+                Err(cause) if !(is_optional && cause.is_absence()) => {
+                    let name = &global.global.name;
+                    let error = VariantError::Value { global: text(name.as_bytes()), cause };
+                    Err(self.table.places.locate(&EntryName::Global(name.clone()), error))
+                }
+                found => Ok(found),
             }
-            found => Ok(found),
         };
-        self.constants().map(find).collect()
+        self.constants().zip(numbers).map(check).collect()
     }
 
     fn make_group_optional(&mut self, group: Option<usize>) {
@@ -276,6 +280,7 @@ struct ObjectNames {
     groups: BTreeSet<String>,
     programs: BTreeMap<String, bool>,
     maps: BTreeSet<String>,
+    constants: BTreeSet<String>,
 }
 
 impl ObjectNames {
@@ -286,6 +291,7 @@ impl ObjectNames {
             groups: table.groups().iter().map(|group| group.name.clone()).collect(),
             programs: programs.map(|program| (key(program.name()), program.autoload())).collect(),
             maps: maps.map(|map| key(map.name)).collect(),
+            constants: table.constants().iter().map(|constant| constant.global.clone()).collect(),
         }
     }
 
@@ -294,6 +300,7 @@ impl ObjectNames {
             PartKind::Group => self.groups.contains(name),
             PartKind::Program => self.programs.contains_key(name),
             PartKind::Map => self.maps.contains(name),
+            PartKind::Constant => self.constants.contains(name),
         }
     }
 
@@ -301,22 +308,29 @@ impl ObjectNames {
         if self.has(kind, name) { Ok(()) } else { Err(self.unknown(&entry(), kind.word(), name, &[kind])) }
     }
 
-    /// Returns the kind and the name of a part.
-    fn resolve(&self, entry: &dyn Fn() -> String, part: &Part) -> Result<(PartKind, String), VariantError> {
+    /// Returns the kind and the name of a part, which is one of `kinds`.
+    fn resolve(
+        &self,
+        entry: &dyn Fn() -> String,
+        part: &Part,
+        kinds: &[PartKind],
+    ) -> Result<(PartKind, String), VariantError> {
         let name = &part.name;
-        if let Some(kind) = part.kind {
+        if let Some(kind) = part.kind.filter(|kind| kinds.contains(kind)) {
             return self.check(entry, kind, name).map(|()| (kind, name.clone()));
         }
-        let all = [PartKind::Group, PartKind::Program, PartKind::Map];
-        let mut kinds = all.into_iter().filter(|kind| self.has(*kind, name));
-        match (kinds.next(), kinds.next()) {
+        let mut found = kinds.iter().copied().filter(|kind| part.kind.is_none() && self.has(*kind, name));
+        match (found.next(), found.next()) {
             (Some(kind), None) => Ok((kind, name.clone())),
             (Some(first), Some(second)) => Err(VariantError::Ambiguous {
                 entry: text(entry().as_bytes()),
                 name: text(name.as_bytes()),
                 kinds: [first.word(), second.word()],
             }),
-            (None, _) => Err(self.unknown(&entry(), "group, program or map", name, &all)),
+            (None, _) if kinds.contains(&PartKind::Constant) => {
+                Err(self.unknown(&entry(), "group, program, map or constant", &part.to_string(), kinds))
+            }
+            (None, _) => Err(self.unknown(&entry(), "group, program or map", &part.to_string(), kinds)),
         }
     }
 
@@ -327,6 +341,7 @@ impl ObjectNames {
                 PartKind::Group => known.extend(self.groups.iter().map(String::as_bytes)),
                 PartKind::Program => known.extend(self.programs.keys().map(String::as_bytes)),
                 PartKind::Map => known.extend(self.maps.iter().map(String::as_bytes)),
+                PartKind::Constant => known.extend(self.constants.iter().map(String::as_bytes)),
             }
         }
         let near =

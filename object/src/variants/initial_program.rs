@@ -1,6 +1,6 @@
 //! Programs that maps contain initially: the elements of program arrays, and the members of struct_ops tables.
 
-use super::{error::VariantError, fit::ObjectVariants, selection::Selection};
+use super::{error::VariantError, fit::ObjectVariants, place::EntryName, selection::Selection};
 use crate::{
     elf::{key, text},
     index::ProgramIndex,
@@ -89,7 +89,7 @@ impl InitialProgram {
                     group: text(group.name.as_bytes()),
                     other: text(other.to_string().as_bytes()),
                 };
-                Err(variants.table().lines.at_group(&group.name, error))
+                Err(variants.table().places.locate(&EntryName::Group(group.name.clone()), error))
             }
         }
     }

@@ -2,14 +2,15 @@
 
 use super::{
     error::KernelValueError,
-    path::{self, ROOT_KINDS, missing},
+    named_types::{NamedTypes, value_of},
+    path::{self, ROOT_KINDS, missing, root_name},
 };
 use crate::{
     elf::text,
     target::{KernelBtf, KernelBtfError},
 };
 use core::fmt;
-use core_relo::btf::{Btf, Enumerator, Kind, Type};
+use core_relo::btf::{Btf, Kind, Type};
 
 /// A number from a kernel's types, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,56 +44,85 @@ impl KernelValue {
         }
     }
 
+    /// Returns the name or path without `struct`, `union` or `enum` in front of it.
+    pub(super) fn unprefixed_path(&self) -> &str {
+        strip_keyword(self.path())
+    }
+
     /// Finds the number in the types of a kernel: in vmlinux, or in the modules if vmlinux lacks the type.
     pub fn find(&self, kernel: &KernelBtf) -> Result<i128, KernelValueError> {
         self.check_syntax()?;
         let vmlinux = kernel.vmlinux().map_err(KernelBtfError::from)?;
-        match (self.find_in(vmlinux), self.root_name()) {
-            (Err(KernelValueError::Missing { what: "type", .. }), Some(root)) => {
-                let find = |kind| Ok(kernel.find_in_modules(root.as_bytes(), kind, None)?);
-                let module = ROOT_KINDS.into_iter().map(find).find_map(Result::transpose);
-                let module: Option<Result<_, KernelBtfError>> = module;
-                match module.transpose()?.and_then(|found| found.module) {
-                    Some(module) => match module.btf().map_err(KernelBtfError::from)? {
-                        Some(btf) => self.find_in(btf),
-                        None => self.find_in(vmlinux),
-                    },
-                    None => self.find_in(vmlinux),
-                }
+        self.find_with(kernel, &NamedTypes::collect(vmlinux, [self]))
+    }
+
+    /// Finds the numbers of several values, as [`find`](Self::find), with one pass over the types of vmlinux.
+    pub fn find_all<'v>(
+        kernel: &KernelBtf,
+        values: impl IntoIterator<Item = &'v Self>,
+    ) -> Vec<Result<i128, KernelValueError>> {
+        let values: Vec<_> = values.into_iter().collect();
+        let vmlinux = match kernel.vmlinux().map_err(KernelBtfError::from) {
+            Ok(vmlinux) => vmlinux,
+            Err(cause) => {
+                let error = |value: &Self| value.check_syntax().and(Err(cause.clone().into()));
+                return values.into_iter().map(error).collect();
             }
-            (found, _) => found,
+        };
+        let types = NamedTypes::collect(vmlinux, values.iter().copied());
+        values.into_iter().map(|value| value.find_with(kernel, &types)).collect()
+    }
+
+    /// Finds the number in vmlinux, whose `types` have the names of the value, or in the modules.
+    fn find_with(&self, kernel: &KernelBtf, types: &NamedTypes<'_>) -> Result<i128, KernelValueError> {
+        self.check_syntax()?;
+        let found = match self.find_in(types) {
+            Err(error @ KernelValueError::Missing { what: "type", .. }) => {
+                self.find_in_modules(kernel).unwrap_or(Err(error))
+            }
+            found => found,
+        };
+        match (self, found) {
+            (Self::HasField(_), Err(KernelValueError::Missing { .. })) => Ok(0),
+            (_, found) => found,
         }
-        .or_else(|error| match (self, error) {
-            (Self::HasField(_), KernelValueError::Missing { .. }) => Ok(0),
-            (_, error) => Err(error),
-        })
+    }
+
+    /// Finds the number in the first module that has the type. Returns `None` if no module has the type.
+    fn find_in_modules(&self, kernel: &KernelBtf) -> Option<Result<i128, KernelValueError>> {
+        if matches!(self, Self::EnumValue(_)) {
+            return None;
+        }
+        let name = root_name(self.unprefixed_path()).as_bytes();
+        let module = ROOT_KINDS.into_iter().find_map(|kind| {
+            let found = kernel.find_in_modules(name, kind, None).transpose()?;
+            Some(found.map(|found| found.module).map_err(KernelBtfError::from))
+        });
+        let btf = match module? {
+            Ok(module) => module?.btf().map_err(KernelBtfError::from),
+            Err(error) => Err(error),
+        };
+        match btf {
+            Ok(btf) => btf.map(|btf| self.find_in(&NamedTypes::collect(btf, [self]))),
+            Err(error) => Some(Err(error.into())),
+        }
     }
 
     /// Finds the number in a BTF. A field that is missing is an error, also for `HasField`.
-    fn find_in(&self, btf: &Btf<'_>) -> Result<i128, KernelValueError> {
+    fn find_in(&self, types: &NamedTypes<'_>) -> Result<i128, KernelValueError> {
+        let path = self.unprefixed_path();
         match self {
-            Self::OffsetOf(path) => {
-                let bits = path::find(btf, strip_keyword(path))?.bytes_from(path)?;
-                Ok(i128::from(bits.0))
-            }
-            Self::SizeOf(path) if !has_selector(path) => path::type_size(btf, strip_keyword(path)),
-            Self::SizeOf(path) => Ok(i128::from(path::find(btf, strip_keyword(path))?.bytes_from(path)?.1)),
-            Self::EnumValue(name) => find_enumerator(btf, name),
-            Self::HasField(path) => path::find(btf, strip_keyword(path)).map(|_field| 1),
-        }
-    }
-
-    /// Returns the name of the type that a path begins with.
-    fn root_name(&self) -> Option<&str> {
-        match self {
-            Self::EnumValue(_) => None,
-            _ => strip_keyword(self.path()).split(['.', '[']).next(),
+            Self::OffsetOf(shown) => Ok(i128::from(path::find(types, path)?.bytes_from(shown)?.0)),
+            Self::SizeOf(_) if !has_selector(path) => path::type_size(types, path),
+            Self::SizeOf(shown) => Ok(i128::from(path::find(types, path)?.bytes_from(shown)?.1)),
+            Self::EnumValue(_) => find_enumerator(types, path),
+            Self::HasField(_) => path::find(types, path).map(|_field| 1),
         }
     }
 
     /// Checks what needs no kernel: the name is not empty, and a path has a member.
     pub(super) fn check_syntax(&self) -> Result<(), KernelValueError> {
-        let name = strip_keyword(self.path());
+        let name = self.unprefixed_path();
         let needs_member = matches!(self, Self::OffsetOf(_) | Self::HasField(_));
         let parts_are_named = name.split(['.', '[']).all(|part| !part.is_empty());
         if parts_are_named && !name.contains(char::is_whitespace) && (!needs_member || has_selector(name)) {
@@ -148,48 +178,48 @@ fn strip_keyword(name: &str) -> &str {
 }
 
 /// Finds an enumerator: `NAME` in any enum, or `enum.NAME`.
-fn find_enumerator(btf: &Btf<'_>, path: &str) -> Result<i128, KernelValueError> {
-    let (parent, name) = match strip_keyword(path).rsplit_once('.') {
-        Some((parent, name)) => (Some(parent), name),
-        None => (None, strip_keyword(path)),
-    };
-    let mut enums = Vec::new();
-    for kind in [Kind::Enum, Kind::Enum64] {
-        btf.visit_kind(kind, |ty| {
-            if parent.is_none_or(|parent| ty.name().as_bytes() == parent.as_bytes()) {
-                enums.push(ty);
+fn find_enumerator(types: &NamedTypes<'_>, path: &str) -> Result<i128, KernelValueError> {
+    let btf = types.btf();
+    let (values, name) = match path.rsplit_once('.') {
+        Some((parent, name)) => {
+            let enums = types.enums(parent);
+            if enums.is_empty() {
+                return Err(missing(
+                    "type",
+                    parent,
+                    "",
+                    collect_enums(btf).iter().map(|ty| ty.name().as_bytes()),
+                ));
             }
-        });
-    }
-    if let (Some(parent), []) = (parent, &*enums) {
-        let mut names = Vec::new();
-        btf.visit_kind(Kind::Enum, |ty| names.push(ty.name().as_bytes()));
-        return Err(missing("type", parent, "", names));
-    }
-    let all = || enums.iter().copied().flat_map(Type::enumerators);
-    let mut values = all().filter(|e| e.name.as_bytes() == name.as_bytes()).map(value_of);
-    let Some(first) = values.next() else {
-        return Err(missing(
-            "enumerator",
-            name,
-            parent.unwrap_or_default(),
-            all().map(|e| e.name.as_bytes()),
-        ));
+            let all = || enums.iter().copied().flat_map(Type::enumerators);
+            let values: Vec<_> =
+                all().filter(|e| e.name.as_bytes() == name.as_bytes()).map(value_of).collect();
+            if values.is_empty() {
+                return Err(missing("enumerator", name, parent, all().map(|e| e.name.as_bytes())));
+            }
+            (values, name)
+        }
+        None => (types.enumerators(path).to_vec(), path),
     };
-    match values.find(|other| *other != first) {
+    let Some((first, others)) = values.split_first() else {
+        let enums = collect_enums(btf);
+        let names = enums.iter().copied().flat_map(Type::enumerators).map(|e| e.name.as_bytes());
+        return Err(missing("enumerator", name, "", names));
+    };
+    match others.iter().find(|other| *other != first) {
         Some(other) => {
-            let values = [first, other];
+            let values = [*first, *other];
             Err(KernelValueError::AmbiguousEnumerator { name: text(name.as_bytes()), values })
         }
-        None => Ok(first),
+        None => Ok(*first),
     }
 }
 
-/// Returns the value of an enumerator in C.
-fn value_of(enumerator: Enumerator<'_>) -> i128 {
-    match (enumerator.signed, enumerator.wide) {
-        (true, _) => i128::from(enumerator.value.cast_signed()),
-        (false, true) => i128::from(enumerator.value),
-        (false, false) => i128::from(enumerator.value & u64::from(u32::MAX)),
+/// Returns all enums of a BTF, for the similar names of an error.
+fn collect_enums<'b>(btf: &'b Btf<'_>) -> Vec<Type<'b>> {
+    let mut enums = Vec::new();
+    for kind in [Kind::Enum, Kind::Enum64] {
+        btf.visit_kind(kind, |ty| enums.push(ty));
     }
+    enums
 }

@@ -8,16 +8,20 @@
 //! | `table` | [`VariantTable`], built in Rust |
 //! | `tags` | the table in an object's declaration tags (`core_relo.h`) |
 //! | `text` | the table as a text file |
+//! | `place` | the lines of a text table, for errors |
 //! | `fit` | [`ObjectVariants`]: a table that fits an object |
 //! | `initial_program` | programs in maps, which follow the choice |
 //! | `selection` | [`Selection`]: a choice, applied to the settings of a load |
 //! | `kernel_value` | [`KernelValue`]: offsets, sizes and enumerators of a kernel, by name |
+//! | `named_types` | the types and enumerators that a set of values names |
 
 mod error;
 mod fit;
 mod initial_program;
 mod kernel_value;
+mod named_types;
 mod path;
+mod place;
 mod selection;
 mod table;
 mod tags;

@@ -1,10 +1,10 @@
 //! Fields of a kernel's types by path, with the similar names of those that are missing.
 
-use super::error::KernelValueError;
+use super::{error::KernelValueError, named_types::NamedTypes};
 use crate::elf::text;
 use core_relo::{
     Name, Text,
-    btf::{Btf, Extent, FieldPathError, Kind, Type, field_path},
+    btf::{Btf, Extent, FieldPathError, Kind, Type, field_path_from},
     explain::nearest_names,
 };
 use std::collections::HashSet;
@@ -42,9 +42,11 @@ impl Field {
 }
 
 /// Finds a field by path.
-pub(super) fn find(btf: &Btf<'_>, path: &str) -> Result<Field, KernelValueError> {
-    let steps = field_path(btf, path).map_err(|error| explain(btf, path, error))?;
-    check_unique(btf, path.split(['.', '[']).next().unwrap_or(path))?;
+pub(super) fn find(types: &NamedTypes<'_>, path: &str) -> Result<Field, KernelValueError> {
+    let (btf, name) = (types.btf(), root_name(path));
+    let root = types.root(name).ok_or_else(|| no_type(btf, name))?;
+    let steps = field_path_from(btf, root.id(), path).map_err(|error| explain(btf, root, path, error))?;
+    types.check_unique(name)?;
     let last =
         steps.last().ok_or_else(|| KernelValueError::Path(FieldPathError::Syntax { path: path.into() }))?;
     let pointer = steps.len().checked_sub(2).and_then(|index| steps.get(index));
@@ -52,27 +54,17 @@ pub(super) fn find(btf: &Btf<'_>, path: &str) -> Result<Field, KernelValueError>
 }
 
 /// Returns the size of a type in bytes.
-pub(super) fn type_size(btf: &Btf<'_>, name: &str) -> Result<i128, KernelValueError> {
-    let ty = find_root(btf, name).ok_or_else(|| no_type(btf, name))?;
-    check_unique(btf, name)?;
-    let size = btf.size_of(ty.id());
+pub(super) fn type_size(types: &NamedTypes<'_>, name: &str) -> Result<i128, KernelValueError> {
+    let ty = types.root(name).ok_or_else(|| no_type(types.btf(), name))?;
+    types.check_unique(name)?;
+    let size = types.btf().size_of(ty.id());
     let walk = |cause| KernelValueError::Path(FieldPathError::Walk { path: name.into(), cause });
     Ok(i128::from(size.map_err(walk)?.0))
 }
 
-fn find_root<'b>(btf: &'b Btf<'_>, name: &str) -> Option<Type<'b>> {
-    ROOT_KINDS.into_iter().find_map(|kind| btf.find(name.as_bytes(), kind))
-}
-
-/// Checks that a kernel has one type of a name. Some kernels have several structs of one name with different layouts.
-fn check_unique(btf: &Btf<'_>, name: &str) -> Result<(), KernelValueError> {
-    let Some(first) = find_root(btf, name) else { return Ok(()) };
-    let is_namesake = |ty: &Type<'_>| ty.kind() == first.kind() && ty.name().as_bytes() == name.as_bytes();
-    let count = btf.types().filter(is_namesake).count();
-    if count > 1 {
-        return Err(KernelValueError::AmbiguousType { name: text(name.as_bytes()), count });
-    }
-    Ok(())
+/// Returns the name of the type that a path begins with.
+pub(super) fn root_name(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
 }
 
 fn no_type(btf: &Btf<'_>, name: &str) -> KernelValueError {
@@ -81,11 +73,11 @@ fn no_type(btf: &Btf<'_>, name: &str) -> KernelValueError {
 }
 
 /// Adds similar names to the error of a path.
-fn explain(btf: &Btf<'_>, path: &str, error: FieldPathError) -> KernelValueError {
+fn explain(btf: &Btf<'_>, root: Type<'_>, path: &str, error: FieldPathError) -> KernelValueError {
     match &error {
-        FieldPathError::NoType { name } => no_type(btf, name),
         FieldPathError::NoMember { ty, member } => {
-            let names = parent_of(btf, path).map_or_else(Vec::new, |parent| member_names(btf, parent));
+            let parent = parent_of(btf, root, path);
+            let names = parent.map_or_else(Vec::new, |parent| member_names(btf, parent));
             missing("member", member, ty, names)
         }
         _ => KernelValueError::Path(error),
@@ -93,15 +85,15 @@ fn explain(btf: &Btf<'_>, path: &str, error: FieldPathError) -> KernelValueError
 }
 
 /// Returns the composite type that the longest valid part of a path leads to.
-fn parent_of<'b>(btf: &'b Btf<'_>, path: &str) -> Option<Type<'b>> {
+fn parent_of<'b>(btf: &'b Btf<'_>, root: Type<'b>, path: &str) -> Option<Type<'b>> {
     let mut end = path.len();
     while let Some(at) = path.get(..end)?.rfind(['.', '[']) {
         end = at;
         let parent = path.get(..end)?;
         let ty = if parent.contains(['.', '[']) {
-            field_path(btf, parent).ok().and_then(|steps| Some(steps.last()?.ty))
+            field_path_from(btf, root.id(), parent).ok().and_then(|steps| Some(steps.last()?.ty))
         } else {
-            find_root(btf, parent).map(Type::id)
+            Some(root.id())
         };
         let Some(ty) = ty.and_then(|ty| btf.strip(ty).ok()) else { continue };
         return match ty.target().filter(|_| !ty.kind().is_composite()) {

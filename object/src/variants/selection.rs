@@ -102,8 +102,8 @@ impl ObjectVariants {
                 let autocreate = settings.maps.get(&part.name).and_then(|map| map.autocreate);
                 autocreate != Some(false) && !uncreated.contains(&part.name)
             }
-            // `VariantTable::fit` resolves the kind of each part.
-            None => false,
+            // `VariantTable::fit` resolves the kind of each part, which is none of a constant.
+            Some(PartKind::Constant) | None => false,
         }
     }
 

@@ -1,7 +1,11 @@
 //! The table of an object's variants.
 
-use super::{error::VariantError, kernel_value::KernelValue};
-use crate::limits;
+use super::{
+    error::VariantError,
+    kernel_value::KernelValue,
+    place::{EntryName, EntryPlaces},
+};
+use crate::{elf::text, limits};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 
@@ -28,10 +32,10 @@ pub struct VariantTable {
     indicators: Vec<Indicator>,
     constants: Vec<KernelConstant>,
     names: Names,
-    pub(super) lines: EntryLines,
+    pub(super) places: EntryPlaces,
 }
 
-/// Tables with the same entries are equal, also if one comes from a text and one from Rust.
+/// Tables are equal if their entries are, wherever they were written.
 impl PartialEq for VariantTable {
     fn eq(&self, other: &Self) -> bool {
         self.groups == other.groups
@@ -42,39 +46,6 @@ impl PartialEq for VariantTable {
 }
 
 impl Eq for VariantTable {}
-
-/// The lines of the entries that come from a text, for errors.
-#[derive(Clone, Debug, Default)]
-pub(super) struct EntryLines {
-    pub(super) groups: BTreeMap<String, usize>,
-    pub(super) optional: BTreeMap<Part, usize>,
-    /// The lines of indicators and constants, by the variable.
-    pub(super) globals: BTreeMap<String, usize>,
-}
-
-impl EntryLines {
-    /// Adds the line of a group to an error of this group.
-    pub(super) fn at_group(&self, group: &str, error: VariantError) -> VariantError {
-        at_line(self.groups.get(group), error)
-    }
-
-    /// Adds the line of an optional part to an error of this part.
-    pub(super) fn at_optional(&self, part: &Part, error: VariantError) -> VariantError {
-        at_line(self.optional.get(part), error)
-    }
-
-    /// Adds the line of an indicator or constant to an error of its variable.
-    pub(super) fn at_global(&self, global: &str, error: VariantError) -> VariantError {
-        at_line(self.globals.get(global), error)
-    }
-}
-
-fn at_line(line: Option<&usize>, cause: VariantError) -> VariantError {
-    match line {
-        Some(line) => VariantError::Entry { line: *line, cause: Box::new(cause) },
-        None => cause,
-    }
-}
 
 /// The names in a table, so that building a table takes time in proportion to its size.
 #[derive(Clone, Debug, Default)]
@@ -120,11 +91,11 @@ impl fmt::Display for Alternative {
     }
 }
 
-/// A group, program or map that a table refers to.
+/// A group, program, map or constant that a table refers to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_structs, reason = "a part is a kind and a name")]
 pub struct Part {
-    /// The kind. `None` takes the group, program or map that has the name.
+    /// The kind. `None` takes the part that has the name. A name that parts of two kinds have is an error then.
     pub kind: Option<PartKind>,
     /// The name.
     pub name: String,
@@ -140,15 +111,18 @@ pub enum PartKind {
     Program,
     /// A map.
     Map,
+    /// A constant from the kernel's types, which can be optional.
+    Constant,
 }
 
 impl PartKind {
-    /// Returns the word for text and JSON: `group`, `program`, `map`.
+    /// Returns the word for text and JSON: `group`, `program`, `map`, `constant`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Group => "group",
             Self::Program => "program",
             Self::Map => "map",
+            Self::Constant => "constant",
         }
     }
 }
@@ -156,7 +130,7 @@ impl PartKind {
 /// The name alone, or after a kind: `events`, `map:events`.
 impl From<&str> for Part {
     fn from(text: &str) -> Self {
-        let kinds = [PartKind::Group, PartKind::Program, PartKind::Map];
+        let kinds = [PartKind::Group, PartKind::Program, PartKind::Map, PartKind::Constant];
         let parse = |kind: PartKind| Some((kind, text.strip_prefix(kind.word())?.strip_prefix(':')?));
         match kinds.into_iter().find_map(parse) {
             Some((kind, name)) => Self { kind: Some(kind), name: name.to_owned() },
@@ -214,11 +188,13 @@ impl VariantTable {
 
     /// Makes a group, program or map optional. A load leaves it out if it does not work, instead of failing.
     ///
-    /// The name of a constant from the kernel's types makes the constant optional: it keeps its initial value if the kernel's types
-    /// do not have the name.
+    /// An optional constant from the kernel's types keeps its initial value if the kernel's types do not have the name.
+    ///
+    /// `group:`, `program:`, `map:` and `constant:` in front of a name choose the kind. A name alone that parts of two kinds have is an
+    /// error.
     #[must_use]
     pub fn optional(mut self, part: impl Into<Part>) -> Self {
-        self.add_optional(part.into());
+        let _is_new = self.add_optional(part.into());
         self
     }
 
@@ -254,26 +230,32 @@ impl VariantTable {
         Ok(self)
     }
 
+    /// Names the table for errors, such as by its file. Errors of entries from a [text](Self::parse) begin with the name and the line.
+    #[must_use]
+    pub fn named(mut self, source: &str) -> Self {
+        self.places.set_source(&text(source.as_bytes()));
+        self
+    }
+
     /// Adds the entries of another table, such as those of a file to those of the object's declaration tags.
     pub fn merge(mut self, other: Self) -> Result<Self, VariantError> {
-        let Self { groups, optional, indicators, constants, names: _, lines } = other;
-        for group in groups {
-            let name = group.name.clone();
-            self.add_group(group).map_err(|error| lines.at_group(&name, error))?;
+        let places = &other.places;
+        for group in other.groups {
+            let entry = EntryName::Group(group.name.clone());
+            self.add_group(group).map_err(|cause| places.locate(&entry, cause))?;
         }
-        for part in optional {
-            self.add_optional(part);
+        for part in other.optional {
+            let _is_new = self.add_optional(part);
         }
-        for Indicator { global, part } in indicators {
-            self.add_indicator(&global, part).map_err(|error| lines.at_global(&global, error))?;
+        for Indicator { global, part } in other.indicators {
+            let added = self.add_indicator(&global, part);
+            added.map_err(|cause| places.locate(&EntryName::Global(global), cause))?;
         }
-        for KernelConstant { global, value } in constants {
-            self.add_constant(&global, value).map_err(|error| lines.at_global(&global, error))?;
+        for KernelConstant { global, value } in other.constants {
+            let added = self.add_constant(&global, value);
+            added.map_err(|cause| places.locate(&EntryName::Global(global), cause))?;
         }
-        let EntryLines { groups, optional, globals } = lines;
-        self.lines.groups.extend(groups);
-        self.lines.optional.extend(optional);
-        self.lines.globals.extend(globals);
+        self.places.extend(other.places);
         Ok(self)
     }
 }
@@ -342,10 +324,13 @@ impl VariantTable {
         Ok(())
     }
 
-    pub(super) fn add_optional(&mut self, part: Part) {
-        if self.names.optional.insert(part.clone()) {
+    /// Adds an optional part. Returns whether the table did not have it.
+    pub(super) fn add_optional(&mut self, part: Part) -> bool {
+        let is_new = self.names.optional.insert(part.clone());
+        if is_new {
             self.optional.push(part);
         }
+        is_new
     }
 
     pub(super) fn add_indicator(&mut self, global: &str, part: Part) -> Result<(), VariantError> {

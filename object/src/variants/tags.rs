@@ -43,7 +43,9 @@ impl VariantTable {
                     let (group, rank) = tag.parse_variant(group)?;
                     groups.entry(group).or_default().entry(rank).or_default().push(name.to_owned());
                 }
-                None if entry == "optional" => table.add_optional(tag.optional_part(name, &maps)),
+                None if entry == "optional" => {
+                    let _is_new = table.add_optional(tag.optional_part(name, &maps));
+                }
                 Some(("loaded", part)) => {
                     tag.expect(Kind::Var, "a variable")?;
                     table.add_indicator(name, Part::from(part))?;
@@ -76,10 +78,15 @@ pub(super) fn kernel_value(word: &str, path: &str) -> Option<KernelValue> {
     })
 }
 
-/// Returns the variables of `.maps`.
+/// Returns the variables that are maps: those of `.maps` and of the sections of struct_ops maps.
 fn collect_map_variables(btf: &Btf<'_>) -> BTreeSet<TypeId> {
-    let section = btf.find(b".maps", Kind::Datasec);
-    section.into_iter().flat_map(Type::secinfos).map(|variable| variable.ty).collect()
+    let is_of_maps = |section: &Type<'_>| {
+        let name = section.name().as_bytes();
+        let name = name.strip_prefix(b"?").unwrap_or(name);
+        name == b".maps" || name.starts_with(b".struct_ops")
+    };
+    let sections = btf.types().filter(|ty| ty.kind() == Kind::Datasec).filter(is_of_maps);
+    sections.flat_map(Type::secinfos).map(|variable| variable.ty).collect()
 }
 
 /// A declaration tag and the function or variable that has it.
@@ -102,14 +109,15 @@ impl TagOf<'_> {
         }
     }
 
-    /// Returns the part that the tag makes optional: a program or a map, whatever else has the name. A variable outside of `.maps` is
-    /// a constant, which has no kind.
+    /// Returns the part that the tag makes optional: the declaration that has the tag, whatever group has the same name. A variable
+    /// outside of the sections of maps is a constant.
     fn optional_part(&self, name: &str, maps: &BTreeSet<TypeId>) -> Part {
         let kind = match self.target.kind() {
-            Kind::Func => Some(PartKind::Program),
-            _ => maps.contains(&self.target.id()).then_some(PartKind::Map),
+            Kind::Func => PartKind::Program,
+            _ if maps.contains(&self.target.id()) => PartKind::Map,
+            _ => PartKind::Constant,
         };
-        Part { kind, name: name.to_owned() }
+        Part { kind: Some(kind), name: name.to_owned() }
     }
 
     fn expect(&self, kind: Kind, expected: &'static str) -> Result<(), VariantError> {

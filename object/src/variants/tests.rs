@@ -102,14 +102,18 @@ fn the_same_table_is_written_in_rust_in_text_and_in_tags() {
 fn errors_of_text_tables_name_the_line_and_what_is_expected() {
     for (text, expected) in [
         ("group a = x\nfoo = y", "line 2: unknown entry: `foo`, expected group, optional,"),
-        ("group a", "line 1: no `=`: `a`, expected NAME = …"),
-        ("group a =", "line 1: no name: ``, expected one name"),
-        ("group a = x > > y", "line 1: no name: ``, expected one name"),
-        ("\n\ngroup a = x y", "line 3: no name: `x y`, expected one name"),
+        ("group a", "line 1: no `=`: `group a`, expected NAME = …"),
+        ("group = x", "line 1: no name: `group = x`, expected one name"),
+        ("group a =", "line 1: group `a`: no program, expected at least one for each alternative"),
+        ("group a = x > > y", "line 1: group `a`: no program, expected"),
+        ("group a = x >", "line 1: group `a`: no program, expected"),
+        ("group a = x +", "line 1: group `a`: no program, expected"),
+        ("\n\ngroup a = x y", "line 3: several names: `x y`, expected one name"),
+        ("optional a\noptional map:a\noptional a", "line 3: optional `a`: named twice"),
         ("group a = x\ngroup a = y", "line 2: group `a`: defined twice"),
         ("group a = x\ngroup b = x", "line 2: program `x`: in two groups: `a` and `b`, expected one"),
         ("group a = x > y > x", "line 1: group `a`: cycle: `x` is named again after `y`"),
-        ("optional", "line 1: no name"),
+        ("optional", "line 1: no name: `optional`"),
         ("loaded a = x\nsize_of a = task_struct", "line 2: global `a`: set by two entries"),
         ("offset_of a = task_struct", "line 1: global `a`: `task_struct`: expected a type and its members"),
         ("offset_of a = task_struct..x", "line 1: global `a`: `task_struct..x`: expected"),
@@ -143,22 +147,111 @@ fn errors_of_tags_name_the_tag_and_its_declaration() {
 fn names_that_the_object_lacks_are_errors_with_the_nearest() {
     let bytes = sample(&[]);
     for (text, expected) in [
-        ("group a = fasr", "line 1: group `a`: the object has no program `fasr` (near: `fast`)"),
+        ("group a = fasr", "file: line 1: group `a`: the object has no program `fasr` (near: `fast`)"),
         (
-            "# a comment\n\noptional rin",
-            "line 3: optional: the object has no group, program or map `rin` (near: `ring`)",
+            "\noptional rin",
+            "file: line 2: optional: the object has no group, program, map or constant `rin` (near: `ring`)",
         ),
-        ("loaded flag = map:fast", "line 1: global `flag`: the object has no map `fast`"),
-        ("loaded flags = ring", "line 1: constant: the object has no global `flags` (near: `flag`)"),
-        ("loaded variable = ring", "line 1: global `variable`: it is in .data, expected an integer"),
+        ("loaded flag = map:fast", "file: line 1: global `flag`: the object has no map `fast`"),
+        ("loaded flags = ring", "file: line 1: constant: the object has no global `flags` (near: `flag`)"),
+        ("size_of numbr = node", "file: line 1: constant: the object has no global `numbr` (near: `number`)"),
+        ("loaded variable = ring", "file: line 1: global `variable`: it is in .data, expected an integer"),
         (
             "group ring = fast\nloaded flag = ring",
-            "line 2: global `flag`: `ring` is the name of a group and a map: write",
+            "file: line 2: global `flag`: `ring` is the name of a group and of a map: write",
+        ),
+        (
+            "size_of number = node\nloaded flag = constant:number",
+            "file: line 2: global `flag`: the object has no group, program or map `constant:number`",
         ),
     ] {
-        let found = message(fit(&VariantTable::parse(text).unwrap(), &bytes));
+        let found = message(fit(&VariantTable::parse(text).unwrap().named("file"), &bytes));
         assert!(found.starts_with(expected), "{found}");
     }
+    // An entry that comes from no text has no line.
+    let table = VariantTable::new().group("a", ["fasr"]).unwrap().named("file");
+    assert!(message(fit(&table, &bytes)).starts_with("group `a`: the object has no program `fasr`"));
+}
+
+#[test]
+fn errors_of_merged_tables_name_the_line_of_the_added_table() {
+    let declared = || VariantTable::parse("group a = fast\nsize_of wide = node").unwrap().named("first");
+    for (text, expected) in [
+        ("\ngroup a = slow", "second: line 2: group `a`: defined twice"),
+        ("group b = fast", "second: line 1: program `fast`: in two groups: `a` and `b`"),
+        ("size_of wide = node", "second: line 1: global `wide`: set by two entries"),
+        ("loaded wide = fast", "second: line 1: global `wide`: set by two entries"),
+    ] {
+        let found = message(declared().merge(VariantTable::parse(text).unwrap().named("second")));
+        assert!(found.starts_with(expected), "{found}");
+    }
+    let bytes = sample(&[]);
+    let merged = |first: &str, second: &str| {
+        let table = VariantTable::parse(first).unwrap().named("first");
+        table.merge(VariantTable::parse(second).unwrap().named("second")).unwrap()
+    };
+    let found = message(fit(&merged("optional fast", "optional slov"), &bytes));
+    assert!(found.starts_with("second: line 1: optional: the object has no"), "{found}");
+    let found = message(fit(&merged("optional fats", "optional slow"), &bytes));
+    assert!(found.starts_with("first: line 1: optional: the object has no"), "{found}");
+    // Both tables may make the same part optional.
+    assert_eq!(merged("optional fast", "optional fast").optional_parts().len(), 1);
+}
+
+#[test]
+fn optional_concerns_the_declaration_that_has_the_tag_and_a_name_alone_must_be_unique() {
+    // A group has the name of the map `ring`, of the program `extra` or of the constant `number`.
+    let fitted = |group: &str, tagged: &[(&str, &str)], text: &str| {
+        let bytes = sample(tagged);
+        let mut table = VariantTable::from_object(&parse(&bytes)).unwrap();
+        table = table.group(group, ["fast", "slow"]).unwrap();
+        fit(&table.merge(VariantTable::parse(text).unwrap()).unwrap(), &bytes)
+    };
+    let parts = |fit: &ObjectVariants| {
+        let kernel = kernel_types(Endian::native());
+        let is_number_optional =
+            fit.constants().any(|(global, _, is_optional)| global.global.name == "number" && is_optional);
+        assert_eq!(fit.find_constants(&kernel).is_ok(), is_number_optional || fit.constants().count() == 0);
+        (
+            fit.is_group_optional(0),
+            fit.is_map_optional("ring"),
+            fit.is_program_optional("extra"),
+            is_number_optional,
+        )
+    };
+    let number = ("number", "core_relo:offset_of:task.gone");
+    let optional = |name| (name, "core_relo:optional");
+    assert_eq!(parts(&fitted("extra", &[optional("extra")], "").unwrap()), (false, false, true, false));
+    assert_eq!(
+        parts(&fitted("number", &[number, optional("number")], "").unwrap()),
+        (false, false, false, true)
+    );
+    // A variable without a value from the kernel's types cannot be optional, whatever group has its name.
+    let found = message(fitted("number", &[optional("number")], ""));
+    assert!(found.starts_with("optional: the object has no constant `number`"), "{found}");
+
+    for (group, kind, expected) in [
+        ("ring", "map", (false, true, false, false)),
+        ("ring", "group", (true, false, false, false)),
+        ("extra", "program", (false, false, true, false)),
+        ("extra", "group", (true, false, false, false)),
+    ] {
+        let found = message(fitted(group, &[], &format!("optional {group}")));
+        let other = if group == "ring" { "map" } else { "program" };
+        assert_eq!(
+            found,
+            format!(
+                "line 1: optional: `{group}` is the name of a group and of a {other}: write `group:{group}` or `{other}:{group}`"
+            )
+        );
+        assert_eq!(parts(&fitted(group, &[], &format!("optional {kind}:{group}")).unwrap()), expected);
+    }
+    let found = message(fitted("number", &[number], "optional number"));
+    assert!(found.contains("write `group:number` or `constant:number`"), "{found}");
+    assert_eq!(
+        parts(&fitted("number", &[number], "optional constant:number").unwrap()),
+        (false, false, false, true)
+    );
 }
 
 fn applied(fit: &ObjectVariants, bytes: &[u8], selection: &Selection) -> Settings {
@@ -259,6 +352,43 @@ fn values_of_a_kernel_are_found_by_name_in_both_byte_orders() {
 }
 
 #[test]
+fn values_that_are_found_together_are_those_that_are_found_one_by_one() {
+    let kernel = kernel_types(Endian::native());
+    let mut values = Vec::new();
+    for path in
+        ["task.right", "task.gone", "twice.a", "none.x", "task.node.key", "flags.high", "task", "a b", ""]
+    {
+        values.push(KernelValue::OffsetOf(path.into()));
+        values.push(KernelValue::SizeOf(path.into()));
+        values.push(KernelValue::HasField(path.into()));
+    }
+    for name in ["RED", "TOP", "enum other.RED", "colour.NONE", "none.RED", "NONE"] {
+        values.push(KernelValue::EnumValue(name.into()));
+    }
+    let one_by_one: Vec<_> = values.iter().map(|value| value.find(&kernel)).collect();
+    assert_eq!(KernelValue::find_all(&kernel, &values), one_by_one);
+    assert!(one_by_one.iter().filter(|found| found.is_ok()).count() > 8);
+    let none = KernelBtf::none();
+    let one_by_one: Vec<_> = values.iter().map(|value| value.find(&none)).collect();
+    assert_eq!(KernelValue::find_all(&none, &values), one_by_one);
+    assert!(one_by_one.iter().all(Result::is_err));
+}
+
+#[test]
+fn without_kernel_types_only_optional_constants_keep_their_value() {
+    let bytes = sample(&[]);
+    let find = |text: &str| {
+        fit(&VariantTable::parse(text).unwrap(), &bytes).unwrap().find_constants(&KernelBtf::none())
+    };
+    assert!(matches!(
+        &*find("has_field number = task.state\noptional number").unwrap(),
+        [Err(KernelValueError::Kernel(_))]
+    ));
+    let found = message(find("has_field number = task.state"));
+    assert!(found.starts_with("global `number`: the kernel's types are needed: "), "{found}");
+}
+
+#[test]
 fn an_optional_constant_keeps_its_value_and_others_fail() {
     let bytes = sample(&[]);
     let kernel = kernel_types(Endian::native());
@@ -268,16 +398,16 @@ fn an_optional_constant_keeps_its_value_and_others_fail() {
     assert!(matches!(&*found, [Err(KernelValueError::Missing { .. }), Ok(12)]));
     assert!(
         message(find("offset_of number = task.gone"))
-            .starts_with("line 1: global `number`: the kernel's types have no member `gone`")
+            .starts_with("global `number`: the kernel's types have no member `gone`")
     );
     // An unsigned constant of 4 bytes, and one of 1 byte.
     assert_eq!(
         message(find("enum_value number = BELOW")),
-        "line 1: global `number`: the value -1 does not fit a 4-byte variable"
+        "global `number`: the value -1 does not fit a 4-byte variable"
     );
     assert_eq!(
         message(find("enum_value flag = TOP")),
-        "line 1: global `flag`: the value 4294967295 does not fit a 1-byte variable"
+        "global `flag`: the value 4294967295 does not fit a 1-byte variable"
     );
     assert_eq!(find("enum_value wide = BELOW").unwrap(), [Ok(-1)]);
     // A value that is there and does not fit is an error, also of an optional constant.
@@ -313,7 +443,7 @@ fn hostile_tables_are_read_in_proportion_to_their_size() {
     let found = message(VariantTable::parse(&constants(1025)));
     assert_eq!(found, "line 1025: global `s1024`: too many constants, expected at most 1024");
     let long = format!("group a = {}", "x > ".repeat(50_000));
-    assert!(matches!(VariantTable::parse(&long), Err(VariantError::Line { line: 1, .. })));
+    assert!(matches!(VariantTable::parse(&long), Err(VariantError::Entry { line: 1, .. })));
 }
 
 /// Creates an object with programs `one`, `two`, `three` and `four`, and the program arrays `steps`, which names `one`, and `last`, which
@@ -360,7 +490,7 @@ fn program_arrays_follow_the_choice() {
     let fit = |table: &str| VariantTable::parse(table).unwrap().fit(&object);
     assert_eq!(
         message(fit("group step = one > two + three")),
-        "line 1: map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
+        "map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
          the same number of programs"
     );
     // The array does not contain these.

@@ -15,6 +15,7 @@
 
 use super::{
     error::VariantError,
+    place::EntryName,
     table::{Alternative, Part, VariantGroup, VariantTable},
     tags::kernel_value,
 };
@@ -47,31 +48,24 @@ struct Line<'t> {
 impl Line<'_> {
     fn add_to(&self, table: &mut VariantTable) -> Result<(), VariantError> {
         let (word, rest) = self.text.split_once(char::is_whitespace).unwrap_or((self.text, ""));
-        let added = match word {
+        let (entry, added) = match word {
             "optional" => {
                 let part = Part::from(self.name(rest)?);
-                table.lines.optional.entry(part.clone()).or_insert(self.number);
-                table.add_optional(part);
-                Ok(())
+                let is_new = table.add_optional(part.clone());
+                let twice = || VariantError::OptionalTwice { part: part.to_string().as_str().into() };
+                (EntryName::Optional(part.clone()), is_new.then_some(()).ok_or_else(twice))
             }
             "group" => {
                 let (name, alternatives) = self.assignment(rest)?;
                 let alternatives: Result<_, _> =
-                    alternatives.split('>').map(|alternative| self.alternative(alternative)).collect();
-                let added =
-                    table.add_group(VariantGroup { name: name.to_owned(), alternatives: alternatives? });
-                if added.is_ok() {
-                    table.lines.groups.insert(name.to_owned(), self.number);
-                }
-                added
+                    alternatives.split('>').map(|alternative| self.alternative(name, alternative)).collect();
+                let group = VariantGroup { name: name.to_owned(), alternatives: alternatives? };
+                (EntryName::Group(name.to_owned()), table.add_group(group))
             }
             "loaded" => {
                 let (global, part) = self.assignment(rest)?;
                 let added = table.add_indicator(global, Part::from(self.name(part)?));
-                if added.is_ok() {
-                    table.lines.globals.insert(global.to_owned(), self.number);
-                }
-                added
+                (EntryName::Global(global.to_owned()), added)
             }
             word => {
                 let (global, path) = self.assignment(rest).map_err(|error| match kernel_value(word, "") {
@@ -79,36 +73,46 @@ impl Line<'_> {
                     None => self.unknown_word(word),
                 })?;
                 let value = kernel_value(word, path).ok_or_else(|| self.unknown_word(word))?;
-                let added = table.add_constant(global, value);
-                if added.is_ok() {
-                    table.lines.globals.insert(global.to_owned(), self.number);
-                }
-                added
+                (EntryName::Global(global.to_owned()), table.add_constant(global, value))
             }
         };
-        added.map_err(|cause| VariantError::Entry { line: self.number, cause: Box::new(cause) })
+        added.map_err(|cause| self.entry_error(cause))?;
+        table.places.insert(entry, self.number);
+        Ok(())
+    }
+
+    fn entry_error(&self, cause: VariantError) -> VariantError {
+        VariantError::Entry { source_name: None, line: self.number, cause: Box::new(cause) }
     }
 
     /// Parses the programs of an alternative, which `+` joins.
-    fn alternative(&self, text: &str) -> Result<Alternative, VariantError> {
-        let programs = text.split('+').map(|program| self.name(program).map(str::to_owned));
-        programs.collect::<Result<_, _>>().map(Alternative)
+    fn alternative(&self, group: &str, text: &str) -> Result<Alternative, VariantError> {
+        let program = |program: &str| {
+            if program.trim().is_empty() {
+                return Err(self.entry_error(VariantError::EmptyGroup { group: group.into() }));
+            }
+            self.name(program).map(str::to_owned)
+        };
+        text.split('+').map(program).collect::<Result<_, _>>().map(Alternative)
     }
 
     /// Splits `NAME = VALUE`.
     fn assignment<'t>(&self, text: &'t str) -> Result<(&'t str, &'t str), VariantError> {
-        let (name, value) = text.split_once('=').ok_or_else(|| self.error("no `=`", text, "NAME = …"))?;
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| self.error("no `=`", self.text, "NAME = …"))?;
         Ok((self.name(name)?, value.trim()))
     }
 
     /// Checks a name.
     fn name<'t>(&self, text: &'t str) -> Result<&'t str, VariantError> {
         let name = text.trim();
-        if name.is_empty() || name.contains(char::is_whitespace) {
-            Err(self.error("no name", name, "one name"))
-        } else {
-            Ok(name)
+        if name.is_empty() {
+            return Err(self.error("no name", self.text, "one name"));
         }
+        if name.contains(char::is_whitespace) {
+            return Err(self.error("several names", name, "one name"));
+        }
+        Ok(name)
     }
 
     fn unknown_word(&self, word: &str) -> VariantError {

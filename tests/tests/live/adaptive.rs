@@ -1,16 +1,20 @@
 //! Adaptive loads: variants that the kernel refuses or cannot attach, constants of the kernel's types, and what a failure leaves.
 
-use super::harness::{Need, hits, in_vm, live, object, run};
+use super::{
+    harness::{Need, Veth, hits, in_vm, kernel_version, live, object, run},
+    network, struct_ops,
+};
 use core_relo_loader::{
     Loader,
     adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, Outcome, RejectionStage, StartupReport, Status},
-    attach::Link,
+    attach::{self, Link, PacketDirection},
     load::Loaded,
     object::Object,
     skeleton::SkeletonError,
+    target::KernelBtf,
     variants::VariantTable,
 };
-use std::{fs::File, process};
+use std::{fs::File, os::fd::AsFd as _, process, sync::Arc};
 
 include!("skeletons/variants.skel.rs");
 
@@ -50,7 +54,9 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
         for (index, alternative) in group.alternatives.iter().enumerate() {
             let is_used = group.chosen == Some(index);
             assert_eq!(alternative.status == Status::Used, is_used, "{report}");
-            assert_eq!(loaded.program(&alternative.programs[0]).is_some(), is_used, "{report}");
+            for program in &alternative.programs {
+                assert_eq!(loaded.program(program).is_some(), is_used, "{report}");
+            }
             assert_eq!(
                 alternative.status == Status::Rejected,
                 !alternative.rejections.is_empty(),
@@ -59,6 +65,125 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
         }
     }
     assert!(loaded.program("absent").is_none());
+    // A test run of a tracing program calls the functions that are probed.
+    let has_probes = report.groups.iter().any(|group| group.name == "probes" && group.chosen.is_some());
+    if has_probes && loaded.program("open_fentry").is_some() {
+        run(loaded, "open_fentry");
+        assert_eq!(loaded.global::<u64>("probed").unwrap(), 2, "{report}");
+    }
+    let ingress = report.groups.iter().find(|group| group.name == "ingress").unwrap();
+    run(loaded, &ingress.alternatives[ingress.chosen.unwrap()].programs[0]);
+    assert_eq!(loaded.global::<u64>("packets").unwrap(), 1);
+}
+
+/// Chooses the variants of the object for this kernel, without loading.
+fn choose() -> StartupReport {
+    let bytes = object("variants");
+    let object = Object::parse(&bytes).unwrap();
+    let loader = Loader::new(&object).name("variants");
+    let table = VariantTable::from_object(&object).unwrap();
+    AdaptiveLoader::new(&loader, &table).unwrap().plan().unwrap().report
+}
+
+#[test]
+fn the_load_makes_the_choice_of_the_verdicts() {
+    let test = "adaptive::the_load_makes_the_choice_of_the_verdicts";
+    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf]) else { return };
+    let chosen = choose();
+    let AdaptiveLoad { value, report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
+    for (chosen, loaded) in chosen.groups.iter().zip(&report.groups) {
+        // The load finds out what no verdict knows, such as a policy: it goes on from the choice, and says why.
+        let first = chosen.chosen.unwrap_or(chosen.alternatives.len());
+        let last = loaded.chosen.unwrap_or(loaded.alternatives.len());
+        assert!(first <= last, "{}: {report}", chosen.name);
+        for alternative in &loaded.alternatives[first..last] {
+            assert!(alternative.rejections[0].stage != RejectionStage::Verdict, "{report}");
+        }
+        // Distribution kernels have no such policy.
+        assert!(first == last || !in_vm(), "{}: {report}", chosen.name);
+    }
+    if in_vm() {
+        let version = kernel_version();
+        let chosen = |name: &str| report.groups.iter().find(|group| group.name == name).unwrap().chosen;
+        let since = |major, minor| Some(usize::from(version < (major, minor)));
+        assert_eq!((chosen("open"), chosen("send")), (Some(0), since(5, 8)), "{report}");
+        assert_eq!((chosen("sum"), chosen("ingress")), (since(5, 17), Some(0)), "{report}");
+        // Some newer kernels are compiled without the links of several probes, too.
+        assert!(chosen("probes") >= since(5, 18), "{report}");
+    }
+    drop(value);
+}
+
+#[test]
+fn the_chosen_classifier_is_attached_with_and_without_tcx() {
+    let test = "adaptive::the_chosen_classifier_is_attached_with_and_without_tcx";
+    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf, Need::Veth]) else { return };
+    let AdaptiveLoad { value: (loaded, _links), report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}"));
+    let program = loaded.program("ingress_tcx").unwrap_or_else(|| panic!("{report}"));
+    let (veth, ingress) = (Veth::new(), PacketDirection::Ingress);
+    let link = veth.far.inside(|| attach::classifier(program.as_fd(), veth.far_index, ingress)).unwrap();
+    let packets = || loaded.global::<u64>("packets").unwrap();
+    assert!(network::arrives(&veth) && packets() > 0, "{}: {report}", link.label());
+    link.detach().unwrap();
+    let after = packets();
+    assert!(network::arrives(&veth) && packets() == after, "{report}");
+}
+
+#[test]
+fn without_kernel_types_the_variant_that_needs_none_is_loaded() {
+    let test = "adaptive::without_kernel_types_the_variant_that_needs_none_is_loaded";
+    let Some(_live) = live(test, &[Need::Tracefs]) else { return };
+    let bytes = object("variants_no_btf");
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name("no_btf");
+    loader.set_global("only_pid", &process::id()).unwrap();
+    loader.kernel_mut().btf = Arc::new(KernelBtf::none());
+    let table = VariantTable::from_object(&object).unwrap();
+    let adapted = AdaptiveLoader::new(&loader, &table).unwrap().load_and_attach();
+    let AdaptiveLoad { value: (loaded, links), report, .. } =
+        adapted.unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
+    assert_eq!((report.groups[0].chosen, report.attempts, links.len()), (Some(2), 3, 1), "{report}");
+    let before = hits(&loaded);
+    drop(File::open("/proc/self/status").unwrap());
+    assert!(hits(&loaded) > before, "{report}");
+    // The weak kernel function is missing, and the optional constant keeps its value.
+    assert_eq!(loaded.global::<u32>("has_kfunc").unwrap(), 0);
+    assert_eq!(loaded.global::<u32>("pid_offset").unwrap(), u32::MAX);
+}
+
+/// Loads an object by a table.
+fn load_by(name: &str, table: &str) -> AdaptiveLoad<Loaded> {
+    let bytes = object(name);
+    let object = Object::parse(&bytes).unwrap();
+    let loader = Loader::new(&object).name(name);
+    let adaptive = AdaptiveLoader::new(&loader, &VariantTable::parse(table).unwrap()).unwrap();
+    adaptive.load().unwrap_or_else(|e| panic!("{e}: {:?}", e.report()))
+}
+
+#[test]
+fn a_program_array_contains_the_chosen_variant() {
+    let Some(_live) = live("adaptive::a_program_array_contains_the_chosen_variant", &[]) else { return };
+    for (table, returned) in [("group step = next > other", 7), ("group step = other > next", 9)] {
+        let AdaptiveLoad { value: loaded, report, .. } = load_by("tail_call", table);
+        assert_eq!((run(&loaded, "start"), hits(&loaded)), (returned, 1), "{report}");
+    }
+}
+
+#[test]
+fn a_struct_ops_map_contains_the_chosen_variant() {
+    let test = "adaptive::a_struct_ops_map_contains_the_chosen_variant";
+    let Some(_live) = live(test, &[Need::Btf, Need::StructOps]) else { return };
+    for (table, expected) in
+        [("group init = init > init_other", (1, 0)), ("group init = init_other > init", (0, 1))]
+    {
+        let AdaptiveLoad { value: loaded, report, .. } = load_by("struct_ops", table);
+        let link = loaded.attach_struct_ops("still").unwrap();
+        struct_ops::send_with("bpf_still").unwrap();
+        let counts = (loaded.global::<u64>("inits").unwrap(), loaded.global::<u64>("other_inits").unwrap());
+        assert_eq!(counts, expected, "{report}");
+        link.detach().unwrap();
+        struct_ops::wait_until_unregistered("bpf_still");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ const XDP_TX: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends datagrams from the near end to the far end. Returns true if one arrives. An interface may lose packets during an attach.
-fn arrives(veth: &Veth) -> bool {
+pub(super) fn arrives(veth: &Veth) -> bool {
     let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
     far.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());

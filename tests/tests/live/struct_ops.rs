@@ -12,7 +12,7 @@ use std::{
 };
 
 /// Sends data over a TCP connection that uses a congestion control.
-fn send_with(name: &str) -> rustix::io::Result<()> {
+pub(super) fn send_with(name: &str) -> rustix::io::Result<()> {
     let netns = Netns::new();
     let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let mut near = netns.inside(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap());
@@ -40,7 +40,7 @@ fn expect_used(loaded: &Loaded) {
 }
 
 /// Waits until a congestion control is unregistered. Sockets may use it for a moment after the detach.
-fn wait_until_unregistered(name: &str) {
+pub(super) fn wait_until_unregistered(name: &str) {
     let begun = Instant::now();
     while is_registered(name) {
         assert!(begun.elapsed() < Duration::from_secs(10), "{name} stays registered");

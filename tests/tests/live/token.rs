@@ -4,9 +4,11 @@
 use super::harness::{Need, hits, live, object};
 use core_relo_loader::{
     Loader,
+    adaptive::{AdaptiveLoad, AdaptiveLoader, Capability, StartupReport},
     load::{LoadError, Loaded},
     load_plan::TokenSource,
     object::Object,
+    variants::VariantTable,
 };
 use rustix::{
     fs::CWD,
@@ -121,6 +123,33 @@ fn run_inside() {
     assert!(has_failed, "loaded with a token of {BPFFS}, which does not delegate yet");
     expect_fires(&by_path.unwrap_or_else(|e| panic!("{e}")));
     expect_fires(&attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}")));
+    expect_capabilities_with_a_token();
+}
+
+/// Checks that an adaptive load counts the capabilities of a user namespace only with a token. Runs in the child.
+fn expect_capabilities_with_a_token() {
+    let bytes = object("raw_tp");
+    let object = Object::parse(&bytes).unwrap();
+    let attempt = |token: TokenSource| {
+        let mut loader = Loader::new(&object).name("raw_tp");
+        loader.set_global("only_pid", &std::process::id()).unwrap();
+        loader.settings_mut().token = token;
+        AdaptiveLoader::new(&loader, &VariantTable::new()).unwrap().load()
+    };
+    let held = |report: &StartupReport| {
+        assert!(report.capabilities.iter().all(|capability| capability.needs_token), "{report}");
+        report.capabilities.iter().map(|capability| (capability.capability, capability.is_held)).collect()
+    };
+    let expected =
+        |is_held| Vec::from([Capability::Bpf, Capability::Perfmon].map(|needed| (needed, Some(is_held))));
+    let error = attempt(TokenSource::Off).expect_err("loaded without a token");
+    let found: Vec<_> = held(error.report().unwrap());
+    assert_eq!(found, expected(false), "{error}");
+    let AdaptiveLoad { value: loaded, report, .. } =
+        attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}"));
+    let found: Vec<_> = held(&report);
+    assert_eq!(found, expected(true), "{report}");
+    expect_fires(&loaded);
 }
 
 /// Attaches a mount to a directory.

@@ -15,10 +15,7 @@ use crate::{
     },
     describe,
     error::{BadInput, escape_path},
-    input::{
-        kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
-        variant_table::{VariantFile, variant_error},
-    },
+    input::kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
     json::check::Unresolved,
     policy::AllowList,
     process::threads::Threads,
@@ -26,7 +23,7 @@ use crate::{
 use core_relo::Plan;
 use core_relo_loader::variants::VariantTable;
 use core_relo_verdict::kernel::KernelInputs;
-use std::{io, path::Path, sync::Arc};
+use std::{io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
@@ -35,8 +32,6 @@ pub(super) struct Checker<'c> {
     options: OutputOptions,
     /// The table of each object with variants, or why the object's own cannot be read.
     variants: Vec<Option<Result<VariantTable, BadInput>>>,
-    /// The file with a part of the tables.
-    variant_file: Option<&'c Path>,
     max_entries: &'c [MapNumber],
     cache: ReportCache<KernelReport>,
 }
@@ -54,23 +49,22 @@ impl<'c> Checker<'c> {
             allow_list,
             options,
             variants: Vec::new(),
-            variant_file: None,
             max_entries: &[],
             cache: ReportCache::new(),
         }
     }
 
-    /// Chooses among the variants that the objects declare, and those of `file`. Without this call, objects are judged as other
+    /// Chooses among the variants that the objects declare, and those of `table`. Without this call, objects are judged as other
     /// loaders load them.
     pub(super) fn with_variants(
         mut self,
-        file: Option<&'c VariantFile>,
+        table: Option<&VariantTable>,
         max_entries: &'c [MapNumber],
     ) -> Self {
         let tables = self.judge.objects().iter().map(|object| {
             let declared = VariantTable::from_object(object.object);
-            let merged = declared.and_then(|declared| match file {
-                Some(file) => declared.merge(file.table.clone()),
+            let merged = declared.and_then(|declared| match table {
+                Some(table) => declared.merge(table.clone()),
                 None => Ok(declared),
             });
             // The table is checked once, and not again for each kernel.
@@ -78,11 +72,9 @@ impl<'c> Checker<'c> {
                 true => Ok(None),
                 false => table.fit(object.object).map(|_| Some(table)),
             });
-            let path = file.map(|file| &*file.path);
-            fitted.map_err(|error| variant_error(&object.file.name, path, &error)).transpose()
+            fitted.map_err(|error| BadInput::new(&*object.file.name, error)).transpose()
         });
         self.variants = tables.collect();
-        self.variant_file = file.map(|file| &*file.path);
         self.max_entries = max_entries;
         self
     }
@@ -154,11 +146,7 @@ impl<'c> Checker<'c> {
         case: &KernelCase<'_, '_>,
     ) -> Result<ObjectReport, BadInput> {
         let choice = match table {
-            Some(Ok(table)) => {
-                let choice =
-                    VariantChoice::new((object, table, self.variant_file), self.max_entries, plan, case);
-                Some(choice?)
-            }
+            Some(Ok(table)) => Some(VariantChoice::new((object, table), self.max_entries, plan, case)?),
             Some(Err(_)) => return Ok(ObjectReport::BadVariants),
             None => None,
         };

@@ -5,10 +5,11 @@ use crate::{
     args::{load::MapNumber, relocate::CheckArgs},
     cmd::verdicts::kernel_inputs,
     error::BadInput,
-    input::{kernel::selection::Selection, limits::Limits, variant_table::VariantFile},
+    input::{kernel::selection::Selection, limits::Limits, variant_table},
     policy::{AllowList, Config, find_config},
     stable_hash,
 };
+use core_relo_loader::variants::VariantTable;
 use core_relo_verdict::kernel::KernelInputs;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ pub(super) struct CheckSettings<'a> {
     /// The maps whose size user space sets.
     pub(super) max_entries: Vec<MapNumber>,
     /// The table of variants of the object, beside the object's own.
-    pub(super) variants: Option<VariantFile>,
+    pub(super) variants: Option<VariantTable>,
     pub(super) allow_list: AllowList,
     pub(super) reports: Reports,
     pub(super) strict: bool,
@@ -48,7 +49,7 @@ impl<'a> CheckSettings<'a> {
         });
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
-        let variants = args.variants.as_deref().map(VariantFile::read).transpose()?;
+        let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;
         Ok(Self { inputs, max_entries, variants, allow_list, reports, strict, is_shard, boot })
     }
 
@@ -65,8 +66,8 @@ impl<'a> CheckSettings<'a> {
         if self.strict {
             options.push("--strict".to_owned());
         }
-        let variants = self.variants.as_ref().map(|VariantFile { table, .. }| {
-            // Comments and empty lines decide on nothing.
+        let variants = self.variants.as_ref().map(|table| {
+            // The lines of the entries decide on nothing.
             let entries = (table.groups(), table.optional_parts(), table.indicators(), table.constants());
             hash(&Arc::from(format!("{entries:?}")))
         });

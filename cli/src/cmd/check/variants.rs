@@ -8,7 +8,6 @@ use crate::{
         verdicts::{kernel_judge::KernelCase, objects::JudgedObject},
     },
     error::BadInput,
-    input::variant_table::variant_error,
     text::{line::Line, style::DIM},
 };
 use core_relo::Plan;
@@ -17,7 +16,7 @@ use core_relo_loader::{
     adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, KernelIdentity, Outcome, StartupReport, Status},
     load_plan::TargetKernel,
     target::{self, KernelBtf},
-    variants::{VariantError, VariantTable},
+    variants::VariantTable,
 };
 use core_relo_verdict::judge::ObjectVerdict;
 use std::{path::Path, sync::Arc};
@@ -37,13 +36,12 @@ pub(super) struct VariantChoice {
 impl VariantChoice {
     /// Chooses the variants of an object on a kernel. The error is one between the table and the object.
     pub(super) fn new(
-        (object, table, table_file): (&JudgedObject<'_>, &VariantTable, Option<&Path>),
+        (object, table): (&JudgedObject<'_>, &VariantTable),
         max_entries: &[MapNumber],
         plan: &Plan<'_>,
         case: &KernelCase<'_, '_>,
     ) -> Result<Self, BadInput> {
         let bad = |error: &dyn std::fmt::Display| BadInput::new(&*object.file.name, error);
-        let bad_variants = |error: VariantError| variant_error(&object.file.name, table_file, &error);
         let types = &case.kernel.target;
         let modules = types.modules().iter().map(|module| (module.name.to_string(), Arc::clone(&module.btf)));
         let btf = KernelBtf::from_btf(Arc::clone(&types.vmlinux().btf), modules);
@@ -55,11 +53,11 @@ impl VariantChoice {
                 loader.settings_mut().map_mut(map).max_entries = Some(number.get());
             }
         }
-        let adaptive = AdaptiveLoader::new(&loader, table).map_err(bad_variants)?;
+        let adaptive = AdaptiveLoader::new(&loader, table).map_err(|error| bad(&error))?;
         let identity = KernelIdentity {
             release: case.kernel.release(),
             architecture: target::find_architecture(&types.vmlinux().btf).map(str::to_owned),
-            btf_source: case.kernel.name.clone(),
+            btf_source: Some(case.kernel.name.clone()),
         };
         let judge = |settings: &_| case.judge_load(object, plan, settings).map_err(|error| error.to_string());
         let adaptive = adaptive.judged_by(judge).features(case.features(object)).kernel(identity);
@@ -76,7 +74,7 @@ impl VariantChoice {
                 let verdict = case.judge_load(object, plan, &settings).map_err(|error| bad(&error))?;
                 Ok(Self { verdict, report: Some(Arc::new(report)) })
             }
-            Err(AdaptiveError::Variants(error)) if !is_about_kernel(&error) => Err(bad_variants(error)),
+            Err(AdaptiveError::Variants(error)) if !is_about_kernel(&error) => Err(bad(&error)),
             Err(error) => Ok(Self {
                 verdict: ObjectVerdict::refused(object.object, &error.to_string()),
                 report: error.report().cloned().map(Arc::new),

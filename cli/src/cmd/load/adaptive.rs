@@ -10,10 +10,7 @@ use crate::{
     cmd::verdicts::exit_status,
     console::ExitStatus,
     error::BadInput,
-    input::{
-        object::ObjectFile,
-        variant_table::{VariantFile, variant_error},
-    },
+    input::{object::ObjectFile, variant_table},
     json::load as json,
     text::{
         line::Line,
@@ -38,10 +35,13 @@ pub(super) fn read_table(
     object: &Object<'_>,
     path: Option<&Path>,
 ) -> Result<VariantTable, BadInput> {
-    let bad = |e: VariantError| variant_error(&file.name, path, &e);
+    let bad = |e: VariantError| BadInput::new(&*file.name, e);
     let declared = VariantTable::from_object(object).map_err(bad)?;
     let table = match path {
-        Some(path) => declared.merge(VariantFile::read(path)?.table).map_err(bad)?,
+        Some(path) => {
+            let given = variant_table::read_variants(path)?;
+            declared.merge(given).map_err(bad)?
+        }
         None => declared,
     };
     if table.is_empty() {
@@ -61,7 +61,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
         let adaptive = match AdaptiveLoader::new(loader, table) {
             Ok(adaptive) => adaptive,
-            Err(e) => return Ok(Err(variant_error(&self.file.name, self.args.variants.as_deref(), &e))),
+            Err(e) => return Ok(Err(BadInput::new(&*self.file.name, e))),
         };
         if let Err(bad) = self.check_attach_requests(adaptive.variants()) {
             return Ok(Err(bad));
@@ -151,7 +151,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.report = error.report().cloned();
         match error {
             AdaptiveError::Variants(e) if !is_about_kernel(&e) => {
-                return Ok(Err(variant_error(&self.file.name, self.args.variants.as_deref(), &e)));
+                return Ok(Err(BadInput::new(&*self.file.name, e)));
             }
             AdaptiveError::Load { cause, .. } => self.report_refusal(None, &cause)?,
             AdaptiveError::Attach { cause, .. } => {
@@ -239,5 +239,5 @@ fn kernel_identity(kernel: &DryRunKernel) -> KernelIdentity {
         btf_source = format!("{btf_source}, relocations against {}", other.name);
     }
     let architecture = target::find_architecture(&kernel.kernel.target.vmlinux().btf).map(str::to_owned);
-    KernelIdentity { release: kernel.kernel.release(), architecture, btf_source }
+    KernelIdentity { release: kernel.kernel.release(), architecture, btf_source: Some(btf_source) }
 }

@@ -87,13 +87,19 @@ enum Selector<'p> {
 ///
 /// A pointer on the way ends a step: the next one is counted from the start of what it points to.
 pub fn field_path<'p>(btf: &Btf<'_>, path: &'p str) -> Result<Vec<FieldStep<'p>>, FieldPathError> {
-    let syntax = || FieldPathError::Syntax { path: path.into() };
-    let name_end = path.find(['.', '[']).unwrap_or(path.len());
-    let (name, mut rest) = path.split_at_checked(name_end).ok_or_else(syntax)?;
-    if name.is_empty() || rest.is_empty() {
-        return Err(syntax());
-    }
+    let (name, _) = split_root(path)?;
     let root = find_root(btf, name).ok_or_else(|| FieldPathError::NoType { name: name.into() })?;
+    field_path_from(btf, root, path)
+}
+
+/// Finds a field by path, as [`field_path`]. The path begins with the name of the type `root`, which is not searched.
+pub fn field_path_from<'p>(
+    btf: &Btf<'_>,
+    root: TypeId,
+    path: &'p str,
+) -> Result<Vec<FieldStep<'p>>, FieldPathError> {
+    let syntax = || FieldPathError::Syntax { path: path.into() };
+    let (_, mut rest) = split_root(path)?;
     let mut steps = Vec::new();
     let mut place = Place { btf, root, ty: root, bit: 0, extent: None };
     let mut step_start = 0;
@@ -119,6 +125,13 @@ pub fn field_path<'p>(btf: &Btf<'_>, path: &'p str) -> Result<Vec<FieldStep<'p>>
     let walk = |cause| FieldPathError::Walk { path: path.into(), cause };
     steps.push(place.step(step).map_err(walk)?);
     Ok(steps)
+}
+
+/// Splits the name of the type from a path. The rest is not empty.
+fn split_root(path: &str) -> Result<(&str, &str), FieldPathError> {
+    let name_end = path.find(['.', '[']).unwrap_or(path.len());
+    let parts = path.split_at_checked(name_end).filter(|(name, rest)| !name.is_empty() && !rest.is_empty());
+    parts.ok_or_else(|| FieldPathError::Syntax { path: path.into() })
 }
 
 /// Finds the type that a path begins with.

@@ -5,5 +5,5 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-pub use field_path::{FieldPathError, FieldStep, field_path};
+pub use field_path::{FieldPathError, FieldStep, field_path, field_path_from};
 pub use parts::{Layout, LayoutPart};

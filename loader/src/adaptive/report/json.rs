@@ -27,7 +27,7 @@ impl StartupReport {
         let kernel = Json::Object(vec![
             ("release", text_or_null(self.kernel.release.as_deref())),
             ("architecture", text_or_null(self.kernel.architecture.as_deref())),
-            ("btf_source", Json::Text(&self.kernel.btf_source)),
+            ("btf_source", text_or_null(self.kernel.btf_source.as_deref())),
         ]);
         let report = Json::Object(vec![
             ("object", Json::Text(&self.object)),

@@ -52,8 +52,8 @@ pub struct KernelIdentity {
     pub release: Option<String>,
     /// The architecture, as `uname -m` prints it.
     pub architecture: Option<String>,
-    /// The source of the kernel's types.
-    pub btf_source: String,
+    /// The source of the kernel's types. `None` if the kernel has no BTF.
+    pub btf_source: Option<String>,
 }
 
 /// How far a load came.
@@ -216,11 +216,16 @@ impl Status {
 impl KernelIdentity {
     /// Describes the kernel of a loader.
     pub(super) fn of(kernel: &TargetKernel) -> Self {
-        let mut btf_source =
-            if kernel.btf.is_live() { running_btf_source() } else { "BTF of the caller".to_owned() };
-        if kernel.relocation_btf.is_some() {
-            btf_source.push_str(", relocations against other BTF");
-        }
+        let own_source = match kernel.btf.vmlinux() {
+            Err(_) => None,
+            Ok(_) if kernel.btf.is_live() => Some(running_btf_source()),
+            Ok(_) => Some("BTF of the caller".to_owned()),
+        };
+        let btf_source = match (own_source, &kernel.relocation_btf) {
+            (Some(source), Some(_)) => Some(format!("{source}, relocations against other BTF")),
+            (None, Some(_)) => Some("other BTF, for relocations and constants only".to_owned()),
+            (source, None) => source,
+        };
         if !kernel.btf.is_live() {
             let architecture = kernel.btf.vmlinux().ok().and_then(|btf| target::find_architecture(btf));
             return Self { release: None, architecture: architecture.map(str::to_owned), btf_source };

@@ -27,7 +27,10 @@ impl fmt::Display for StartupReport {
         if let Some(architecture) = &kernel.architecture {
             write!(f, " ({})", Escaped(architecture))?;
         }
-        writeln!(f, ", types from {}", Escaped(&kernel.btf_source))?;
+        match &kernel.btf_source {
+            Some(source) => writeln!(f, ", types from {}", Escaped(source))?,
+            None => writeln!(f, ", without BTF")?,
+        }
         if let Some(cause) = &self.unjudged {
             writeln!(
                 f,

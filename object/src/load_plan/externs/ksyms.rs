@@ -226,11 +226,12 @@ impl KernelSearch<'_, '_> {
     ) -> Result<Option<ResolvedExtern>, LoadPlanError> {
         let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let no_types = |cause| LoadPlanError::Types { what: "externs", cause };
-        let Some(KernelType { ty, module, .. }) =
-            self.kernel.btf.find(name, kind, in_modules).map_err(no_types)?
-        else {
-            return Ok(None);
+        let found = match self.kernel.btf.find(name, kind, in_modules) {
+            // Without types the kernel has no kfuncs and no typed variables, which weak externs allow. libbpf refuses the object.
+            Err(cause) if e.is_weak && cause.is_absence() => None,
+            found => found.map_err(no_types)?,
         };
+        let Some(KernelType { ty, module, .. }) = found else { return Ok(None) };
         let owner = module.map_or("vmlinux", |m| &m.name);
         let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
         match self.comparer.is_compatible((btf, local), ty) {

@@ -93,7 +93,7 @@ fn find_in_kernel(
         let kind = if kind == Kind::Typedef { SymbolKind::Typedef } else { SymbolKind::Function };
         return Ok(AttachPlan::symbol(KernelSymbol { name: full_name, kind, is_weak: false }));
     }
-    let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
+    let no_types = |cause| LoadPlanError::types_of_program(program, "the attach target", cause);
     if module.is_none_or(|m| m == "vmlinux") {
         let ty = kernel.btf.find_in_vmlinux(full_name.as_bytes(), kind);
         if let Some(ty) = ty.map_err(|cause| no_types(cause.into()))? {

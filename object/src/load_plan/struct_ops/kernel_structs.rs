@@ -67,7 +67,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         if let Some(known) = self.known.get(name.as_bytes()) {
             return Ok(known.clone());
         }
-        let no_types = |cause| LoadPlanError::Types { what: "struct_ops maps", cause };
+        let no_types = |cause| LoadPlanError::types_of_map(table, "the struct_ops map", cause);
         let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let missing = || {
             let what = format!(

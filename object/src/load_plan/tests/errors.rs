@@ -144,7 +144,7 @@ fn missing_kernel_types_are_an_error_only_if_the_plan_needs_them() {
     assert!(program("tc").plan_on(no_types(), |_| {}).is_ok());
     let error = program("fentry/do_exit").error_on(no_types());
     assert!(
-        error.starts_with("the kernel's types are needed for the attach target of a program: "),
+        error.starts_with("program `main`: the kernel's types are needed for the attach target: "),
         "{error}"
     );
     assert!(error.contains("CONFIG_DEBUG_INFO_BTF"), "{error}");
@@ -157,6 +157,21 @@ fn missing_kernel_types_are_an_error_only_if_the_plan_needs_them() {
     m.refer(main, 0, symbol, true);
     let error = m.error_on(no_types());
     assert!(error.starts_with("the kernel's types are needed for externs: "), "{error}");
+}
+
+/// libbpf refuses the object.
+#[test]
+fn a_weak_kfunc_is_missing_on_a_kernel_without_types() {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(m.int, &[]);
+    let func = m.types.func("bpf_kfunc", proto, 2);
+    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+    let main = m.program("main", "tc", &[call(-1), exit()]);
+    let symbol = m.undefined("bpf_kfunc", true);
+    m.refer(main, 0, symbol, true);
+    let plan = m.plan_on(no_types(), |_| {}).unwrap();
+    // The call is poisoned, so that the verifier refuses the program only if it reaches the call.
+    assert_ne!(plan.programs()[0].insns()[..8], call(-1).encode(Endian::native()));
 }
 
 #[test]

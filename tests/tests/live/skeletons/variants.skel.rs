@@ -105,8 +105,18 @@ pub mod variants {
         pub send_perf: load_plan::ProgramSettings,
         /// `SEC("tc")`
         pub sum_helper: load_plan::ProgramSettings,
+        /// `SEC("tc")`
+        pub ingress_tc: load_plan::ProgramSettings,
         /// `SEC("?tc")`
         pub sum_loop: load_plan::ProgramSettings,
+        /// `SEC("?kprobe.multi/bpf_fentry_test[12]")`
+        pub probes_multi: load_plan::ProgramSettings,
+        /// `SEC("kprobe/bpf_fentry_test1")`
+        pub probe_first: load_plan::ProgramSettings,
+        /// `SEC("kprobe/bpf_fentry_test2")`
+        pub probe_second: load_plan::ProgramSettings,
+        /// `SEC("?tcx/ingress")`
+        pub ingress_tcx: load_plan::ProgramSettings,
         /// `SEC("fentry/core_relo_absent")`
         pub absent: load_plan::ProgramSettings,
     }
@@ -119,7 +129,12 @@ pub mod variants {
             settings.programs.insert("send_ring".to_owned(), self.send_ring.clone());
             settings.programs.insert("send_perf".to_owned(), self.send_perf.clone());
             settings.programs.insert("sum_helper".to_owned(), self.sum_helper.clone());
+            settings.programs.insert("ingress_tc".to_owned(), self.ingress_tc.clone());
             settings.programs.insert("sum_loop".to_owned(), self.sum_loop.clone());
+            settings.programs.insert("probes_multi".to_owned(), self.probes_multi.clone());
+            settings.programs.insert("probe_first".to_owned(), self.probe_first.clone());
+            settings.programs.insert("probe_second".to_owned(), self.probe_second.clone());
+            settings.programs.insert("ingress_tcx".to_owned(), self.ingress_tcx.clone());
             settings.programs.insert("absent".to_owned(), self.absent.clone());
         }
     }
@@ -139,8 +154,18 @@ pub mod variants {
         pub send_perf: Option<skeleton::Program<skeleton::kind::RawTracepoint, skeleton::InSection>>,
         /// `SEC("tc")`, `None` if it was not selected
         pub sum_helper: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
+        /// `SEC("tc")`, `None` if it was not selected
+        pub ingress_tc: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
         /// `SEC("?tc")`, `None` if it was not selected
         pub sum_loop: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
+        /// `SEC("?kprobe.multi/bpf_fentry_test[12]")`, `None` if it was not selected
+        pub probes_multi: Option<skeleton::Program<skeleton::kind::KprobeMulti, skeleton::InSection>>,
+        /// `SEC("kprobe/bpf_fentry_test1")`, `None` if it was not selected
+        pub probe_first: Option<skeleton::Program<skeleton::kind::Kprobe, skeleton::InSection>>,
+        /// `SEC("kprobe/bpf_fentry_test2")`, `None` if it was not selected
+        pub probe_second: Option<skeleton::Program<skeleton::kind::Kprobe, skeleton::InSection>>,
+        /// `SEC("?tcx/ingress")`, `None` if it was not selected
+        pub ingress_tcx: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
         /// `SEC("fentry/core_relo_absent")`, `None` if it was not selected
         pub absent: Option<skeleton::Program<skeleton::kind::Trace, skeleton::InSection>>,
     }
@@ -154,7 +179,12 @@ pub mod variants {
                 send_ring: skeleton::Program::optional(loaded, "send_ring"),
                 send_perf: skeleton::Program::optional(loaded, "send_perf"),
                 sum_helper: skeleton::Program::optional(loaded, "sum_helper"),
+                ingress_tc: skeleton::Program::optional(loaded, "ingress_tc"),
                 sum_loop: skeleton::Program::optional(loaded, "sum_loop"),
+                probes_multi: skeleton::Program::optional(loaded, "probes_multi"),
+                probe_first: skeleton::Program::optional(loaded, "probe_first"),
+                probe_second: skeleton::Program::optional(loaded, "probe_second"),
+                ingress_tcx: skeleton::Program::optional(loaded, "ingress_tcx"),
                 absent: skeleton::Program::optional(loaded, "absent"),
             }
         }
@@ -219,6 +249,10 @@ pub mod variants {
         pub sent: skeleton::InitialValue<u64>,
         /// In `.bss`.
         pub sum: skeleton::InitialValue<u64>,
+        /// In `.bss`.
+        pub probed: skeleton::InitialValue<u64>,
+        /// In `.bss`.
+        pub packets: skeleton::InitialValue<u64>,
         /// In `.rodata`.
         pub loop_number: skeleton::InitialValue<i32>,
         /// In `.rodata`.
@@ -244,6 +278,8 @@ pub mod variants {
                 pushed: skeleton::InitialValue::new(loader, ".bss/pushed")?,
                 sent: skeleton::InitialValue::new(loader, ".bss/sent")?,
                 sum: skeleton::InitialValue::new(loader, ".bss/sum")?,
+                probed: skeleton::InitialValue::new(loader, ".bss/probed")?,
+                packets: skeleton::InitialValue::new(loader, ".bss/packets")?,
                 loop_number: skeleton::InitialValue::new(loader, ".rodata/loop_number")?,
                 state_offset: skeleton::InitialValue::new(loader, ".rodata/state_offset")?,
                 has_ring: skeleton::InitialValue::new(loader, ".rodata/has_ring")?,
@@ -262,6 +298,8 @@ pub mod variants {
             self.pushed.apply(loader)?;
             self.sent.apply(loader)?;
             self.sum.apply(loader)?;
+            self.probed.apply(loader)?;
+            self.packets.apply(loader)?;
             self.loop_number.apply(loader)?;
             self.state_offset.apply(loader)?;
             self.has_ring.apply(loader)?;
@@ -291,6 +329,10 @@ pub mod variants {
         pub sent: skeleton::Variable<u64>,
         /// In `.bss`.
         pub sum: skeleton::Variable<u64>,
+        /// In `.bss`.
+        pub probed: skeleton::Variable<u64>,
+        /// In `.bss`.
+        pub packets: skeleton::Variable<u64>,
         /// In `.rodata`.
         pub loop_number: skeleton::Constant<i32>,
         /// In `.rodata`.
@@ -316,6 +358,8 @@ pub mod variants {
                 pushed: skeleton::Variable::new(loaded, ".bss/pushed"),
                 sent: skeleton::Variable::new(loaded, ".bss/sent"),
                 sum: skeleton::Variable::new(loaded, ".bss/sum"),
+                probed: skeleton::Variable::new(loaded, ".bss/probed"),
+                packets: skeleton::Variable::new(loaded, ".bss/packets"),
                 loop_number: skeleton::Constant::new(loaded, ".rodata/loop_number"),
                 state_offset: skeleton::Constant::new(loaded, ".rodata/state_offset"),
                 has_ring: skeleton::Constant::new(loaded, ".rodata/has_ring"),
