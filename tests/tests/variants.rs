@@ -111,8 +111,7 @@ fn each_kernel_gets_the_best_variants_that_it_has() {
             plan_on("variants.bpf.o", TargetKernel::offline(kernel));
         let since = |major, minor| Some(usize::from(version < (major, minor)));
         let expected = BTreeMap::from([
-            // `attach::classifier` attaches the program by traffic control on kernels without tcx.
-            ("ingress", Some(0)),
+            ("ingress", since(6, 6)),
             ("open", Some(0)),
             ("probes", Some(usize::from(!has_fprobe))),
             ("send", since(5, 8)),

@@ -107,7 +107,7 @@ fn the_load_makes_the_choice_of_the_verdicts() {
         let chosen = |name: &str| report.groups.iter().find(|group| group.name == name).unwrap().chosen;
         let since = |major, minor| Some(usize::from(version < (major, minor)));
         assert_eq!((chosen("open"), chosen("send")), (Some(0), since(5, 8)), "{report}");
-        assert_eq!((chosen("sum"), chosen("ingress")), (since(5, 17), Some(0)), "{report}");
+        assert_eq!((chosen("sum"), chosen("ingress")), (since(5, 17), since(6, 6)), "{report}");
         // Some newer kernels are compiled without the links of several probes, too.
         assert!(chosen("probes") >= since(5, 18), "{report}");
     }
@@ -119,7 +119,8 @@ fn the_chosen_classifier_is_attached_with_and_without_tcx() {
     let test = "adaptive::the_chosen_classifier_is_attached_with_and_without_tcx";
     let Some(_live) = live(test, &[Need::Tracefs, Need::Btf, Need::Veth]) else { return };
     let AdaptiveLoad { value: (loaded, _links), report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}"));
-    let program = loaded.program("ingress_tcx").unwrap_or_else(|| panic!("{report}"));
+    let program = loaded.program("ingress_tcx").or_else(|| loaded.program("ingress_tc"));
+    let program = program.unwrap_or_else(|| panic!("{report}"));
     let (veth, ingress) = (Veth::new(), PacketDirection::Ingress);
     let link = veth.far.inside(|| attach::classifier(program.as_fd(), veth.far_index, ingress)).unwrap();
     let packets = || loaded.global::<u64>("packets").unwrap();

@@ -48,11 +48,9 @@ impl KernelFacts<'_> {
     }
 
     /// Answers whether the kernel attaches programs of an attach type, if programs of the type load whether or not it does. Returns `None`
-    /// for attach types that a load checks, and for tcx, which traffic control can replace.
+    /// for attach types that a load checks.
     pub fn attachment_after_load(&self, attach_type: AttachType) -> Option<Answer> {
-        use AttachType as A;
-        let is_tcx = matches!(attach_type, A::TcxIngress | A::TcxEgress);
-        (!is_tcx && conditional_link(attach_type).is_some()).then(|| self.attachment(attach_type))
+        conditional_link(attach_type).is_some().then(|| self.attachment(attach_type))
     }
 
     /// Answers whether the kernel attaches programs to kprobes.
