@@ -134,14 +134,14 @@ fn check_judges_the_variants_of_each_kernel() {
         |kernel: &str, further: &[&str]| run(["check", text(&object), "--btf", kernel].iter().chain(further));
     let old = run_check("linux-5.10.btf", &[]);
     for line in
-        ["sum = sum_loop (2 of 2)", "program absent left out", "map bloom left out", "  not sum_helper: "]
+        ["sum = sum_loop (2 of 2)", "program absent left out", "map bloom left out", "  not ingress_tcx: "]
     {
         assert!(old.out.contains(line), "{line}\n{}", old.out);
     }
     assert!(!old.out.contains("not in the default load"), "{}", old.out);
     let new = run_check("linux-6.1.btf", &[]);
-    let choice =
-        "variants: open = open_kprobe (2 of 3), the first alternative of 4 other groups, program absent";
+    let choice = "variants: ingress = ingress_tc (2 of 2), open = open_kprobe (2 of 3), the first alternative of 3 other groups, \
+                  program absent";
     assert!(new.out.contains(choice), "{}", new.out);
     let schema = common::schema();
     for (kernel, chosen) in [("linux-5.10.btf", 1), ("linux-6.1.btf", 0)] {

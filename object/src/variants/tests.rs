@@ -385,7 +385,7 @@ fn without_kernel_types_only_optional_constants_keep_their_value() {
         [Err(KernelValueError::Kernel(_))]
     ));
     let found = message(find("has_field number = task.state"));
-    assert!(found.starts_with("global `number`: the kernel's types are needed: "), "{found}");
+    assert!(found.starts_with("line 1: global `number`: the kernel's types are needed: "), "{found}");
 }
 
 #[test]
@@ -398,16 +398,16 @@ fn an_optional_constant_keeps_its_value_and_others_fail() {
     assert!(matches!(&*found, [Err(KernelValueError::Missing { .. }), Ok(12)]));
     assert!(
         message(find("offset_of number = task.gone"))
-            .starts_with("global `number`: the kernel's types have no member `gone`")
+            .starts_with("line 1: global `number`: the kernel's types have no member `gone`")
     );
     // An unsigned constant of 4 bytes, and one of 1 byte.
     assert_eq!(
         message(find("enum_value number = BELOW")),
-        "global `number`: the value -1 does not fit a 4-byte variable"
+        "line 1: global `number`: the value -1 does not fit a 4-byte variable"
     );
     assert_eq!(
         message(find("enum_value flag = TOP")),
-        "global `flag`: the value 4294967295 does not fit a 1-byte variable"
+        "line 1: global `flag`: the value 4294967295 does not fit a 1-byte variable"
     );
     assert_eq!(find("enum_value wide = BELOW").unwrap(), [Ok(-1)]);
     // A value that is there and does not fit is an error, also of an optional constant.
@@ -490,7 +490,7 @@ fn program_arrays_follow_the_choice() {
     let fit = |table: &str| VariantTable::parse(table).unwrap().fit(&object);
     assert_eq!(
         message(fit("group step = one > two + three")),
-        "map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
+        "line 1: map `steps`: element 0 contains `one` of group `step`: no program of `two + three` stands for it, expected alternatives with \
          the same number of programs"
     );
     // The array does not contain these.

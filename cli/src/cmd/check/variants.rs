@@ -112,6 +112,7 @@ impl VariantChoice {
         match report.groups.len().checked_sub(first_count) {
             _ if first_count == 0 => {}
             Some(0) => parts.push(format!("the first alternative of all {first_count} groups")),
+            _ if first_count == 1 => parts.push("the first alternative of the other group".to_owned()),
             _ => parts.push(format!("the first alternative of {first_count} other groups")),
         }
         for program in report.programs.iter().filter(|program| program.status == Status::Rejected) {
