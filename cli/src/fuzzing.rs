@@ -1,13 +1,18 @@
 //! Fuzzing entry points: functions that read untrusted files, without a command line and without output.
 
 use crate::{
-    args::relocate::KernelArgs,
-    cmd::check::{results_file::ResultsFile, results_header::ResultsHeader},
+    args::{format::Format, gen_loader::GenLoaderArgs, load::SetupArgs, relocate::KernelArgs},
+    cmd::{
+        check::{results_file::ResultsFile, results_header::ResultsHeader},
+        gen_loader,
+    },
+    console::{Console, ExitStatus},
     input::{image_facts::WantedFacts, kernel::selection::Selection},
     json::{btf_type::TypeJson, value::value_to_json as to_json},
+    text::printer::Printer,
 };
 use core_relo::btf::{Type, Value};
-use std::{ops::ControlFlow, path::Path};
+use std::{io, ops::ControlFlow, path::Path};
 
 /// Reads the kernels in a file, as `check --btf PATH --max-bytes N` does. Returns the size of each kernel's BTF in bytes, or the error
 /// message. A file whose name ends in `.tar` is an archive.
@@ -33,6 +38,35 @@ pub fn open_results(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, Str
     let header = ResultsHeader::new(objects.iter().copied());
     let (_results, previous) = ResultsFile::open(path, &header).map_err(|bad| bad.to_string())?;
     Ok(previous.kernel_count())
+}
+
+/// Shows a loader file as `gen loader --show PATH --insns` does, as text or with `--format json`. Returns standard output, or the error
+/// message.
+pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String, String>> {
+    let format = if is_json { Format::Json } else { Format::Text };
+    let args = GenLoaderArgs {
+        file: path.to_owned(),
+        output: None,
+        kernel: None,
+        page_size: None,
+        signable: false,
+        program: Vec::new(),
+        show: true,
+        insns: true,
+        setup: SetupArgs::default(),
+        format,
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut console = Console {
+        out: Printer::new(&mut out, false),
+        err: Printer::new(&mut err, false),
+        format,
+        exit: ExitStatus::Success,
+    };
+    gen_loader::run(&mut console, &args)?;
+    let exit = console.exit;
+    let text = |bytes| String::from_utf8(bytes).map_err(io::Error::other);
+    Ok(if exit == ExitStatus::Success { Ok(text(out)?) } else { Err(text(err)?) })
 }
 
 /// Returns a type as JSON, as `btf dump --format json` prints it.

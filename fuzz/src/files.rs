@@ -2,7 +2,8 @@
 
 use crate::{
     properties::{
-        binaries, btf_ids as ids, debug_info, kernels, linking, loading, planning, skeletons, types, verdict,
+        binaries, btf_ids as ids, debug_info, kernels, linking, loader_files, loading, planning, skeletons,
+        types, verdict,
     },
     scratch::Scratch,
 };
@@ -94,6 +95,11 @@ pub fn link(data: &[u8]) {
 /// Plans the load of an object.
 pub fn load_plan(data: &[u8]) {
     loading::check(data);
+}
+
+/// Reads and shows a loader file.
+pub fn loader_file(data: &[u8]) {
+    loader_files::check(data);
 }
 
 /// Reads a file as a kernel of `--btf` and, under another name, as an archive.

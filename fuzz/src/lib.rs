@@ -32,7 +32,7 @@ pub enum Input {
 }
 
 /// All targets.
-pub const TARGETS: [FuzzTarget; 18] = [
+pub const TARGETS: [FuzzTarget; 19] = [
     FuzzTarget::new("btf", files::btf, Input::File),
     FuzzTarget::new("ext", files::ext, Input::File),
     FuzzTarget::new("object", files::object, Input::File),
@@ -40,6 +40,7 @@ pub const TARGETS: [FuzzTarget; 18] = [
     FuzzTarget::new("verdict", files::verdict, Input::File),
     FuzzTarget::new("link", files::link, Input::File),
     FuzzTarget::new("load_plan", files::load_plan, Input::File),
+    FuzzTarget::new("loader_file", files::loader_file, Input::File),
     FuzzTarget::new("image", files::image, Input::File),
     FuzzTarget::new("binary", files::binary, Input::File),
     FuzzTarget::new("btf_ids", files::btf_ids, Input::File),

@@ -17,6 +17,7 @@ mod live {
     mod newest;
     mod registers;
     mod signatures;
+    mod signed_loads;
     mod skeletons;
     mod smoke;
     mod sockets;

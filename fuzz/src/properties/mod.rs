@@ -7,6 +7,7 @@ pub mod headers;
 mod kernel;
 pub mod kernels;
 pub mod linking;
+pub mod loader_files;
 pub mod loading;
 pub mod planning;
 pub mod results;

@@ -8,6 +8,7 @@ use core_relo_loader::{
     loader_program::LoaderFile,
     sys::{self, Errno, ProgLoad, TestRun},
 };
+use core_relo_tests::skip::skip;
 use std::{io, os::fd::OwnedFd, ptr};
 
 /// `r0 = 0; exit`, little-endian.
@@ -44,7 +45,7 @@ const P384: Signer = Signer {
 };
 
 /// Gives this thread an empty session keyring of its own.
-fn join_session_keyring() -> io::Result<()> {
+pub fn join_session_keyring() -> io::Result<()> {
     const JOIN_SESSION_KEYRING: i32 = 1;
     // SAFETY: without a name, the call reads no memory.
     let done = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
@@ -100,10 +101,10 @@ pub fn checks_signatures() -> ProbeResult {
 }
 
 /// The requirements of tests with a keyring, besides [`can_verify`].
-const SIGNATURES: [Need; 3] = [Need::Root, Need::Bpf, Need::Kernel(6, 18)];
+pub const SIGNATURES: [Need; 3] = [Need::Root, Need::Bpf, Need::Kernel(6, 18)];
 
 /// Returns whether the kernel verifies the signatures of these tests. Gives this thread a session keyring.
-fn can_verify(name: &str) -> bool {
+pub fn can_verify(name: &str) -> bool {
     let probed = checks_signatures().unwrap();
     let reason = if Endian::native() == Endian::Big {
         "the signed instructions are little-endian".to_owned()
@@ -114,18 +115,16 @@ fn can_verify(name: &str) -> bool {
     } else {
         return true;
     };
-    println!("SKIP: {name}: {reason}");
+    skip(name, &reason);
     false
 }
 
 #[test]
 fn a_kernel_without_signatures_is_named() {
-    let Some(_live) = live("signatures::a_kernel_without_signatures_is_named", &[Need::Root, Need::Bpf])
-    else {
-        return;
-    };
+    let name = "signatures::a_kernel_without_signatures_is_named";
+    let Some(_live) = live(name, &[Need::Root, Need::Bpf]) else { return };
     if checks_signatures().unwrap().is_supported {
-        return println!("SKIP: this kernel checks signatures");
+        return skip(name, "this kernel checks signatures");
     }
     for keyring in [Keyring::Builtin, Keyring::Session, Keyring::Serial(i32::MAX)] {
         let found = refusal(RETURN_0, RSA.signatures[0], keyring);
@@ -149,14 +148,14 @@ fn the_kernel_loads_what_a_key_signed_and_names_what_does_not_fit() {
     let mut count = 0;
     for signer in [RSA, P256, P384] {
         if let Err(error) = add_certificate(signer.certificate) {
-            println!("SKIP: {name}: {}: {error}", signer.name);
+            skip(name, &format!("{}: {error}", signer.name));
             continue;
         }
         for signature in signer.signatures {
             if let Err((errno, reason)) = load(RETURN_0, signature, session) {
                 // Debian has ECDSA and some hashes as modules, which the guest lacks.
                 assert_eq!(reason, Some(SignatureRefusal::Algorithm), "{}: {errno}", signer.name);
-                println!("SKIP: {name}: {}: {errno}", signer.name);
+                skip(name, &format!("{}: {errno}", signer.name));
                 continue;
             }
             count += 1;

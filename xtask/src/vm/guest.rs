@@ -24,15 +24,20 @@ const PORT_TENTHS: u32 = 300;
 
 /// The guest's directory of test objects.
 const PROGS: &str = "t/progs";
+/// The guest's path of the command.
+const COMMAND: &str = "t/core-relo";
+
 /// The executables of the guests of an architecture.
 #[derive(Debug)]
 pub struct GuestFiles {
     test: PathBuf,
+    /// The command, for the live tests that run it.
+    command: PathBuf,
     busybox: PathBuf,
 }
 
 impl GuestFiles {
-    /// Builds the tests and finds a static busybox, or installs or fetches one.
+    /// Builds the tests and the command, and finds a static busybox, or installs or fetches one.
     pub fn new(platform: &'static Platform, may_install: bool) -> Outcome<Self> {
         let busybox = if Some(platform.arch) == Arch::host() {
             if find_busybox().is_none() && may_install {
@@ -42,7 +47,11 @@ impl GuestFiles {
         } else {
             boot::busybox(platform)?
         };
-        Ok(Self { test: build::live_test(platform, may_install)?, busybox })
+        Ok(Self {
+            test: build::live_test(platform, may_install)?,
+            command: build::command(platform, may_install)?,
+            busybox,
+        })
     }
 }
 
@@ -60,6 +69,7 @@ pub fn pack(kernel: &Bootable, executables: &GuestFiles, progs: &Path, args: &[S
         files.copy(config, &format!("boot/config-{}", kernel.release))?;
     }
     files.copy(&executables.test, "t/live")?;
+    files.copy(&executables.command, COMMAND)?;
     if files.copy(progs, &format!("{PROGS}/{}", kernel.platform.objects))? == 0 {
         return Err(Failure::CannotRun(format!("no objects in {}", progs.display())));
     }
@@ -122,6 +132,7 @@ fn script(ports: SerialPorts, modules: &[String], args: &[String]) -> String {
     let _ = write!(
         text,
         "export HOME=/tmp RUST_BACKTRACE=1 CORE_RELO_PROGS=/{PROGS} CORE_RELO_SKIPS={notes} CORE_RELO_VM=1\n\
+         export CORE_RELO_COMMAND=/{COMMAND}\n\
          cd /tmp\n\
          echo '{STARTED}' >{notes}\n\
          /t/live {}\n\
@@ -147,6 +158,7 @@ mod tests {
         let text = script(ports, &["00-a.ko".to_owned()], &["it's".to_owned(), "a b".to_owned()]);
         assert!(text.contains("\nexec >/dev/ttyS1 2>&1\n") && text.contains("SKIPS=/dev/ttyS2 "));
         assert!(text.contains("/t/live 'it'\\''s' 'a b'\n"));
+        assert!(text.contains("\nexport CORE_RELO_COMMAND=/t/core-relo\n"));
         assert!(text.contains("insmod /ko/'00-a.ko' "));
         let text = script(Arch::S390x.serial_ports(), &["00-virtio_console.ko".to_owned()], &[]);
         let expected = "\n$B insmod /ko/'00-virtio_console.ko'\nn=0; for p in /dev/hvc0 /dev/hvc1 /dev/hvc2;";

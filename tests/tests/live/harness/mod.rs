@@ -13,6 +13,7 @@
 
 mod census;
 mod cgroup;
+mod command;
 mod loading;
 mod need;
 mod netlink;
@@ -23,6 +24,7 @@ mod usdt;
 
 pub use census::Census;
 pub use cgroup::Cgroup;
+pub use command::{CommandRun, run_command};
 pub use loading::{hits, load, load_with, run, run_with};
 pub use need::{Need, in_vm, is_configured, kernel_version};
 pub use netlink::Route;

@@ -17,7 +17,10 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use super::netns::{Netns, Veth};
+use super::{
+    command::command_path,
+    netns::{Netns, Veth},
+};
 
 /// A requirement that not every kernel or user meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub enum Need {
     /// Memory allocation in any context. Since 6.18 the kernel uses an instruction for it that compares and exchanges 16 bytes.
     /// The emulated x86-64 processor of `cargo xtask vm` lacks it, as do all PowerPC and most RISC-V processors.
     MemoryAnywhere,
+    /// The command `core-relo`.
+    Command,
 }
 
 // Numbers of program types, attach types and map types.
@@ -117,6 +122,7 @@ impl Need {
             }),
             Self::Arena => arena().map_err(|e| format!("no arena here: {e}")),
             Self::MemoryAnywhere => memory_anywhere(),
+            Self::Command => command_path().map(drop),
             Self::Configuration => {
                 exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release())))
             }
