@@ -81,7 +81,12 @@ fn events_without_a_declaration_are_bytes_unless_the_user_names_the_type() {
     if cfg!(target_endian = "little") {
         assert_eq!(events(&bytes), [little]);
     }
-    assert!(bytes.err.contains("map events: the object declares no type of its records"), "{bytes:?}");
+    assert!(
+        bytes.err.contains(
+            "map events: no type of its records is declared: they are printed as bytes; --print events="
+        ),
+        "{bytes:?}"
+    );
     let typed = run_program("live/ringbuf.bpf.o", "reserve", &["--print", "events=u64", "--set", "hits=7"]);
     assert_eq!((events(&typed), &*typed.err), (vec!["events: 7 and 8 more bytes"], ""), "{typed:?}");
     let named = ["--print", "events=struct ended"];

@@ -294,3 +294,19 @@ fn programs_without_auto_attach_are_named_and_not_waited_for() {
     schema().check("load", &lines[0]);
     assert!(!lines[0]["not_attached"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn the_loads_of_a_batch_need_no_more_descriptors_than_one() {
+    if !may_load() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lines = dir.path().join("lines");
+    std::fs::write(&lines, format!("load {}\n", text(&prebuilt("live/ringbuf.bpf.o"))).repeat(40)).unwrap();
+    let script = "ulimit -n 40; exec \"$0\" batch \"$1\"";
+    let run = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_core-relo"), text(&lines)])
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}

@@ -31,6 +31,8 @@ struct Occupant {
 enum Attachment {
     /// By a link, with the link's id.
     Link(u32),
+    /// By this link if it is in this network namespace: the kernel does not report the namespace of XDP links.
+    PerhapsLink(u32),
     /// Without a link.
     Direct,
     /// The links cannot be listed, or several links could be the one.
@@ -75,6 +77,10 @@ pub(crate) fn explain_refusal(
         names.push(format!("{} more", occupants.len() - SHOWN));
     }
     let way_out = match own_id {
+        // The kernel has many reasons for this error, such as an XDP mode that the device lacks.
+        _ if !of_load.contains(&cause.prog_id) && error.errno().and_then(Errno::name) == Some("EINVAL") => {
+            format!("if it is the cause, {}", cause.way_out(place, point))
+        }
         _ if !of_load.contains(&cause.prog_id) => cause.way_out(place, point),
         Some(own) if own == cause.prog_id => "this load attaches it there twice".into(),
         _ => "this load attaches both there, expected one of them".into(),
@@ -88,7 +94,8 @@ pub(crate) fn explain_refusal(
 
 /// Returns whether a link attaches a program at the place, so that only the link can be detached.
 pub(super) fn has_linked_occupant(program: &AttachedProgram<'_>, point: &AttachPoint) -> bool {
-    let is_linked = |occupant: &Occupant| matches!(occupant.attachment, Attachment::Link(_));
+    let is_linked =
+        |occupant: &Occupant| matches!(occupant.attachment, Attachment::Link(_) | Attachment::PerhapsLink(_));
     Occupied::find(program, point).is_some_and(|found| found.occupants.iter().any(is_linked))
 }
 
@@ -110,6 +117,7 @@ impl Occupant {
         };
         match self.attachment {
             Attachment::Link(link) => format!("{program} by link {link}"),
+            Attachment::PerhapsLink(link) => format!("{program}, perhaps by link {link}"),
             Attachment::Direct | Attachment::Unknown => program,
         }
     }
@@ -132,6 +140,9 @@ impl Occupant {
         };
         let detach = format!("`core-relo prog detach {prog_id} --from {resolved}` makes room");
         match attachment {
+            Attachment::PerhapsLink(link) => format!(
+                "`core-relo link detach {link}` makes room if that link is in this network namespace, else {detach}"
+            ),
             Attachment::Unknown => format!("{detach}, or `core-relo link detach` if a link attaches it"),
             _ => detach,
         }
@@ -255,6 +266,7 @@ impl Place {
             .filter(|(info, target)| info.prog_id == prog_id && self.is_target(target, attach_type));
         match (fitting.next(), fitting.next()) {
             (None, _) => Attachment::Direct,
+            (Some((info, _)), None) if matches!(self, Self::Interface(_)) => Attachment::PerhapsLink(info.id),
             (Some((info, _)), None) => Attachment::Link(info.id),
             // An interface of another network namespace may have the same index.
             (Some(_), Some(_)) => Attachment::Unknown,

@@ -27,9 +27,20 @@ impl Route {
             let (destination, prefix_len) = (destination.parse().ok()?, prefix_len.parse().ok()?);
             words.next().is_none().then_some(Self { destination, prefix_len, interface, gateway })
         };
+        let wrong = |what: &str| format!("route: {text}: {what}");
         let expected =
             "expected ADDRESS/PREFIX,INTERFACE and optionally a comma and the address of the gateway";
-        parse().ok_or_else(|| format!("route: {text}: {expected}"))
+        let route = parse().ok_or_else(|| wrong(expected))?;
+        let (bits, address) = match route.destination {
+            IpAddr::V4(address) => (32u32, u128::from(address.to_bits())),
+            IpAddr::V6(address) => (128, address.to_bits()),
+        };
+        let host_bits = bits.checked_sub(u32::from(route.prefix_len));
+        let host_bits = host_bits.ok_or_else(|| wrong(&format!("the prefix has at most {bits} bits")))?;
+        if address.unbounded_shr(host_bits).unbounded_shl(host_bits) != address {
+            return Err(wrong("the address has bits after the prefix, expected that of a network"));
+        }
+        Ok(route)
     }
 
     /// Checks that a program of a type can have the route.

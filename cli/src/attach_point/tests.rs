@@ -42,6 +42,11 @@ fn attach_points_are_parsed() {
         Ok(Site::Netfilter(NetfilterHook { family: 10, hook: 3, priority: -5, defragment: true }))
     );
     assert_eq!(site("cpu:all"), Ok(Site::Cpu(None)));
+    for route in
+        ["route:0.0.0.0/0,eth0", "route:10.9.0.1/32,eth0", "route:::/0,eth0", "route:fd00:88::/64,eth0"]
+    {
+        assert!(matches!(site(route), Ok(Site::Route(_))), "{route}");
+    }
     assert_eq!(site("kprobe:vfs_read+0x4"), Ok(Site::Section("kprobe/vfs_read+0x4".into())));
     assert_eq!(site("uprobe:/bin/sh:main"), Ok(Site::Section("uprobe//bin/sh:main".into())));
 }
@@ -58,6 +63,10 @@ fn a_wrong_attach_point_is_explained() {
         ("cpu:x", "cpu: x: expected a number or `all`"),
         ("netfilter:ipv4,input", "expected FAMILY,HOOK,PRIORITY"),
         ("netfilter:ipv4,input,x", "expected FAMILY,HOOK,PRIORITY"),
+        ("route:10.9.0.0/33,eth0", "the prefix has at most 32 bits"),
+        ("route:fd00::/129,eth0", "the prefix has at most 128 bits"),
+        ("route:10.9.0.1/16,eth0", "the address has bits after the prefix"),
+        ("route:::1/0,eth0", "the address has bits after the prefix"),
     ] {
         let error = site(text).unwrap_err();
         assert!(error.contains(what), "{text}: {error}");

@@ -106,8 +106,11 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
         Err(e) => return console.report_error(&BadInput::new("/proc", format_args!("cannot read it: {e}"))),
     } {
         match read_process(pid) {
-            Ok(descriptors) => found.extend(descriptors),
-            Err(e) => unreadable.push(e),
+            (descriptors, None) => found.extend(descriptors),
+            (descriptors, Some(e)) => {
+                found.extend(descriptors);
+                unreadable.push(e);
+            }
         }
     }
     let mut names = ProgramNames::default();
@@ -143,15 +146,15 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
     text::write_table(&mut console.out, &mut table, found.len(), "no process has a program on a perf event")
 }
 
-/// Returns the descriptors of a process that have a program. A process that has ended has none.
-fn read_process(pid: u32) -> io::Result<Vec<PerfFd>> {
+/// Returns the descriptors of a process that have a program, and why some cannot be read. A process that has ended has none.
+fn read_process(pid: u32) -> (Vec<PerfFd>, Option<io::Error>) {
     let dir = Path::new("/proc").join(pid.to_string());
     let fds = match numbers_in(&dir.join("fd")) {
         Ok(fds) => fds,
         Err(e) if is_gone(&dir, &e) => Vec::new(),
-        Err(e) => return Err(e),
+        Err(e) => return (Vec::new(), Some(e)),
     };
-    let mut found = Vec::new();
+    let (mut found, mut problem) = (Vec::new(), None);
     for fd in fds {
         // A link that cannot be read, for example of a process that may not be traced, says nothing. The kernel may answer about its
         // descriptor all the same.
@@ -159,8 +162,9 @@ fn read_process(pid: u32) -> io::Result<Vec<PerfFd>> {
         if target.is_ok_and(|target| !target.to_str().is_some_and(may_have_program)) {
             continue;
         }
-        if let Some(program) = query(pid, fd).map_err(|e| io::Error::from_raw_os_error(e.0))? {
-            found.push(PerfFd::new(pid, fd, &program));
+        match query(pid, fd) {
+            Ok(program) => found.extend(program.map(|program| PerfFd::new(pid, fd, &program))),
+            Err(e) => problem = problem.or(Some(io::Error::from_raw_os_error(e.0))),
         }
     }
     if !found.is_empty() {
@@ -169,7 +173,7 @@ fn read_process(pid: u32) -> io::Result<Vec<PerfFd>> {
         let comm = describe::name(comm.trim_ascii_end());
         found.iter_mut().for_each(|line| line.comm.clone_from(&comm));
     }
-    Ok(found)
+    (found, problem)
 }
 
 /// Returns the program behind a descriptor of a process. A descriptor that is closed has none, nor does one of another kind.

@@ -66,9 +66,10 @@ pub(crate) fn print_events(
     is_stopped: &mut dyn FnMut() -> bool,
 ) -> io::Result<()> {
     note_untyped(console, readers)?;
-    let result = print_until(console, readers, limits, is_stopped);
-    for (map, loss) in readers.losses() {
-        console.warn(&loss_text(map, loss))?;
+    let mut last_lost = (0, Instant::now());
+    let result = print_until(console, readers, limits, is_stopped, &mut last_lost);
+    if lost(readers) != last_lost.0 {
+        readers.losses().try_for_each(|(map, loss)| console.warn(&loss_text(map, loss)))?;
     }
     match result {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -81,8 +82,8 @@ fn print_until(
     readers: &mut EventReaders,
     EventLimits { count: mut left, deadline }: EventLimits,
     is_stopped: &mut dyn FnMut() -> bool,
+    last_lost: &mut (u64, Instant),
 ) -> io::Result<()> {
-    let mut last_lost = (0, Instant::now());
     loop {
         // The records that arrived before a signal or the deadline are printed.
         let is_last = is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -105,7 +106,7 @@ fn print_until(
         if is_last {
             return report_shortfall(console, left);
         }
-        warn_of_losses(console, readers, &mut last_lost)?;
+        warn_of_losses(console, readers, last_lost)?;
         if is_idle && is_stdout_closed() {
             return Ok(());
         }
@@ -124,8 +125,10 @@ fn note_untyped(console: &mut Console<'_>, readers: &EventReaders) -> io::Result
     for source in readers.sources.iter().filter(|source| source.is_untyped()) {
         let (map, ty) = (&source.map, source.likely_type().unwrap_or_else(|| "TYPE".into()));
         console.note(&format!(
-            "map {}: the object declares no type of its records: they are printed as bytes; --print {}={} prints values",
-            Escaped(map), Escaped(map), Escaped(&ty)
+            "map {}: no type of its records is declared: they are printed as bytes; {}{} prints values",
+            Escaped(map),
+            Escaped(&source.type_option),
+            Escaped(&ty)
         ))?;
     }
     Ok(())
@@ -148,13 +151,18 @@ fn loss_text(map: &str, loss: Loss) -> String {
     }
 }
 
+/// Returns a number that grows with each loss.
+fn lost(readers: &EventReaders) -> u64 {
+    readers.losses().fold(0u64, |sum, (_, loss)| sum.saturating_add(loss.count()))
+}
+
 /// Warns of new losses, once in a while.
 fn warn_of_losses(
     console: &mut Console<'_>,
     readers: &EventReaders,
     (last, time): &mut (u64, Instant),
 ) -> io::Result<()> {
-    let lost = readers.losses().fold(0u64, |sum, (_, loss)| sum.saturating_add(loss.count()));
+    let lost = lost(readers);
     if lost == *last || (*last > 0 && time.elapsed() < LOST_INTERVAL) {
         return Ok(());
     }

@@ -24,6 +24,8 @@ use std::{collections::BTreeMap, sync::Arc};
 pub(crate) struct EventSource {
     pub(super) map: String,
     pub(super) buffer: BufferKind,
+    /// The option that names the type, without the type.
+    pub(super) type_option: String,
     /// The types of the records. Without a type, records are printed as bytes.
     pub(super) types: Vec<EventType>,
     btf: Option<Arc<Btf<'static>>>,
@@ -96,7 +98,8 @@ impl EventSource {
                 declared_types(btf, &declared).map_err(in_map)?
             }
         };
-        Ok(Self { map: map.clone(), buffer, types, btf: btf.cloned() })
+        let type_option = format!("--print {map}=");
+        Ok(Self { map: map.clone(), buffer, type_option, types, btf: btf.cloned() })
     }
 
     /// Finds the types of the records of a map in the running kernel in the BTF of its programs. The error has a help.
@@ -121,7 +124,9 @@ impl EventSource {
             (None, None) => Vec::new(),
             (None, Some(btf)) => declared_types(btf, &events_of_kernel_map(declared_events(btf), &map)?)?,
         };
-        Ok(Self { map, buffer, types, btf: btf.cloned() })
+        // A map may have no name.
+        let map = if map.is_empty() { info.id.to_string() } else { map };
+        Ok(Self { map, buffer, type_option: "--type ".to_owned(), types, btf: btf.cloned() })
     }
 
     /// Returns whether records are printed as bytes because the object does not declare their type.

@@ -12,6 +12,11 @@ pub(crate) struct Process {
     pub(crate) comm: String,
 }
 
+/// Returns whether `/proc` shows processes and their descriptors: at least those of this process.
+pub(crate) fn are_visible() -> bool {
+    fs::read_dir(format!("/proc/{}/fd", process::id())).is_ok()
+}
+
 /// Returns the processes that have each object open, except for this process.
 pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Process>> {
     let mut processes = BTreeMap::new();

@@ -12,9 +12,10 @@ use signal_hook::{
     low_level::emulate_default_handler,
 };
 use std::{
+    collections::BTreeSet,
     fs, io, mem,
     sync::{
-        Arc, LazyLock,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
@@ -34,6 +35,9 @@ static NONE_ACTIVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The last signal that arrived while signals were caught, or 0.
 static ARRIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+
+/// The signals with handlers, which stay until the process ends.
+static HANDLED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Returns whether signals are caught, so that they do not end the process.
 pub(crate) fn are_caught() -> bool {
@@ -121,12 +125,7 @@ impl TerminationSignals {
         let is_ignored = ignored_signals();
         let signals: Vec<_> = signals.iter().filter(|signal| !is_ignored(**signal)).collect();
         let active = ActiveCount::new();
-        for signal in &signals {
-            let number = usize::try_from(**signal).map_err(io::Error::other)?;
-            flag::register_usize(**signal, Arc::clone(&ARRIVED), number)?;
-            // After the last release, the signal ends the process as if it were not caught.
-            flag::register_conditional_default(**signal, Arc::clone(&NONE_ACTIVE))?;
-        }
+        signals.iter().try_for_each(|signal| handle(**signal))?;
         Ok(Self { signals: Signals::new(signals)?, first: None, _active: active })
     }
 
@@ -153,7 +152,8 @@ impl TerminationSignals {
 
     /// Ignores the signals until the process exits, because the command is complete and a signal must not hide its status.
     pub(crate) fn ignore_until_exit(self) {
-        mem::forget(self);
+        let Self { _active: active, .. } = self;
+        mem::forget(active);
     }
 
     /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that the parent
@@ -167,6 +167,20 @@ impl TerminationSignals {
             _ => Ok(()),
         }
     }
+}
+
+/// Installs the handlers of a signal, once in a process. The commands of a batch catch the same signals.
+fn handle(signal: i32) -> io::Result<()> {
+    let mut handled = HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if handled.contains(&signal) {
+        return Ok(());
+    }
+    let number = usize::try_from(signal).map_err(io::Error::other)?;
+    flag::register_usize(signal, Arc::clone(&ARRIVED), number)?;
+    // After the last release, the signal ends the process as if it were not caught.
+    flag::register_conditional_default(signal, Arc::clone(&NONE_ACTIVE))?;
+    handled.insert(signal);
+    Ok(())
 }
 
 /// Returns a predicate for the signals that the process ignored from its start.

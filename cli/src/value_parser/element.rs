@@ -77,6 +77,12 @@ fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String>
 /// Returns one byte for each word, a number, as bpftool does.
 fn bytes_from_numbers(words: &[String]) -> Result<Vec<u8>, String> {
     let byte = |word: &String| {
+        // bpftool takes the number for an octal one.
+        if word.len() > 1 && word.starts_with('0') && !word.starts_with("0x") {
+            return Err(format!(
+                "{word}: decimal or octal? expected a byte without zeros in front, or as 0x00"
+            ));
+        }
         parse_number(word, 1, Some(false))
             .map_err(|_no_byte| format!("{word}: several words are bytes, expected 0 to 255 or 0x00 to 0xff"))
     };
@@ -134,6 +140,7 @@ mod tests {
             ("1 2", 4, Some(int), "several words are bytes: the key has 2 bytes, expected 4"),
             ("1 2 3 256", 4, Some(int), "256: several words are bytes, expected 0 to 255 or 0x00 to 0xff"),
             ("a 1", 2, None, "a: several words are bytes"),
+            ("010 0 0 0", 4, Some(int), "010: decimal or octal? expected a byte"),
             ("", 4, Some(int), "no key, expected a value of `int`, or `hex` and 4 bytes"),
             ("7", 8, Some(pair), "7: expected a value of `struct pair` as a JSON object"),
             ("{", 8, Some(pair), "{: no JSON: EOF"),

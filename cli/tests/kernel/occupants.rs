@@ -62,7 +62,10 @@ fn the_link_of_an_interface_is_named() {
     let Some(fd) = link.fd() else { return println!("SKIP: no XDP links") };
     let id = sys::link_info(&fd).unwrap().id;
     let occupied = attach(&second, "dev:own_lo", &[]);
-    refused(&occupied, &format!("program {first} by link {id}; `core-relo link detach {id}` makes room"));
+    refused(
+        &occupied,
+        &format!("program {first}, perhaps by link {id}; `core-relo link detach {id}` makes room if "),
+    );
     ok(run_suggestion(&occupied));
     ok(attach(&second, "dev:own_lo", &[]));
     ok(detach(&second, "dev:own_lo"));

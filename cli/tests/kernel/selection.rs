@@ -7,7 +7,7 @@ use super::{
 };
 use core_relo_loader::sys;
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, process::Command};
 
 const PINS: &str = "/sys/fs/bpf/mine";
 
@@ -142,6 +142,21 @@ fn a_map_that_another_process_holds_is_read_only_by_force() {
         held.err.contains(&format!("({}) may read its records; --force", std::process::id())),
         "{held:?}"
     );
+    // Nobody knows who holds the map if the processes are not visible.
+    let script = "mount -t tmpfs none /proc || exit 42; exec \"$0\" map events \"$1\" --timeout 0.1";
+    let hidden = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_core-relo"), &id])
+        .output()
+        .unwrap();
+    if hidden.status.code() == Some(42) {
+        println!("SKIP: no tmpfs can be mounted over /proc here");
+    } else {
+        let text = String::from_utf8_lossy(&hidden.stderr);
+        assert!(
+            hidden.status.code() == Some(2) && text.contains("/proc does not show the processes"),
+            "{hidden:?}"
+        );
+    }
     let forced = run(["map", "events", &id, "--timeout", "0.1", "--force"]);
     assert_eq!((forced.exit, &*forced.out), (0, ""), "{forced:?}");
 }
@@ -175,5 +190,14 @@ fn a_load_reuses_the_map_that_the_user_names() {
     ] {
         let wrong = run(["load", text(&object), "--reuse-map", reuse]);
         assert!(wrong.exit == status && wrong.err.contains(what), "{reuse}: {wrong:?}");
+    }
+    let reuse = "core_relo_live=/sys/fs/bpf/users";
+    for (further, what) in [
+        (["--reuse-map", reuse], "map `core_relo_live` is given twice"),
+        (["--max-entries", "core_relo_live=9"], "map `core_relo_live` is reused as it is"),
+        (["--without-map", "core_relo_live"], "map `core_relo_live` is reused as it is"),
+    ] {
+        let wrong = run([&["load", text(&object), "--reuse-map", reuse], &further[..]].concat());
+        assert!(wrong.exit == 2 && wrong.err.contains(what), "{further:?}: {wrong:?}");
     }
 }

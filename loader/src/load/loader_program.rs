@@ -296,12 +296,15 @@ impl LoaderRun<'_> {
                 Errno(libc::EINVAL),
             )
         };
+        let cpus = sys::possible_cpus()
+            .map_err(|e| self.error("counting the possible CPUs".into(), Errno::from_io_error(&e)))?;
         for (map, described) in loaded.maps.iter().zip(self.file.maps()) {
-            let MapAttributes { map_type, key_size, value_size, max_entries, .. } = described.attributes;
+            let MapAttributes { map_type, key_size, value_size, .. } = described.attributes;
             let info = map.fd().and_then(|fd| sys::map_info(&fd).ok());
             let is_described = info.is_some_and(|info| {
                 (info.map_type, info.key_size, info.value_size) == (map_type, key_size, value_size)
-                    && (described.entry_per_cpu || info.max_entries == max_entries)
+                    && (described.entry_per_cpu
+                        || fits_entries(&described.attributes, info.max_entries, cpus))
             });
             if !is_described {
                 return Err(wrong("map", map.name()));
@@ -392,6 +395,18 @@ impl LoaderRun<'_> {
     }
 }
 
+/// Returns whether a map of a loader program has the number of elements that the file describes. The kernel rounds up the number of an LRU
+/// map whose processors have lists of their own (`BPF_F_NO_COMMON_LRU`) to a multiple of the possible processors.
+fn fits_entries(described: &MapAttributes, found: u32, cpus: u32) -> bool {
+    const NO_COMMON_LRU: u32 = 1 << 1;
+    let is_lru =
+        matches!(MapType::from_number(described.map_type), Some(MapType::LruHash | MapType::LruPercpuHash));
+    match described.max_entries.checked_next_multiple_of(cpus) {
+        Some(rounded) if is_lru && described.map_flags & NO_COMMON_LRU != 0 => found == rounded,
+        _ => found == described.max_entries,
+    }
+}
+
 /// Binds the read-only data maps to every program, as a load without loader program does.
 fn bind_rodata(loaded: &Loaded) {
     for map in loaded.maps.iter().filter(|map| map.plan.role() == MapRole::Rodata) {
@@ -401,6 +416,26 @@ fn bind_rodata(loaded: &Loaded) {
             {
                 log::info!("program {}: cannot bind map {}: {errno}", program.name(), map.name());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_rounds_up_the_elements_of_lru_maps_with_lists_of_processors() {
+        let described = |map_type: MapType, map_flags| MapAttributes {
+            map_type: map_type.number(),
+            max_entries: 3,
+            map_flags,
+            ..MapAttributes::default()
+        };
+        let per_processor = described(MapType::LruHash, 2);
+        assert!(fits_entries(&per_processor, 4, 2) && !fits_entries(&per_processor, 3, 2));
+        for plain in [described(MapType::LruHash, 0), described(MapType::Hash, 2)] {
+            assert!(fits_entries(&plain, 3, 2) && !fits_entries(&plain, 4, 2));
         }
     }
 }

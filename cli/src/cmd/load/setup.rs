@@ -75,6 +75,15 @@ pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) ->
     for ReusedMap { map, reused } in &args.reuse_map {
         let (_, fd) = select_one(Kind::Map, &selector_from_word(reused))?;
         let settings = loader.map_mut(map);
+        if settings.reuse.is_some() {
+            return Err(BadInput::new("--reuse-map", format_args!("map `{map}` is given twice")));
+        }
+        let sizes = [settings.max_entries, settings.key_size, settings.value_size];
+        if sizes.iter().any(Option::is_some) || settings.autocreate == Some(false) {
+            let what = format!("map `{map}` is reused as it is");
+            let help = "leave out --max-entries, --key-size, --value-size and --without-map for it";
+            return Err(BadInput::new("--reuse-map", what).help(help));
+        }
         settings.reuse = Some(Arc::new(fd));
         // As in libbpf, a map that is pinned at the object's path would be used instead of the user's.
         settings.pin = Some(None);

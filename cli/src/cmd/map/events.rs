@@ -67,6 +67,11 @@ fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
 
 /// Returns an error if another process holds the map, because it may read the records.
 fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
+    if !processes::are_visible() {
+        let bad =
+            BadInput::new(name, "another process may read its records: /proc does not show the processes");
+        return Err(bad.help("--force reads them nevertheless"));
+    }
     let Some(holders) = processes::find_all().remove(&(Kind::Map, id)) else { return Ok(()) };
     let names: Vec<_> = holders.iter().map(|process| format!("{}({})", process.comm, process.pid)).collect();
     let bad = BadInput::new(name, format_args!("{} may read its records", names.join(", ")));

@@ -29,6 +29,11 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
         let cpu = elements.select_cpu(args.cpu)?;
         let help = "core-relo map update --help has examples";
         let (words, flags) = split_flags(words);
+        if flags.is_some() && (args.noexist || args.exist) {
+            return Err(
+                elements.bad_input("the condition is given twice, as an option and as the last word", help)
+            );
+        }
         let (key, value) = split_key_and_value(words).map_err(|what| elements.bad_input(what, help))?;
         let (key, value) = (elements.parse_key(key)?, elements.parse_value(value)?);
         let flags = match (args.noexist, args.exist) {
