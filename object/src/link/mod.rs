@@ -172,12 +172,13 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect())
     }
 
-    /// Returns the first loaded program that is, or calls, one of the functions for which `is_sought` returns true.
+    /// Returns the first loaded program that is, or calls, one of the functions for which `is_sought` returns true. A program that is too
+    /// long to be linked is an error, as not all of its calls are visited.
     pub(crate) fn find_caller(
         &self,
         loaded: &[bool],
         is_sought: impl Fn(ProgramIndex) -> bool,
-    ) -> Result<Option<ProgramIndex>, InternalError> {
+    ) -> Result<Option<ProgramIndex>, LinkError> {
         // The functions that the programs so far reach: none of them is sought.
         let mut reached = vec![false; loaded.len()];
         for (program, _) in ProgramIndex::enumerate(loaded).filter(|(_, is_loaded)| **is_loaded) {
@@ -185,9 +186,14 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 continue;
             }
             let mut is_found = is_sought(program);
-            self.visit_callees(vec![program], &mut reached, &mut |callee| is_found |= is_sought(callee))?;
+            let visit = &mut |callee| is_found |= is_sought(callee);
+            let is_complete = self.visit_callees(vec![program], &mut reached, visit)?;
             if is_found {
                 return Ok(Some(program));
+            }
+            if !is_complete {
+                let program = text(self.function(program)?.name());
+                return Err(LinkError::TooLong { program, limit: limits::PROGRAM_INSNS });
             }
         }
         Ok(None)
@@ -197,16 +203,18 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     fn extend_to_callees(&self, reached: &mut [bool]) -> Result<(), InternalError> {
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
         let pending = selected.map(|(function, _)| function).collect();
-        self.visit_callees(pending, reached, &mut |_| ())
+        // Linking refuses the programs of an incomplete set, and names the program.
+        self.visit_callees(pending, reached, &mut |_| ()).map(|_is_complete| ())
     }
 
-    /// Visits the functions that the functions in `pending` call, directly or not, and that are not `reached` yet.
+    /// Visits the functions that the functions in `pending` call, directly or not, and that are not `reached` yet. Returns whether all are
+    /// visited: false if they have more instructions than linking accepts.
     fn visit_callees(
         &self,
         mut pending: Vec<ProgramIndex>,
         reached: &mut [bool],
         visit: &mut dyn FnMut(ProgramIndex),
-    ) -> Result<(), InternalError> {
+    ) -> Result<bool, InternalError> {
         let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         // Linking refuses more instructions than this.
         let program_limit = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
@@ -214,7 +222,9 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             .map_or(limits::OBJECT_INSNS, |program_limit| program_limit.min(limits::OBJECT_INSNS));
         while let Some(function) = pending.pop() {
             let p = self.function(function)?;
-            let Some(rest) = insns_left.checked_sub(to_usize(p.insn_count())) else { break };
+            let Some(rest) = insns_left.checked_sub(to_usize(p.insn_count())) else {
+                return Ok(false);
+            };
             insns_left = rest;
             let section = self.section_code(&code, p.section_index)?;
             let insns =
@@ -229,7 +239,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Returns whether a function outside of `.text` may be called, either through a relocation or within its section.

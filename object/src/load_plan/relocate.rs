@@ -11,6 +11,7 @@ use crate::{
     features::Feature,
     index::{ProgramIndex, SectionIndex},
     internal::{InternalError, Invariant as _},
+    link::LinkError,
     object::{Object, Program},
     target::KernelBtfError,
 };
@@ -62,7 +63,7 @@ pub(super) fn relocate_code<'o>(
     selected: &SelectedFunctions,
     settings: &Settings,
     kernel: &TargetKernel,
-    find_caller: impl Fn(&SelectedFunctions) -> Result<Option<&'o [u8]>, InternalError>,
+    find_caller: impl Fn(&SelectedFunctions) -> Result<Option<&'o [u8]>, LinkError>,
 ) -> Result<(Vec<Vec<u8>>, Vec<PoisonedReloc>), LoadPlanError> {
     let unchanged = || object.code_sections().iter().map(|s| s.code.to_vec()).collect();
     if kernel.late_binding == LateBinding::NamesAndRelocations {

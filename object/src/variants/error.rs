@@ -181,7 +181,7 @@ pub enum KernelValueError {
         name: Text,
         /// The type that lacks the member or enumerator; empty for a type.
         place: Text,
-        /// Similar names.
+        /// Similar names. Those of all types are in errors that end a search, not in the reason why an optional constant keeps its value.
         near: Vec<Text>,
     },
     /// The field is a bitfield, which has no offset in bytes.
@@ -230,6 +230,12 @@ pub enum KernelValueError {
         /// The size of the variable in bytes.
         bytes: usize,
     },
+    /// The variable is a `bool`, and the value is neither 0 nor 1.
+    #[error("the value {value} does not fit a `bool`, expected 0 or 1")]
+    NotBool {
+        /// The value.
+        value: i128,
+    },
     /// The name is empty or malformed.
     #[error("`{name}`: expected {expected}")]
     Syntax {
@@ -250,10 +256,20 @@ impl KernelValueError {
     /// Returns whether an optional constant keeps its initial value: the kernel has no such name, or no value in bytes for it.
     pub const fn is_absence(&self) -> bool {
         match self {
-            Self::Missing { .. } | Self::Bitfield { .. } => true,
+            Self::Bitfield { .. } => true,
             Self::Kernel(cause) => cause.is_absence(),
-            _ => false,
+            _ => self.is_missing_name(),
         }
+    }
+
+    /// Returns whether the kernel's types lack the name. A kernel whose field is a number, or a shorter array, lacks the members and
+    /// elements of the path, as in libbpf's `bpf_core_field_exists`.
+    pub(super) const fn is_missing_name(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing { .. }
+                | Self::Path(FieldPathError::NoComposite { .. } | FieldPathError::NoElement { .. })
+        )
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 use alloc::collections::{BTreeMap, BTreeSet};
 use core_relo::{
     Endian,
-    btf::{Kind, Type},
+    btf::{IntInfo, Kind, Type},
     explain::nearest_names,
 };
 use std::collections::{HashMap, HashSet};
@@ -30,9 +30,6 @@ const LOADED_KINDS: [PartKind; 3] = [PartKind::Group, PartKind::Program, PartKin
 
 /// The kinds of parts that can be optional.
 const OPTIONAL_KINDS: [PartKind; 4] = [PartKind::Group, PartKind::Program, PartKind::Map, PartKind::Constant];
-
-/// The encoding of signed integers (`BTF_INT_SIGNED`).
-const SIGNED: u8 = 1;
 
 /// A variant table whose names are those of an object.
 #[derive(Clone, Debug)]
@@ -63,7 +60,16 @@ pub struct ObjectVariants {
 pub struct VariantGlobal {
     /// The variable.
     pub global: Global,
-    is_signed: bool,
+    encoding: Encoding,
+}
+
+/// The numbers that a constant can take, within its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Unsigned,
+    Signed,
+    /// 0 and 1. The compiler may take any other byte for either.
+    Bool,
 }
 
 impl VariantTable {
@@ -192,11 +198,12 @@ impl ObjectVariants {
         kernel: &KernelBtf,
     ) -> Result<Vec<Result<i128, KernelValueError>>, VariantError> {
         let numbers = KernelValue::find_all(kernel, self.constants().map(|(_, value, _)| value));
-        let check = |((global, _, is_optional), number): ((&VariantGlobal, &KernelValue, bool), _)| {
+        let check = |((global, value, is_optional), number): ((&VariantGlobal, &KernelValue, bool), _)| {
             let number: Result<i128, _> = number;
             match number.and_then(|number| global.check(number).map(|()| number)) {
                 Err(cause) if !(is_optional && cause.is_absence()) => {
                     let name = &global.global.name;
+                    let cause = value.add_similar_names(kernel, cause);
                     let error = VariantError::Value { global: text(name.as_bytes()), cause };
                     Err(self.table.places.locate(&EntryName::Global(name.clone()), error))
                 }
@@ -241,22 +248,29 @@ impl VariantGlobal {
         if !matches!(kind, Kind::Int | Kind::Enum | Kind::Enum64) || !matches!(global.size, 1 | 2 | 4 | 8) {
             return Err(unfit(&format!("it is a {kind:?} of {} bytes", global.size)));
         }
-        let is_signed =
-            ty.is_some_and(|ty| ty.int().is_some_and(|int| int.encoding & SIGNED != 0) || ty.kflag());
-        Ok(Self { global, is_signed })
+        let int_encoding = ty.and_then(Type::int).map_or(0, |int| int.encoding);
+        let is_signed = int_encoding & IntInfo::SIGNED != 0 || ty.is_some_and(Type::kflag);
+        let encoding = match (int_encoding & IntInfo::BOOL != 0, is_signed) {
+            (true, _) => Encoding::Bool,
+            (false, true) => Encoding::Signed,
+            (false, false) => Encoding::Unsigned,
+        };
+        Ok(Self { global, encoding })
     }
 
     /// Checks that a number fits the variable.
     fn check(&self, number: i128) -> Result<(), KernelValueError> {
-        let fits = match (self.is_signed, self.global.size) {
-            (false, 1) => u8::try_from(number).is_ok(),
-            (false, 2) => u16::try_from(number).is_ok(),
-            (false, 4) => u32::try_from(number).is_ok(),
-            (false, _) => u64::try_from(number).is_ok(),
-            (true, 1) => i8::try_from(number).is_ok(),
-            (true, 2) => i16::try_from(number).is_ok(),
-            (true, 4) => i32::try_from(number).is_ok(),
-            (true, _) => i64::try_from(number).is_ok(),
+        let fits = match (self.encoding, self.global.size) {
+            (Encoding::Bool, _) if matches!(number, 0 | 1) => true,
+            (Encoding::Bool, _) => return Err(KernelValueError::NotBool { value: number }),
+            (Encoding::Unsigned, 1) => u8::try_from(number).is_ok(),
+            (Encoding::Unsigned, 2) => u16::try_from(number).is_ok(),
+            (Encoding::Unsigned, 4) => u32::try_from(number).is_ok(),
+            (Encoding::Unsigned, _) => u64::try_from(number).is_ok(),
+            (Encoding::Signed, 1) => i8::try_from(number).is_ok(),
+            (Encoding::Signed, 2) => i16::try_from(number).is_ok(),
+            (Encoding::Signed, 4) => i32::try_from(number).is_ok(),
+            (Encoding::Signed, _) => i64::try_from(number).is_ok(),
         };
         if fits { Ok(()) } else { Err(KernelValueError::TooLarge { value: number, bytes: self.global.size }) }
     }

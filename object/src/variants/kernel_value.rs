@@ -3,7 +3,7 @@
 use super::{
     error::KernelValueError,
     named_types::{NamedTypes, value_of},
-    path::{self, ROOT_KINDS, missing, root_name},
+    path::{self, ROOT_KINDS, missing, root_name, similar_names},
 };
 use crate::{
     elf::text,
@@ -53,10 +53,12 @@ impl KernelValue {
     pub fn find(&self, kernel: &KernelBtf) -> Result<i128, KernelValueError> {
         self.check_syntax()?;
         let vmlinux = kernel.vmlinux().map_err(KernelBtfError::from)?;
-        self.find_with(kernel, &NamedTypes::collect(vmlinux, [self]))
+        let found = self.find_with(kernel, &NamedTypes::collect(vmlinux, [self]));
+        found.map_err(|error| self.add_similar_names(kernel, error))
     }
 
-    /// Finds the numbers of several values, as [`find`](Self::find), with one pass over the types of vmlinux.
+    /// Finds the numbers of several values, as [`find`](Self::find), with one pass over the types of vmlinux. The error of a missing
+    /// type, or of an enumerator that no enum has, is without similar names, which take a pass for each error.
     pub fn find_all<'v>(
         kernel: &KernelBtf,
         values: impl IntoIterator<Item = &'v Self>,
@@ -73,6 +75,33 @@ impl KernelValue {
         values.into_iter().map(|value| value.find_with(kernel, &types)).collect()
     }
 
+    /// Adds the similar names of vmlinux to the error of a missing type, or of an enumerator that no enum has.
+    pub(super) fn add_similar_names(
+        &self,
+        kernel: &KernelBtf,
+        mut error: KernelValueError,
+    ) -> KernelValueError {
+        if let KernelValueError::Missing { what, place, near, .. } = &mut error
+            && place.is_empty()
+            && let Ok(vmlinux) = kernel.vmlinux()
+        {
+            let path = self.unprefixed_path();
+            *near = match (self, *what) {
+                (Self::EnumValue(_), "type") => {
+                    let parent = path.rsplit_once('.').map_or(path, |(parent, _)| parent);
+                    similar_names(parent, collect_enums(vmlinux).iter().map(|ty| ty.name().as_bytes()))
+                }
+                (Self::EnumValue(_), _) => {
+                    let enums = collect_enums(vmlinux);
+                    let enumerators = enums.iter().copied().flat_map(Type::enumerators);
+                    similar_names(path, enumerators.map(|e| e.name.as_bytes()))
+                }
+                _ => similar_names(root_name(path), path::root_names(vmlinux)),
+            };
+        }
+        error
+    }
+
     /// Finds the number in vmlinux, whose `types` have the names of the value, or in the modules.
     fn find_with(&self, kernel: &KernelBtf, types: &NamedTypes<'_>) -> Result<i128, KernelValueError> {
         self.check_syntax()?;
@@ -83,7 +112,7 @@ impl KernelValue {
             found => found,
         };
         match (self, found) {
-            (Self::HasField(_), Err(KernelValueError::Missing { .. })) => Ok(0),
+            (Self::HasField(_), Err(error)) if error.is_missing_name() => Ok(0),
             (_, found) => found,
         }
     }
@@ -179,17 +208,11 @@ fn strip_keyword(name: &str) -> &str {
 
 /// Finds an enumerator: `NAME` in any enum, or `enum.NAME`.
 fn find_enumerator(types: &NamedTypes<'_>, path: &str) -> Result<i128, KernelValueError> {
-    let btf = types.btf();
     let (values, name) = match path.rsplit_once('.') {
         Some((parent, name)) => {
             let enums = types.enums(parent);
             if enums.is_empty() {
-                return Err(missing(
-                    "type",
-                    parent,
-                    "",
-                    collect_enums(btf).iter().map(|ty| ty.name().as_bytes()),
-                ));
+                return Err(missing("type", parent, "", []));
             }
             let all = || enums.iter().copied().flat_map(Type::enumerators);
             let values: Vec<_> =
@@ -202,9 +225,7 @@ fn find_enumerator(types: &NamedTypes<'_>, path: &str) -> Result<i128, KernelVal
         None => (types.enumerators(path).to_vec(), path),
     };
     let Some((first, others)) = values.split_first() else {
-        let enums = collect_enums(btf);
-        let names = enums.iter().copied().flat_map(Type::enumerators).map(|e| e.name.as_bytes());
-        return Err(missing("enumerator", name, "", names));
+        return Err(missing("enumerator", name, "", []));
     };
     match others.iter().find(|other| *other != first) {
         Some(other) => {

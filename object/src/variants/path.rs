@@ -44,7 +44,7 @@ impl Field {
 /// Finds a field by path.
 pub(super) fn find(types: &NamedTypes<'_>, path: &str) -> Result<Field, KernelValueError> {
     let (btf, name) = (types.btf(), root_name(path));
-    let root = types.root(name).ok_or_else(|| no_type(btf, name))?;
+    let root = types.root(name).ok_or_else(|| missing("type", name, "", []))?;
     let steps = field_path_from(btf, root.id(), path).map_err(|error| explain(btf, root, path, error))?;
     types.check_unique(name)?;
     let last =
@@ -55,7 +55,7 @@ pub(super) fn find(types: &NamedTypes<'_>, path: &str) -> Result<Field, KernelVa
 
 /// Returns the size of a type in bytes.
 pub(super) fn type_size(types: &NamedTypes<'_>, name: &str) -> Result<i128, KernelValueError> {
-    let ty = types.root(name).ok_or_else(|| no_type(types.btf(), name))?;
+    let ty = types.root(name).ok_or_else(|| missing("type", name, "", []))?;
     types.check_unique(name)?;
     let size = types.btf().size_of(ty.id());
     let walk = |cause| KernelValueError::Path(FieldPathError::Walk { path: name.into(), cause });
@@ -67,9 +67,9 @@ pub(super) fn root_name(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or(path)
 }
 
-fn no_type(btf: &Btf<'_>, name: &str) -> KernelValueError {
-    let kinds = btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind()));
-    missing("type", name, "", kinds.map(|ty| ty.name().as_bytes()))
+/// Returns the names of all types that a path can begin with.
+pub(super) fn root_names<'b>(btf: &'b Btf<'_>) -> impl Iterator<Item = &'b [u8]> {
+    btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind())).map(|ty| ty.name().as_bytes())
 }
 
 /// Adds similar names to the error of a path.
@@ -125,17 +125,19 @@ fn member_names<'b>(btf: &'b Btf<'_>, ty: Type<'b>) -> Vec<&'b [u8]> {
     names
 }
 
-/// Creates the error of a missing name, with similar names.
+/// Creates the error of a missing name, with those of `names` that are similar.
 pub(super) fn missing<'n>(
     what: &'static str,
     name: &str,
     place: &str,
     names: impl IntoIterator<Item = &'n [u8]>,
 ) -> KernelValueError {
-    let near = nearest_names(name.as_bytes(), names).into_iter().map(|name| escaped(&name)).collect();
+    let near = similar_names(name, names);
     KernelValueError::Missing { what, name: text(name.as_bytes()), place: text(place.as_bytes()), near }
 }
 
-fn escaped(name: &str) -> Text {
-    Name::new(name.as_bytes()).to_string().into()
+/// Returns the similar names of a name, escaped.
+pub(super) fn similar_names<'n>(name: &str, names: impl IntoIterator<Item = &'n [u8]>) -> Vec<Text> {
+    let escape = |name: String| Name::new(name.as_bytes()).to_string().into();
+    nearest_names(name.as_bytes(), names).into_iter().map(escape).collect()
 }

@@ -116,6 +116,9 @@ pub enum PartKind {
 }
 
 impl PartKind {
+    /// All kinds.
+    const ALL: [Self; 4] = [Self::Group, Self::Program, Self::Map, Self::Constant];
+
     /// Returns the word for text and JSON: `group`, `program`, `map`, `constant`.
     pub const fn word(self) -> &'static str {
         match self {
@@ -130,9 +133,8 @@ impl PartKind {
 /// The name alone, or after a kind: `events`, `map:events`.
 impl From<&str> for Part {
     fn from(text: &str) -> Self {
-        let kinds = [PartKind::Group, PartKind::Program, PartKind::Map, PartKind::Constant];
         let parse = |kind: PartKind| Some((kind, text.strip_prefix(kind.word())?.strip_prefix(':')?));
-        match kinds.into_iter().find_map(parse) {
+        match PartKind::ALL.into_iter().find_map(parse) {
             Some((kind, name)) => Self { kind: Some(kind), name: name.to_owned() },
             None => Self { kind: None, name: text.to_owned() },
         }
@@ -331,6 +333,16 @@ impl VariantTable {
             self.optional.push(part);
         }
         is_new
+    }
+
+    /// Returns whether the table names an optional part with a kind that `part` names without one, or the other way round. As a name alone
+    /// is that of exactly one part, both are the same part on every object that the table fits.
+    pub(super) fn has_other_spelling(&self, part: &Part) -> bool {
+        let has = |kind| self.names.optional.contains(&Part { kind, name: part.name.clone() });
+        match part.kind {
+            Some(_) => has(None),
+            None => PartKind::ALL.into_iter().any(|kind| has(Some(kind))),
+        }
     }
 
     pub(super) fn add_indicator(&mut self, global: &str, part: Part) -> Result<(), VariantError> {

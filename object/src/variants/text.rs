@@ -51,7 +51,7 @@ impl Line<'_> {
         let (entry, added) = match word {
             "optional" => {
                 let part = Part::from(self.name(rest)?);
-                let is_new = table.add_optional(part.clone());
+                let is_new = !table.has_other_spelling(&part) && table.add_optional(part.clone());
                 let twice = || VariantError::OptionalTwice { part: part.to_string().as_str().into() };
                 (EntryName::Optional(part.clone()), is_new.then_some(()).ok_or_else(twice))
             }

@@ -51,13 +51,21 @@ pub enum FieldPathError {
         /// The path to the field.
         path: Text,
     },
-    /// An index follows a field that is no array or pointer, or is no number.
+    /// A text in brackets is no number.
     #[error("`[{index}]` after `{path}`: expected the index of an array")]
     Index {
         /// The path to the field.
         path: Text,
         /// The text in brackets.
         index: Text,
+    },
+    /// An index is beyond the end of an array, or follows a field that is no array or pointer.
+    #[error("`{path}` has no element {index}")]
+    NoElement {
+        /// The path to the field.
+        path: Text,
+        /// The index.
+        index: u32,
     },
     /// The path is empty, or has a text that is no name, `.name` or `[index]`.
     #[error("`{path}` is no path such as `task_struct.comm` or `task_struct.cpus_mask.bits[0]`")]
@@ -197,10 +205,7 @@ impl<'b> Place<'b> {
         let element = match ty.array() {
             Some(array) if array.nelems == 0 || index < array.nelems => array.element,
             None if is_pointee => self.ty,
-            _ => {
-                let index = alloc::format!("{index}");
-                return Err(FieldPathError::Index { path: here.into(), index: index.into() });
-            }
+            _ => return Err(FieldPathError::NoElement { path: here.into(), index }),
         };
         let size = u64::from(self.btf.size_of(element).map_err(walk)?.0);
         let offset = size.checked_mul(8).and_then(|bits| bits.checked_mul(index.into()));

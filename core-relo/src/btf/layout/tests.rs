@@ -62,7 +62,8 @@ fn paths_that_lead_nowhere_name_the_place() {
     assert_eq!(error("inner.x"), "no type `inner`");
     assert_eq!(error("outer.z"), "`outer` has no member `z`");
     assert_eq!(error("outer.x.y"), "`outer.x` has no members");
-    assert_eq!(error("outer.array[4]"), "`[4]` after `outer.array`: expected the index of an array");
+    assert_eq!(error("outer.array[4]"), "`outer.array` has no element 4");
+    assert_eq!(error("outer.x[0]"), "`outer.x` has no element 0");
     assert_eq!(error("outer.array[a]"), "`[a]` after `outer.array`: expected the index of an array");
     for path in ["", "outer", "outer.", "outer..x", "outer[", ".x"] {
         assert!(matches!(field_path(&btf, path), Err(FieldPathError::Syntax { .. })), "{path}");

@@ -2,10 +2,15 @@
 
 mod sections;
 
-use super::{LinkError, PSEUDO_FUNC};
+use super::{LinkError, PSEUDO_FUNC, ProgramLinker};
 use crate::{
+    index::ProgramIndex,
+    limits,
     load_plan::{LoadPlan, LoadPlanError, ProgramPlan},
-    object::calls::{CALL, PSEUDO_CALL},
+    object::{
+        Object,
+        calls::{CALL, PSEUDO_CALL},
+    },
     test_support::{TestObject, call, exit, insns, line, load, returns, words},
 };
 use core_relo::insn::{Insn, LD_IMM64};
@@ -42,6 +47,35 @@ fn link_error(m: TestObject) -> LinkError {
         LoadPlanError::Link(error) => error,
         other => panic!("{other}"),
     }
+}
+
+#[test]
+fn a_program_with_too_many_instructions_is_no_program_without_a_call() {
+    // `main` calls a subprogram of 999,999 instructions, which calls `last`. The limit is 1,000,000.
+    let mut m = TestObject::new();
+    let len = limits::PROGRAM_INSNS - 1;
+    let mut code = vec![NOP; usize::try_from(len).unwrap()];
+    code[0] = call(len.cast_signed() - 1);
+    *code.last_mut().unwrap() = exit();
+    code.extend([NOP, exit()]);
+    let text = m.code(".text", &code);
+    m.function("long", text, 0, len.into());
+    m.function("last", text, len.into(), 2);
+    let main = m.program("main", "xdp", &[call(-1), exit()]);
+    let section = m.section_symbol(text);
+    m.refer(main, 0, section, true);
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let linker = ProgramLinker::collect(&object).unwrap();
+    let index = |name: &str| object.programs().iter().position(|p| p.name() == name.as_bytes()).unwrap();
+    let mut loaded = vec![false; object.programs().len()];
+    loaded[index("main")] = true;
+    // The call of the long subprogram is found before the limit.
+    let caller = linker.find_caller(&loaded, |function| function.0 == index("long"));
+    assert_eq!(caller, Ok(Some(ProgramIndex(index("main")))));
+    let caller = linker.find_caller(&loaded, |function| function.0 == index("last"));
+    let expected = LinkError::TooLong { program: "main".into(), limit: limits::PROGRAM_INSNS };
+    assert_eq!(caller.map_err(|error| error.to_string()), Err(expected.to_string()));
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Tables from Rust, text and tags; their errors; selections; values from a kernel's types.
+//! Tables from Rust, text and tags; their errors; selections.
 #![expect(clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use super::{KernelValue, KernelValueError, ObjectVariants, Selection, VariantError, VariantTable};
+mod kernel_value;
+
+use super::{ObjectVariants, Selection, VariantError, VariantTable};
 use crate::{
     index::ProgramIndex,
     load_plan::{LoadPlan, MapPlan, Settings, SlotPlan},
@@ -19,7 +21,7 @@ use core_relo::{
 
 const MAP: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];
 
-/// Creates an object: `fast` uses map `ring`, `slow` uses map `perf`, `extra` both, `main` none. Constants of 1, 4 and 8 bytes.
+/// Creates an object: `fast` uses map `ring`, `slow` uses map `perf`, `extra` both, `main` none. Constants of 1, 4 and 8 bytes, and a `bool`.
 fn sample(tags: &[(&str, &str)]) -> Vec<u8> {
     let mut m = TestObject::new();
     let (_, ring) = m.map("ring", MAP, None);
@@ -38,14 +40,18 @@ fn sample(tags: &[(&str, &str)]) -> Vec<u8> {
     let rodata = m.section(".rodata", SectionKind::ReadOnlyData, &[7; 16]);
     let data = m.section(".data", SectionKind::Data, &[0; 4]);
     m.symbol("flag", SymbolKind::Data, rodata, 0, 1);
+    m.symbol("truth", SymbolKind::Data, rodata, 1, 1);
     m.symbol("number", SymbolKind::Data, rodata, 4, 4);
     m.symbol("wide", SymbolKind::Data, rodata, 8, 8);
     m.symbol("variable", SymbolKind::Data, data, 0, 4);
     let byte = m.types.int("unsigned char", 1, 0);
+    let boolean = m.types.int("_Bool", 1, Builder::BOOL);
     let unsigned = m.types.int("unsigned int", 4, 0);
     let long = m.types.int("long", 8, Builder::SIGNED);
     let mut entries = Vec::new();
-    for (name, ty, at, size) in [("flag", byte, 0, 1), ("number", unsigned, 4, 4), ("wide", long, 8, 8)] {
+    let variables =
+        [("flag", byte, 0, 1), ("truth", boolean, 1, 1), ("number", unsigned, 4, 4), ("wide", long, 8, 8)];
+    for (name, ty, at, size) in variables {
         let var = m.types.var(name, ty, 1);
         entries.push((var, at, size));
         types.push((name, var));
@@ -109,7 +115,10 @@ fn errors_of_text_tables_name_the_line_and_what_is_expected() {
         ("group a = x >", "line 1: group `a`: no program, expected"),
         ("group a = x +", "line 1: group `a`: no program, expected"),
         ("\n\ngroup a = x y", "line 3: several names: `x y`, expected one name"),
-        ("optional a\noptional map:a\noptional a", "line 3: optional `a`: named twice"),
+        ("optional a\noptional a", "line 2: optional `a`: named twice"),
+        // A name alone is that of the one part that has the name.
+        ("optional a\noptional group:a", "line 2: optional `group:a`: named twice"),
+        ("optional map:a\n\noptional a", "line 3: optional `a`: named twice"),
         ("group a = x\ngroup a = y", "line 2: group `a`: defined twice"),
         ("group a = x\ngroup b = x", "line 2: program `x`: in two groups: `a` and `b`, expected one"),
         ("group a = x > y > x", "line 1: group `a`: cycle: `x` is named again after `y`"),
@@ -194,7 +203,8 @@ fn errors_of_merged_tables_name_the_line_of_the_added_table() {
     assert!(found.starts_with("second: line 1: optional: the object has no"), "{found}");
     let found = message(fit(&merged("optional fats", "optional slow"), &bytes));
     assert!(found.starts_with("first: line 1: optional: the object has no"), "{found}");
-    // Both tables may make the same part optional.
+    // Parts of two kinds may have one name, and both tables may make the same part optional.
+    assert_eq!(merged("optional map:a\noptional group:a", "optional a").optional_parts().len(), 3);
     assert_eq!(merged("optional fast", "optional fast").optional_parts().len(), 1);
 }
 
@@ -305,122 +315,18 @@ fn kernel_types(endian: Endian) -> KernelBtf {
     );
     let member = |name, bit_offset, bitfield_bits| BuiltMember { name, ty: int, bit_offset, bitfield_bits };
     b.composite(Kind::Struct, "flags", 4, &[member("low", 0, 3), member("high", 3, 5)]);
+    let (four, flexible) = (b.array(int, int, 4), b.array(int, int, 0));
+    let number = b.pointer(int);
+    b.structure(
+        "page",
+        32,
+        &[("flags", int, 0), ("words", four, 64), ("number", number, 192), ("rest", flexible, 256)],
+    );
     b.structure("twice", 4, &[("a", int, 0)]);
     b.structure("twice", 8, &[("b", int, 0), ("a", int, 32)]);
     b.enumeration("colour", 4, false, &[("RED", 1), ("TOP", -1)]);
     b.enumeration("other", 4, true, &[("BELOW", -1), ("RED", 2)]);
     KernelBtf::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), [])
-}
-
-#[test]
-fn values_of_a_kernel_are_found_by_name_in_both_byte_orders() {
-    for endian in [Endian::Little, Endian::Big] {
-        let kernel = kernel_types(endian);
-        let offset = |path: &str| KernelValue::OffsetOf(path.into()).find(&kernel);
-        assert_eq!(offset("task.right"), Ok(12));
-        assert_eq!(offset("struct task.last.bits"), Ok(28));
-        let size = |path: &str| KernelValue::SizeOf(path.into()).find(&kernel);
-        assert_eq!((size("task"), size("struct node"), size("task.last")), (Ok(32), Ok(8), Ok(8)));
-        let number = |name: &str| KernelValue::EnumValue(name.into()).find(&kernel);
-        assert_eq!((number("TOP"), number("BELOW")), (Ok(0xffff_ffff), Ok(-1)));
-        assert_eq!((number("enum other.RED"), number("colour.RED")), (Ok(2), Ok(1)));
-        let has = |path: &str| KernelValue::HasField(path.into()).find(&kernel);
-        assert_eq!((kernel.offset_of("task.right"), kernel.has_field("task.left")), (Ok(12), Ok(true)));
-        assert_eq!((kernel.size_of("node"), kernel.enum_value("TOP")), (Ok(8), Ok(0xffff_ffff)));
-        assert!(matches!(kernel.offset_of("task"), Err(KernelValueError::Syntax { .. })));
-        assert_eq!((has("task.left"), has("task.__state"), has("nothing.x")), (Ok(1), Ok(0), Ok(0)));
-
-        let text = |error: Result<i128, KernelValueError>| error.unwrap_err().to_string();
-        assert_eq!(
-            text(offset("task.__state")),
-            "the kernel's types have no member `__state` in `task` (near: `state`)"
-        );
-        assert_eq!(text(offset("tesk.state")), "the kernel's types have no type `tesk` (near: `task`)");
-        assert!(text(offset("task.node.kei")).ends_with("no member `kei` in `node` (near: `key`)"));
-        assert!(text(offset("task.node.key")).starts_with("`task.node.key` follows the pointer `task.node`"));
-        let bitfield = "`flags.high` is a bitfield (5 bits from bit 3), which has no offset or size in bytes";
-        assert_eq!(
-            (text(offset("flags.high")), text(size("flags.low")).contains("is a bitfield")),
-            (bitfield.into(), true)
-        );
-        assert_eq!(has("flags.high"), Ok(1));
-        assert_eq!(text(offset("twice.a")), "the kernel's types have 2 different types `twice`");
-        assert!(text(number("RED")).starts_with("enumerator `RED` has the values "));
-        assert!(text(number("colour.REED")).ends_with("no enumerator `REED` in `colour` (near: `RED`)"));
-        assert!(text(number("color.RED")).ends_with("no type `color` (near: `colour`)"));
-    }
-}
-
-#[test]
-fn values_that_are_found_together_are_those_that_are_found_one_by_one() {
-    let kernel = kernel_types(Endian::native());
-    let mut values = Vec::new();
-    for path in
-        ["task.right", "task.gone", "twice.a", "none.x", "task.node.key", "flags.high", "task", "a b", ""]
-    {
-        values.push(KernelValue::OffsetOf(path.into()));
-        values.push(KernelValue::SizeOf(path.into()));
-        values.push(KernelValue::HasField(path.into()));
-    }
-    for name in ["RED", "TOP", "enum other.RED", "colour.NONE", "none.RED", "NONE"] {
-        values.push(KernelValue::EnumValue(name.into()));
-    }
-    let one_by_one: Vec<_> = values.iter().map(|value| value.find(&kernel)).collect();
-    assert_eq!(KernelValue::find_all(&kernel, &values), one_by_one);
-    assert!(one_by_one.iter().filter(|found| found.is_ok()).count() > 8);
-    let none = KernelBtf::none();
-    let one_by_one: Vec<_> = values.iter().map(|value| value.find(&none)).collect();
-    assert_eq!(KernelValue::find_all(&none, &values), one_by_one);
-    assert!(one_by_one.iter().all(Result::is_err));
-}
-
-#[test]
-fn without_kernel_types_only_optional_constants_keep_their_value() {
-    let bytes = sample(&[]);
-    let find = |text: &str| {
-        fit(&VariantTable::parse(text).unwrap(), &bytes).unwrap().find_constants(&KernelBtf::none())
-    };
-    assert!(matches!(
-        &*find("has_field number = task.state\noptional number").unwrap(),
-        [Err(KernelValueError::Kernel(_))]
-    ));
-    let found = message(find("has_field number = task.state"));
-    assert!(found.starts_with("line 1: global `number`: the kernel's types are needed: "), "{found}");
-}
-
-#[test]
-fn an_optional_constant_keeps_its_value_and_others_fail() {
-    let bytes = sample(&[]);
-    let kernel = kernel_types(Endian::native());
-    let find = |text: &str| fit(&VariantTable::parse(text).unwrap(), &bytes).unwrap().find_constants(&kernel);
-    let table = "offset_of number = task.gone\noptional number\noffset_of wide = task.right";
-    let found = find(table).unwrap();
-    assert!(matches!(&*found, [Err(KernelValueError::Missing { .. }), Ok(12)]));
-    assert!(
-        message(find("offset_of number = task.gone"))
-            .starts_with("line 1: global `number`: the kernel's types have no member `gone`")
-    );
-    // An unsigned constant of 4 bytes, and one of 1 byte.
-    assert_eq!(
-        message(find("enum_value number = BELOW")),
-        "line 1: global `number`: the value -1 does not fit a 4-byte variable"
-    );
-    assert_eq!(
-        message(find("enum_value flag = TOP")),
-        "line 1: global `flag`: the value 4294967295 does not fit a 1-byte variable"
-    );
-    assert_eq!(find("enum_value wide = BELOW").unwrap(), [Ok(-1)]);
-    // A value that is there and does not fit is an error, also of an optional constant.
-    assert!(find("enum_value flag = TOP\noptional flag").is_err());
-
-    let fit = fit(&VariantTable::parse(table).unwrap(), &bytes).unwrap();
-    let numbers: Vec<_> = find(table).unwrap().into_iter().map(Result::ok).collect();
-    let mut settings = Settings::default();
-    let selection = fit.first_selection();
-    fit.apply(&Object::parse(&bytes).unwrap(), &selection, &numbers, &mut settings).unwrap();
-    let rodata = settings.maps[".rodata"].data.clone().unwrap();
-    let endian = Endian::native();
-    assert_eq!((endian.u32(&rodata, 4), endian.u64(&rodata, 8)), (Some(0x0707_0707), Some(12)));
 }
 
 #[test]
