@@ -8,13 +8,16 @@ use core_relo_object::{
 };
 
 /// The structs of links that exist only if the link type is compiled, with the option.
-const LINK_STRUCTS: [(LinkType, &str, &str); 5] = [
+pub(super) const LINK_STRUCTS: [(LinkType, &str, &str); 5] = [
     (LinkType::KprobeMulti, "bpf_kprobe_multi_link", "CONFIG_FPROBE"),
     (LinkType::UprobeMulti, "bpf_uprobe_multi_link", "CONFIG_UPROBES"),
     (LinkType::Netfilter, "bpf_nf_link", "CONFIG_NETFILTER_BPF_LINK"),
     (LinkType::Tcx, "tcx_link", "CONFIG_NET_XGRESS"),
     (LinkType::Netkit, "netkit_link", "CONFIG_NETKIT"),
 ];
+
+/// The struct of kprobe events, which exists only with `CONFIG_KPROBE_EVENTS`.
+pub(super) const KPROBE_STRUCT: &str = "trace_kprobe";
 
 /// Returns the type of the links by which programs of an attach type are attached, if the configuration may leave it out.
 const fn conditional_link(attach_type: AttachType) -> Option<LinkType> {
@@ -55,13 +58,12 @@ impl KernelFacts<'_> {
 
     /// Answers whether the kernel attaches programs to kprobes.
     pub fn kprobe_events(&self) -> Answer {
-        const STRUCT: &str = "trace_kprobe";
         const OPTION: &str = "CONFIG_KPROBE_EVENTS";
-        if self.vmlinux.find(self.query, STRUCT.as_bytes(), Kind::Struct).is_some() {
-            return Answer::from_btf(true, format!("struct {STRUCT}"));
+        if self.vmlinux.find(self.query, KPROBE_STRUCT.as_bytes(), Kind::Struct).is_some() {
+            return Answer::from_btf(true, format!("struct {KPROBE_STRUCT}"));
         }
         if self.describes_bpf_functions() {
-            return Answer::from_btf(false, format!("no struct {STRUCT}: {OPTION} is not set"));
+            return Answer::from_btf(false, format!("no struct {KPROBE_STRUCT}: {OPTION} is not set"));
         }
         self.answer_option(OPTION)
     }

@@ -1,6 +1,7 @@
 //! The names that objects ask a kernel for.
 
 use super::{
+    attachments::{KPROBE_STRUCT, LINK_STRUCTS},
     changes,
     conditional::{
         ALWAYS_COMPILED, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF,
@@ -62,7 +63,8 @@ impl Default for NameQuery {
         for name in ENUMS {
             query.enumeration(name.as_bytes());
         }
-        for name in [CONTEXTS, MODULE_BTF_STRUCT] {
+        let links = LINK_STRUCTS.iter().map(|(_, name, _)| *name);
+        for name in links.chain([CONTEXTS, MODULE_BTF_STRUCT, KPROBE_STRUCT]) {
             query.structure(name.as_bytes());
         }
         let map_functions = MAP_TYPES.iter().flat_map(|row| row.functions);
