@@ -66,10 +66,12 @@ fn expect_working(loaded: &Loaded, report: &StartupReport) {
     }
     assert!(loaded.program("absent").is_none());
     // A test run of a tracing program calls the functions that are probed.
-    let has_probes = report.groups.iter().any(|group| group.name == "probes" && group.chosen.is_some());
-    if has_probes && loaded.program("open_fentry").is_some() {
+    let probes = report.groups.iter().find(|group| group.name == "probes").unwrap().chosen;
+    if probes.is_some() && loaded.program("open_fentry").is_some() {
         run(loaded, "open_fentry");
-        assert_eq!(loaded.global::<u64>("probed").unwrap(), 2, "{report}");
+        let probed: u64 = loaded.global("probed").unwrap();
+        // The link of several probes counts all test functions, of which each kernel has a different number.
+        assert!(if probes == Some(0) { probed > 2 } else { probed == 2 }, "{probed} calls: {report}");
     }
     let ingress = report.groups.iter().find(|group| group.name == "ingress").unwrap();
     run(loaded, &ingress.alternatives[ingress.chosen.unwrap()].programs[0]);

@@ -109,7 +109,7 @@ pub mod variants {
         pub ingress_tc: load_plan::ProgramSettings,
         /// `SEC("?tc")`
         pub sum_loop: load_plan::ProgramSettings,
-        /// `SEC("?kprobe.multi/bpf_fentry_test[12]")`
+        /// `SEC("?kprobe.multi/bpf_fentry_test?")`
         pub probes_multi: load_plan::ProgramSettings,
         /// `SEC("kprobe/bpf_fentry_test1")`
         pub probe_first: load_plan::ProgramSettings,
@@ -158,7 +158,7 @@ pub mod variants {
         pub ingress_tc: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
         /// `SEC("?tc")`, `None` if it was not selected
         pub sum_loop: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
-        /// `SEC("?kprobe.multi/bpf_fentry_test[12]")`, `None` if it was not selected
+        /// `SEC("?kprobe.multi/bpf_fentry_test?")`, `None` if it was not selected
         pub probes_multi: Option<skeleton::Program<skeleton::kind::KprobeMulti, skeleton::InSection>>,
         /// `SEC("kprobe/bpf_fentry_test1")`, `None` if it was not selected
         pub probe_first: Option<skeleton::Program<skeleton::kind::Kprobe, skeleton::InSection>>,
