@@ -54,13 +54,13 @@ struct Occupied {
     occupants: Vec<Occupant>,
 }
 
-/// Adds the programs that are attached at the place to an error that they may have caused. `of_load` are the ids of the programs that are
-/// loaded with this one, and that a refusal unloads.
+/// Adds the programs that are attached at the place to an error that they may have caused. `loaded_ids` are the ids of the
+/// programs that are loaded with this one, and that a refusal unloads.
 pub(crate) fn explain_refusal(
     error: AttachError,
     program: &AttachedProgram<'_>,
     point: &AttachPoint,
-    of_load: &[u32],
+    loaded_ids: &[u32],
 ) -> AttachError {
     let may_be_occupied = matches!(
         error.errno().and_then(Errno::name),
@@ -77,11 +77,15 @@ pub(crate) fn explain_refusal(
         names.push(format!("{} more", occupants.len() - SHOWN));
     }
     let way_out = match own_id {
-        // The kernel has many reasons for this error, such as an XDP mode that the device lacks.
-        _ if !of_load.contains(&cause.prog_id) && error.errno().and_then(Errno::name) == Some("EINVAL") => {
-            format!("if it is the cause, {}", cause.way_out(place, point))
+        _ if !loaded_ids.contains(&cause.prog_id) => {
+            // The kernel has many reasons for `EINVAL`, such as an XDP mode that the device lacks.
+            let is_doubtful = error.errno().and_then(Errno::name) == Some("EINVAL");
+            format!(
+                "{}{}",
+                if is_doubtful { "if it is the cause, " } else { "" },
+                cause.way_out(place, point)
+            )
         }
-        _ if !of_load.contains(&cause.prog_id) => cause.way_out(place, point),
         Some(own) if own == cause.prog_id => "this load attaches it there twice".into(),
         _ => "this load attaches both there, expected one of them".into(),
     };

@@ -173,7 +173,7 @@ pub enum VariantError {
 #[non_exhaustive]
 pub enum KernelValueError {
     /// The kernel's types have no such type, member or enumerator.
-    #[error("the kernel's types have no {what} `{name}`{}{}", In(.place), Near(.near))]
+    #[error("the kernel's types have no {what} `{name}`{}{}", InType(.place), Near(.near))]
     Missing {
         /// `type`, `member` or `enumerator`.
         what: &'static str,
@@ -296,9 +296,9 @@ impl fmt::Display for Near<'_> {
 }
 
 /// The type that lacks a name; nothing without a type.
-struct In<'n>(&'n str);
+struct InType<'n>(&'n str);
 
-impl fmt::Display for In<'_> {
+impl fmt::Display for InType<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, " in `{}`", self.0) }
     }

@@ -25,7 +25,7 @@ impl<'b> NamedTypes<'b> {
         let mut types =
             Self { btf, roots: HashMap::new(), enums: HashMap::new(), enumerators: HashMap::new() };
         for value in values {
-            types.expect(value);
+            types.add_names(value);
         }
         if !types.roots.is_empty() {
             for ty in btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind())) {
@@ -73,7 +73,7 @@ impl<'b> NamedTypes<'b> {
     }
 
     /// Adds the names that a value needs.
-    fn expect(&mut self, value: &KernelValue) {
+    fn add_names(&mut self, value: &KernelValue) {
         let path = value.unprefixed_path();
         match (value, path.rsplit_once('.')) {
             (KernelValue::EnumValue(_), Some((parent, _))) => {

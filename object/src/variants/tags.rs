@@ -32,7 +32,7 @@ impl VariantTable {
         for tag in tags {
             let Some(entry) = tag.name().as_bytes().strip_prefix(PREFIX.as_bytes()) else { continue };
             let Some(target) = tag.target().and_then(|target| btf.ty(target)) else { continue };
-            let tag = TagOf { tag, target };
+            let tag = DeclarationTag { tag, target };
             let (Ok(entry), Ok(name)) =
                 (core::str::from_utf8(entry), core::str::from_utf8(target.name().as_bytes()))
             else {
@@ -47,11 +47,11 @@ impl VariantTable {
                     let _is_new = table.add_optional(tag.optional_part(name, &maps));
                 }
                 Some(("loaded", part)) => {
-                    tag.expect(Kind::Var, "a variable")?;
+                    tag.check_declaration(Kind::Var, "a variable")?;
                     table.add_indicator(name, Part::from(part))?;
                 }
                 Some((word, path)) => {
-                    tag.expect(Kind::Var, "a variable")?;
+                    tag.check_declaration(Kind::Var, "a variable")?;
                     let value = kernel_value(word, path).ok_or_else(|| tag.error("unknown", TAGS))?;
                     table.add_constant(name, value)?;
                 }
@@ -90,15 +90,15 @@ fn collect_map_variables(btf: &Btf<'_>) -> BTreeSet<TypeId> {
 }
 
 /// A declaration tag and the function or variable that has it.
-struct TagOf<'b> {
+struct DeclarationTag<'b> {
     tag: Type<'b>,
     target: Type<'b>,
 }
 
-impl TagOf<'_> {
+impl DeclarationTag<'_> {
     /// Parses `GROUP:RANK`.
     fn parse_variant(&self, group: &str) -> Result<(String, u32), VariantError> {
-        self.expect(Kind::Func, "a program")?;
+        self.check_declaration(Kind::Func, "a program")?;
         let (group, rank) = group.rsplit_once(':').unwrap_or((group, ""));
         match (group, rank.parse()) {
             ("", _) => Err(self.error("no group", "VARIANT(group, rank)")),
@@ -120,7 +120,8 @@ impl TagOf<'_> {
         Part { kind: Some(kind), name: name.to_owned() }
     }
 
-    fn expect(&self, kind: Kind, expected: &'static str) -> Result<(), VariantError> {
+    /// Checks that a declaration of this kind has the tag.
+    fn check_declaration(&self, kind: Kind, expected: &'static str) -> Result<(), VariantError> {
         if self.target.kind() == kind {
             Ok(())
         } else {

@@ -119,10 +119,10 @@ fn read_links() -> Result<Links, BadInput> {
     Ok(links)
 }
 
-/// Returns the id of a link if there is no other.
-fn only(ids: Option<&Vec<u32>>) -> Option<u32> {
+/// Returns the id of a link, if it is the only one.
+fn single_link(ids: Option<&Vec<u32>>) -> Option<u32> {
     match ids.map(Vec::as_slice) {
-        Some([only]) => Some(*only),
+        Some([link]) => Some(*link),
         _ => None,
     }
 }
@@ -142,7 +142,7 @@ fn xdp(interface: &NetworkInterface, links: &Links) -> Vec<NetAttachment> {
     }
     let attachment = |(mode, prog_id)| {
         // The interface of another namespace may have the same index and program.
-        let link_id = only(links.xdp.get(&(interface.ifindex, prog_id)));
+        let link_id = single_link(links.xdp.get(&(interface.ifindex, prog_id)));
         NetAttachment {
             attachment_type: "xdp",
             devname: Some(describe::name(interface.name.as_bytes())),
@@ -203,7 +203,7 @@ fn namespace_programs(links: &Links) -> Result<Vec<NetAttachment>, BadInput> {
             Ok(attached) => found.extend(attached.prog_ids.into_iter().map(|prog_id| NetAttachment {
                 attachment_type,
                 prog_id,
-                link_id: only(links.netns.get(&(inode, attach_type.number(), prog_id))),
+                link_id: single_link(links.netns.get(&(inode, attach_type.number(), prog_id))),
                 ..NetAttachment::default()
             })),
             // The kernel does not know the attach type.
