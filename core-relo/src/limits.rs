@@ -26,11 +26,11 @@ pub const RECORD_STEPS: u32 = 1_000_000;
 /// The steps of all records of a plan. Real objects need less than a fifth.
 pub const PLAN_STEPS: u32 = 50_000_000;
 
-/// The bytes of a block of the string section. Every block contains a NUL, so that a string is at most twice as long.
+/// The bytes of a string of BTF, with its NUL.
 ///
 /// libbpf has no such limit. Types that share one long name cost libbpf time in proportion to the product of their number and the
 /// length. No compiler writes names or source lines of this length.
-pub const STRING_BLOCK: usize = 64 * 1024;
+pub const STRING_BYTES: usize = 64 * 1024;
 
 /// The names of the target that are compared with the missing types, members and enumerators of a plan.
 ///

@@ -76,10 +76,10 @@ pub enum BtfError {
     /// A string is longer than any name or source line.
     #[error(
         "BTF string section: no NUL in the {} bytes from offset {offset}, expected shorter strings",
-        limits::STRING_BLOCK
+        limits::STRING_BYTES
     )]
     LongString {
-        /// An offset, in bytes, in the string section. No NUL follows within [`limits::STRING_BLOCK`] bytes.
+        /// The string's offset, in bytes, in the string section.
         offset: usize,
     },
     /// A type record exceeds the type section.

@@ -120,11 +120,13 @@ fn length(bytes: &[u8]) -> Option<usize> {
 /// Validates a string section: it begins (without a base) and ends with NUL. A split BTF may have no strings
 /// (libbpf: `btf_parse_str_sec`).
 pub(super) fn check_section(strings: &[u8], has_base: bool) -> Result<(), BtfError> {
-    for (block, offset) in strings.chunks_exact(limits::STRING_BLOCK).zip((0..).step_by(limits::STRING_BLOCK))
-    {
-        if !block.contains(&0) {
-            return Err(BtfError::LongString { offset });
-        }
+    // Each step skips the strings that end within the limit. A longer string is found wherever it lies.
+    let mut start = 0usize;
+    while let Some(window) = strings.get(start..).and_then(|rest| rest.get(..limits::STRING_BYTES)) {
+        let Some(last_nul) = window.iter().rposition(|byte| *byte == 0) else {
+            return Err(BtfError::LongString { offset: start });
+        };
+        start = start.saturating_add(last_nul).saturating_add(1);
     }
     let must = match (strings.first(), strings.last()) {
         (None, _) if has_base => return Ok(()),
