@@ -21,14 +21,17 @@ use std::{
 };
 
 /// The smaller count. It is large enough for quadratic work to exceed linear work. The larger count is [`TIMES`] times as large.
-const COUNT: usize = 600;
+const COUNT: usize = 400;
 const TIMES: usize = 4;
 
 /// The maximum exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
 const MAX_EXPONENT: f64 = 1.1;
 
-/// Instructions for the start of the process, which do not count.
-const FIXED: u64 = 1_500_000;
+/// Instructions for the start of the process, which do not count. The cheapest command needs about 6 million (`inspect` of one line).
+const FIXED: u64 = 5_000_000;
+
+/// The smallest work that is compared. Less work says nothing about growth.
+const MIN_WORK: u64 = 1_500_000;
 
 #[test]
 fn the_work_of_every_command_is_nearly_linear() {
@@ -107,7 +110,7 @@ fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result
     let forms: Vec<_> = large.iter().map(|(form, _)| *form).collect();
     let small = if forms.is_empty() { Vec::new() } else { counted(COUNT, &forms)? };
     let report = |((form, few), (_, many)): (&(Form, u64), &(Form, u64))| {
-        let own = |count: u64| count.saturating_sub(FIXED).max(FIXED) as f64;
+        let own = |count: u64| count.saturating_sub(FIXED).max(MIN_WORK) as f64;
         let exponent = (own(*many) / own(*few)).log(TIMES as f64);
         println!("{exponent:5.2} {few:>12} {many:>12}  `{}`: {}", form.name(), dimension.name);
         let line = || {

@@ -20,9 +20,6 @@ pub struct Census(BTreeSet<String>);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time between two lists.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The time before the first list. Taking the list opens and closes each map. If the kernel is about to clear a prog array, the close
-/// starts a second clear, and kernels as old as 5.10 then leak a reference (`prog_array_map_clear`).
-const SETTLING: Duration = Duration::from_millis(20);
 
 /// The tracefs files with a line for each probe event.
 const EVENTS: [&str; 4] = [
@@ -52,14 +49,13 @@ impl Census {
         Self(all)
     }
 
-    /// Returns the new resources after the kernel had time to free unused ones.
+    /// Returns the new resources, with their names, after the kernel had time to free unused ones.
     pub fn left_behind(&self) -> Vec<String> {
         let until = Instant::now() + PATIENCE;
-        sleep(SETTLING);
         loop {
             let left: Vec<String> = self.new_since().collect();
             if left.is_empty() || Instant::now() > until {
-                return left;
+                return left.into_iter().map(with_name).collect();
             }
             sleep(PAUSE);
         }
@@ -83,23 +79,26 @@ fn descriptors(all: &mut BTreeSet<String>) {
     }
 }
 
-/// Adds all ids of one kind of kernel object.
+/// Adds all ids of one kind of kernel object. Opens no object: the close of a prog array that the kernel is about to clear starts a
+/// second clear, and the kernel then leaks a reference (`prog_array_map_clear`, seen on 5.10 and 7.2).
 fn ids(kind: &str, next: fn(u32) -> Result<Option<u32>, Errno>, all: &mut BTreeSet<String>) {
     let mut last = 0;
     while let Some(id) = next(last).unwrap_or_else(|e| panic!("next {kind} id after {last}: {e}")) {
-        all.insert(format!("{kind} {id}{}", name(kind, id)));
+        all.insert(format!("{kind} {id}"));
         last = id;
     }
 }
 
-/// Returns the name of a program or map, to help identify a leak.
-fn name(kind: &str, id: u32) -> String {
-    let name = match kind {
-        "program" => sys::prog_fd_by_id(id).and_then(|fd| sys::prog_info(&fd)).map(|info| info.name()),
-        "map" => sys::map_fd_by_id(id).and_then(|fd| sys::map_info(&fd)).map(|info| info.name()),
-        _ => return String::new(),
+/// Adds the name of a program or map to its line, to help identify a leak.
+fn with_name(line: String) -> String {
+    let name = match line.split_once(' ').map(|(kind, id)| (kind, id.parse())) {
+        Some(("program", Ok(id))) => {
+            sys::prog_fd_by_id(id).and_then(|fd| sys::prog_info(&fd)).map(|i| i.name())
+        }
+        Some(("map", Ok(id))) => sys::map_fd_by_id(id).and_then(|fd| sys::map_info(&fd)).map(|i| i.name()),
+        _ => return line,
     };
-    name.map_or(String::new(), |name| format!(" `{name}`"))
+    name.map_or(line.clone(), |name| format!("{line} `{name}`"))
 }
 
 /// Adds all pins below a directory.
