@@ -30,7 +30,7 @@ const MAX_EXPONENT: f64 = 1.1;
 /// Instructions for the start of the process, which do not count. The cheapest command needs about 6 million (`inspect` of one line).
 const FIXED: u64 = 5_000_000;
 
-/// The smallest work that is compared. Less work says nothing about growth.
+/// The smallest work that is compared. Differences of less work are noise.
 const MIN_WORK: u64 = 1_500_000;
 
 #[test]

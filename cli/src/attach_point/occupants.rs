@@ -214,7 +214,7 @@ impl Occupied {
         }
     }
 
-    /// Asks the kernel for the programs of several attach types at a target.
+    /// Queries the programs of several attach types at a target.
     fn query(place: Place, target: QueryTarget<'_>, attach_types: &[AttachType]) -> Option<Self> {
         let mut occupants = Vec::new();
         // The kernel reports the links of tcx and netkit along with the programs. Others are found among all links.

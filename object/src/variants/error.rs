@@ -18,7 +18,7 @@ pub enum VariantError {
         problem: &'static str,
         /// The text that was found.
         found: Text,
-        /// What is expected there.
+        /// The expected text at this place.
         expected: &'static str,
     },
     /// An entry of a text table does not fit the other entries, or the object.
@@ -41,7 +41,7 @@ pub enum VariantError {
         name: Text,
         /// The problem.
         problem: &'static str,
-        /// What is expected.
+        /// The expected text.
         expected: &'static str,
     },
     /// Two groups have the same name.
@@ -241,7 +241,7 @@ pub enum KernelValueError {
     Syntax {
         /// The name.
         name: Text,
-        /// What is expected.
+        /// The expected text.
         expected: &'static str,
     },
     /// The path cannot be followed.
