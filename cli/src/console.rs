@@ -25,14 +25,21 @@ pub(crate) enum ExitStatus {
     Command(u8),
 }
 
+impl ExitStatus {
+    /// Returns the number that the process exits with.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Incompatible => 1,
+            Self::Error => 2,
+            Self::Command(code) => code,
+        }
+    }
+}
+
 impl From<ExitStatus> for ExitCode {
     fn from(status: ExitStatus) -> Self {
-        match status {
-            ExitStatus::Success => Self::SUCCESS,
-            ExitStatus::Incompatible => Self::from(1),
-            ExitStatus::Error => Self::from(2),
-            ExitStatus::Command(code) => Self::from(code),
-        }
+        Self::from(status.code())
     }
 }
 

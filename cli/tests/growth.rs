@@ -4,11 +4,10 @@
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
 use core_relo_tests::{
-    growth::{Command, Dimension, dimensions},
+    growth::{Command, Dimension, Written, dimensions},
     skip::skip,
 };
 use std::{
-    ffi::OsString,
     fs, io,
     num::NonZero,
     path::{Path, PathBuf},
@@ -27,8 +26,8 @@ const TIMES: usize = 4;
 /// The maximum exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
 const MAX_EXPONENT: f64 = 1.1;
 
-/// Instructions for the start of the process, which do not count. The cheapest command needs about 6 million (`inspect` of one line).
-const FIXED: u64 = 5_000_000;
+/// Instructions for the parsing of a line, which do not count. The cheapest command needs about 5 million (`inspect` of one line).
+const FIXED: u64 = 4_500_000;
 
 /// The smallest work that is compared. Differences of less work are noise.
 const MIN_WORK: u64 = 1_500_000;
@@ -62,7 +61,7 @@ fn the_work_of_every_command_is_nearly_linear() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Returns a stripped copy of the command, which valgrind starts faster, or the command itself without `strip`.
+/// Returns a copy of the command without lines of code, which valgrind starts faster, or the command itself without `strip`.
 fn without_debug_info(dir: &Path) -> PathBuf {
     let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), dir.join("core-relo"));
     let strip = process::Command::new("strip").arg("-g").arg("-o").arg(&copy).arg(&command).status();
@@ -94,13 +93,9 @@ fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result
     let counted = |n: usize, forms: &[Form]| {
         let within = dir.join(n.to_string());
         let input = (dimension.build)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
-        let count = |form: &Form| {
-            let counted = instructions(program, *form, &form.command.args(&input, form.is_json), &within);
-            Ok((*form, counted.map_err(|why| format!("`{}`: {why}", form.name()))?))
-        };
-        let counts = forms.iter().map(count).collect::<Result<Vec<_>, String>>()?;
+        let counts = instructions(program, forms, &input, &within)?;
         fs::remove_dir_all(&within).map_err(|e| format!("{}: {e}", within.display()))?;
-        Ok::<_, String>(counts)
+        Ok::<_, String>(forms.iter().copied().zip(counts).collect::<Vec<_>>())
     };
     // Smaller numbers cannot contain one instruction for each pair of elements.
     let square = (COUNT * TIMES).pow(2) as u64 / 2;
@@ -127,29 +122,77 @@ fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result
     Ok(small.iter().zip(&large).filter_map(report).collect())
 }
 
-/// Returns the instructions of a run in all its threads.
-fn instructions(program: &Path, form: Form, words: &[OsString], dir: &Path) -> Result<u64, String> {
-    let (log, error) = (dir.join("valgrind.log"), |e: io::Error| e.to_string());
+/// The function whose calls separate the commands of a batch.
+const PARSE_LINE: &str = "core_relo_cli::cmd::batch::parse_line";
+
+/// Returns the instructions of each command, in all its threads. One process runs them all, because valgrind needs a second or more to
+/// translate the code of each process.
+fn instructions(program: &Path, forms: &[Form], input: &Written, dir: &Path) -> Result<Vec<u64>, String> {
+    let (batch, profile) = (dir.join("commands"), dir.join("profile"));
+    let error = |e: io::Error| format!("{}: {e}", dir.display());
+    fs::write(&batch, lines(forms, input)?).map_err(error)?;
     let run = process::Command::new("valgrind")
-        .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
-        .arg(format!("--log-file={}", log.display()))
+        .args(["--quiet", "--tool=callgrind"])
+        .arg(format!("--dump-before={PARSE_LINE}"))
+        .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(program)
-        .args(words)
+        .args(["batch", "--keep-going"])
+        .arg(&batch)
         .env_remove("RUST_LOG")
         .output()
         .map_err(error)?;
-    let is_answered = match run.status.code() {
-        Some(0) => true,
-        Some(1) => form.command.may_be_unresolved(),
-        // Bad input has the same status and a message.
-        Some(2) => form.command.may_be_unknown() && run.stderr.is_empty(),
-        _ => false,
+    check_statuses(forms, &String::from_utf8_lossy(&run.stderr), &batch.display().to_string())?;
+    // `profile.1` counts the start of the process, `profile.2` the first command, and `profile` the last one.
+    let count = |number: usize| {
+        let file = if number == forms.len() + 1 {
+            profile.clone()
+        } else {
+            profile.with_extension(number.to_string())
+        };
+        let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        total.and_then(|total| total.parse().ok()).ok_or_else(|| format!("{}: no total", file.display()))
     };
-    if !is_answered {
-        return Err(format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr)));
+    (2..forms.len() + 2).map(count).collect()
+}
+
+/// Returns the batch file of the commands.
+fn lines(forms: &[Form], input: &Written) -> Result<String, String> {
+    let mut lines = String::new();
+    for form in forms {
+        let words = form.command.args(input, form.is_json);
+        let words: Option<Vec<_>> = words.iter().map(|word| word.to_str()).collect();
+        let words = words.ok_or("the temporary directory has no UTF-8 name")?;
+        lines.push_str(&shlex::try_join(words).map_err(|e| e.to_string())?);
+        lines.push('\n');
     }
-    let text = fs::read_to_string(&log).map_err(error)?;
-    let count = text.lines().find_map(|line| line.split_once("I   refs:"));
-    let count = count.map(|(_, count)| count.trim().replace(',', ""));
-    count.and_then(|count| count.parse().ok()).ok_or_else(|| format!("valgrind counted nothing: {text}"))
+    Ok(lines)
+}
+
+/// Checks the exit statuses that the batch reports on stderr: each command must have answered.
+fn check_statuses(forms: &[Form], stderr: &str, batch: &str) -> Result<(), String> {
+    let mut messages = 0;
+    for line in stderr.lines() {
+        let failure = line.strip_prefix("core-relo: note: ").and_then(|line| line.strip_prefix(batch));
+        let Some((number, status)) = failure
+            .and_then(|line| line.strip_prefix(':')?.split_once(": this command failed with exit status "))
+        else {
+            messages += 1;
+            continue;
+        };
+        let form = number.parse::<usize>().ok().and_then(|number| forms.get(number.checked_sub(1)?));
+        let form = form.ok_or_else(|| format!("no such line: {line}"))?;
+        let is_answered = match status {
+            "1" => form.command.may_be_unresolved(),
+            // Bad input has the same status and a message.
+            "2" => form.command.may_be_unknown() && messages == 0,
+            _ => false,
+        };
+        if !is_answered {
+            return Err(format!("`{}`: {stderr}", form.name()));
+        }
+        messages = 0;
+    }
+    // An error of the batch or of valgrind follows the messages of the commands.
+    if messages > 0 { Err(stderr.to_owned()) } else { Ok(()) }
 }
