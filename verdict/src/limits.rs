@@ -39,7 +39,7 @@ pub const LIVENESS_PASSES: u32 = 8;
 pub const POSTDOMINATOR_PASSES: u32 = 16;
 
 /// The reasons that concern every program of an object, such as a missing map type, in the verdicts on all its programs together.
-pub const REPEATED_REASONS: usize = 1 << 16;
+pub const REPEATED_REASONS: usize = 1 << 13;
 
 /// The members that anonymous structs and unions may add to the comparisons of two BTFs. Kernels have some ten thousand.
 pub const NESTED_MEMBERS: usize = 1 << 18;
