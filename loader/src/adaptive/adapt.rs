@@ -219,7 +219,7 @@ impl<'c> Choice<'c> {
             chooser,
             constants,
             features,
-            kernel: loader.kernel.clone().unwrap_or_else(|| KernelIdentity::of(kernel)),
+            kernel: loader.kernel.clone().unwrap_or_else(|| KernelIdentity::describe(kernel)),
             is_running_kernel: kernel.btf.is_live(),
         })
     }
