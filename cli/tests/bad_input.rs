@@ -325,3 +325,52 @@ fn a_text_that_is_no_evidence_is_an_error() {
         }
     }
 }
+
+#[test]
+fn an_empty_name_selects_nothing_and_the_error_says_what_was_expected() {
+    let object = prebuilt("live/ringbuf.bpf.o");
+    let object = text(&object);
+    for args in [
+        &["load", object, "--program", ""][..],
+        &["load", object, "--without-map", ""],
+        &["gen", "loader", object, "--program", "", "-o", "/nowhere"],
+        &["map", "show", "--name", ""],
+        &["map", "lookup", "--name", "", "1"],
+        &["prog", "show", "name", ""],
+        &["link", "detach", "--name", ""],
+        &["btf", "show", "--name", ""],
+    ] {
+        let run = run(args);
+        assert_eq!((run.exit, run.out.as_str()), (2, ""), "{args:?}: {run:?}");
+        assert!(run.err.contains("expected a name"), "{args:?}: {}", run.err);
+    }
+    let run = run(["iter", "pin", object, "/nowhere", "--map", "name", ""]);
+    assert!(run.exit == 2 && run.err.contains("the name is empty, expected an id"), "{run:?}");
+}
+
+#[test]
+fn only_programs_are_selected_by_a_tag_in_help_and_arguments() {
+    const TAG: &str = "0011223344556677";
+    let commands = |noun: &str| -> Vec<String> {
+        let help = run([noun, "--help"]).out;
+        let list = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
+        let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        names.filter(|name| !matches!(*name, "" | "help")).map(str::to_owned).collect()
+    };
+    for noun in ["map", "link", "struct_ops", "iter"] {
+        let commands = commands(noun);
+        assert!(commands.len() > 1, "{commands:?}");
+        for command in commands {
+            let help = run([noun, &command, "--help"]).out;
+            assert!(!help.contains("--tag"), "{noun} {command}: {help}");
+            let refused = run([noun, &command, "--tag", TAG]);
+            assert!(refused.exit == 2 && refused.err.contains("unexpected argument '--tag'"), "{refused:?}");
+        }
+    }
+    for command in ["show", "dump", "pin", "attach", "detach", "run", "profile", "stream"] {
+        let help = run(["prog", command, "--help"]).out;
+        assert!(help.contains("--tag <TAG>"), "{command}: {help}");
+    }
+    let one = run(["prog", "show", "--tag", TAG, "--id", "1"]);
+    assert!(one.exit == 2 && one.err.contains("cannot be used with"), "{one:?}");
+}

@@ -6,10 +6,12 @@ use crate::{
         btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         btf_write::BtfWriteCommand,
         format::{BtfDumpFormat, Format},
-        object_selector::{ListArgs, ObjectSelector},
+        object_name::parse_name,
+        object_selector::ListArgs,
         relocate::KernelArgs,
     },
     glob::Glob,
+    kernel_objects::select::{Selection, Selector},
 };
 use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
 use core_relo_verdict::btf_diff::ItemKind;
@@ -121,7 +123,7 @@ pub(crate) struct BtfSelector {
     #[arg(long, value_name = "N")]
     pub(crate) id: Option<u32>,
     /// The BTF with this name: `vmlinux`, or the name of a module
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) name: Option<String>,
 }
 
@@ -130,10 +132,10 @@ fn parse_id(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "expected an id (a number); use --name for a name".to_owned())
 }
 
-impl From<&BtfSelector> for ObjectSelector {
-    fn from(selector: &BtfSelector) -> Self {
-        let BtfSelector { positional_id, id, name } = selector.clone();
-        Self { positional_id, id, name, ..Self::default() }
+impl Selector for BtfSelector {
+    fn selection(&self) -> Option<Selection> {
+        let id = self.id.or(self.positional_id).map(Selection::Id);
+        id.or_else(|| self.name.clone().map(Selection::Name))
     }
 }
 
@@ -141,7 +143,7 @@ impl From<&BtfSelector> for ObjectSelector {
 #[command(mut_group("BtfSelector", |group| group.required(false)))]
 pub(crate) struct BtfShowArgs {
     #[command(flatten)]
-    pub(crate) selector: Option<BtfSelector>,
+    pub(crate) selector: BtfSelector,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -1,6 +1,6 @@
 //! The arguments of `gen loader`.
 
-use crate::args::{byte_count, format::Format, load::SetupArgs};
+use crate::args::{byte_count, format::Format, load::SetupArgs, object_name::parse_name};
 use clap::{Args, ValueHint};
 use std::{ops::RangeInclusive, path::PathBuf};
 
@@ -63,7 +63,7 @@ pub(crate) struct GenLoaderArgs {
     #[arg(long)]
     pub(crate) signable: bool,
     /// Put only this program in the file; may be given several times [default: all programs whose section does not begin with `?`]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Vec<String>,
     /// Show a loader file: maps, programs, sizes, signature
     #[arg(long, conflicts_with_all = OPTIONS_OF_GENERATION)]

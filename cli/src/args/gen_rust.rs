@@ -1,5 +1,6 @@
 //! The arguments of `gen rust`.
 
+use super::object_name::parse_name;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -33,7 +34,7 @@ pub(crate) struct GenRustArgs {
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) types: Vec<String>,
     /// A map that may be left out of a load; its field is an `Option`; may be repeated
-    #[arg(long, value_name = "MAP")]
+    #[arg(long, value_name = "MAP", value_parser = parse_name)]
     pub(crate) optional_map: Vec<String>,
     /// Implement bytemuck::Pod for the types
     #[arg(long)]

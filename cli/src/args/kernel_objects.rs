@@ -8,8 +8,10 @@ use crate::args::{
         MapCreateArgs, MapDeleteArgs, MapEventsArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs,
         MapUpdateArgs,
     },
-    object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
-    object_words::{LinkUpdateArgs, PinArgs},
+    object_selector::{
+        ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ProgramSelector, ProgramShowArgs, ShowArgs,
+    },
+    object_words::{LinkUpdateArgs, PinArgs, ProgramPinArgs},
     prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
     prog_profile::{self, ProgProfileArgs},
     prog_stats::{self, ProgStatsArgs},
@@ -106,12 +108,12 @@ pub(crate) enum ProgCommand {
     List(ListArgs),
     /// Show everything that the kernel reports about programs
     #[command(after_help = PROG_SHOW_HELP)]
-    Show(ShowArgs),
+    Show(ProgramShowArgs),
     /// Print the translated instructions (xlated) or the machine code (jited), with source lines
     #[command(after_help = PROG_DUMP_HELP)]
     Dump(ProgDumpArgs),
     /// Pin a program
-    Pin(PinArgs),
+    Pin(ProgramPinArgs),
     /// Attach a program to an interface, a cgroup, a map, a function and so on
     #[command(after_help = prog_attach::ATTACH_HELP)]
     Attach(ProgAttachArgs),
@@ -201,7 +203,7 @@ pub(crate) enum LinkCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ProgDumpArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: ProgramSelector,
     /// Print only the instructions and their bytes: no names, no source lines
     #[arg(long)]
     pub(crate) raw: bool,

@@ -2,6 +2,7 @@
 
 use crate::args::{
     format::Format,
+    object_name::parse_name,
     object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs},
 };
 use clap::{Args, Subcommand, ValueHint};
@@ -105,7 +106,7 @@ pub(crate) enum TokenCommand {
 #[command(mut_group("ObjectSelector", |group| group.required(false)))]
 pub(crate) struct StructOpsDumpArgs {
     #[command(flatten)]
-    pub(crate) selector: Option<ObjectSelector>,
+    pub(crate) selector: ObjectSelector,
     #[command(flatten)]
     pub(crate) elements: ElementArgs,
 }
@@ -135,7 +136,7 @@ pub(crate) struct IterPinArgs {
     #[arg(long, value_names = ["MAP"], num_args = 1..=2)]
     pub(crate) map: Option<Vec<String>>,
     /// The iterator, if the object has several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]

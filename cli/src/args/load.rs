@@ -2,7 +2,8 @@
 
 use crate::{
     args::{
-        attach_word::attach_word, events::EventArgs, format::Format, stats::StatsArgs, test_run::TestRunArgs,
+        attach_word::attach_word, events::EventArgs, format::Format, object_name::parse_name,
+        stats::StatsArgs, test_run::TestRunArgs,
     },
     attach_point::AttachPoint,
 };
@@ -86,7 +87,7 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "PROG=FUNC")]
     pub(crate) attach_target: Vec<LoadTarget>,
     /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
-    #[arg(long, value_name = "MAP")]
+    #[arg(long, value_name = "MAP", value_parser = parse_name)]
     pub(crate) without_map: Vec<String>,
     /// File of CONFIG_…= lines that take precedence over the kernel's configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -121,7 +122,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "KEYRING")]
     pub(crate) keyring: Option<Keyring>,
     /// Load only this program; may be given several times [default: all programs whose section does not begin with `?`]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Vec<String>,
     /// Load each program by itself, and continue after a refusal
     #[arg(long, conflicts_with_all = ["attach", "attach_to", "pin", "dry_run"], group = "single_loads")]
@@ -170,7 +171,7 @@ pub(crate) struct RunArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) object: PathBuf,
     /// The program
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: String,
     #[command(flatten)]
     pub(crate) test: TestRunArgs,

@@ -24,6 +24,7 @@ pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
 pub(crate) mod load;
 pub(crate) mod map_elements;
+mod object_name;
 pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
@@ -278,7 +279,7 @@ impl Command {
             Self::Btf(BtfCommand::Write(c)) => c.output().format,
             Self::Btf(BtfCommand::Ids(c)) => c.format,
             Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
-            Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
+            Self::Prog(ProgCommand::Show(c)) => c.format,
             Self::Prog(ProgCommand::Dump(c)) => c.format,
             Self::Prog(ProgCommand::Attach(c)) => c.format,
             Self::Prog(ProgCommand::Run(c)) => c.format,
@@ -297,11 +298,12 @@ impl Command {
             Self::Map(MapCommand::Push(c)) => c.format,
             Self::Map(MapCommand::Events(c)) => c.format,
             Self::Map(MapCommand::Freeze(c)) => c.format,
-            Self::Map(MapCommand::Pin(c)) => c.format,
+            Self::Map(MapCommand::Show(c)) => c.format,
+            Self::Map(MapCommand::Pin(c)) | Self::Link(LinkCommand::Pin(c)) => c.format,
             Self::Map(MapCommand::Create(c)) => c.format,
             Self::Link(LinkCommand::List(c)) => c.format,
             Self::Link(LinkCommand::Show(c)) => c.format,
-            Self::Prog(ProgCommand::Pin(c)) | Self::Link(LinkCommand::Pin(c)) => c.format,
+            Self::Prog(ProgCommand::Pin(c)) => c.format,
             Self::Link(LinkCommand::Detach(c)) => c.format,
             Self::Link(LinkCommand::Update(c)) => c.format,
             Self::Net(NetCommand::List(c)) => c.format,

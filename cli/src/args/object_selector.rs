@@ -2,12 +2,15 @@
 
 #[cfg(feature = "completions")]
 use super::completion;
-use super::format::Format;
-use crate::value_parser::text::parse_hex;
+use super::{format::Format, object_name::parse_name};
+use crate::{
+    kernel_objects::select::{ProgramTag, Selection, Selector},
+    value_parser::text::parse_hex,
+};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// The selection of programs, maps or links: one of an id, a name, a tag and a pin
+/// The selection of maps or links: one of an id, a name and a pin
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ObjectSelector {
@@ -20,19 +23,39 @@ pub(crate) struct ObjectSelector {
     #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) id: Option<u32>,
     /// All objects with this name. The map of a data section also has the section's name, such as `.rodata`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     #[cfg_attr(feature = "completions", arg(add = completion::names()))]
     pub(crate) name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) pinned: Option<PathBuf>,
-    /// All programs with this tag, the hash of their instructions; only for `prog`
-    #[arg(long, value_name = "TAG", value_parser = parse_tag)]
-    pub(crate) tag: Option<ProgramTag>,
 }
 
-/// The kernel's hash of a program's instructions.
-pub(crate) type ProgramTag = [u8; 8];
+/// The selection of programs: one of an id, a name, a pin and a tag
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(crate) struct ProgramSelector {
+    #[command(flatten)]
+    object: ObjectSelector,
+    /// All programs with this tag, the hash of their instructions
+    #[arg(long, value_name = "TAG", value_parser = parse_tag, group = "ObjectSelector")]
+    tag: Option<ProgramTag>,
+}
+
+impl Selector for ObjectSelector {
+    fn selection(&self) -> Option<Selection> {
+        let Self { positional_id, id, name, pinned } = self;
+        let id = id.or(*positional_id).map(Selection::Id);
+        let name = || name.clone().map(Selection::Name);
+        id.or_else(name).or_else(|| pinned.clone().map(Selection::Pin))
+    }
+}
+
+impl Selector for ProgramSelector {
+    fn selection(&self) -> Option<Selection> {
+        self.tag.map(Selection::Tag).or_else(|| self.object.selection())
+    }
+}
 
 /// Parses the id of a program, map or link.
 pub(super) fn parse_id(text: &str) -> Result<u32, String> {
@@ -57,7 +80,17 @@ pub(crate) struct ListArgs {
 #[command(mut_group("ObjectSelector", |group| group.required(false)))]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) selector: Option<ObjectSelector>,
+    pub(crate) selector: ObjectSelector,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_group("ObjectSelector", |group| group.required(false)))]
+pub(crate) struct ProgramShowArgs {
+    #[command(flatten)]
+    pub(crate) selector: ProgramSelector,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

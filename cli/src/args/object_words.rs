@@ -3,9 +3,13 @@
 
 use super::{
     format::Format,
-    object_selector::{ObjectSelector, ProgramTag, parse_id, parse_tag},
+    object_name::parse_name,
+    object_selector::{parse_id, parse_tag},
 };
-use crate::error::BadInput;
+use crate::{
+    error::BadInput,
+    kernel_objects::select::{ProgramTag, Selection},
+};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -21,7 +25,7 @@ const UPDATE_HELP: &str = "Examples:
 
 The new program is an id, `name NAME` or `pinned PATH`; for a link of struct_ops, it is a map.";
 
-/// A program, map or link, and words after it
+/// A map or link, and words after it
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ObjectWords {
     /// The object's id, unless an option selects the object, and the words that follow it
@@ -33,12 +37,19 @@ pub(crate) struct ObjectWords {
     #[cfg_attr(feature = "completions", arg(add = super::completion::ids()))]
     id: Option<u32>,
     /// The object with this name. The map of a data section also has the section's name, such as `.rodata`
-    #[arg(long, value_name = "NAME", group = "object")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, group = "object")]
     #[cfg_attr(feature = "completions", arg(add = super::completion::names()))]
     name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "object")]
     pinned: Option<PathBuf>,
+}
+
+/// A program, and words after it
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ProgramWords {
+    #[command(flatten)]
+    object: ObjectWords,
     /// The program with this tag
     #[arg(long, value_name = "TAG", value_parser = parse_tag, group = "object")]
     tag: Option<ProgramTag>,
@@ -46,34 +57,52 @@ pub(crate) struct ObjectWords {
 
 impl ObjectWords {
     /// Returns the selection of the object, and the words after it. Without an option, the first word is the object's id.
-    pub(crate) fn split(&self) -> Result<(ObjectSelector, &[String]), BadInput> {
-        let Self { id, name, pinned, tag, words } = self;
-        if id.is_some() || name.is_some() || pinned.is_some() || tag.is_some() {
-            let selector = ObjectSelector {
-                id: *id,
-                name: name.clone(),
-                pinned: pinned.clone(),
-                tag: *tag,
-                ..ObjectSelector::default()
-            };
-            return Ok((selector, words));
+    pub(crate) fn split(&self) -> Result<(Selection, &[String]), BadInput> {
+        let Self { id, name, pinned, words } = self;
+        let name = || name.clone().map(Selection::Name);
+        let option = id.map(Selection::Id).or_else(name).or_else(|| pinned.clone().map(Selection::Pin));
+        if let Some(selection) = option {
+            return Ok((selection, words));
         }
-        let (first, rest) = words.split_first().ok_or_else(|| {
-            BadInput::new("core-relo", "nothing is selected, expected an id, --name or --pinned")
-        })?;
+        let (first, rest) = words
+            .split_first()
+            .ok_or_else(|| BadInput::new("ID", "nothing is selected, expected an id, --name or --pinned"))?;
         let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
-        Ok((ObjectSelector { positional_id: Some(id), ..ObjectSelector::default() }, rest))
+        Ok((Selection::Id(id), rest))
+    }
+}
+
+impl ProgramWords {
+    /// Returns the selection of the program, and the words after it. Without an option, the first word is the program's id.
+    pub(crate) fn split(&self) -> Result<(Selection, &[String]), BadInput> {
+        match self.tag {
+            Some(tag) => Ok((Selection::Tag(tag), &self.object.words)),
+            None => self.object.split(),
+        }
     }
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = PIN_HELP)]
 #[command(
-    override_usage = "core-relo <prog|map|link> pin [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <NEW_PATH>"
+    override_usage = "core-relo <map|link> pin [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <NEW_PATH>"
 )]
 pub(crate) struct PinArgs {
     #[command(flatten)]
     pub(crate) object: ObjectWords,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = PIN_HELP)]
+#[command(
+    override_usage = "core-relo prog pin [OPTIONS] <ID|--id N|--name NAME|--tag TAG|--pinned PATH> <NEW_PATH>"
+)]
+pub(crate) struct ProgramPinArgs {
+    #[command(flatten)]
+    pub(crate) program: ProgramWords,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -1,7 +1,7 @@
 //! The arguments of `prog attach` and `prog detach`.
 
 use crate::{
-    args::{attach_word::attach_word, format::Format, object_selector::ObjectSelector},
+    args::{attach_word::attach_word, format::Format, object_selector::ProgramSelector},
     attach_point::{AttachPoint, CgroupSharing},
 };
 use clap::{Args, ValueHint};
@@ -30,7 +30,7 @@ program, or a program that a link attaches, stays as it is. Exit status: 0 if th
 #[derive(Debug, Args)]
 pub(crate) struct ProgAttachArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: ProgramSelector,
     /// The attach point
     #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
     pub(crate) to: AttachPoint,
@@ -51,7 +51,7 @@ pub(crate) struct ProgAttachArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ProgDetachArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: ProgramSelector,
     /// The attach point
     #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
     pub(crate) from: AttachPoint,

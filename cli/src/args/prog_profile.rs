@@ -1,6 +1,6 @@
 //! The arguments of `prog profile`.
 
-use super::{events::parse_seconds, format::Format, object_words::ObjectWords};
+use super::{events::parse_seconds, format::Format, object_words::ProgramWords};
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ Exit status: 0; 1 if PROGRAM did not run; 2 if it cannot be profiled.";
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "core-relo prog profile [OPTIONS] <ID|--id N|--name NAME|--pinned PATH> <METRIC>..."
+    override_usage = "core-relo prog profile [OPTIONS] <ID|--id N|--name NAME|--tag TAG|--pinned PATH> <METRIC>..."
 )]
 pub(crate) struct ProgProfileArgs {
     /// The program, and the metrics
     #[command(flatten)]
-    pub(crate) object: ObjectWords,
+    pub(crate) program: ProgramWords,
     /// Measure for this time [default: until Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) duration: Option<Duration>,

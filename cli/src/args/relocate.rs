@@ -6,6 +6,7 @@ use crate::{
         format::{CheckFormat, Format},
         guest::GuestArgs,
         load::MapNumber,
+        object_name::parse_name,
         shard::Shard,
         stats::StatsArgs,
     },
@@ -163,7 +164,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// Show only the relocations of this program
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
@@ -180,7 +181,7 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,
     /// Explain only this program
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
     /// Explain this relocation, even if it resolves: its number in its section, or SECTION#N
     #[arg(long, value_name = "N|SECTION#N")]

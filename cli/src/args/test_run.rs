@@ -1,6 +1,6 @@
 //! The options for test runs of programs (`BPF_PROG_TEST_RUN`), which `run` and `prog run` share.
 
-use super::{format::Format, object_selector::ObjectSelector};
+use super::{format::Format, object_selector::ProgramSelector};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ impl TestRunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ProgRunArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: ProgramSelector,
     #[command(flatten)]
     pub(crate) test: TestRunArgs,
     /// Output format

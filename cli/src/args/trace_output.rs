@@ -1,6 +1,6 @@
 //! The arguments of `prog tracelog` and `prog stream`.
 
-use super::{events::parse_seconds, format::Format, object_selector::ObjectSelector};
+use super::{events::parse_seconds, format::Format, object_selector::ProgramSelector};
 use clap::Args;
 use std::{num::NonZeroU64, time::Duration};
 
@@ -42,7 +42,7 @@ pub(crate) struct TracelogArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ProgStreamArgs {
     #[command(flatten)]
-    pub(crate) selector: ObjectSelector,
+    pub(crate) selector: ProgramSelector,
     /// Print the kernel's reports of the program's faults, instead of the program's messages
     #[arg(long)]
     pub(crate) stderr: bool,

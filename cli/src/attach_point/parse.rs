@@ -43,6 +43,9 @@ impl FromStr for AttachPoint {
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, place) = text.split_once(':').unwrap_or((text, ""));
         let known: Vec<_> = all_kinds().collect();
+        if kind.is_empty() {
+            return Err(format!("expected KIND:PLACE with {}", list(known)));
+        }
         if !known.contains(&kind) {
             let suggestion = suggestion(kind, known.iter().copied());
             return Err(format!(
@@ -51,10 +54,15 @@ impl FromStr for AttachPoint {
             ));
         }
         if place.is_empty() {
-            return Err(format!("expected `{kind}:` and a place, for example `{}`", example(kind)));
+            return Err(missing_place(kind));
         }
         Ok(Self { text: text.to_owned(), site: parse_site(kind, place)? })
     }
+}
+
+/// Returns the error of an attach point without a place.
+fn missing_place(kind: &str) -> String {
+    format!("expected `{kind}:` and a place, for example `{}`", example(kind))
 }
 
 /// Returns an example of a kind of attach point.
@@ -81,9 +89,9 @@ fn example(kind: &str) -> String {
 fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
     Ok(match kind {
         "dev" => {
-            let (name, hook) = split_word(place, |word| {
+            let (name, hook) = split_word(kind, place, |word| {
                 INTERFACE_HOOKS.iter().find(|(known, _)| *known == word).map(|(_, hook)| *hook)
-            });
+            })?;
             if let (None, Some((name, word))) = (hook, place.rsplit_once(',')) {
                 let words = INTERFACE_HOOKS.iter().map(|(word, _)| *word);
                 return Err(format!("interface {name}: unknown hook `{word}`, expected {}", list(words)));
@@ -92,14 +100,14 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         }
         "cgroup" => {
             let types: Vec<_> = attach_types_of_cgroups().collect();
-            let (path, attach_type) = split_word(place, |word| find_attach_type(word, &types));
+            let (path, attach_type) = split_word(kind, place, |word| find_attach_type(word, &types))?;
             Site::Cgroup { path: path.into(), attach_type }
         }
         "netns" if place.contains('/') => Site::Netns(place.into()),
         "netns" => Site::Netns(PathBuf::from(NETNS_DIR).join(place)),
         "map" => {
             let types: Vec<_> = attach_types_of_sockmaps().collect();
-            let (map, attach_type) = split_word(place, |word| find_attach_type(word, &types));
+            let (map, attach_type) = split_word(kind, place, |word| find_attach_type(word, &types))?;
             Site::Map { map: map.to_owned(), attach_type }
         }
         "lirc" => Site::Lirc(place.into()),
@@ -115,11 +123,16 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
 }
 
 /// Divides a text at its last comma, if a known word follows. Paths and names may contain commas.
-fn split_word<T>(text: &str, find: impl FnOnce(&str) -> Option<T>) -> (&str, Option<T>) {
-    let Some((place, word)) = text.rsplit_once(',') else { return (text, None) };
+fn split_word<'t, T>(
+    kind: &str,
+    text: &'t str,
+    find: impl FnOnce(&str) -> Option<T>,
+) -> Result<(&'t str, Option<T>), String> {
+    let Some((place, word)) = text.rsplit_once(',') else { return Ok((text, None)) };
     match find(word) {
-        Some(found) => (place, Some(found)),
-        None => (text, None),
+        Some(_) if place.is_empty() => Err(missing_place(kind)),
+        Some(found) => Ok((place, Some(found))),
+        None => Ok((text, None)),
     }
 }
 

@@ -54,7 +54,11 @@ fn attach_points_are_parsed() {
 #[test]
 fn a_wrong_attach_point_is_explained() {
     for (text, what) in [
-        ("", "unknown kind of attach point ``, expected KIND:PLACE with `dev`, `cgroup`"),
+        ("", "expected KIND:PLACE with `dev`, `cgroup`"),
+        (":eth0", "expected KIND:PLACE with `dev`, `cgroup`"),
+        ("map:,sk_skb_verdict", "expected `map:` and a place, for example `map:socks`"),
+        ("dev:,ingress", "expected `dev:` and a place, for example `dev:eth0`"),
+        ("cgroup:,connect4", "expected `cgroup:` and a place"),
         ("cgruop:/a", "did you mean `cgroup`?"),
         ("dev:", "expected `dev:` and a place, for example `dev:eth0`"),
         ("dev", "for example `dev:eth0`"),

@@ -1,7 +1,7 @@
 //! `list` and `show` of the programs, maps, links and BTFs in the running kernel.
 
 use crate::{
-    args::{format::Format, object_selector::ObjectSelector},
+    args::format::Format,
     console::Console,
     error::BadInput,
     kernel_objects::{
@@ -10,7 +10,7 @@ use crate::{
         holders::Holders,
         kind::Kind,
         object::{self, KernelObject},
-        select::select_or_all,
+        select::{Selector, select_or_all},
     },
     text::{
         kernel_object as text,
@@ -78,7 +78,7 @@ pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) ->
 /// Prints all facts of the selected objects, or of all objects.
 pub(super) fn show<F: KernelFacts>(
     console: &mut Console<'_>,
-    selector: Option<&ObjectSelector>,
+    selector: &impl Selector,
     format: Format,
 ) -> io::Result<()> {
     let selected: Vec<F> = match read_all(console, select_or_all(F::KIND, selector))? {

@@ -1,10 +1,14 @@
 //! Changes of programs, maps and links: pins, and the report on a change.
 
 use crate::{
-    args::{format::Format, object_selector::ObjectSelector, object_words::PinArgs},
+    args::format::Format,
     console::Console,
     error::{BadInput, escape_path},
-    kernel_objects::{error::object_name, kind::Kind, select::select_one},
+    kernel_objects::{
+        error::object_name,
+        kind::Kind,
+        select::{Selector, select_one},
+    },
     text::{line::Line, style},
 };
 use core_relo_loader::sys::{self, Errno};
@@ -76,7 +80,7 @@ impl ObjectChange {
 pub(super) fn open_and_change(
     console: &mut Console<'_>,
     kind: Kind,
-    selected: Result<(ObjectSelector, &[String]), BadInput>,
+    selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
     change: impl FnOnce(u32, &OwnedFd, &[String]) -> Result<ObjectChange, BadInput>,
 ) -> io::Result<()> {
@@ -91,8 +95,13 @@ pub(super) fn open_and_change(
 }
 
 /// `prog pin`, `map pin` and `link pin`.
-pub(super) fn pin(console: &mut Console<'_>, kind: Kind, args: &PinArgs) -> io::Result<()> {
-    open_and_change(console, kind, args.object.split(), args.format, |id, fd, words| {
+pub(super) fn pin(
+    console: &mut Console<'_>,
+    kind: Kind,
+    selected: Result<(impl Selector, &[String]), BadInput>,
+    format: Format,
+) -> io::Result<()> {
+    open_and_change(console, kind, selected, format, |id, fd, words| {
         let [path] = words else {
             let bad = BadInput::new(object_name(kind, id, ""), "expected one path for the pin");
             return Err(bad.help(format!("core-relo {} pin {id} /sys/fs/bpf/NAME", kind.command())));

@@ -9,7 +9,7 @@ use crate::{
     text::{line::Line, style::ERROR},
 };
 use core_relo_loader::{attach::AttachError, load::LoadError};
-use std::{io, path::Path};
+use std::io;
 
 /// The reason why an object of a command is not loaded or attached.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl ObjectRefusal {
                     return console.out.json(&json::refused(file, None, &e, false, None));
                 }
                 let name = Line::new().styled(ERROR, "refused").text(format_args!("  {file}: "));
-                print_refusal(&mut console.out, name, &e, Path::new(file))
+                print_refusal(&mut console.out, name, &e)
             }
             Self::Attach(AttachError::Pin { path, errno, .. }) => {
                 console.report_error(&pin_refusal(&path, errno))
@@ -56,7 +56,7 @@ impl ObjectRefusal {
             Self::Attach(e) => {
                 console.raise_exit(ExitStatus::Incompatible);
                 if console.format == Format::Json {
-                    return console.out.json(&json::attach_failed(file, file, "attach", &e));
+                    return console.out.json(&json::attach_failed(file, "attach", &e));
                 }
                 let line = Line::new().styled(ERROR, "refused");
                 console.out.line(line.text(format_args!("  {file}: {e}")))

@@ -18,7 +18,7 @@ use crate::{
     text::{line::Line, style::ERROR},
 };
 use core_relo_loader::{Loader, load::LoadError};
-use std::{io, os::fd::AsFd as _, path::Path, time::Duration};
+use std::{io, os::fd::AsFd as _, time::Duration};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     let mut termination = match TerminationSignals::catch() {
@@ -110,7 +110,7 @@ fn report_refusal(console: &mut Console<'_>, args: &RunArgs, object: &str, e: &L
         return console.out.json(&json::refused(object, Some(&args.program), e, wants_log, None));
     }
     let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
-    print_refusal(&mut console.out, name, e, Path::new(object))?;
+    print_refusal(&mut console.out, name, e)?;
     match e.verifier_log() {
         Some(log) if args.loading.verifier_log > 0 => print_log(&mut console.out, log),
         _ => Ok(()),

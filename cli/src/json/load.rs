@@ -290,7 +290,7 @@ pub(crate) fn refused<'l>(
     stats: Option<ProgramStats>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
-    let mut error = LoadErrorJson::new("plan", e.to_string(), e.errno());
+    let mut error = LoadErrorJson::new("plan", e.without_object(), e.errno());
     error.verifier_log_lines = log.as_ref().map(|log| log.line_count);
     error.verifier_log = log.map(|log| log.text.into_owned());
     error.stage = match e {
@@ -315,13 +315,8 @@ pub(crate) fn refused<'l>(
 }
 
 /// Creates the outcome for an object that was loaded and could not be attached or pinned.
-pub(crate) fn attach_failed<'l>(
-    object: &'l str,
-    name: &str,
-    stage: &'static str,
-    e: &AttachError,
-) -> LoadOutcome<'l> {
-    let mut error = LoadErrorJson::new(stage, format!("{name}: {e}"), e.errno());
+pub(crate) fn attach_failed<'l>(object: &'l str, stage: &'static str, e: &AttachError) -> LoadOutcome<'l> {
+    let mut error = LoadErrorJson::new(stage, e.to_string(), e.errno());
     if let AttachError::Program { program, .. } = e {
         error.program = Some(program.as_str().to_owned());
     }

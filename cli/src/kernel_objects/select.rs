@@ -1,7 +1,6 @@
 //! The objects that the user selects: by id, by name, by tag, by pin.
 
 use crate::{
-    args::object_selector::{ObjectSelector, ProgramTag},
     console::Console,
     error::{BadInput, escape_path},
     kernel_objects::{
@@ -20,28 +19,58 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the selected objects, at least one. Several objects may have the same name.
-pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<KernelObject>, BadInput> {
+/// The kernel's hash of a program's instructions.
+pub(crate) type ProgramTag = [u8; 8];
+
+/// The property that selects objects of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Id(u32),
+    Name(String),
+    Pin(PathBuf),
+    /// Only programs have a tag.
+    Tag(ProgramTag),
+}
+
+/// Arguments that select objects.
+pub(crate) trait Selector {
+    /// Returns the selection. `None` selects all objects, where the arguments are optional.
+    fn selection(&self) -> Option<Selection>;
+}
+
+impl Selector for Selection {
+    fn selection(&self) -> Option<Selection> {
+        Some(self.clone())
+    }
+}
+
+/// Returns the selected objects, at least one. Several objects may have the same name or tag.
+pub(crate) fn select(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelObject>, BadInput> {
     let help = format!("`core-relo {} list` lists them", kind.command());
-    if let Some(id) = selector.id.or(selector.positional_id) {
-        return match kind.open(id) {
+    match selector.selection() {
+        Some(Selection::Id(id)) => match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
             Err(e) if e.name() == Some("ENOENT") => {
                 Err(BadInput::new(format!("id {id}"), format_args!("no such {}", kind.noun())).help(help))
             }
             Err(e) => Err(refused(kind, &format!("open id {id} of"), e)),
-        };
+        },
+        Some(Selection::Pin(path)) => Ok(vec![open_pin(kind, &path)?]),
+        Some(Selection::Tag(tag)) => with_tag(kind, tag, &help),
+        Some(Selection::Name(name)) => with_name(kind, &name, help),
+        None => {
+            Err(BadInput::new(kind.noun(), "nothing is selected, expected an id, a name or a pin").help(help))
+        }
     }
-    if let Some(path) = &selector.pinned {
-        return Ok(vec![open_pin(kind, path)?]);
+}
+
+/// Returns the objects of a kind with this name, at least one.
+fn with_name(kind: Kind, name: &str, help: String) -> Result<Vec<KernelObject>, BadInput> {
+    if name.is_empty() {
+        return Err(
+            BadInput::new(kind.noun(), "the name is empty, expected an id, a name or a pin").help(help)
+        );
     }
-    if let Some(tag) = selector.tag {
-        return with_tag(kind, tag, &help);
-    }
-    let Some(name) = selector.name.as_deref() else {
-        let bad = BadInput::new(kind.noun(), "nothing is selected, expected an id, a name, a tag or a pin");
-        return Err(bad.help(help));
-    };
     let mut objects = Vec::new();
     for object in list(kind)? {
         let id = object.id;
@@ -60,7 +89,7 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
 /// Returns the programs with this tag, at least one.
 fn with_tag(kind: Kind, tag: ProgramTag, help: &str) -> Result<Vec<KernelObject>, BadInput> {
     if kind != Kind::Prog {
-        let bad = BadInput::new("--tag", format_args!("a {} has no tag", kind.noun()));
+        let bad = BadInput::new("tag", format_args!("a {} has no tag", kind.noun()));
         return Err(bad.help("use an id, --name or --pinned"));
     }
     let mut found = Vec::new();
@@ -79,46 +108,49 @@ fn with_tag(kind: Kind, tag: ProgramTag, help: &str) -> Result<Vec<KernelObject>
 }
 
 /// Returns the selected objects, or all objects of the kind if nothing is selected.
-pub(crate) fn select_or_all(
-    kind: Kind,
-    selector: Option<&ObjectSelector>,
-) -> Result<Vec<KernelObject>, BadInput> {
-    selector.map_or_else(|| list(kind), |selector| select(kind, selector))
+pub(crate) fn select_or_all(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelObject>, BadInput> {
+    selector.selection().map_or_else(|| list(kind), |selection| select(kind, &selection))
 }
 
 /// Parses the words that select an object: an id, `id N`, `name NAME` or `pinned PATH`.
-pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<ObjectSelector, String> {
+pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<Selection, String> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     match *texts {
         [text] | ["id", text] => match text.parse() {
-            Ok(id) => Ok(ObjectSelector { id: Some(id), ..ObjectSelector::default() }),
-            Err(_no_number) => Err(format!("{text}: expected the id of a {}", kind.noun())),
+            Ok(id) => Ok(Selection::Id(id)),
+            Err(_no_number) => Err(format!("`{text}`: expected the id of a {}", kind.noun())),
         },
-        ["name", name] => Ok(ObjectSelector { name: Some(name.to_owned()), ..ObjectSelector::default() }),
-        ["pinned", path] => Ok(ObjectSelector { pinned: Some(path.into()), ..ObjectSelector::default() }),
+        ["name", name] => Ok(Selection::Name(name.to_owned())),
+        ["pinned", path] => Ok(Selection::Pin(path.into())),
         _ => Err(format!("expected the id of a {}, `name NAME` or `pinned PATH`", kind.noun())),
     }
 }
 
 /// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any other text a name.
-pub(crate) fn selector_from_word(word: &str) -> ObjectSelector {
+pub(crate) fn selection_from_word(word: &str) -> Selection {
     if let Ok(id) = word.parse() {
-        return ObjectSelector { id: Some(id), ..ObjectSelector::default() };
+        return Selection::Id(id);
     }
-    if word.contains('/') {
-        return ObjectSelector { pinned: Some(word.into()), ..ObjectSelector::default() };
-    }
-    ObjectSelector { name: Some(word.to_owned()), ..ObjectSelector::default() }
+    if word.contains('/') { Selection::Pin(word.into()) } else { Selection::Name(word.to_owned()) }
 }
 
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
-pub(crate) fn select_one(kind: Kind, selector: &ObjectSelector) -> Result<(u32, OwnedFd), BadInput> {
+pub(crate) fn select_one(kind: Kind, selector: &impl Selector) -> Result<(u32, OwnedFd), BadInput> {
     let mut objects = select(kind, selector)?;
     let ids: Vec<String> = objects.iter().map(|object| object.id.to_string()).collect();
-    let name = || selector.name.as_deref().map_or_else(|| kind.noun().into(), |n| escape_path(Path::new(n)));
+    let name = || match selector.selection() {
+        Some(Selection::Name(name)) => escape_path(Path::new(&name)),
+        Some(Selection::Tag(tag)) => hex::digits(&tag),
+        _ => kind.noun().into(),
+    };
     let object = objects.pop().filter(|_| objects.is_empty()).ok_or_else(|| {
-        let what =
-            format!("{} {}s have this name, expected one: ids {}", ids.len(), kind.noun(), ids.join(", "));
+        let property = if matches!(selector.selection(), Some(Selection::Tag(_))) { "tag" } else { "name" };
+        let what = format!(
+            "{} {}s have this {property}, expected one: ids {}",
+            ids.len(),
+            kind.noun(),
+            ids.join(", ")
+        );
         BadInput::new(name(), what).help("select it by its id")
     })?;
     let id = object.id;

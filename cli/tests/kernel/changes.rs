@@ -230,7 +230,7 @@ fn programs_and_maps_become_values() {
     let unlike = run_on("update", &outer, &["0", &map_id(&untyped(HASH, 4)).to_string()]);
     assert!(unlike.exit == 2 && unlike.err.contains("is it like the inner map"), "{unlike:?}");
     let none = run_on("update", &outer, &["0", "inner"]);
-    assert!(none.exit == 2 && none.err.contains("value: inner: expected the id of a map"), "{none:?}");
+    assert!(none.exit == 2 && none.err.contains("value: `inner`: expected the id of a map"), "{none:?}");
 
     let jumps = untyped(PROG_ARRAY, 4);
     let program = program(&types, &inner, "tail");
@@ -365,7 +365,7 @@ fn a_link_gets_another_program_and_is_detached() {
     let other_type = id_of_program(&returns(1, 0).unwrap());
     for (args, what) in [
         (&[&*id][..], "expected the id of a program, `name NAME` or `pinned PATH`"),
-        (&[&id, "new"], "new: expected the id of a program"),
+        (&[&id, "new"], "`new`: expected the id of a program"),
         (&[&id, &other_type.to_string()], "no such program"),
     ] {
         let wrong = run(["link", "update"].iter().chain(args));

@@ -219,7 +219,7 @@ impl<'c> Choice<'c> {
             chooser,
             constants,
             features,
-            kernel: loader.kernel.clone().unwrap_or_else(|| KernelIdentity::of(kernel)),
+            kernel: loader.kernel.clone().unwrap_or_else(|| KernelIdentity::describe(kernel)),
             is_running_kernel: kernel.btf.is_live(),
         })
     }
@@ -258,7 +258,7 @@ impl Loader<'_, '_> {
 #[doc(hidden)]
 pub fn load_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, StartupReport), SkeletonError> {
     let adaptive = skeleton_loader(loader)?;
-    let adapted = adaptive.load().map_err(|error| skeleton_error(loader, &error))?;
+    let adapted = adaptive.load().map_err(|error| skeleton_error(&loader.settings.name, &error))?;
     Ok((adapted.value, adapted.report))
 }
 
@@ -266,7 +266,8 @@ pub fn load_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, StartupReport),
 #[doc(hidden)]
 pub fn attach_skeleton(loader: &Loader<'_, '_>) -> Result<(Loaded, Vec<Link>, StartupReport), SkeletonError> {
     let adaptive = skeleton_loader(loader)?;
-    let adapted = adaptive.load_and_attach().map_err(|error| skeleton_error(loader, &error))?;
+    let adapted =
+        adaptive.load_and_attach().map_err(|error| skeleton_error(&loader.settings.name, &error))?;
     let (loaded, links) = adapted.value;
     Ok((loaded, links, adapted.report))
 }
@@ -276,13 +277,18 @@ fn skeleton_loader<'l, 'o, 'd>(
 ) -> Result<AdaptiveLoader<'l, 'o, 'd>, SkeletonError> {
     let table = VariantTable::from_object(loader.object);
     let adaptive = table.and_then(|table| AdaptiveLoader::new(loader, &table));
-    adaptive.map_err(|error| skeleton_error(loader, &AdaptiveError::Variants(error)))
+    adaptive.map_err(|error| skeleton_error(&loader.settings.name, &AdaptiveError::Variants(error)))
 }
 
-fn skeleton_error(loader: &Loader<'_, '_>, error: &AdaptiveError) -> SkeletonError {
+/// Returns the error of a skeleton, which begins with the object's name.
+pub(super) fn skeleton_error(object: &str, error: &AdaptiveError) -> SkeletonError {
+    let problem = match error {
+        AdaptiveError::Load { cause, .. } => cause.without_object(),
+        other => other.to_string(),
+    };
     SkeletonError::Adaptive {
-        object: loader.settings.name.as_str().into(),
-        problem: error.to_string().into(),
+        object: object.into(),
+        problem: problem.into(),
         report: error.report().cloned().map(Box::new),
     }
 }

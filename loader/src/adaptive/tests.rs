@@ -2,7 +2,7 @@
 
 use super::{
     AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, Capability, Outcome, RejectionStage,
-    StartupReport, Status,
+    StartupReport, Status, adapt::skeleton_error,
 };
 use crate::{
     attach::AttachError,
@@ -147,6 +147,14 @@ fn errors_that_do_not_concern_an_alternative_end_the_load() {
         assert_eq!(tried.len(), 1);
         assert!(matches!(result, Err(AdaptiveError::Load { .. })));
     }
+    // A skeleton names the object once.
+    let (_, result) = adapt(TABLE, |_| {
+        let (map, request) = (Some("lru".into()), "map `lru`: creating it".into());
+        let (errno, hint) = (Errno(libc::ENOMEM), LoadHint::default());
+        Err(AttemptError::Load(LoadError::Kernel { object: "lru".into(), request, map, errno, hint }))
+    });
+    let error = skeleton_error("lru", &result.unwrap_err()).to_string();
+    assert!(error.starts_with("lru: map `lru`: creating it: ENOMEM"), "{error}");
     // A program that is not part of the attempt.
     let (tried, result) = adapt(TABLE, |_| Err(refused("slow", libc::EINVAL)));
     assert_eq!((tried.len(), result.is_err()), (1, true));

@@ -171,6 +171,28 @@ impl LoadError {
         }
     }
 
+    /// Returns the object's name; may be empty.
+    pub fn object(&self) -> &str {
+        match self {
+            Self::Plan { object, .. }
+            | Self::Kernel { object, .. }
+            | Self::Program { object, .. }
+            | Self::Signature { object, .. }
+            | Self::Unsigned { object }
+            | Self::Internal { object, .. }
+            | Self::PinMismatch { object, .. }
+            | Self::Pin { object, .. }
+            | Self::PinTaken { object, .. } => object,
+        }
+    }
+
+    /// Returns the message without the object's name, for callers that name the object themselves.
+    pub fn without_object(&self) -> String {
+        let message = self.to_string();
+        let prefix = ObjectPrefix(self.object()).to_string();
+        message.strip_prefix(&*prefix).map(str::to_owned).unwrap_or(message)
+    }
+
     /// Returns the whole log of the verifier, if the kernel refused a program.
     pub fn verifier_log(&self) -> Option<&str> {
         match self {

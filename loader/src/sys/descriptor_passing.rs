@@ -116,3 +116,65 @@ where
 {
     usize::try_from(len).map_err(|_large| Errno(libc::EBADMSG))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, FDS_PER_MESSAGE, receive_descriptors, send_descriptors};
+    use std::{
+        fs::{self, File},
+        io::Write as _,
+        os::{
+            fd::{AsFd as _, AsRawFd as _},
+            unix::net::UnixStream,
+        },
+        process::Command,
+    };
+
+    /// Set in the process of this test that has a limit on open files.
+    const AGAIN: &str = "CORE_RELO_TEST_OPEN_FILES";
+
+    /// The number of descriptors that this process has open, with that of the directory.
+    fn open_count() -> usize {
+        fs::read_dir("/proc/self/fd").unwrap().count()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri starts no processes and passes no descriptors")]
+    fn descriptors_beyond_the_limit_are_an_error_and_none_of_them_stays_open() {
+        if std::env::var_os(AGAIN).is_none() {
+            let test = "sys::descriptor_passing::tests::descriptors_beyond_the_limit_are_an_error_and_none_of_them_stays_open";
+            // The limit leaves numbers for the first of two messages, but not for both.
+            let script = format!("ulimit -n {}; exec \"$@\"", FDS_PER_MESSAGE + 60);
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, "sh"]).arg(std::env::current_exe().unwrap());
+            command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(AGAIN, "1");
+            let output = command.output().unwrap();
+            let out = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && out.contains("1 passed"), "{out}");
+            return;
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let file = File::open("/dev/null").unwrap();
+        let numbers = vec![file.as_raw_fd(); 2 * FDS_PER_MESSAGE];
+        let before = open_count();
+        send_descriptors(theirs.as_fd(), &numbers).unwrap();
+        let received = receive_descriptors(ours.as_fd(), numbers.len());
+        assert_eq!(received.unwrap_err(), Errno(libc::EMFILE));
+        assert_eq!(open_count(), before);
+        // The socket is empty, and fewer descriptors can be passed.
+        assert_eq!(receive_descriptors(ours.as_fd(), 1).unwrap_err(), Errno(libc::EAGAIN));
+        send_descriptors(theirs.as_fd(), &numbers[..FDS_PER_MESSAGE]).unwrap();
+        let received = receive_descriptors(ours.as_fd(), FDS_PER_MESSAGE).unwrap();
+        assert_eq!((received.len(), open_count().abs_diff(before)), (FDS_PER_MESSAGE, FDS_PER_MESSAGE));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri passes no descriptors")]
+    fn a_message_without_descriptors_is_an_error() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"x").unwrap();
+        assert_eq!(receive_descriptors(ours.as_fd(), 1).unwrap_err(), Errno(libc::EBADMSG));
+        drop(theirs);
+        assert_eq!(receive_descriptors(ours.as_fd(), 1).unwrap_err(), Errno(libc::EBADMSG));
+    }
+}

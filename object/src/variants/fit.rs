@@ -309,7 +309,7 @@ impl ObjectNames {
         }
     }
 
-    fn has(&self, kind: PartKind, name: &str) -> bool {
+    fn contains(&self, kind: PartKind, name: &str) -> bool {
         match kind {
             PartKind::Group => self.groups.contains(name),
             PartKind::Program => self.programs.contains_key(name),
@@ -319,7 +319,11 @@ impl ObjectNames {
     }
 
     fn check(&self, entry: &dyn Fn() -> String, kind: PartKind, name: &str) -> Result<(), VariantError> {
-        if self.has(kind, name) { Ok(()) } else { Err(self.unknown(&entry(), kind.word(), name, &[kind])) }
+        if self.contains(kind, name) {
+            Ok(())
+        } else {
+            Err(self.unknown(&entry(), kind.word(), name, &[kind]))
+        }
     }
 
     /// Returns the kind and the name of a part, which is one of `kinds`.
@@ -333,7 +337,8 @@ impl ObjectNames {
         if let Some(kind) = part.kind.filter(|kind| kinds.contains(kind)) {
             return self.check(entry, kind, name).map(|()| (kind, name.clone()));
         }
-        let mut found = kinds.iter().copied().filter(|kind| part.kind.is_none() && self.has(*kind, name));
+        let mut found =
+            kinds.iter().copied().filter(|kind| part.kind.is_none() && self.contains(*kind, name));
         match (found.next(), found.next()) {
             (Some(kind), None) => Ok((kind, name.clone())),
             (Some(first), Some(second)) => Err(VariantError::Ambiguous {

@@ -2,11 +2,15 @@
 
 use super::{header, read::read_file};
 use crate::{
-    args::{btf::BtfDumpArgs, format::BtfDumpFormat, object_selector::ObjectSelector},
+    args::{btf::BtfDumpArgs, format::BtfDumpFormat},
     console::Console,
     error::{BadInput, escape_path},
     json::btf_type::TypeJson,
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        kind::Kind,
+        select::{Selection, select},
+    },
     text::line::Line,
 };
 use core_relo::{
@@ -78,7 +82,7 @@ fn with_kernel_id_help(path: &Path, bad: BadInput) -> BadInput {
 
 /// Reads the BTF with this id from the running kernel.
 fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
-    select(Kind::Btf, &ObjectSelector { id: Some(id), ..ObjectSelector::default() })?;
+    select(Kind::Btf, &Selection::Id(id))?;
     BtfCache::default().get(id).ok_or_else(|| {
         BadInput::new(format!("BTF {id}"), "cannot be read").help("run the command with -v to see the reason")
     })

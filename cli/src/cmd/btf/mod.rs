@@ -37,10 +37,6 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
         BtfCommand::Write(command) => write::run(console, command),
         BtfCommand::Ids(args) => ids::run(console, args),
         BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
-        BtfCommand::Show(args) => kernel_facts::show::<BtfFacts>(
-            console,
-            args.selector.as_ref().map(Into::into).as_ref(),
-            args.format,
-        ),
+        BtfCommand::Show(args) => kernel_facts::show::<BtfFacts>(console, &args.selector, args.format),
     }
 }

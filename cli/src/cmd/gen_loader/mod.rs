@@ -54,12 +54,8 @@ fn generate(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInpu
     if !args.program.is_empty() {
         loader.select_programs(args.program.iter().map(String::as_str));
     }
-    let without_prefix = |text: String| {
-        let rest = text.strip_prefix(&*name).and_then(|rest| rest.strip_prefix(": "));
-        rest.map_or(text.clone(), str::to_owned)
-    };
     let plan = loader.plan().map_err(|e| {
-        let bad = bad(without_prefix(e.to_string()));
+        let bad = bad(e.without_object());
         let LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } = e else { return bad };
         match target.externs_help(&refused, args.setup.kconfig.is_some()) {
             Some(help) => bad.help(help),

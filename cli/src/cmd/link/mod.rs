@@ -11,10 +11,8 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, command: &LinkCommand) -> io::Result<()> {
     match command {
         LinkCommand::List(args) => kernel_facts::list::<LinkFacts>(console, args.format),
-        LinkCommand::Show(args) => {
-            kernel_facts::show::<LinkFacts>(console, args.selector.as_ref(), args.format)
-        }
-        LinkCommand::Pin(args) => object_change::pin(console, Kind::Link, args),
+        LinkCommand::Show(args) => kernel_facts::show::<LinkFacts>(console, &args.selector, args.format),
+        LinkCommand::Pin(args) => object_change::pin(console, Kind::Link, args.object.split(), args.format),
         LinkCommand::Detach(args) => write::detach(console, args),
         LinkCommand::Update(args) => write::update(console, args),
     }

@@ -1,10 +1,7 @@
 //! `link detach` and `link update`.
 
 use crate::{
-    args::{
-        object_selector::{ObjectChangeArgs, ObjectSelector},
-        object_words::LinkUpdateArgs,
-    },
+    args::{object_selector::ObjectChangeArgs, object_words::LinkUpdateArgs},
     cmd::object_change::{ObjectChange, open_and_change},
     console::Console,
     error::BadInput,
@@ -32,11 +29,11 @@ pub(super) fn update(console: &mut Console<'_>, args: &LinkUpdateArgs) -> io::Re
         let info = read_info(id, fd)?;
         // A link of struct_ops has a map in place of a program.
         let kind = if info.link_type == STRUCT_OPS { Kind::Map } else { Kind::Prog };
-        let selector: ObjectSelector = parse_selector(kind, words).map_err(|what| {
+        let selection = parse_selector(kind, words).map_err(|what| {
             let bad = BadInput::new(object_name(Kind::Link, id, ""), what);
             bad.help(format!("`core-relo {} list` lists them", kind.command()))
         })?;
-        let (new_id, new) = select_one(kind, &selector)?;
+        let (new_id, new) = select_one(kind, &selection)?;
         sys::link_update(fd, new.as_fd(), None).map_err(|e| refusal(&info, "updated", e))?;
         Ok(ObjectChange::new(Kind::Link, id, "updated").content(kind, new_id))
     })

@@ -155,14 +155,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
             }
             AdaptiveError::Load { cause, .. } => self.report_refusal(None, &cause)?,
             AdaptiveError::Attach { cause, .. } => {
-                let name = super::setup::object_name(Path::new(&self.file.name));
-                self.report_attach_failure(&name, "attach", &cause)?;
+                self.report_attach_failure("attach", &cause)?;
             }
             AdaptiveError::Other { cause, .. } => match cause.into() {
                 LoadFailure::Load(cause) => self.report_refusal(None, &cause)?,
                 LoadFailure::Attach { stage, cause } => {
-                    let name = super::setup::object_name(Path::new(&self.file.name));
-                    self.report_attach_failure(&name, stage, &cause)?;
+                    self.report_attach_failure(stage, &cause)?;
                 }
                 LoadFailure::Events(bad) => return Ok(Err(bad)),
                 LoadFailure::Interrupted => {}

@@ -62,7 +62,7 @@ impl LoadRequest<'_, '_> {
             Err(LoadFailure::Attach { stage, cause }) => {
                 console.raise_exit(ExitStatus::Incompatible);
                 if console.format == Format::Json {
-                    console.out.json(&json::attach_failed(&input.name, file.name(), stage, &cause))?;
+                    console.out.json(&json::attach_failed(&input.name, stage, &cause))?;
                 } else {
                     let line = Line::new().styled(ERROR, "refused");
                     console.out.line(line.text(format_args!("  {}: {cause}", input.name)))?;
@@ -98,7 +98,7 @@ impl LoadRequest<'_, '_> {
             return console.out.json(&json::refused(&input.name, None, e, wants_log, None));
         }
         let name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", input.name));
-        print_refusal(&mut console.out, name, e, self.path)?;
+        print_refusal(&mut console.out, name, e)?;
         match e.verifier_log() {
             Some(log) if wants_log => print_log(&mut console.out, log),
             _ => Ok(()),

@@ -33,7 +33,7 @@ use core_relo_loader::{
     sys,
 };
 use core_relo_verdict::judge::ObjectVerdict;
-use std::{io, path::Path};
+use std::io;
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
 const NO_TARGET: &str = "its section names no target: name one with --attach-to";
@@ -78,7 +78,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Err(_) if self.kernel.is_interrupted() => Ok(None),
             Err(LoadFailure::Load(e)) => self.report_refusal(None, &e).map(|()| None),
             Err(LoadFailure::Attach { stage, cause }) => {
-                self.report_attach_failure(plan.name(), stage, &cause).map(|()| None)
+                self.report_attach_failure(stage, &cause).map(|()| None)
             }
             Err(LoadFailure::Events(bad)) => self.console.report_error(&bad).map(|()| None),
             Err(LoadFailure::Interrupted) => Ok(None),
@@ -213,7 +213,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if let Some(program) = program {
             name = name.styled(BOLD, program).text(": ");
         }
-        print_refusal(&mut self.console.out, name, e, Path::new(&self.file.name))?;
+        print_refusal(&mut self.console.out, name, e)?;
         if self.args.dry_run {
             self.print_verdict()?;
         }
@@ -293,15 +293,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
             .collect()
     }
 
-    pub(super) fn report_attach_failure(
-        &mut self,
-        name: &str,
-        stage: &'static str,
-        e: &AttachError,
-    ) -> io::Result<()> {
+    pub(super) fn report_attach_failure(&mut self, stage: &'static str, e: &AttachError) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
-            let line = self.with_report(json::attach_failed(&self.file.name, name, stage, e))?;
+            let line = self.with_report(json::attach_failed(&self.file.name, stage, e))?;
             self.console.out.json(&line)?;
         } else {
             let line = Line::new().styled(ERROR, "refused");

@@ -1,6 +1,5 @@
 //! Messages that `load` and `run` share.
 
-use super::setup::object_name;
 use crate::{
     console::Console,
     error::BadInput,
@@ -8,7 +7,7 @@ use crate::{
     text::{line::Line, printer::Printer, style::DIM},
 };
 use core_relo_loader::{load::LoadError, load_plan::LoadPlanError};
-use std::{io, path::Path};
+use std::io;
 
 /// Reports that a signal ended the command and that everything is undone. Ends the process by that signal.
 pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationSignals) -> io::Result<()> {
@@ -22,11 +21,10 @@ pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationS
 
 /// Prints why the kernel refused an object, after `name`.
 ///
-/// The library's message begins with the object's name, which `name` replaces. The message is escaped already.
-pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError, path: &Path) -> io::Result<()> {
-    let text = e.to_string();
-    let prefix = format!("{}: ", object_name(path));
-    let mut lines = text.strip_prefix(&prefix).unwrap_or(&text).lines();
+/// The library's message is escaped already.
+pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) -> io::Result<()> {
+    let text = e.without_object();
+    let mut lines = text.lines();
     out.line(name.formatted(lines.next().unwrap_or_default()))?;
     lines.try_for_each(|line| out.line(Line::new().formatted(line)))
 }

@@ -7,7 +7,7 @@ use crate::{
     input::{kernel_text, object::ObjectFile},
     kernel_objects::{
         kind::Kind,
-        select::{select_one, selector_from_word},
+        select::{select_one, selection_from_word},
     },
     words::{list, suggestion},
 };
@@ -55,7 +55,7 @@ pub(crate) fn set_up(
         let target = match of_program {
             None => AttachTarget::Kernel(function.clone()),
             Some(word) => {
-                let (_, fd) = select_one(Kind::Prog, &selector_from_word(word))?;
+                let (_, fd) = select_one(Kind::Prog, &selection_from_word(word))?;
                 AttachTarget::Program { program: Arc::new(fd), function: function.clone() }
             }
         };
@@ -73,7 +73,7 @@ pub(crate) fn set_up(
 /// Applies the arguments of the load itself to a loader.
 pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) -> Result<(), BadInput> {
     for ReusedMap { map, reused } in &args.reuse_map {
-        let (_, fd) = select_one(Kind::Map, &selector_from_word(reused))?;
+        let (_, fd) = select_one(Kind::Map, &selection_from_word(reused))?;
         let settings = loader.map_mut(map);
         if settings.reuse.is_some() {
             return Err(BadInput::new("--reuse-map", format_args!("map `{map}` is given twice")));

@@ -23,9 +23,7 @@ pub(crate) use facts::{MapElementType, value_type};
 pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result<()> {
     match command {
         MapCommand::List(args) => kernel_facts::list::<MapFacts>(console, args.format),
-        MapCommand::Show(args) => {
-            kernel_facts::show::<MapFacts>(console, args.selector.as_ref(), args.format)
-        }
+        MapCommand::Show(args) => kernel_facts::show::<MapFacts>(console, &args.selector, args.format),
         MapCommand::Dump(args) => dump::run(console, args),
         MapCommand::Lookup(args) => lookup::run(console, args),
         MapCommand::Getnext(args) => getnext::run(console, args),
@@ -36,7 +34,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result
         MapCommand::Pop(args) => queue::pop(console, args),
         MapCommand::Events(args) => events::run(console, args),
         MapCommand::Freeze(args) => write::freeze(console, args),
-        MapCommand::Pin(args) => object_change::pin(console, Kind::Map, args),
+        MapCommand::Pin(args) => object_change::pin(console, Kind::Map, args.object.split(), args.format),
         MapCommand::Create(args) => create::run(console, args),
     }
 }

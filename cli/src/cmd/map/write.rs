@@ -9,12 +9,17 @@ use crate::{
     args::{
         format::Format,
         map_elements::{MapDeleteArgs, MapUpdateArgs},
-        object_selector::{ElementArgs, ObjectChangeArgs, ObjectSelector},
+        object_selector::{ElementArgs, ObjectChangeArgs},
     },
     cmd::object_change::ObjectChange,
     console::Console,
     error::BadInput,
-    kernel_objects::{btf_cache::BtfCache, fdinfo::fdinfo, kind::Kind, select::select_one},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        fdinfo::fdinfo,
+        kind::Kind,
+        select::{Selector, select_one},
+    },
 };
 use core_relo_loader::{
     maps::Flags,
@@ -101,7 +106,7 @@ pub(super) fn freeze(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::
 /// Opens the one map that is selected, and calls `change` with it and the words after it.
 pub(super) fn change_map(
     console: &mut Console<'_>,
-    selected: Result<(ObjectSelector, &[String]), BadInput>,
+    selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
     change: impl FnOnce(&mut Console<'_>, &mut MapElements<'_>, &[String]) -> Result<(), ElementError>,
 ) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use crate::{
     args::{
         format::Format,
-        object_selector::ObjectSelector,
+        object_selector::ProgramSelector,
         prog_attach::{ProgAttachArgs, ProgDetachArgs},
     },
     attach_point::{self, AttachPoint, AttachedProgram, LastingAttachment},
@@ -13,7 +13,7 @@ use crate::{
         error::{object_name, unreadable},
         kind::Kind,
         names::full_program_name,
-        select::{select_one, selector_from_word},
+        select::{select_one, selection_from_word},
     },
     text::{line::Line, style},
 };
@@ -86,7 +86,7 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> io::Re
 
 /// Opens the selected program, checks that the attach point fits, and calls `change`. Returns the program's id and name, and the result.
 fn with_program<T>(
-    selector: &ObjectSelector,
+    selector: &ProgramSelector,
     point: &AttachPoint,
     change: impl FnOnce(u32, &AttachedProgram<'_>) -> Result<T, AttachError>,
 ) -> Result<(u32, String, T), BadInput> {
@@ -106,7 +106,7 @@ fn with_program<T>(
         attach_type: None,
         usdt: None,
         open_map: &|word| {
-            let opened = select_one(Kind::Map, &selector_from_word(word));
+            let opened = select_one(Kind::Map, &selection_from_word(word));
             opened.map(|(_, map)| map).map_err(|e| AttachError::target(e.file, e.what))
         },
     };

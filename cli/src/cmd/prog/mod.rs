@@ -21,9 +21,7 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Result<()> {
     match command {
         ProgCommand::List(args) => kernel_facts::list::<ProgramFacts>(console, args.format),
-        ProgCommand::Show(args) => {
-            kernel_facts::show::<ProgramFacts>(console, args.selector.as_ref(), args.format)
-        }
+        ProgCommand::Show(args) => kernel_facts::show::<ProgramFacts>(console, &args.selector, args.format),
         ProgCommand::Dump(args) => dump::run(console, args),
         ProgCommand::Attach(args) => attach::attach(console, args),
         ProgCommand::Detach(args) => attach::detach(console, args),
@@ -34,6 +32,6 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Resul
         ProgCommand::Stream(args) => stream::run(console, args),
         #[cfg(feature = "sign")]
         ProgCommand::Sign(args) => sign::run(console, args),
-        ProgCommand::Pin(args) => object_change::pin(console, Kind::Prog, args),
+        ProgCommand::Pin(args) => object_change::pin(console, Kind::Prog, args.program.split(), args.format),
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         kind::Kind,
         names::full_program_name,
         object,
-        select::{select_one, selector_from_word},
+        select::{select_one, selection_from_word},
     },
     output::is_stdout_closed,
     process::signals::TerminationSignals,
@@ -98,7 +98,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result
 
 /// Measures and prints. The outer error is that of the output.
 fn measure(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<Result<(), BadInput>> {
-    let opened = args.programs.iter().map(|word| select_one(Kind::Prog, &selector_from_word(word)));
+    let opened = args.programs.iter().map(|word| select_one(Kind::Prog, &selection_from_word(word)));
     let selected: Vec<(u32, OwnedFd)> = match opened.collect() {
         Ok(selected) => selected,
         Err(bad) => return Ok(Err(bad)),

@@ -17,7 +17,7 @@ use crate::{
         error::unreadable,
         kind::Kind,
         object::{self, KernelObject},
-        select::select_or_all,
+        select::{Selector, select_or_all},
     },
     text::{
         hex, kernel_object as text,
@@ -44,7 +44,7 @@ struct StructOpsValue {
 pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> io::Result<()> {
     match command {
         StructOpsCommand::List(args) => list(console, args.format),
-        StructOpsCommand::Show(args) => show(console, args.selector.as_ref(), args.format),
+        StructOpsCommand::Show(args) => show(console, &args.selector, args.format),
         StructOpsCommand::Dump(args) => dump(console, args),
         StructOpsCommand::Register(args) => register::register(console, args),
         StructOpsCommand::Unregister(args) => register::unregister(console, args),
@@ -88,7 +88,7 @@ fn all_facts(maps: Vec<KernelObject>) -> Result<Vec<StructOpsFacts>, BadInput> {
 
 /// Returns the selected maps, or all struct_ops maps. A selected map of another type is an error, unless a map of the same name is a
 /// struct_ops map.
-fn select_maps(selector: Option<&ObjectSelector>) -> Result<Vec<StructOpsMap>, BadInput> {
+fn select_maps(selector: &ObjectSelector) -> Result<Vec<StructOpsMap>, BadInput> {
     let (mut found, mut other) = (Vec::new(), None);
     for map in select_or_all(Kind::Map, selector)? {
         match StructOpsMap::open(map)? {
@@ -97,14 +97,14 @@ fn select_maps(selector: Option<&ObjectSelector>) -> Result<Vec<StructOpsMap>, B
             None => {}
         }
     }
-    match (found.is_empty() && selector.is_some(), other) {
+    match (found.is_empty() && selector.selection().is_some(), other) {
         (true, Some(bad)) => Err(bad),
         (true, None) => Err(BadInput::new("map", "was removed before it could be read")),
         (false, _) => Ok(found),
     }
 }
 
-fn show(console: &mut Console<'_>, selector: Option<&ObjectSelector>, format: Format) -> io::Result<()> {
+fn show(console: &mut Console<'_>, selector: &ObjectSelector, format: Format) -> io::Result<()> {
     let facts = select_maps(selector).and_then(|maps| {
         let mut context = FactsContext::read()?;
         maps.iter().map(|map| map.facts(&mut context)).collect::<Result<Vec<_>, _>>()
@@ -130,7 +130,7 @@ fn show(console: &mut Console<'_>, selector: Option<&ObjectSelector>, format: Fo
 }
 
 fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
-    let maps = match select_maps(args.selector.as_ref()) {
+    let maps = match select_maps(&args.selector) {
         Ok(maps) => maps,
         Err(bad) => return console.report_error(&bad),
     };

@@ -114,19 +114,20 @@ fn length(bytes: &[u8]) -> Option<usize> {
         }
     }
     let within = rest.iter().position(|b| *b == 0)?;
-    bytes.len().saturating_sub(rest.len()).checked_add(within)
+    bytes.len().checked_sub(rest.len())?.checked_add(within)
 }
 
 /// Validates a string section: it begins (without a base) and ends with NUL. A split BTF may have no strings
 /// (libbpf: `btf_parse_str_sec`).
 pub(super) fn check_section(strings: &[u8], has_base: bool) -> Result<(), BtfError> {
     // Each step skips the strings that end within the limit. A longer string is found wherever it lies.
-    let mut start = 0usize;
-    while let Some(window) = strings.get(start..).and_then(|rest| rest.get(..limits::STRING_BYTES)) {
-        let Some(last_nul) = window.iter().rposition(|byte| *byte == 0) else {
-            return Err(BtfError::LongString { offset: start });
+    let mut rest = strings;
+    while let Some(window) = rest.get(..limits::STRING_BYTES) {
+        let last_nul = window.iter().rposition(|byte| *byte == 0);
+        let Some((_, [_nul, after @ ..])) = last_nul.and_then(|at| rest.split_at_checked(at)) else {
+            return Err(BtfError::LongString { offset: strings.len().abs_diff(rest.len()) });
         };
-        start = start.saturating_add(last_nul).saturating_add(1);
+        rest = after;
     }
     let must = match (strings.first(), strings.last()) {
         (None, _) if has_base => return Ok(()),

@@ -215,7 +215,7 @@ impl Status {
 
 impl KernelIdentity {
     /// Describes the kernel of a loader.
-    pub(super) fn of(kernel: &TargetKernel) -> Self {
+    pub(super) fn describe(kernel: &TargetKernel) -> Self {
         let own_source = match kernel.btf.vmlinux() {
             Err(_) => None,
             Ok(_) if kernel.btf.is_live() => Some(running_btf_source()),

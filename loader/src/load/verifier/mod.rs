@@ -106,7 +106,9 @@ impl RefusedProgram {
         let parts = LogParts::new(&log);
         let insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno)).map(|last| last.index);
         let report = parts.report();
-        let hint = if log.trim().is_empty() { Hint::for_errno(errno).0.to_owned() } else { String::new() };
+        // A log tells the reason, unless the program was verified and the kernel lacks something else.
+        let is_refused_by_verifier = !log.trim().is_empty() && !is_shortage(errno);
+        let hint = if is_refused_by_verifier { String::new() } else { general_remedy(errno) };
         let (program, section) = (program.to_owned(), section.to_owned());
         Self { program, section, errno, log, insn, source: None, poison: None, report, hint }
     }
@@ -317,6 +319,16 @@ fn is_out_of_descriptors(errno: Errno) -> bool {
     matches!(errno.0, libc::EMFILE | libc::ENFILE)
 }
 
+/// Returns whether a load failed because of a lack of descriptors or memory.
+fn is_shortage(errno: Errno) -> bool {
+    is_out_of_descriptors(errno) || errno.0 == libc::ENOMEM
+}
+
+/// Returns the remedy for an error number, whatever the program.
+fn general_remedy(errno: Errno) -> String {
+    if errno.0 == libc::ENOMEM { memory_shortage() } else { Hint::for_errno(errno).0.to_owned() }
+}
+
 /// Returns whether the kernel refused a program because its interpreter cannot run it.
 fn needs_jit(log: &str) -> bool {
     const MESSAGES: [&str; 5] = [
@@ -350,8 +362,7 @@ fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) ->
         libc::EACCES | libc::EINVAL if has("cannot call GPL-restricted function") || has("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
-        libc::ENOMEM => memory_shortage(),
-        libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
+        _ if is_shortage(errno) => general_remedy(errno),
         _ if needs_jit(log) => {
             "the program needs the JIT compiler: turn it on with `sysctl net.core.bpf_jit_enable=1`; a kernel without this setting \
              has none (CONFIG_BPF_JIT)"
@@ -370,6 +381,18 @@ mod tests {
     fn a_source_line_has_no_tabs() {
         assert_eq!(normalize_whitespace(b"\tasm volatile (\"\t\t\\ "), b"asm volatile (\" \\");
         assert_eq!(normalize_whitespace(b"  return  0;"), b"return 0;");
+    }
+
+    #[test]
+    fn a_verified_program_without_descriptors_or_memory_has_the_remedy_although_there_is_a_log() {
+        let log = "func#0 @0\n0: (95) exit\nprocessed 1 insns (limit 1000000)\n";
+        let refused =
+            |errno| RefusedProgram::from_log("main", "tc", Errno(errno), log.to_owned()).to_string();
+        assert!(refused(libc::EMFILE).contains("ulimit -n"), "{}", refused(libc::EMFILE));
+        assert!(refused(libc::ENFILE).contains("fs.file-max"), "{}", refused(libc::ENFILE));
+        assert!(refused(libc::ENOMEM).contains("memory"), "{}", refused(libc::ENOMEM));
+        let by_verifier = RefusedProgram::from_log("main", "tc", Errno(libc::EPERM), log.to_owned());
+        assert_eq!(by_verifier.hint, "");
     }
 
     #[test]

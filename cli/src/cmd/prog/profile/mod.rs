@@ -42,7 +42,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgProfileArgs) -> io::Resu
 }
 
 fn measure(args: &ProgProfileArgs) -> Result<Report, BadInput> {
-    let (selector, words) = args.object.split()?;
+    let (selector, words) = args.program.split()?;
     let metrics = parse_metrics(words)?;
     let (prog_id, program) = select_one(Kind::Prog, &selector)?;
     let mut termination = TerminationSignals::catch()?;
