@@ -20,7 +20,7 @@ use std::{
 };
 
 /// The smaller count. It is large enough for quadratic work to exceed linear work. The larger count is [`TIMES`] times as large.
-const COUNT: usize = 400;
+const COUNT: usize = 250;
 const TIMES: usize = 4;
 
 /// The maximum exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.

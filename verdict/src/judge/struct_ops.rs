@@ -20,19 +20,20 @@ pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '
     let mut reasons = Vec::new();
     for (index, need) in needs.maps.iter().enumerate() {
         let Some(map) = need.struct_ops else { continue };
-        let Some((_, table)) = tables.iter().find(|(table, _)| *table == map) else { continue };
+        let Ok(found) = tables.binary_search_by_key(&map, |(table, _)| *table) else { continue };
+        let Some((_, table)) = tables.get(found) else { continue };
         let mut structs = need.needs.iter().filter_map(|id| match answers.need(*id) {
-            Some(Need::StructOps(name)) => Some((*id, answers.facts.struct_ops_value(name)?)),
+            Some(Need::StructOps(name)) => Some((*id, answers.facts.struct_ops_structs(name)?)),
             _ => None,
         });
-        let Some((id, value)) = structs.next() else { continue };
+        let Some((id, (value, programs))) = structs.next() else { continue };
         let mut table = table.clone();
         if let Some(data) = needs.data.get(&map) {
             table.set_data(data.clone());
         }
         let members = needs.struct_ops_members.get(&map);
         let replaced = members.map_or(Ok(()), |members| replace_members(needs.object, &mut table, members));
-        let result = replaced.and_then(|()| matcher.check(btf, &table, value));
+        let result = replaced.and_then(|()| matcher.check(btf, &table, value, programs));
         let requirement = Requirement::MapNeed { map: index, need: id };
         let is_complete = answers.facts.describes_bpf_functions();
         reasons.extend(

@@ -76,9 +76,12 @@ impl<'k> KernelFacts<'k> {
         self.answer_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct, None)
     }
 
-    /// Returns the struct of the values of a struct_ops map, such as `bpf_struct_ops_tcp_congestion_ops`.
-    pub(crate) fn struct_ops_value(&self, name: &[u8]) -> Option<Type<'k>> {
-        self.find_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct).map(|(_, ty)| ty)
+    /// Returns the structs of a struct_ops map: that of its value, such as `bpf_struct_ops_tcp_congestion_ops`, and that of the
+    /// programs, `tcp_congestion_ops`, if the same BTF or vmlinux has it.
+    pub(crate) fn struct_ops_structs(&self, name: &[u8]) -> Option<(Type<'k>, Option<Type<'k>>)> {
+        let (types, value) = self.find_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct)?;
+        let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, Kind::Struct);
+        Some((value, find_in(&self.vmlinux).or_else(|| find_in(types))))
     }
 
     /// Answers whether the kernel or a module has a kfunc.

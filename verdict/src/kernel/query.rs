@@ -109,9 +109,10 @@ impl NameQuery {
         self.types.insert(name, Kind::Var);
     }
 
-    /// Adds the struct of struct_ops maps, such as `tcp_congestion_ops`.
+    /// Adds the structs of a struct_ops map, such as `tcp_congestion_ops`.
     pub fn struct_ops(&mut self, name: &[u8]) {
         self.structure(&[STRUCT_OPS_PREFIX, name].concat());
+        self.structure(name);
     }
 
     /// Adds a kernel symbol without a type.

@@ -64,22 +64,22 @@ impl Default for StructOpsMatcher {
 
 impl StructOpsMatcher {
     /// Checks that a kernel accepts a table, whose map has values of type `value`: a struct `bpf_struct_ops_NAME` of the kernel or a
-    /// module. `btf` is the object's. All calls must have the same object and kernel.
+    /// module. `programs` is the struct `NAME` of the same BTF. `btf` is the object's. All calls must have the same object and kernel.
     ///
     /// # Errors
     ///
-    /// A member that is not 0 is missing in the kernel's struct, or has another kind or size; or the types are invalid (libbpf:
+    /// `value` has no member `programs`; a member that is not 0 is missing in the kernel's struct, or has another kind or size; or the
+    /// types are invalid (libbpf:
     /// `bpf_map__init_kern_struct_ops`).
     pub fn check(
         &mut self,
         btf: &Btf<'_>,
         table: &StructOpsTable<'_>,
         value: Type<'_>,
+        programs: Option<Type<'_>>,
     ) -> Result<(), LoadPlanError> {
         let fail = |what: &str| LoadPlanError::Map { map: text(table.name), what: what.into() };
-        let ty = btf.ty(table.table.ty).ok_or_else(|| fail("its type does not exist"))?;
-        let inner = value.btf().find(ty.name().essential().as_bytes(), Kind::Struct);
-        let kernel = inner.and_then(|inner| KernelStruct::new(value, inner));
+        let kernel = programs.and_then(|programs| KernelStruct::new(value, programs));
         let kernel = kernel.ok_or_else(|| fail("the type of its value has no member of the map's type"))?;
         self.match_table(btf, table, &kernel, None).map(drop)
     }
