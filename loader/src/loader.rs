@@ -2,7 +2,7 @@
 
 use crate::{
     features,
-    load::{self, Kernel, LoadError, Loaded, Poison, RunningKernel},
+    load::{self, Kernel, LoadError, Loaded, Poison, RefusedProgram, ReplaceablePrograms, RunningKernel},
     running_kernel::{running_kernel, with_running_system},
 };
 use alloc::sync::Arc;
@@ -36,6 +36,8 @@ pub struct Loader<'o, 'd> {
     pub(crate) kernel: TargetKernel,
     /// The object's variables and their initial values.
     pub(crate) variables: InitialValues<'o, 'd>,
+    /// The programs that an adaptive load can replace.
+    pub(crate) replaceable: Arc<ReplaceablePrograms>,
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
@@ -48,7 +50,13 @@ impl<'o, 'd> Loader<'o, 'd> {
     ///
     /// [`TargetKernel::offline`] describes a kernel of which only the BTF is known.
     pub fn for_kernel(object: &'o Object<'d>, kernel: TargetKernel) -> Self {
-        Self { object, settings: Settings::default(), kernel, variables: InitialValues::new(object) }
+        Self {
+            object,
+            settings: Settings::default(),
+            kernel,
+            variables: InitialValues::new(object),
+            replaceable: Arc::default(),
+        }
     }
 
     /// Names the object. Error messages begin with the name, and names of data maps in the kernel begin with part of the name.
@@ -111,24 +119,35 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// Executes a plan from [`plan`](Self::plan). As [`load::execute`], with the engine's explanation in errors.
     pub fn execute(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-        load::execute(plan, kernel).map_err(|error| self.add_explanation(plan, error))
+        load::execute_replaceable(plan, kernel, &self.replaceable)
+            .map_err(|error| self.add_explanation(plan, error))
     }
 
     /// Executes a plan without creating pins, as [`load::execute_unpinned`], with the engine's explanation in errors.
     /// [`Loaded::pin_maps`] creates the pins.
     pub fn execute_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-        load::execute_unpinned(plan, kernel).map_err(|error| self.add_explanation(plan, error))
+        load::prepare(plan, kernel)
+            .and_then(|prepared| prepared.finish_unpinned(&self.replaceable))
+            .map_err(|error| self.add_explanation(plan, error))
     }
 
     /// Adds the engine's explanation, if the verifier reached a poisoned CO-RE relocation.
     fn add_explanation(&self, plan: &LoadPlan, mut error: LoadError) -> LoadError {
-        if let LoadError::Program { refused, .. } = &mut error
-            && let Some(Poison::CoreRelo { reason, record }) = &mut refused.poison
+        if let LoadError::Program { refused, others, .. } = &mut error {
+            self.explain_poison(plan, refused);
+            for refused in others {
+                self.explain_poison(plan, refused);
+            }
+        }
+        error
+    }
+
+    fn explain_poison(&self, plan: &LoadPlan, refused: &mut RefusedProgram) {
+        if let Some(Poison::CoreRelo { reason, record }) = &mut refused.poison
             && let Some(explanation) = plan.explain(self.object, &self.settings, &self.kernel, *record)
         {
             *reason = explanation_text(&explanation);
         }
-        error
     }
 }
 

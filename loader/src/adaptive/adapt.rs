@@ -8,13 +8,14 @@ use super::{
 };
 use crate::{
     attach::Link,
-    load::{LoadError, Loaded, RunningKernel, retry_taken_pins},
+    load::{LoadError, Loaded, ReplaceablePrograms, RunningKernel, retry_taken_pins},
     load_plan::{LoadPlan, Settings},
     loader::Loader,
     running_kernel::with_running_system,
     skeleton::SkeletonError,
     variants::{KernelValueError, ObjectVariants, VariantError, VariantGroup, VariantTable},
 };
+use alloc::sync::Arc;
 use core::{convert::Infallible, fmt};
 use core_relo_verdict::judge::{KernelFeature, LoadJudge, ObjectVerdict};
 
@@ -160,12 +161,14 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
     ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
         let mut choice = Choice::new(self, features)?;
+        let replaceable = Arc::new(self.replaceable_programs());
         let mut attempt_count = 0usize;
         loop {
             let settings = choice.chooser.choose(judge, features)?;
             choice.check_exhausted(&settings, attempt_count)?;
             let mut loader = self.loader.clone();
             loader.settings = settings.clone();
+            loader.replaceable = Arc::clone(&replaceable);
             attempt_count = attempt_count.saturating_add(1);
             let planned = loader.plan().map_err(AttemptError::Load);
             let tried = planned.and_then(|plan| attempt(&loader, &plan).map(|done| (done, plan)));
@@ -182,7 +185,11 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
                 AttemptError::Attach(cause) => FailedPart::of_attach(cause),
                 AttemptError::Other(_) => None,
             };
-            if failed.is_some_and(|failed| choice.chooser.reject(failed)) {
+            let others = match &error {
+                AttemptError::Load(LoadError::Program { others, .. }) => others.as_slice(),
+                _ => &[],
+            };
+            if failed.is_some_and(|failed| choice.chooser.reject(failed, others)) {
                 continue;
             }
             let details = choice.details(Outcome::Failed, attempt_count);
@@ -193,6 +200,19 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
                 AttemptError::Other(cause) => AdaptiveError::Other { cause, report },
             });
         }
+    }
+}
+
+impl AdaptiveLoader<'_, '_, '_> {
+    /// Returns the programs that another selection replaces or leaves out. The programs of a group are one part.
+    fn replaceable_programs(&self) -> ReplaceablePrograms {
+        let groups = self.variants.table().groups();
+        let grouped = groups.iter().enumerate().flat_map(|(part, group)| {
+            let programs = group.alternatives.iter().flat_map(|alternative| &alternative.0);
+            programs.map(move |program| (program.clone(), part))
+        });
+        let optional = self.variants.optional_programs().map(str::to_owned);
+        grouped.chain(optional.zip(groups.len()..)).collect()
     }
 }
 

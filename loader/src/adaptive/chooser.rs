@@ -2,6 +2,7 @@
 
 use super::rejection::{FailedPart, Rejection, RejectionStage, reason_text};
 use crate::{
+    load::RefusedProgram,
     load_plan::Settings,
     object::Object,
     variants::{ObjectVariants, Selection, VariantError},
@@ -17,7 +18,7 @@ use core_relo_verdict::{
 pub(super) type Judge<'j> = dyn Fn(&Settings) -> Result<ObjectVerdict, String> + 'j;
 
 /// The choice of the variants of an object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Chooser<'v> {
     pub(super) object: &'v Object<'v>,
     pub(super) variants: &'v ObjectVariants,
@@ -121,12 +122,46 @@ impl<'v> Chooser<'v> {
         })
     }
 
-    /// Rejects the part that an attempt failed at. Returns whether the selection changed, so that another attempt is worth it.
-    pub(super) fn reject(&mut self, failed: FailedPart) -> bool {
-        match failed {
+    /// Rejects the part that an attempt failed at, and other programs that the kernel refused in the same attempt. Returns whether the
+    /// selection changed, so that another attempt is worth it.
+    pub(super) fn reject(&mut self, failed: FailedPart, others: &[RefusedProgram]) -> bool {
+        let loaded_parts = self.loaded_parts();
+        let is_changed = match failed {
             FailedPart::Program(rejection) => self.reject_program(rejection),
             FailedPart::Map(rejection) => self.reject_map(&rejection),
+        };
+        if is_changed && !others.is_empty() {
+            self.reject_others(others, &loaded_parts);
         }
+        is_changed
+    }
+
+    /// Rejects the other programs of an attempt. A program may be refused for the value of a constant that tells whether a part is loaded.
+    /// If the new selection changes such a constant, the refusals of programs that read constants do not count: the next attempt decides.
+    fn reject_others(&mut self, refused: &[RefusedProgram], loaded_parts: &[bool]) {
+        let reads_indicators = |refused: &&RefusedProgram| {
+            let mut indicators = self.variants.indicators();
+            indicators.any(|(global, _)| self.variants.uses_section(&refused.program, &global.global.section))
+        };
+        let (readers, others): (Vec<_>, Vec<_>) = refused.iter().partition(reads_indicators);
+        for refused in others {
+            self.reject_program(Rejection::from_refusal(refused));
+        }
+        let mut without_readers = self.clone();
+        for refused in readers {
+            without_readers.reject_program(Rejection::from_refusal(refused));
+        }
+        if without_readers.loaded_parts() == loaded_parts {
+            *self = without_readers;
+        }
+    }
+
+    /// Returns the values of the constants that tell whether a part is loaded.
+    fn loaded_parts(&self) -> Vec<bool> {
+        let (variants, selection) = (self.variants, &self.selection);
+        let uncreated = variants.uncreated_maps(selection, self.base);
+        let is_loaded = |(_, part)| variants.is_part_loaded(part, selection, &uncreated, self.base);
+        variants.indicators().map(is_loaded).collect()
     }
 
     /// Rejects the maps that the kernel cannot create.

@@ -2,8 +2,7 @@
 
 use crate::{
     attach::AttachError,
-    load::{LoadError, Poison, RefusedProgram},
-    sys::Errno,
+    load::{LoadError, Poison, RefusedProgram, is_shortage},
 };
 use core_relo_verdict::judge::{Reason, Verdict};
 
@@ -130,7 +129,7 @@ impl FailedPart {
     /// with the part, such as a lack of memory.
     pub(super) fn of_load(error: &LoadError) -> Option<Self> {
         use core_relo_object::load_plan::LoadPlanError;
-        if error.errno().is_some_and(is_temporary) {
+        if error.is_temporary() {
             return None;
         }
         let plan = RejectionStage::Plan;
@@ -151,6 +150,8 @@ impl FailedPart {
     }
 
     /// Returns the program that cannot be attached.
+    ///
+    /// Attaching may need other system calls than loading, so that `ENOSYS` is about the alternative: perf_event_open(2) is missing.
     pub(super) fn of_attach(error: &AttachError) -> Option<Self> {
         match error {
             AttachError::Program { program, cause, .. } if !cause.errno().is_some_and(is_shortage) => {
@@ -160,17 +161,4 @@ impl FailedPart {
             _ => None,
         }
     }
-}
-
-/// Returns whether an error of bpf(2) says nothing about the request: another alternative would fail as well, or the same would work later.
-const fn is_temporary(errno: Errno) -> bool {
-    // Without bpf(2), nothing can be loaded.
-    is_shortage(errno) || errno.0 == libc::ENOSYS
-}
-
-/// Returns whether an error is a lack of memory or descriptors, or the interruption by a signal. The verifier ends with `EAGAIN` then.
-///
-/// Attaching may need other system calls than loading, so that `ENOSYS` there is about the alternative: perf_event_open(2) is missing.
-const fn is_shortage(errno: Errno) -> bool {
-    matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
 }

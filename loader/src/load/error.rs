@@ -48,6 +48,9 @@ pub enum LoadError {
         object: Text,
         /// The program and the verifier's log.
         refused: Box<RefusedProgram>,
+        /// Further programs that the kernel refused, with the last lines of the log: those of an adaptive load, which continues after
+        /// the first refusal to learn which other alternatives the kernel refuses.
+        others: Vec<RefusedProgram>,
     },
     /// The kernel refused the signature of a loader program.
     #[error("{}{refusal} ({errno})", ObjectPrefix(.object))]
@@ -193,6 +196,12 @@ impl LoadError {
         message.strip_prefix(&*prefix).map(str::to_owned).unwrap_or(message)
     }
 
+    /// Returns whether the error says nothing about the request: another request would fail as well, or the same would work later.
+    pub(crate) fn is_temporary(&self) -> bool {
+        // Without bpf(2), nothing can be loaded.
+        self.errno().is_some_and(|errno| is_shortage(errno) || errno.0 == libc::ENOSYS)
+    }
+
     /// Returns the whole log of the verifier, if the kernel refused a program.
     pub fn verifier_log(&self) -> Option<&str> {
         match self {
@@ -200,6 +209,11 @@ impl LoadError {
             _ => None,
         }
     }
+}
+
+/// Returns whether an error is a lack of memory or descriptors, or the interruption by a signal. The verifier ends with `EAGAIN` then.
+pub(crate) const fn is_shortage(errno: Errno) -> bool {
+    matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
 }
 
 /// A likely remedy that may name parts of the object, printed in parentheses; may be empty.

@@ -258,7 +258,7 @@ impl LoaderRun<'_> {
             return Ok(program);
         }
         let refused = RefusedProgram::from_log("__loader.prog", "syscall", errno, log_text(&log));
-        Err(LoadError::Program { object: file.name().into(), refused: Box::new(refused) })
+        Err(LoadError::Program { object: file.name().into(), refused: Box::new(refused), others: Vec::new() })
     }
 
     /// Returns the context of the program.
@@ -331,7 +331,11 @@ impl LoaderRun<'_> {
                 let section = section.map_or("", |program| &*program.section);
                 let log = log.filter(|log| !log.starts_with(BTF_LOG)).unwrap_or_default();
                 let refused = RefusedProgram::from_log(&step.name, section, errno, log);
-                LoadError::Program { object: self.file.name().into(), refused: Box::new(refused) }
+                LoadError::Program {
+                    object: self.file.name().into(),
+                    refused: Box::new(refused),
+                    others: Vec::new(),
+                }
             }
             StepKind::LoadBtf => {
                 let log = log.unwrap_or_default();

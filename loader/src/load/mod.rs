@@ -21,6 +21,7 @@ mod pin_maps;
 mod pins;
 mod prepare;
 mod programs;
+mod replaceable;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -30,12 +31,15 @@ mod verifier;
 mod verifier_stats;
 
 pub use crate::sys::{Keyring, ProgSignature, StreamId, UnknownKeyring};
+#[cfg(feature = "adaptive")]
+pub(crate) use error::is_shortage;
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use loader_program::{execute_loader_program, execute_signed_loader_program};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
+pub(crate) use replaceable::ReplaceablePrograms;
 pub use signature::SignatureRefusal;
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram, ReportStep, VerifierReport};
@@ -48,8 +52,17 @@ use core_relo_object::load_plan::LoadPlan;
 /// The last step pins maps ([`Loaded::pin_maps`]). If another process takes one of the paths during the load, the object is loaded
 /// again and uses the other map, up to [`PIN_ATTEMPTS`] times.
 pub fn execute(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+    execute_replaceable(plan, kernel, &ReplaceablePrograms::default())
+}
+
+/// Executes a plan as [`execute`]. After a refusal, continues with the programs that are replaceable.
+pub(crate) fn execute_replaceable(
+    plan: &LoadPlan,
+    kernel: &impl Kernel,
+    replaceable: &ReplaceablePrograms,
+) -> Result<Loaded, LoadError> {
     retry_taken_pins(|remaining| {
-        let mut loaded = execute_unpinned(plan, kernel)?;
+        let mut loaded = prepare(plan, kernel)?.finish_unpinned(replaceable)?;
         loaded.adopt_pins(remaining, kernel);
         loaded.pin_maps(kernel)?;
         Ok(loaded)
@@ -83,5 +96,5 @@ pub fn retry_taken_pins<T>(
 /// A load that ends with its process needs no pins. A caller with further steps that can fail, such as attaching, creates the pins at the
 /// end with [`Loaded::pin_maps`].
 pub fn execute_unpinned(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-    prepare(plan, kernel)?.finish_unpinned()
+    prepare(plan, kernel)?.finish_unpinned(&ReplaceablePrograms::default())
 }

@@ -6,9 +6,11 @@ use super::{
     loaded::{Loaded, LoadedProgram},
     loading::Loading,
     programs::MissingProgram,
+    replaceable::{Refusals, ReplaceablePrograms},
 };
 use crate::sys::Errno;
 use core_relo_object::load_plan::{LateBinding, LoadPlan, LoadPlanError};
+use std::collections::HashSet;
 
 /// Executes the first half of a plan: loads BTF and creates maps (libbpf: `bpf_object__prepare`).
 ///
@@ -77,7 +79,7 @@ impl<K: Kernel> Prepared<'_, K> {
     /// If another process took one of the pins in the meantime, the load is undone ([`LoadError::PinTaken`]). The caller can
     /// prepare the object again, which then uses the other map.
     pub fn finish(mut self) -> Result<Loaded, LoadError> {
-        self.load_programs()?;
+        self.load_programs(&ReplaceablePrograms::default())?;
         self.finish_and_pin(MissingProgram::IsError)
     }
 
@@ -87,9 +89,10 @@ impl<K: Kernel> Prepared<'_, K> {
         self.finish_and_pin(MissingProgram::IsSkipped)
     }
 
-    /// Loads the remaining programs and writes programs to the maps that contain programs.
-    pub(super) fn finish_unpinned(mut self) -> Result<Loaded, LoadError> {
-        self.load_programs()?;
+    /// Loads the remaining programs and writes programs to the maps that contain programs. After a refusal, continues with the programs
+    /// that are replaceable, and fails with all refusals.
+    pub(crate) fn finish_unpinned(mut self, replaceable: &ReplaceablePrograms) -> Result<Loaded, LoadError> {
+        self.load_programs(replaceable)?;
         self.fill_maps_with_programs(MissingProgram::IsError)
     }
 
@@ -126,15 +129,22 @@ impl<K: Kernel> Prepared<'_, K> {
         loading.fill_maps_of_maps()
     }
 
-    fn load_programs(&mut self) -> Result<(), LoadError> {
-        for program in self.plan.programs() {
-            // Programs may share a name, so the function identifies the program.
-            if !self.loaded().programs().iter().any(|p| p.plan.function() == program.function()) {
-                let result = self.loading.load_program(self.plan, program);
-                result.map_err(|error| self.loading.add_btf_refusal(error))?;
+    fn load_programs(&mut self, replaceable: &ReplaceablePrograms) -> Result<(), LoadError> {
+        // Programs may share a name, so the function identifies the program.
+        let loaded: HashSet<_> = self.loaded().programs().iter().map(|p| p.plan.function()).collect();
+        let mut refusals = Refusals::new(self.plan, replaceable);
+        for program in self.plan.programs().iter().filter(|program| !loaded.contains(&program.function())) {
+            if !refusals.leaves_in(program) {
+                continue;
+            }
+            let result = self.loading.load_program(self.plan, program);
+            if let Err(error) = result.map_err(|error| self.loading.add_btf_refusal(error))
+                && !refusals.add(program, error)
+            {
+                break;
             }
         }
-        Ok(())
+        refusals.into_result()
     }
 
     fn finish_and_pin(self, missing: MissingProgram) -> Result<Loaded, LoadError> {

@@ -160,7 +160,8 @@ impl<K: Kernel> Loading<'_, K> {
                 _ => (errno, log_text(&log)),
             };
             let refused = Box::new(RefusedProgram::new(plan, program, errno, text));
-            return Err(LoadError::Program { object: self.loaded.name.clone().into(), refused });
+            let object = self.loaded.name.clone().into();
+            return Err(LoadError::Program { object, refused, others: Vec::new() });
         }
     }
 

@@ -46,6 +46,8 @@ pub struct ObjectVariants {
     constants: Vec<(VariantGlobal, KernelValue, bool)>,
     /// The maps that each program uses.
     pub(super) maps_of: BTreeMap<String, BTreeSet<String>>,
+    /// The data maps that each program uses, by section.
+    data_maps_of: BTreeMap<String, BTreeSet<String>>,
     /// The maps that other maps hold initially.
     pub(super) held_maps: BTreeSet<String>,
     /// The programs that maps contain initially and that some selection does not load.
@@ -85,13 +87,15 @@ impl VariantTable {
                 checked.map_err(|e| self.places.locate(&EntryName::Group(group.name.clone()), e))?;
             }
         }
+        let (maps_of, data_maps_of) = collect_maps(object, &linker);
         let mut fit = ObjectVariants {
             optional_groups: vec![false; self.groups().len()],
             optional_programs: BTreeSet::new(),
             optional_maps: BTreeSet::new(),
             indicators: Vec::new(),
             constants: Vec::new(),
-            maps_of: collect_maps(object, &linker),
+            maps_of,
+            data_maps_of,
             held_maps: collect_held_maps(&linker),
             initial_programs: Vec::new(),
             programs: names.programs.clone(),
@@ -174,6 +178,11 @@ impl ObjectVariants {
     /// Returns whether a program uses a map, itself or through its subprograms.
     pub fn uses_map(&self, program: &str, map: &str) -> bool {
         self.maps_of.get(program).is_some_and(|maps| maps.contains(map))
+    }
+
+    /// Returns whether a program uses the variables of a data section, itself or through its subprograms.
+    pub fn uses_section(&self, program: &str, section: &str) -> bool {
+        self.data_maps_of.get(program).is_some_and(|sections| sections.contains(section))
     }
 
     /// Returns the group and the alternative of a program, by their indices.
@@ -380,22 +389,32 @@ fn positions(table: &VariantTable) -> HashMap<String, (usize, usize)> {
     positions
 }
 
-/// Returns the maps that each program uses. A program that cannot be linked uses none; planning the load reports the error.
-fn collect_maps(object: &Object<'_>, linker: &ProgramLinker<'_, '_>) -> BTreeMap<String, BTreeSet<String>> {
+/// The maps of each program.
+type MapsOfPrograms = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns the maps that each program uses, and the data maps. A program that cannot be linked uses none; planning the load reports the
+/// error.
+fn collect_maps(object: &Object<'_>, linker: &ProgramLinker<'_, '_>) -> (MapsOfPrograms, MapsOfPrograms) {
     let code: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
-    let mut maps_of = BTreeMap::new();
+    let (mut maps_of, mut data_maps_of) = (MapsOfPrograms::new(), MapsOfPrograms::new());
     for (index, program) in ProgramIndex::enumerate(object.programs()) {
         if program.is_subprogram {
             continue;
         }
         let linked = linker.link(&code, index, true).map(|linked| linked.refs).unwrap_or_default();
-        let map = |(_, target): &(u32, RefTarget)| match target {
-            RefTarget::Map(map) => linker.maps().get(map.0).map(|map| key(map.name)),
-            _ => None,
-        };
-        maps_of.insert(key(program.name()), linked.iter().filter_map(map).collect());
+        let (mut maps, mut data_maps) = (BTreeSet::new(), BTreeSet::new());
+        for (_, target) in &linked {
+            let (map, uses) = match target {
+                RefTarget::Map(map) => (map, &mut maps),
+                RefTarget::Data { map, .. } => (map, &mut data_maps),
+                _ => continue,
+            };
+            uses.extend(linker.maps().get(map.0).map(|map| key(map.name)));
+        }
+        maps_of.insert(key(program.name()), maps);
+        data_maps_of.insert(key(program.name()), data_maps);
     }
-    maps_of
+    (maps_of, data_maps_of)
 }
 
 /// Returns the maps that other maps hold initially. Errors in the contents of maps are those of planning the load.

@@ -118,6 +118,13 @@ impl RefusedProgram {
         VerifierStats::from_log(&self.log)
     }
 
+    /// Returns the refusal with only the [last lines](Self::last_lines) of the log, which may have many megabytes.
+    pub(super) fn into_last_lines(mut self) -> Self {
+        self.log = self.last_lines().join("\n");
+        self.report = None;
+        self
+    }
+
     /// Returns the last lines of the verifier's log: the last instructions and the message, without the explanation and the statistics.
     /// With an explanation, only the last instruction and the message.
     pub fn last_lines(&self) -> Vec<&str> {

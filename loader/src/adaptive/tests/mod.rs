@@ -17,6 +17,8 @@ use core::convert::Infallible;
 use core_relo_object::test_support::{TestObject, kernel, load, returns};
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 
+mod refusals;
+
 const MAP: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];
 const TABLE: &str = "group events = fast > medium > slow\noptional extra";
 
@@ -45,7 +47,11 @@ fn refused(program: &str, errno: i32) -> AttemptError {
         report: None,
         hint: String::new(),
     };
-    AttemptError::Load(LoadError::Program { object: "".into(), refused: Box::new(refused) })
+    AttemptError::Load(LoadError::Program {
+        object: "".into(),
+        refused: Box::new(refused),
+        others: Vec::new(),
+    })
 }
 
 fn names(plan: &LoadPlan) -> Vec<String> {
