@@ -52,6 +52,18 @@ fn an_object_that_needs_one_kernel_is_refused_in_one_line_and_nothing_is_written
 }
 
 #[test]
+fn an_object_of_the_other_byte_order_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.loader");
+    let other = if cfg!(target_endian = "big") { "el" } else { "eb" };
+    let object = prebuilt("live").join("../..").join(other).join("live/ringbuf.bpf.o");
+    let run = run_in(dir.path(), ["gen", "loader", text(&object), "-o", text(&out)]);
+    assert_eq!((run.exit, run.err.lines().count(), &*run.out), (2, 1, ""), "{}", run.err);
+    assert!(run.err.contains("the object has the wrong byte order"), "{}", run.err);
+    assert!(!out.exists());
+}
+
+#[test]
 fn damaged_files_and_options_of_objects_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("maps.loader");

@@ -35,7 +35,9 @@ impl LoadPlan {
         settings: &Settings,
         kernel: &TargetKernel,
     ) -> Result<Self, LoadPlanError> {
-        if kernel.features.is_live() && object.endian() != Endian::native() {
+        // Loader programs have the byte order of this machine, too.
+        let is_executed = kernel.features.is_live() || kernel.late_binding.has_names();
+        if is_executed && object.endian() != Endian::native() {
             return Err(LoadPlanError::Endian { is_big: object.endian() == Endian::Big });
         }
         let linker = ProgramLinker::collect(object)?;
