@@ -54,13 +54,13 @@ struct Occupied {
     occupants: Vec<Occupant>,
 }
 
-/// Adds the programs that are attached at the place to an error that they may have caused. `loaded_ids` are the ids of the
-/// programs that are loaded with this one, and that a refusal unloads.
+/// Adds the programs that are attached at the place to an error that they may have caused. `loaded` are the ids and
+/// names of the programs that are loaded with this one, and that a refusal unloads.
 pub(crate) fn explain_refusal(
     error: AttachError,
     program: &AttachedProgram<'_>,
     point: &AttachPoint,
-    loaded_ids: &[u32],
+    loaded: &[(u32, &str)],
 ) -> AttachError {
     let may_be_occupied = matches!(
         error.errno().and_then(Errno::name),
@@ -72,12 +72,13 @@ pub(crate) fn explain_refusal(
     // The kernel refuses to attach a program twice, whatever else is attached.
     let own = occupants.iter().find(|occupant| Some(occupant.prog_id) == own_id);
     let Some(cause) = own.or(occupants.first()) else { return error };
-    let mut names: Vec<_> = occupants.iter().take(SHOWN).map(|occupant| occupant.text(own_id)).collect();
+    let mut names: Vec<_> =
+        occupants.iter().take(SHOWN).map(|occupant| occupant.text(own_id, loaded)).collect();
     if occupants.len() > SHOWN {
         names.push(format!("{} more", occupants.len() - SHOWN));
     }
     let way_out = match own_id {
-        _ if !loaded_ids.contains(&cause.prog_id) => {
+        _ if !loaded.iter().any(|(id, _)| *id == cause.prog_id) => {
             // The kernel has many reasons for `EINVAL`, such as an XDP mode that the device lacks.
             let is_doubtful = error.errno().and_then(Errno::name) == Some("EINVAL");
             format!(
@@ -114,7 +115,15 @@ fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachE
 }
 
 impl Occupant {
-    fn text(self, own_id: Option<u32>) -> String {
+    /// Names the program, and the link that attaches it. The ids of programs that this load unloads would be of no use.
+    fn text(self, own_id: Option<u32>, loaded: &[(u32, &str)]) -> String {
+        if let Some((_, name)) = loaded.iter().find(|(id, _)| *id == self.prog_id) {
+            return if own_id == Some(self.prog_id) {
+                "this program".into()
+            } else {
+                format!("program `{name}` of this load")
+            };
+        }
         let program = match own_id {
             Some(own) if own == self.prog_id => format!("this program ({own})"),
             _ => format!("program {}", self.prog_id),
@@ -308,9 +317,14 @@ mod tests {
     #[test]
     fn an_occupant_is_named_with_the_link_that_attaches_it() {
         let occupant = |prog_id, attachment| Occupant { prog_id, attach_type: AttachType::Xdp, attachment };
-        assert_eq!(occupant(7, Attachment::Link(1)).text(Some(7)), "this program (7) by link 1");
-        assert_eq!(occupant(9, Attachment::Direct).text(Some(7)), "program 9");
-        assert_eq!(occupant(9, Attachment::Unknown).text(None), "program 9");
+        assert_eq!(occupant(7, Attachment::Link(1)).text(Some(7), &[]), "this program (7) by link 1");
+        assert_eq!(occupant(9, Attachment::Direct).text(Some(7), &[]), "program 9");
+        assert_eq!(occupant(9, Attachment::Unknown).text(None, &[]), "program 9");
+        // A refusal unloads these programs.
+        let loaded = [(7, "first"), (8, "second")];
+        assert_eq!(occupant(7, Attachment::Link(1)).text(Some(7), &loaded), "this program");
+        assert_eq!(occupant(8, Attachment::Link(1)).text(Some(7), &loaded), "program `second` of this load");
+        assert_eq!(occupant(9, Attachment::Link(1)).text(Some(7), &loaded), "program 9 by link 1");
     }
 
     #[test]

@@ -139,9 +139,10 @@ impl LoadedObject {
         };
         let links = attach_point::attach(&attached, point);
         let links = links.map_err(|e| {
-            let ids = self.loaded.programs().iter().filter_map(|program| sys::prog_info(program).ok());
-            let ids: Vec<_> = ids.map(|info| info.id).collect();
-            attach_point::explain_refusal(e, &attached, point, &ids)
+            let programs = self.loaded.programs().iter();
+            let loaded =
+                programs.filter_map(|program| Some((sys::prog_info(program).ok()?.id, program.name())));
+            attach_point::explain_refusal(e, &attached, point, &loaded.collect::<Vec<_>>())
         });
         links.map_err(|cause| AttachError::Program {
             program: name.as_str().into(),
