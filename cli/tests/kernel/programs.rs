@@ -8,7 +8,7 @@ use core_relo_loader::sys::{self, ProgLoad};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{
-    fs,
+    fmt, fs,
     io::{BufRead as _, BufReader},
     os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
     process::{Child, Command, Stdio},
@@ -234,13 +234,31 @@ fn a_batch_ends_when_nobody_reads_its_output() {
     assert!(err.contains("lines:1: the reader of the output is gone, which ends the batch"), "{err}");
 }
 
+/// Returns whether a set of signals in the status of a process has a signal.
+fn has_signal(pid: impl fmt::Display, set: &str, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let signals = status.lines().find_map(|line| line.strip_prefix(set)?.strip_prefix(':')).unwrap().trim();
+    u64::from_str_radix(signals, 16).unwrap() & 1 << (signal.as_raw() - 1) != 0
+}
+
+/// Returns the signals that end a command. A shell starts programs in the background without SIGINT.
+fn terminating_signals() -> impl Iterator<Item = Signal> {
+    let is_ignored = |signal: &Signal| {
+        let is_ignored = has_signal("self", "SigIgn", *signal);
+        if is_ignored {
+            println!(
+                "SKIP: this process ignores signal {}, and so do the commands that it starts",
+                signal.as_raw()
+            );
+        }
+        is_ignored
+    };
+    [Signal::TERM, Signal::INT].into_iter().filter(move |signal| !is_ignored(signal))
+}
+
 /// Waits until a process catches SIGTERM.
 fn wait_until_it_catches(child: &Child) {
-    let catches = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
-        u64::from_str_radix(caught, 16).unwrap() & 1 << (15 - 1) != 0
-    };
+    let catches = || has_signal(child.id(), "SigCgt", Signal::TERM);
     (0..1000).take_while(|_| !catches()).for_each(|_| thread::sleep(Duration::from_millis(10)));
 }
 
@@ -266,10 +284,10 @@ fn a_signal_ends_a_batch_and_leaves_the_status_of_the_last_line() {
         let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
         (output.status, out, err)
     };
-    for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2)] {
+    for signal in terminating_signals() {
         let (status, out, err) =
             end(format!("prog stats {id} --duration 60\nmap list --hex\nprog stats {id}\n"), signal);
-        assert_eq!((status.signal(), status.code()), (Some(number), None), "{err}");
+        assert_eq!((status.signal(), status.code()), (Some(signal.as_raw()), None), "{err}");
         assert!(out.contains(&id) && out.lines().count() == 2, "only the first line: {out}");
         assert!(err.contains("lines:1: a signal arrived during this command, which ends the batch"), "{err}");
 
@@ -289,7 +307,7 @@ fn a_signal_ends_a_profile_which_prints_what_it_counted() {
     if probe.exit == 2 {
         return println!("SKIP: {}", probe.err);
     }
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in terminating_signals() {
         let mut command = Command::new(COMMAND);
         command.args(["prog", "profile", &id, "cpu_clock", "--format", "json"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
