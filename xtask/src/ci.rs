@@ -2,28 +2,58 @@
 
 use crate::system::{Failure, Outcome, cargo, check, output, root};
 use crate::{fuzz, matrix, miri, test, tidy};
+use std::time::Instant;
+
+/// A part of the checks.
+type Step = fn() -> Outcome;
 
 pub fn run(args: &[String]) -> Outcome {
     if let Some(other) = args.first() {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
-    if has_component("fmt") {
-        check(cargo().args(["fmt", "--all", "--check"]))?;
+    let steps: [(&str, Step); 8] = [
+        ("fmt", check_format),
+        ("tidy", || tidy::run(&[])),
+        ("clippy", lint),
+        ("doc", document),
+        ("test", || test::run(&["--vm".to_owned()])),
+        ("fuzz", fuzz_briefly),
+        ("miri", || miri::run(&["--minutes".to_owned(), miri::CI_MINUTES.to_owned()])),
+        ("matrix", || matrix::run(&[])),
+    ];
+    for (name, step) in steps {
+        let start = Instant::now();
+        step()?;
+        println!("ci: {name} took {} s", start.elapsed().as_secs());
     }
-    tidy::run(&[])?;
-    if has_component("clippy") {
-        check(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-        // These packages are workspaces of their own; no other step compiles them.
-        for package in ["fuzz", "benches"] {
-            let manifest = root().join(package).join("Cargo.toml");
-            let mut clippy = cargo();
-            clippy.arg("clippy").arg("--manifest-path").arg(manifest);
-            clippy.arg("--target-dir").arg(root().join("target"));
-            check(clippy.args(["--all-targets", "--", "-D", "warnings"]))?;
-        }
+    Ok(())
+}
+
+fn check_format() -> Outcome {
+    if has_component("fmt") { check(cargo().args(["fmt", "--all", "--check"])) } else { Ok(()) }
+}
+
+fn lint() -> Outcome {
+    if !has_component("clippy") {
+        return Ok(());
     }
-    check(cargo().args(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-Dwarnings"))?;
-    test::run(&["--vm".to_owned()])?;
+    check(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    // These packages are workspaces of their own; no other step compiles them.
+    for package in ["fuzz", "benches"] {
+        let manifest = root().join(package).join("Cargo.toml");
+        let mut clippy = cargo();
+        clippy.arg("clippy").arg("--manifest-path").arg(manifest);
+        clippy.arg("--target-dir").arg(root().join("target"));
+        check(clippy.args(["--all-targets", "--", "-D", "warnings"]))?;
+    }
+    Ok(())
+}
+
+fn document() -> Outcome {
+    check(cargo().args(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-Dwarnings"))
+}
+
+fn fuzz_briefly() -> Outcome {
     // The tests of the fuzz generators show that generated inputs reach deep code.
     let target = root().join("target");
     check(
@@ -31,9 +61,7 @@ pub fn run(args: &[String]) -> Outcome {
             .args(["test", "--quiet", "--lib", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"])
             .arg(target),
     )?;
-    fuzz::run(&["--smoke".to_owned()])?;
-    miri::run(&["--minutes".to_owned(), miri::CI_MINUTES.to_owned()])?;
-    matrix::run(&[])
+    fuzz::run(&["--smoke".to_owned()])
 }
 
 /// Returns whether a component of the toolchain is installed. Installs a missing one if rustup can.
