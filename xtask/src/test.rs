@@ -40,19 +40,15 @@ pub fn run(args: &[String]) -> Outcome {
     } else {
         skips.extend(kernels::fetch(&[]));
     }
-    let mut command = cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]);
-    match install::libbpf_build_tools(may_install) {
-        None => drop(command.args(["--features", "core-relo-tests/libbpf"])),
-        Some(missing) => drop(
-            skips.insert(format!("tests that compare with libbpf: libbpf cannot be built without {missing}")),
-        ),
+    let (mut command, missing) = workspace_tests(may_install);
+    if let Some(missing) = missing {
+        skips.insert(format!("tests that compare with libbpf: libbpf cannot be built without {missing}"));
     }
     // Without valgrind the growth test prints SKIP.
     if may_install && !is_installed("valgrind") {
         install::valgrind();
     }
-    command.arg("--").arg("--show-output").args(test_args);
+    command.args(["--no-fail-fast", "--", "--show-output"]).args(test_args);
     let notes = root().join("target/skipped-tests.txt");
     let _ = std::fs::create_dir_all(root().join("target"));
     let _ = std::fs::remove_file(&notes);
@@ -86,6 +82,18 @@ pub fn run(args: &[String]) -> Outcome {
     on_kernels?;
     examples?;
     if is_ok { Ok(()) } else { Err("tests failed".into()) }
+}
+
+/// Returns cargo's command for the tests of the workspace, and the missing tools without which it leaves out the comparison with libbpf.
+/// All uses share what it builds.
+pub fn workspace_tests(may_install: bool) -> (Command, Option<String>) {
+    let mut command = cargo();
+    command.args(["test", "--workspace"]);
+    let missing = install::libbpf_build_tools(may_install);
+    if missing.is_none() {
+        command.args(["--features", "core-relo-tests/libbpf"]);
+    }
+    (command, missing)
 }
 
 /// Rewrites the golden files (`cargo xtask bless`).

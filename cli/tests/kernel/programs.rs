@@ -174,7 +174,9 @@ fn messages_are_printed_until_a_signal() {
     }
     let line = reader.join().unwrap().expect("the message");
     schema().check("prog tracelog", &line);
-    assert_eq!((&line["task"], &line["function"]), (&json!("core-relo"), &json!("bpf_trace_printk")));
+    assert_eq!(line["function"], "bpf_trace_printk");
+    // The kernel keeps the names of some processes only.
+    assert!(["core-relo", "<...>"].contains(&line["task"].as_str().unwrap()), "{line}");
     // Nobody reads the output any more, or a signal arrives.
     let pid = Pid::from_raw(i32::try_from(tracelog.id()).unwrap()).unwrap();
     let _it_has_ended_already = kill_process(pid, Signal::INT);

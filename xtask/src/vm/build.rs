@@ -1,12 +1,18 @@
-//! Static programs for guests: the test binary `tests/tests/live.rs`, and the command.
+//! The programs of guests: the test binary `tests/tests/live.rs`, and the command.
+//!
+//! Guests of the host's architecture run the executables of `cargo xtask test`, so that nothing is compiled twice. For the other
+//! architectures, both are built as static programs.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+
+use core_relo_vm::Arch;
 
 use crate::install;
 use crate::platform::Platform;
 use crate::system::{Failure, Outcome, add_target, cargo, is_installed};
+use crate::test;
 
 /// A program of the workspace that guests run.
 struct GuestProgram {
@@ -14,20 +20,24 @@ struct GuestProgram {
     text: &'static str,
     /// The name of cargo's target.
     name: &'static str,
-    /// The arguments of cargo that build it.
+    /// The arguments of cargo that build it alone.
     arguments: &'static [&'static str],
+    /// The integration tests for which `cargo xtask test` builds it.
+    tests: [&'static str; 2],
 }
 
 const LIVE_TEST: GuestProgram = GuestProgram {
     text: "the live tests",
     name: "live",
     arguments: &["test", "--no-run", "--package", "core-relo-tests", "--test", "live"],
+    tests: ["--test", "live"],
 };
 
 const COMMAND: GuestProgram = GuestProgram {
     text: "the command's executables",
     name: "core-relo",
     arguments: &["build", "--package", "core-relo-cli", "--bin", "core-relo"],
+    tests: ["--test", "newcomer"],
 };
 
 /// Builds the test binary for an architecture and returns its path.
@@ -41,6 +51,32 @@ pub fn command(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
 }
 
 fn build(program: &GuestProgram, platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
+    if Some(platform.arch) == Arch::host() {
+        let (mut command, _) = test::workspace_tests(may_install);
+        command.arg("--no-run").args(program.tests);
+        return run(command, program);
+    }
+    build_static(program, platform, may_install)
+}
+
+/// Runs cargo and returns the path of the executable that it builds.
+fn run(mut command: Command, program: &GuestProgram) -> Outcome<PathBuf> {
+    command.args(["--message-format", "json-render-diagnostics"]);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cargo: {error}"))?;
+    let out = child.stdout.take();
+    let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
+    let found = lines.filter_map(|line| executable(&line, program.name)).last();
+    let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
+    found
+        .filter(|_| status.success())
+        .ok_or_else(|| Failure::CannotRun(format!("{} could not be built", program.text)))
+}
+
+fn build_static(program: &GuestProgram, platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
     let target = platform.triple;
     let text = program.text;
     if !add_target(target) {
@@ -63,9 +99,8 @@ fn build(program: &GuestProgram, platform: &Platform, may_install: bool) -> Outc
     let mut command = cargo();
     // With an explicit target, the flags do not apply to build scripts and macros.
     command.args(program.arguments).args(["--target", target]);
-    command.args(["--message-format", "json-render-diagnostics"]);
-    // Debug information would double the size of the guest's file system.
-    command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
+    // Guests do not need debug information.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     if let Some(cross) = &platform.cross {
         flags = format!("{flags} {}", cross.flags);
         let variable = target.to_uppercase().replace('-', "_");
@@ -73,15 +108,9 @@ fn build(program: &GuestProgram, platform: &Platform, may_install: bool) -> Outc
     }
     command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
     eprintln!("building {text} as a static program for {target}");
-    let mut child = command.spawn().map_err(|error| format!("cargo: {error}"))?;
-    let out = child.stdout.take();
-    let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
-    let found = lines.filter_map(|line| executable(&line, program.name)).last();
-    let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
-    let path = found.filter(|_| status.success()).ok_or_else(|| {
+    let path = run(command, program).map_err(|error| {
         Failure::CannotRun(format!(
-            "{text} could not be built for {target}; unless it is a musl target, they need glibc's static library \
-             (Debian: libc6-dev, Fedora: glibc-static)"
+            "{error} for {target}; unless it is a musl target, they need glibc's static library (Debian: libc6-dev, Fedora: glibc-static)"
         ))
     })?;
     let data = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;

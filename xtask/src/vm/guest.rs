@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use core_relo_vm::{Arch, Initramfs, SerialPorts, executable::is_static};
+use core_relo_vm::{
+    Arch, Initramfs, SerialPorts,
+    executable::{LIBRARY_DIR, add_executable, is_static},
+};
 
 use super::build;
 use crate::install;
@@ -24,6 +27,8 @@ const PORT_TENTHS: u32 = 300;
 
 /// The guest's directory of test objects.
 const PROGS: &str = "t/progs";
+/// The guest's path of the live tests.
+const LIVE_TEST: &str = "t/live";
 /// The guest's path of the command.
 const COMMAND: &str = "t/core-relo";
 
@@ -68,8 +73,9 @@ pub fn pack(kernel: &Bootable, executables: &GuestFiles, progs: &Path, args: &[S
     if let Some(config) = &kernel.config {
         files.copy(config, &format!("boot/config-{}", kernel.release))?;
     }
-    files.copy(&executables.test, "t/live")?;
-    files.copy(&executables.command, COMMAND)?;
+    for (executable, path) in [(&executables.test, LIVE_TEST), (&executables.command, COMMAND)] {
+        add_executable(&mut files, executable, path, kernel.platform.arch)?;
+    }
     if files.copy(progs, &format!("{PROGS}/{}", kernel.platform.objects))? == 0 {
         return Err(Failure::CannotRun(format!("no objects in {}", progs.display())));
     }
@@ -132,10 +138,10 @@ fn script(ports: SerialPorts, modules: &[String], args: &[String]) -> String {
     let _ = write!(
         text,
         "export HOME=/tmp RUST_BACKTRACE=1 CORE_RELO_PROGS=/{PROGS} CORE_RELO_SKIPS={notes} CORE_RELO_VM=1\n\
-         export CORE_RELO_COMMAND=/{COMMAND}\n\
+         export CORE_RELO_COMMAND=/{COMMAND} LD_LIBRARY_PATH={LIBRARY_DIR}\n\
          cd /tmp\n\
          echo '{STARTED}' >{notes}\n\
-         /t/live {}\n\
+         /{LIVE_TEST} {}\n\
          echo \"{EXITED}$?\" >{notes}\n\
          exec >/dev/null 2>&1\n\
          $B reboot -f\n",
@@ -158,7 +164,7 @@ mod tests {
         let text = script(ports, &["00-a.ko".to_owned()], &["it's".to_owned(), "a b".to_owned()]);
         assert!(text.contains("\nexec >/dev/ttyS1 2>&1\n") && text.contains("SKIPS=/dev/ttyS2 "));
         assert!(text.contains("/t/live 'it'\\''s' 'a b'\n"));
-        assert!(text.contains("\nexport CORE_RELO_COMMAND=/t/core-relo\n"));
+        assert!(text.contains("\nexport CORE_RELO_COMMAND=/t/core-relo LD_LIBRARY_PATH=/vm/lib\n"));
         assert!(text.contains("insmod /ko/'00-a.ko' "));
         let text = script(Arch::S390x.serial_ports(), &["00-virtio_console.ko".to_owned()], &[]);
         let expected = "\n$B insmod /ko/'00-virtio_console.ko'\nn=0; for p in /dev/hvc0 /dev/hvc1 /dev/hvc2;";
