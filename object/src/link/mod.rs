@@ -199,6 +199,13 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(None)
     }
 
+    /// Returns the targets of a function's references.
+    pub(crate) fn references(&self, function: ProgramIndex) -> impl Iterator<Item = RefTarget> {
+        let function = self.object.programs().get(function.0);
+        let refs = function.map(|p| self.refs.in_range(p.section_index, p.start().0, p.insn_count()));
+        refs.into_iter().flatten().map(|(_, target)| *target)
+    }
+
     /// Extends a set of functions to the transitive closure of their calls.
     fn extend_to_callees(&self, reached: &mut [bool]) -> Result<(), InternalError> {
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);

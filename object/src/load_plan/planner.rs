@@ -47,12 +47,18 @@ impl LoadPlan {
 
         let kconfig = externs::read_values(&linker.externs, kernel, settings.kconfig.as_deref())?;
         let usdt = UsdtPlan::for_object(&linker, &kconfig, kernel);
-        let resolved = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules)?;
+        let (resolved, refused) = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules)?;
+        if !settings.allows_unused_externs {
+            refused.check_none()?;
+        }
         let tables = resolve_struct_ops(&linker, settings, kernel, &mut modules)?;
         let planner = MapPlanner::new(object, &linker.maps, settings, kernel, kconfig, &tables);
         let mut maps = planner.plan_maps(&mut edit)?;
 
         let (loaded, skipped) = select_programs(object, settings, &tables);
+        if settings.allows_unused_externs {
+            refused.check_unused(&linker, &loaded)?;
+        }
         let selected = selected_functions(&linker, &loaded)?;
         let find_caller = |functions: &SelectedFunctions| {
             let caller = linker.find_caller(&loaded, |function| functions.contains(&function))?;

@@ -30,6 +30,9 @@ pub struct Settings {
     /// The verifier's log level for programs that it accepts: 0 is no log, 1 basic, 2 verbose. Adding 4 logs statistics. A program
     /// that the kernel refuses is loaded again with level 1, if the level has no log of the instructions.
     pub log_level: u32,
+    /// Whether the kernel may lack a strong extern of `.ksyms` that no loaded program uses. libbpf refuses the object. A load of
+    /// [variants](crate::variants) sets this, so that another program can be loaded in place of the one that uses the extern.
+    pub allows_unused_externs: bool,
     /// Options of CO-RE relocation that differ from libbpf.
     pub core_options: core_relo::plan::Options,
 }
@@ -44,6 +47,7 @@ impl Default for Settings {
             kconfig: None,
             token: TokenSource::Auto,
             log_level: 0,
+            allows_unused_externs: false,
             core_options: core_relo::plan::Options::default(),
         }
     }

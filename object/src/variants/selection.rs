@@ -143,6 +143,7 @@ impl ObjectVariants {
         for map in uncreated {
             settings.map_mut(&map).autocreate = Some(false);
         }
+        settings.allows_unused_externs = true;
         for initial in &self.initial_programs {
             initial.apply(self, selection, settings);
         }

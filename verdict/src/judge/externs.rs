@@ -8,6 +8,7 @@ use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
     requirements::{ExternNeed, Need, ObjectNeeds},
 };
+use alloc::collections::BTreeSet;
 use core_relo::{
     Name,
     btf::{Btf, Kind},
@@ -15,7 +16,7 @@ use core_relo::{
 };
 use core_relo_object::{
     ExternIndex,
-    link::{ExternBinding, ExternEntry},
+    link::{ExternBinding, ExternEntry, LinkedProgram, RefTarget},
     load_plan::ExternComparer,
 };
 
@@ -66,16 +67,31 @@ impl<'o> ExternAnswers<'o> {
     /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program uses the extern or not, and an
     /// object with a variable of another type, whether the extern is weak or not.
     pub(super) fn object_reasons(&self, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-        let mut reasons = Vec::new();
-        for (index, needed) in self.externs.iter().enumerate() {
-            let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_)));
-            let differs = self.differences.get(index).is_some_and(Option::is_some);
-            let is_required = !needed.is_weak && !answers.is_from_libbpf(needed.id);
-            if is_required || is_variable && differs {
-                reasons.extend(self.reason(ExternIndex(index), answers));
-            }
-        }
-        reasons
+        let all = (0..self.externs.len()).map(ExternIndex);
+        all.filter_map(|index| self.required_reason(index, answers)).collect()
+    }
+
+    /// Returns the reasons of the strong externs that a program uses, for a load that goes on without the other externs.
+    pub(super) fn program_reasons(
+        &self,
+        program: &LinkedProgram,
+        answers: &KernelAnswers<'_, '_>,
+    ) -> Vec<Reason> {
+        let used = program.refs.iter().filter_map(|(_, target)| match target {
+            RefTarget::Extern(index) => Some(*index),
+            _ => None,
+        });
+        let used: BTreeSet<_> = used.collect();
+        used.into_iter().filter_map(|index| self.required_reason(index, answers)).collect()
+    }
+
+    /// Returns the reason why an extern that a load requires is not resolved.
+    fn required_reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+        let needed = self.externs.get(index.0)?;
+        let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_)));
+        let differs = self.differences.get(index.0).is_some_and(Option::is_some);
+        let is_required = !needed.is_weak && !answers.is_from_libbpf(needed.id);
+        if is_required || is_variable && differs { self.reason(index, answers) } else { None }
     }
 
     /// Returns whether the kernel has an extern. Returns `None` if nothing tells. The address of a missing extern is 0, and so is that of

@@ -33,7 +33,9 @@ pub fn judge(
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = object_reasons(needs, answers);
     reasons.extend(struct_ops::reasons(needs, answers));
-    reasons.extend(externs.object_reasons(answers));
+    if !needs.allows_unused_externs {
+        reasons.extend(externs.object_reasons(answers));
+    }
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());

@@ -61,7 +61,12 @@ impl ObjectContext<'_, '_> {
         reasons.extend(self.attach_reasons(&program.attach));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
-            Ok(linked) => self.add_code_reasons(program, linked, &mut reasons, &mut skipped),
+            Ok(linked) => {
+                if self.needs.allows_unused_externs {
+                    reasons.extend(self.externs.program_reasons(linked, self.answers));
+                }
+                self.add_code_reasons(program, linked, &mut reasons, &mut skipped);
+            }
         }
         let reasons = distinct(reasons);
         let SkippedReasons { guarded, mut later } = skipped;
@@ -145,7 +150,10 @@ impl ObjectContext<'_, '_> {
                 suspects.push(Suspect { insn: site.insn, reason });
             }
         }
-        suspects.extend(self.left_out_maps(linked));
+        // A program that is not part of the load is judged alone, and a load of it creates its maps.
+        if program.autoload {
+            suspects.extend(self.left_out_maps(linked));
+        }
         if suspects.is_empty() {
             return;
         }

@@ -39,6 +39,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) left_out_maps: HashSet<MapIndex>,
     /// Whether these are the requirements of a load with known settings: the programs of the load are judged as loaded together.
     pub(crate) is_load: bool,
+    /// Whether the kernel may lack a strong extern that no loaded program uses.
+    pub(crate) allows_unused_externs: bool,
     /// The programs of members of struct_ops maps that user space replaces, by map and member.
     pub(crate) struct_ops_members: HashMap<MapIndex, HashMap<String, Option<String>>>,
 }
@@ -113,6 +115,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
             is_load: false,
+            allows_unused_externs: false,
             struct_ops_members: HashMap::new(),
         })
     }
@@ -130,6 +133,7 @@ impl ObjectNeeds<'_, '_> {
     /// The programs of the load are then judged as loaded together, the others alone.
     pub fn apply_settings(&mut self, settings: &Settings) {
         self.is_load = true;
+        self.allows_unused_externs = settings.allows_unused_externs;
         for (name, map) in &settings.maps {
             let needs = self.maps.iter_mut().filter(|needs| needs.name == *name);
             needs.for_each(|needs| needs.apply_settings(map));

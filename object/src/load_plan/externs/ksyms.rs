@@ -1,22 +1,18 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
 use super::{
-    comparer::ExternComparer, modules::Modules, replacement::find_replacement, resolution::ResolvedExtern,
+    comparer::ExternComparer, modules::Modules, refused::RefusedExterns, replacement::find_replacement,
+    resolution::ResolvedExtern,
 };
 use crate::{
-    elf::text,
     features::Feature,
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
-    load_plan::{
-        error::{LoadPlanError, Refusal},
-        late_binding::LateBinding,
-        target_kernel::TargetKernel,
-    },
+    load_plan::{error::LoadPlanError, late_binding::LateBinding, target_kernel::TargetKernel},
     target::KernelType,
 };
 use core_relo::{
-    Name, Text, TypeId,
+    Name, TypeId,
     btf::{Btf, Kind},
     resolve::MatchError,
 };
@@ -25,32 +21,18 @@ use std::{
     io::{self, BufRead as _},
 };
 
-/// The refused externs. Several errors of one extern count as a single refusal.
-#[derive(Default)]
-struct Refusals<'e> {
-    list: Vec<Refusal>,
-    names: HashSet<&'e [u8]>,
-}
-
-impl<'e> Refusals<'e> {
-    fn add(&mut self, name: &'e [u8], why: impl Into<Text>) {
-        if self.names.insert(name) {
-            self.list.push(Refusal::new(text(name), why));
-        }
-    }
-}
-
-/// Returns the resolution of each extern. Configuration values stay [`ResolvedExtern::Missing`].
-pub(in crate::load_plan) fn resolve(
+/// Returns the resolution of each extern, and the externs that are refused. Configuration values and refused externs stay
+/// [`ResolvedExtern::Missing`].
+pub(in crate::load_plan) fn resolve<'e>(
     btf: Option<&Btf<'_>>,
-    externs: &[ExternEntry<'_>],
+    externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
     modules: &mut Modules,
-) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
+) -> Result<(Vec<ResolvedExtern>, RefusedExterns<'e>), LoadPlanError> {
     if kernel.late_binding.has_names() {
         return leave_to_kernel(btf, externs, kernel, modules);
     }
-    let mut refused = Refusals::default();
+    let mut refused = RefusedExterns::default();
     let addresses = find_addresses(externs, kernel, &mut refused);
     let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
     let mut resolutions = Vec::new();
@@ -71,21 +53,21 @@ pub(in crate::load_plan) fn resolve(
         if resolved.is_none() && !e.is_weak {
             refused.add(e.name, missing_reason(btf, e, kernel));
         }
-        // A weak extern may be missing. A refusal fails the plan below.
+        // A weak extern may be missing.
         resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
     }
-    if refused.list.is_empty() { Ok(resolutions) } else { Err(LoadPlanError::Externs(refused.list)) }
+    Ok((resolutions, refused))
 }
 
 /// Leaves externs to the kernel that executes a loader program. That kernel does not compare types, so functions that are declared several
 /// times for different kernels are resolved here, which needs the types of one kernel.
-fn leave_to_kernel(
+fn leave_to_kernel<'e>(
     btf: Option<&Btf<'_>>,
-    externs: &[ExternEntry<'_>],
+    externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
     modules: &mut Modules,
-) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
-    let mut refused = Refusals::default();
+) -> Result<(Vec<ResolvedExtern>, RefusedExterns<'e>), LoadPlanError> {
+    let mut refused = RefusedExterns::default();
     let mut names = HashSet::new();
     let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
     let mut resolutions = Vec::new();
@@ -116,7 +98,7 @@ fn leave_to_kernel(
         };
         resolutions.push(resolved);
     }
-    if refused.list.is_empty() { Ok(resolutions) } else { Err(LoadPlanError::Externs(refused.list)) }
+    Ok((resolutions, refused))
 }
 
 /// Returns the reason why a strong extern that the kernel does not have is refused.
@@ -148,7 +130,7 @@ fn missing_reason(btf: Option<&Btf<'_>>, e: &ExternEntry<'_>, kernel: &TargetKer
 fn find_addresses<'e>(
     externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
-    refused: &mut Refusals<'e>,
+    refused: &mut RefusedExterns<'e>,
 ) -> HashMap<&'e [u8], u64> {
     let untyped: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
     let mut addresses = HashMap::new();
@@ -170,7 +152,7 @@ fn scan_kallsyms<'e>(
     kernel: &TargetKernel,
     names: &HashMap<&[u8], &'e [u8]>,
     addresses: &mut HashMap<&'e [u8], u64>,
-    refused: &mut Refusals<'e>,
+    refused: &mut RefusedExterns<'e>,
 ) -> io::Result<()> {
     let mut symbols = kernel.open_kallsyms()?;
     let mut line = Vec::new();
@@ -222,13 +204,18 @@ impl KernelSearch<'_, '_> {
         e: &ExternEntry<'e>,
         name: &[u8],
         (kind, local): (Kind, TypeId),
-        refused: &mut Refusals<'e>,
+        refused: &mut RefusedExterns<'e>,
     ) -> Result<Option<ResolvedExtern>, LoadPlanError> {
         let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let no_types = |cause| LoadPlanError::Types { what: "externs", cause };
         let found = match self.kernel.btf.find(name, kind, in_modules) {
             // Without types the kernel has no kfuncs and no typed variables, which weak externs allow. libbpf refuses the object.
-            Err(cause) if e.is_weak && cause.is_absence() => None,
+            Err(cause) if cause.is_absence() => {
+                if !e.is_weak {
+                    refused.add_without_types(e.name, cause);
+                }
+                None
+            }
             found => found.map_err(no_types)?,
         };
         let Some(KernelType { ty, module, .. }) = found else { return Ok(None) };
@@ -260,6 +247,16 @@ mod tests {
     use alloc::sync::Arc;
     use core_relo::{Endian, btf::Builder};
 
+    /// Resolves externs of an object that needs all of them.
+    fn resolve_all(
+        object: &Btf<'_>,
+        externs: &[ExternEntry<'_>],
+        kernel: &TargetKernel,
+    ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
+        let (resolved, refused) = resolve(Some(object), externs, kernel, &mut Modules::default())?;
+        refused.check_none().map(|()| resolved)
+    }
+
     /// `bpf_session_cookie` has such flavours: it has no parameters up to 6.19, and the context as a parameter since.
     #[test]
     fn the_flavour_of_a_function_with_the_kernels_parameters_is_resolved() {
@@ -283,8 +280,7 @@ mod tests {
             let binding = ExternBinding::Function(func.target().unwrap());
             ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), binding }
         };
-        let resolve =
-            |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &kernel, &mut Modules::default());
+        let resolve = |externs| resolve_all(&object, externs, &kernel);
         let weak = [entry(b"f___old", true), entry(b"f___new", true), entry(b"g", true), entry(b"h", true)];
         let typed = ResolvedExtern::Typed { id: expected, module: None };
         assert_eq!(
@@ -312,7 +308,7 @@ mod tests {
         let kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(kernel), [])));
         let binding = ExternBinding::Function(proto);
         let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, binding };
-        let refused = resolve(Some(&object), &[f], &kernel, &mut Modules::default()).unwrap_err().to_string();
+        let refused = resolve_all(&object, &[f], &kernel).unwrap_err().to_string();
         assert!(refused.contains("comparing its parameters with vmlinux takes too many steps"), "{refused}");
     }
 }

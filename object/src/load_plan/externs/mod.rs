@@ -4,6 +4,7 @@ mod comparer;
 mod kconfig;
 mod ksyms;
 mod modules;
+mod refused;
 mod replacement;
 mod resolution;
 

@@ -6,8 +6,11 @@ use crate::{
     features::Feature,
     index::ModuleIndex,
     load_plan::{LoadPlan, LoadPlanError, TargetKernel},
+    target::KernelBtf,
     test_support::{TestObject, call, exit, insns, kernel, line, load, returns, words},
 };
+use ::object::SymbolScope;
+use alloc::sync::Arc;
 use core_relo::{
     TypeId,
     btf::{Btf, Builder, Kind},
@@ -261,10 +264,53 @@ fn a_missing_weak_kfunc_is_poisoned_and_a_missing_strong_kfunc_is_refused() {
     assert!(error.contains("do_it: its parameters in vmlinux differ from the declaration"), "{error}");
 }
 
+/// Creates an object whose program `user` calls a strong kernel function through a subprogram, and whose program `other` calls none.
+fn with_an_unused_kfunc() -> TestObject {
+    let mut m = TestObject::new();
+    let func = m.func_type("do_it", 2);
+    m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+    let text = m.code(".text", &[call(-1), exit()]);
+    let helper = m.function("helper", text, 0, 2);
+    m.set_scope(helper, SymbolScope::Compilation);
+    let symbol = m.undefined("do_it", false);
+    m.refer(text, 0, symbol, true);
+    let user = m.program("user", "tc", &[call(-1), exit()]);
+    m.refer(user, 0, helper, true);
+    m.program("other", "xdp", &returns(0));
+    m
+}
+
+#[test]
+fn a_missing_strong_extern_refuses_the_programs_that_use_it_if_the_settings_say_so() {
+    let plan = |kernel: TargetKernel, programs: &[&str], allows: bool| {
+        with_an_unused_kfunc().plan_on(kernel, |setup| {
+            setup.select_programs(programs.iter().copied());
+            setup.allows_unused_externs = allows;
+        })
+    };
+    let no_types = || TargetKernel::offline(Arc::new(KernelBtf::none()));
+    // libbpf refuses the object, whether a loaded program uses the extern or not.
+    let error = line(&plan(kernel(|_| {}), &["other"], false).unwrap_err());
+    assert!(error.starts_with("unresolved extern: do_it: no kernel function"), "{error}");
+    let error = plan(no_types(), &["other"], false).unwrap_err();
+    assert!(matches!(error, LoadPlanError::Types { what: "externs", .. }), "{error}");
+    for kernel in [kernel(|_| {}), no_types()] {
+        let plan = plan(kernel, &["other"], true).unwrap();
+        let [program] = plan.programs() else { panic!("{plan:?}") };
+        assert_eq!(program.name(), "other");
+    }
+    for (kernel, reason) in
+        [(kernel(|_| {}), "no kernel function"), (no_types(), "the kernel's types are needed for it: ")]
+    {
+        let error = plan(kernel, &["other", "user"], true).unwrap_err();
+        let LoadPlanError::Program { program, what } = &error else { panic!("{error}") };
+        assert_eq!(&**program, "user");
+        assert!(what.starts_with(&format!("unresolved extern: do_it: {reason}")), "{what}");
+    }
+}
+
 #[test]
 fn modules_are_searched_only_if_the_kernel_has_their_btf() {
-    use crate::target::KernelBtf;
-    use alloc::sync::Arc;
     let with_module = || {
         let mut base = Builder::new(core_relo::Endian::native());
         base.int("int", 4, 1);

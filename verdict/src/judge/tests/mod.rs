@@ -5,6 +5,7 @@ mod extern_types;
 mod externs;
 mod licenses;
 mod map_rules;
+mod settings;
 mod struct_ops;
 
 use super::*;
