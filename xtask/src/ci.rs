@@ -18,7 +18,7 @@ pub fn run(args: &[String]) -> Outcome {
         ("doc", document),
         ("test", || test::run(&["--vm".to_owned()])),
         ("fuzz", fuzz_briefly),
-        ("miri", || miri::run(&["--minutes".to_owned(), miri::CI_MINUTES.to_owned()])),
+        ("miri", || miri::run(&miri::CI_ARGUMENTS.map(str::to_owned))),
         ("matrix", || matrix::run(&[])),
     ];
     for (name, step) in steps {

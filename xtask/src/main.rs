@@ -93,8 +93,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "miri",
-        args: "[--minutes N]",
-        about: "run the unit tests of unsafe code, and of code that uses crates with unsafe code, under Miri, if it is installed",
+        args: "[--minutes N] [PACKAGE...]",
+        about: "run the unit tests of unsafe code, and of code that uses crates with unsafe code, under Miri, if it is installed (default: all packages with such code, 20 minutes each)",
         run: miri::run,
     },
     Task {

@@ -31,25 +31,34 @@ const SELECTIONS: [Selection; 3] = [
 /// The minutes after which a package's remaining tests are skipped, unless `--minutes` gives another number.
 const MINUTES: u64 = 20;
 
-/// The same for `cargo xtask ci`.
-pub const CI_MINUTES: &str = "4";
+/// The arguments for `cargo xtask ci`: the package with unsafe code, for a few minutes.
+pub const CI_ARGUMENTS: [&str; 3] = ["--minutes", "4", "core-relo-loader"];
 
 /// Tests read the committed objects and the clock.
 const FLAGS: &str = "-Zmiri-disable-isolation";
 
 pub fn run(args: &[String]) -> Outcome {
-    let minutes = match args {
-        [] => MINUTES,
-        [flag, minutes] if flag == "--minutes" => {
-            minutes.parse().map_err(|_| Failure::Usage(format!("`{minutes}` is no number of minutes")))?
+    let (mut minutes, mut packages) = (MINUTES, Vec::new());
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--minutes" => {
+                let number = words.next().and_then(|number| number.parse().ok());
+                minutes = number.ok_or_else(|| Failure::Usage("--minutes needs a number".to_owned()))?;
+            }
+            name if SELECTIONS.iter().any(|selection| selection.package == name) => packages.push(name),
+            other => {
+                let names = SELECTIONS.each_ref().map(|selection| selection.package).join(", ");
+                return Err(Failure::Usage(format!("unknown argument `{other}`, expected one of {names}")));
+            }
         }
-        [other, ..] => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
-    };
+    }
     if !is_installed() {
         println!("SKIP miri: not installed (rustup component add --toolchain nightly miri rust-src)");
         return Ok(());
     }
-    SELECTIONS.iter().try_for_each(|selection| test(selection, minutes))
+    let is_requested = |selection: &&Selection| packages.is_empty() || packages.contains(&selection.package);
+    SELECTIONS.iter().filter(is_requested).try_for_each(|selection| test(selection, minutes))
 }
 
 /// Returns whether the nightly toolchain has Miri. The task does not install it: other projects may share the toolchain.
