@@ -3,6 +3,7 @@
 mod attach_word;
 pub(crate) mod attachments;
 pub(crate) mod batch;
+mod bpftool_hints;
 mod bpftool_words;
 pub(crate) mod btf;
 pub(crate) mod btf_ids;
@@ -81,7 +82,9 @@ const INSPECT_HELP: &str = "Examples:
 --disasm prints instructions as llvm-objdump does, and adds source lines, CO-RE relocations, labels, and the names of maps, variables
 and called functions. Bytes that are no instruction are printed as `<unknown>`, with the reason.";
 
-const EXIT_STATUS_HELP: &str = "Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
+const EXIT_STATUS_HELP: &str = "bpftool's options -j, --json, -p and --pretty stand for --format json of a command.
+
+Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
 bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fails, `patch` only if it writes nothing, `demo` with 0.";
 
 /// Checks whether BPF objects load on kernels, explains why not, and loads objects.
@@ -122,10 +125,15 @@ impl Args {
 
     /// Parses the words of a command line. The first one is the name of this command.
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.collect();
         let mut command = Self::full_command();
-        let words = bpftool_words::to_options(words.collect());
-        let mut matches = command.try_get_matches_from_mut(words)?;
-        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+        let options = bpftool_words::to_options(words.clone(), &command);
+        let matches = command.try_get_matches_from_mut(options);
+        matches
+            .and_then(|mut matches| {
+                Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+            })
+            .map_err(|error| bpftool_hints::add_hint(error, &words))
     }
 
     /// Returns the command with its help.
