@@ -54,7 +54,8 @@
 
 /*
  * On a program or map: the load goes on without it if it does not work. On a program of a group: the load goes on without the group.
- * On a constant with OFFSET_OF, SIZE_OF or ENUM_VALUE: it keeps its initial value if the kernel's types do not have the name.
+ * On a constant with OFFSET_OF, SIZE_OF or ENUM_VALUE: it keeps its initial value if the kernel's types do not have the name, or the
+ * field is a bitfield.
  */
 #define OPTIONAL CORE_RELO_TAG("optional")
 

@@ -7,9 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The header `core_relo.h`: macros for C that declare types of events, and variants of programs. [`Builder`](crate::Builder) provides it
+/// to its sources; other builds may write it to a file.
+pub const CORE_RELO_H: &str = include_str!("../include/core_relo.h");
+
 /// The headers by their path in an `#include`.
 const HEADERS: &[(&str, &str)] = &[
-    ("core_relo.h", include_str!("../include/core_relo.h")),
+    ("core_relo.h", CORE_RELO_H),
     ("bpf/bpf_core_read.h", include_str!("../include/bpf/bpf_core_read.h")),
     ("bpf/bpf_endian.h", include_str!("../include/bpf/bpf_endian.h")),
     ("bpf/bpf_helper_defs.h", include_str!("../include/bpf/bpf_helper_defs.h")),

@@ -44,3 +44,4 @@ mod source_options;
 
 pub use builder::{Builder, Built};
 pub use error::BuildError;
+pub use headers::CORE_RELO_H;

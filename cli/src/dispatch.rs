@@ -46,12 +46,13 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Gen(GenCommand::Rust(c)) => cmd::gen_rust::run(&mut console, c),
         Command::Gen(GenCommand::Loader(c)) => cmd::gen_loader::run(&mut console, c),
         Command::Gen(GenCommand::Vmlinux(c)) => cmd::gen_vmlinux::run(&mut console, c),
+        Command::Gen(GenCommand::Header(c)) => cmd::gen_header::run(&mut console, c),
         Command::Batch(c) => cmd::batch::run(&mut console, c, args.color),
         Command::Demo(_) => cmd::demo::run(&mut console),
         #[cfg(feature = "completions")]
         Command::Completions { shell } => cmd::completions::run(&mut console, *shell),
         #[cfg(feature = "man")]
-        Command::Man { command } => cmd::man::run(&mut console, command.as_deref()),
+        Command::Man { command } => cmd::man::run(&mut console, command),
     };
     match result.and_then(|()| console.out.flush()) {
         // The reader of the output, for example `head`, stopped reading. The exit status is that of the results so far.

@@ -81,6 +81,22 @@ fn files_that_are_no_btf_are_named_and_the_others_searched() {
     );
 }
 
+/// The argument of `btf layout` is a type, that of `btf find` a path.
+#[test]
+fn the_error_of_a_type_in_place_of_a_path_names_the_option() {
+    let help = "`btf find --name PATTERN` finds types by their names";
+    let run_find = |path| run(&["find", path]);
+    let named = run_find("list_hea");
+    assert_eq!(
+        (named.exit, &*named.err),
+        (2, &*format!("core-relo: list_hea: no such file or directory; {help}\n"))
+    );
+    for path in ["/nosuch/list_hea", "../gen.rs/x"] {
+        let run = run_find(path);
+        assert!(run.exit == 2 && !run.err.contains(help), "{}", run.err);
+    }
+}
+
 /// pahole prints `/* size: 128, cachelines: 2, members: 22 */` and so on for each struct.
 #[test]
 fn sizes_and_holes_are_those_of_pahole() {

@@ -6,6 +6,7 @@ mod common;
 
 use common::{prebuilt, run, run_in};
 use insta::assert_snapshot;
+use std::fs;
 
 const KERNELS: [&str; 8] = [
     "--btf",
@@ -134,7 +135,7 @@ fn demo_needs_nothing() {
 fn every_command_has_help_with_an_example() {
     let commands = "check,plan,explain,patch,inspect,requires,btf dump,btf print,btf diff,btf list,btf show,prog,prog list,\
                     prog show,prog dump,map,map list,map show,map dump,map lookup,map getnext,map update,\
-                    map delete,map peek,map push,map pop,map freeze,map pin,map create,prog pin,link pin,link detach,link update,link,link list,link show,gen,gen object,gen loader,prog sign";
+                    map delete,map peek,map push,map pop,map freeze,map pin,map create,prog pin,link pin,link detach,link update,link,link list,link show,gen,gen object,gen loader,gen header,man,prog sign";
     for command in commands.split(',') {
         let help = run(command.split(' ').chain(["--help"]));
         assert!(help.exit == 0 && help.out.contains("Example"), "{command:?}: {}", help.out);
@@ -149,7 +150,40 @@ fn completions_and_man_pages() {
     }
     assert!(run(["man"]).out.contains(".TH core-relo 1"));
     assert!(run(["man", "check"]).out.contains(r"core\-relo check"));
-    assert_eq!(run(["man", "nonsense"]).exit, 2);
+    assert!(run(["man", "prog", "attach"]).out.contains(".TH core-relo-prog-attach 1"));
+    let unknown = run(["man", "prog", "nonsense"]);
+    assert!(unknown.exit == 2 && unknown.err.contains("the commands of `prog` are list"), "{}", unknown.err);
+}
+
+#[test]
+fn the_command_has_the_header_of_the_macros() {
+    let header = include_str!("../../build/include/core_relo.h");
+    assert_eq!(run(["gen", "header"]).out, header);
+    let dir = tempfile::tempdir().unwrap();
+    let written = run_in(dir.path(), ["gen", "header", "-o", "core_relo.h"]);
+    assert_eq!((written.exit, &*written.out), (0, "written: core_relo.h\n"), "{}", written.err);
+    assert_eq!(fs::read_to_string(dir.path().join("core_relo.h")).unwrap(), header);
+    let refused = run_in(dir.path(), ["gen", "header", "-o", "nosuch/core_relo.h"]);
+    assert!(refused.exit == 2 && refused.err.contains("no such directory"), "{}", refused.err);
+}
+
+#[test]
+fn words_of_bpftool_are_understood_or_explained() {
+    assert_eq!(run(["version"]).out, run(["--version"]).out);
+    let json = run(["inspect", "exec.bpf.o", "--format", "json"]);
+    assert!(json.exit == 0 && json.out.starts_with('{'), "{}", json.err);
+    for line in [["-j", "inspect", "exec.bpf.o"], ["inspect", "exec.bpf.o", "--pretty"]] {
+        let run = run(line);
+        assert_eq!((run.exit, &run.out), (0, &json.out), "{line:?}: {}", run.err);
+    }
+    let attach = run("net attach xdp id 7 dev lo".split(' '));
+    assert_eq!(attach.exit, 2);
+    let tip = "tip: bpftool's `net attach xdp id 7 dev eth0` is `core-relo prog attach 7 --to dev:eth0` here";
+    assert!(attach.err.contains(tip), "{}", attach.err);
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("commands"), "net attach xdp id 7 dev lo\n").unwrap();
+    let batch = run_in(dir.path(), ["batch", "commands"]);
+    assert!(batch.exit == 2 && batch.err.contains(tip), "{}", batch.err);
 }
 
 #[test]

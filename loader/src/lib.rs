@@ -72,6 +72,7 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `btf-archive` | yes | archives of minimal BTF, for running kernels without BTF |
 //! | `adaptive` | no | the module `adaptive`: loading the variants of programs that work on the kernel |
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |

@@ -8,6 +8,7 @@ mod ci;
 mod compile;
 mod compilers;
 mod counts;
+mod feature_tables;
 mod fuzz;
 mod install;
 #[path = "../../tests/src/kernel_crashes.rs"]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cases;
+use crate::feature_tables;
 use crate::prebuilt;
 use crate::system::{Failure, Outcome, output, root};
 
@@ -12,6 +13,9 @@ const FILE_LINES: usize = 500;
 
 /// The document that names a test for each difference from libbpf.
 const DIFFERENCES: &str = "docs/libbpf-differences.md";
+
+/// The maximum number of words of `README.md`, code included, before the licence.
+const README_WORDS: usize = 1000;
 
 /// A file to check.
 struct File {
@@ -28,12 +32,14 @@ pub fn run(args: &[String]) -> Outcome {
     let mut problems = Vec::new();
     for file in &files {
         check_whitespace(file, &mut problems);
+        check_readme(file, &mut problems);
         if file.path.extension().is_some_and(|ext| ext == "rs") {
             check_shape(file, &mut problems);
             check_layering(file, &mut problems);
         }
     }
     check_named_tests(&files, &mut problems);
+    check_feature_tables(&files, &mut problems);
     problems.extend(check_directives()?);
     problems.extend(prebuilt::problems()?);
     for problem in &problems {
@@ -79,6 +85,19 @@ fn check_whitespace(file: &File, problems: &mut Vec<String>) {
     }
 }
 
+/// Checks that the README can be read in a few minutes.
+fn check_readme(file: &File, problems: &mut Vec<String>) {
+    if file.path != Path::new("README.md") {
+        return;
+    }
+    let text = file.text.split("\n## Licence").next().unwrap_or_default();
+    let count = text.split_whitespace().count();
+    if count > README_WORDS {
+        problems
+            .push(format!("README.md: {count} words before the licence, expected at most {README_WORDS}"));
+    }
+}
+
 /// Checks that a Rust file begins with a `//!` comment, is not too long, and has no to-do marks.
 fn check_shape(file: &File, problems: &mut Vec<String>) {
     // Generated files.
@@ -118,6 +137,29 @@ fn check_named_tests(files: &[File], problems: &mut Vec<String>) {
             if !code().any(|file| file.text.contains(&format!("fn {function}("))) {
                 problems.push(format!("{DIFFERENCES}:{number}: no test `{name}`"));
             }
+        }
+    }
+}
+
+/// Checks that the tables of features in `README.md` and `src/lib.rs` of a crate have the features of its `Cargo.toml`.
+fn check_feature_tables(files: &[File], problems: &mut Vec<String>) {
+    for file in files {
+        let directory = match file.path.parent() {
+            Some(parent) if file.path.ends_with("src/lib.rs") => parent.parent(),
+            Some(parent) if file.path.ends_with("README.md") => Some(parent),
+            _ => None,
+        };
+        let Some(directory) = directory else { continue };
+        let Some(documented) = feature_tables::documented(&file.text) else { continue };
+        let path = directory.join("Cargo.toml");
+        let manifest = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
+        let declared = feature_tables::declared(manifest);
+        if documented != declared {
+            problems.push(format!(
+                "{}: the table of features differs from {}: {documented:?}, expected {declared:?}",
+                file.path.display(),
+                path.display()
+            ));
         }
     }
 }

@@ -1,21 +1,43 @@
-//! bpftool's words for an object, `prog show id 7`, as the options of this command: `prog show --id 7`.
+//! bpftool's words for an object, `prog show id 7`, as the options of this command: `prog show --id 7`. The same for bpftool's options for
+//! JSON, `-j` and `-p`, and for `version`.
 
+use clap::{Arg, Command};
 use std::ffi::{OsStr, OsString};
 
 /// bpftool's words, and the options for them.
 const SELECTORS: &[(&str, &str)] =
     &[("id", "--id"), ("name", "--name"), ("pinned", "--pinned"), ("tag", "--tag")];
 
-/// Returns the words of a command line with options in place of bpftool's words. The first word is the name of this command.
+/// Returns the words of a command line with options in place of bpftool's words. The first word is the name of this command, `root`.
+pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
+    if let Some((last, before)) = words.split_last()
+        && last == "version"
+        && is_command_place(before)
+    {
+        return before.iter().cloned().chain([OsString::from("--version")]).collect();
+    }
+    let (words, asks_json) = without_json_options(words, root);
+    let mut words = select_object(words, root);
+    if asks_json {
+        let end = NamedCommand::find(&words, root).end;
+        words.splice(end..end, ["--format", "json"].map(OsString::from));
+    }
+    words
+}
+
+/// Replaces the words that select an object.
 ///
 /// Only the words right after the subcommand are replaced. They have no other meaning there, because an object's id is a number.
-pub(super) fn to_options(words: Vec<OsString>) -> Vec<OsString> {
-    let Some((before, operands)) = split_after_subcommand(&words) else { return words };
-    let [.., command, subcommand] = before else { return words };
+fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
+    let named = NamedCommand::find(&words, root);
+    let ([command, subcommand], Some((before, operands))) = (&*named.path, words.split_at_checked(named.end))
+    else {
+        return words;
+    };
     if !selects_object(command, subcommand) {
         return words;
     }
-    let is_program_dump = command == "prog" && subcommand == "dump";
+    let is_program_dump = *command == "prog" && *subcommand == "dump";
     let (form, rest) = match operands {
         [word, rest @ ..] if is_program_dump && word == "xlated" => (None, rest),
         [word, rest @ ..] if is_program_dump && word == "jited" => (Some("--jited"), rest),
@@ -31,42 +53,96 @@ pub(super) fn to_options(words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Returns whether a subcommand begins with the selection of an object.
-fn selects_object(command: &OsStr, subcommand: &OsStr) -> bool {
-    match command.to_str() {
-        Some("prog") => subcommand != "sign",
-        Some("map") => subcommand != "create",
-        Some("struct_ops") => subcommand != "register",
-        Some("link") => true,
-        Some("btf") => subcommand == "show",
+fn selects_object(command: &str, subcommand: &str) -> bool {
+    match command {
+        "prog" => subcommand != "sign",
+        "map" => subcommand != "create",
+        "struct_ops" => subcommand != "register",
+        "link" => true,
+        "btf" => subcommand == "show",
         _ => false,
     }
 }
 
-/// Splits a command line after the subcommand.
-fn split_after_subcommand(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
-    let mut rest = words.get(1..)?;
-    loop {
-        rest = match rest {
-            [option, _value, rest @ ..] if option == "--color" => rest,
-            [option, rest @ ..] if is_option(option) => rest,
-            [_command, _subcommand, rest @ ..] => {
-                return words.split_at_checked(words.len().checked_sub(rest.len())?);
-            }
-            _ => return None,
-        };
+/// Removes bpftool's options for JSON, and returns whether there were any. They stand before the command or after it.
+///
+/// Words stay if the command has no `--format`, and after a command to which they are something else: `check -j 2`, or the words of
+/// `vm --command`.
+fn without_json_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsString>, bool) {
+    let NamedCommand { command, end, .. } = NamedCommand::find(&words, root);
+    let has = |is_wanted: &dyn Fn(&Arg) -> bool| command.get_arguments().any(is_wanted);
+    if !has(&|arg| arg.get_long() == Some("format")) {
+        return (words, false);
+    }
+    let literal = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let takes_any_word = has(&Arg::is_allow_hyphen_values_set);
+    let is_json = |place: usize, word: &OsStr| match (place, word.to_str()) {
+        (0, _) | (_, None) => false,
+        (place, _) if place >= literal || (place >= end && takes_any_word) => false,
+        (_, Some("--json" | "--pretty")) => true,
+        (place, Some(word)) => word.strip_prefix('-').is_some_and(|letters| {
+            let is_free = |letter| place < end || !has(&|arg| arg.get_short() == Some(letter));
+            !letters.is_empty() && letters.chars().all(|c| matches!(c, 'j' | 'p') && is_free(c))
+        }),
+    };
+    let before = words.len();
+    let mut place = 0..;
+    words.retain(|word| place.next().is_none_or(|place| !is_json(place, word)));
+    let asks_json = words.len() < before;
+    (words, asks_json)
+}
+
+/// The command that a command line names.
+struct NamedCommand<'c> {
+    command: &'c Command,
+    /// The names of the command and of its parents, without aliases and without this program's name.
+    path: Vec<&'c str>,
+    /// The place of the word after the last name.
+    end: usize,
+}
+
+impl<'c> NamedCommand<'c> {
+    fn find(words: &[OsString], root: &'c Command) -> Self {
+        let mut named = Self { command: root, path: Vec::new(), end: 1 };
+        while let Some(place) = first_operand(words, named.end)
+            && let Some(command) = words.get(place).and_then(|word| named.command.find_subcommand(word))
+        {
+            named.command = command;
+            named.path.push(command.get_name());
+            named.end = place + 1;
+        }
+        named
     }
 }
 
-fn is_option(word: &OsStr) -> bool {
-    word.as_encoded_bytes().starts_with(b"-")
+/// Returns whether the word after these words names a command.
+fn is_command_place(words: &[OsString]) -> bool {
+    !words.is_empty()
+        && first_operand(words, 1).is_none()
+        && words.last().is_none_or(|word| word != "--color")
+}
+
+/// Returns the place of the first word, from `start` on, that is neither an option nor the value of one that every command has.
+fn first_operand(words: &[OsString], start: usize) -> Option<usize> {
+    let mut place = start;
+    loop {
+        let word = words.get(place)?;
+        match word {
+            word if word == "--" => return None,
+            word if word == "--color" => place += 2,
+            word if word.as_encoded_bytes().starts_with(b"-") => place += 1,
+            _ => return Some(place),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Args;
 
     fn converted(line: &str) -> String {
-        let words = to_options(line.split(' ').map(OsString::from).collect());
+        let words = to_options(line.split(' ').map(OsString::from).collect(), &Args::full_command());
         words.join(OsStr::new(" ")).into_string().unwrap()
     }
 
@@ -85,6 +161,40 @@ mod tests {
             ("core-relo prog dump xlated id 7", "core-relo prog dump --id 7"),
             ("core-relo prog dump jited name a --opcodes", "core-relo prog dump --jited --name a --opcodes"),
             ("core-relo prog dump jited 7", "core-relo prog dump --jited 7"),
+            ("core-relo prog --color never show -v id 7", "core-relo prog --color never show -v id 7"),
+            ("core-relo map event_pipe id 7", "core-relo map event_pipe --id 7"),
+        ] {
+            assert_eq!(converted(line), expected);
+        }
+    }
+
+    #[test]
+    fn json_options_of_bpftool_become_the_format() {
+        for (line, expected) in [
+            ("core-relo -j prog list", "core-relo prog list --format json"),
+            ("core-relo --json --pretty prog list", "core-relo prog list --format json"),
+            ("core-relo -jp prog show id 7", "core-relo prog show --format json --id 7"),
+            ("core-relo prog show -j id 7", "core-relo prog show --format json --id 7"),
+            ("core-relo prog show -p 7", "core-relo prog show --format json 7"),
+            ("core-relo map -v list -j", "core-relo map -v list --format json"),
+            ("core-relo btf dump vmlinux -j", "core-relo btf dump --format json vmlinux"),
+            ("core-relo -j check -j 2 a.o", "core-relo check --format json -j 2 a.o"),
+            ("core-relo prog stats -j -- jq -j", "core-relo prog stats --format json -- jq -j"),
+            ("core-relo -p vm --command bpftool -j -p", "core-relo vm --format json --command bpftool -j -p"),
+        ] {
+            assert_eq!(converted(line), expected);
+        }
+    }
+
+    #[test]
+    fn the_word_version_is_the_version() {
+        for (line, expected) in [
+            ("core-relo version", "core-relo --version"),
+            ("core-relo --color never version", "core-relo --color never --version"),
+            ("core-relo load version", "core-relo load version"),
+            ("core-relo --color version", "core-relo --color version"),
+            ("core-relo version prog", "core-relo version prog"),
+            ("version", "version"),
         ] {
             assert_eq!(converted(line), expected);
         }
@@ -110,6 +220,16 @@ mod tests {
             "core-relo btf dump id --format c",
             "core-relo load id 7",
             "core-relo --color",
+            // The jobs of these commands.
+            "core-relo check -j 2 a.o",
+            "core-relo btf encode a -o b -j 2",
+            // These have no format.
+            "core-relo -j",
+            "core-relo -j prog",
+            "core-relo -j iter read 3",
+            "core-relo prog show --",
+            "core-relo prog list - --jsonp -x -jx",
+            "-j",
         ] {
             assert_eq!(converted(line), line);
         }

@@ -2,6 +2,7 @@
 
 use crate::args::{
     format::Format,
+    gen_header::{self, GenHeaderArgs},
     gen_loader::{self, GenLoaderArgs},
     gen_rust::{self, GenRustArgs},
     gen_vmlinux::{self, GenVmlinuxArgs},
@@ -13,7 +14,8 @@ const GEN_HELP: &str = "Examples:
   core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
   core-relo gen rust agent.bpf.o -o src/agent.skel.rs
   core-relo gen loader prog.bpf.o -o prog.loader
-  core-relo gen vmlinux agent.bpf.o -o vmlinux.h";
+  core-relo gen vmlinux agent.bpf.o -o vmlinux.h
+  core-relo gen header -o core_relo.h";
 
 const GEN_OBJECT_HELP: &str = "Examples:
   core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
@@ -37,6 +39,9 @@ pub(crate) enum GenCommand {
     /// Generate a C header with the kernel types that objects use
     #[command(after_help = gen_vmlinux::GEN_VMLINUX_HELP)]
     Vmlinux(GenVmlinuxArgs),
+    /// Print core_relo.h: macros that declare variants of programs, and types of events
+    #[command(after_help = gen_header::GEN_HEADER_HELP)]
+    Header(GenHeaderArgs),
 }
 
 #[derive(Debug, Args)]

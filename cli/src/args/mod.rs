@@ -3,6 +3,7 @@
 mod attach_word;
 pub(crate) mod attachments;
 pub(crate) mod batch;
+mod bpftool_hints;
 mod bpftool_words;
 pub(crate) mod btf;
 pub(crate) mod btf_ids;
@@ -14,6 +15,7 @@ pub(crate) mod completion;
 pub(crate) mod events;
 pub(crate) mod feature;
 pub(crate) mod format;
+pub(crate) mod gen_header;
 pub(crate) mod gen_loader;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
@@ -81,7 +83,9 @@ const INSPECT_HELP: &str = "Examples:
 --disasm prints instructions as llvm-objdump does, and adds source lines, CO-RE relocations, labels, and the names of maps, variables
 and called functions. Bytes that are no instruction are printed as `<unknown>`, with the reason.";
 
-const EXIT_STATUS_HELP: &str = "Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
+const ROOT_HELP: &str = "bpftool's options -j, --json, -p and --pretty stand for --format json of a command.
+
+Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
 bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fails, `patch` only if it writes nothing, `demo` with 0.";
 
 /// Checks whether BPF objects load on kernels, explains why not, and loads objects.
@@ -90,7 +94,7 @@ bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fai
 /// helpers, maps, attach targets and more. They load nothing and need no privileges. `load` and `run` load objects into the running
 /// kernel. `prog`, `map`, `link`, `net`, `cgroup` and so on show and change the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
-#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT_STATUS_HELP)]
+#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = ROOT_HELP)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     /// When to use colours; `auto`: on a terminal, unless NO_COLOR is set
@@ -122,10 +126,15 @@ impl Args {
 
     /// Parses the words of a command line. The first one is the name of this command.
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.collect();
         let mut command = Self::full_command();
-        let words = bpftool_words::to_options(words.collect());
-        let mut matches = command.try_get_matches_from_mut(words)?;
-        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+        let options = bpftool_words::to_options(words.clone(), &command);
+        let matches = command.try_get_matches_from_mut(options);
+        matches
+            .and_then(|mut matches| {
+                Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+            })
+            .map_err(|error| bpftool_hints::add_hint(error, &words))
     }
 
     /// Returns the command with its help.
@@ -196,7 +205,7 @@ pub(crate) enum Command {
     /// Show the mounted bpffs from which BPF tokens can be created
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Generate files from objects: one linked object, a Rust skeleton, a loader program, a small vmlinux.h
+    /// Generate files: one linked object, a Rust skeleton, a loader program, headers for C
     #[command(subcommand)]
     Gen(GenCommand),
     /// Run commands from a file, one for each line
@@ -213,10 +222,12 @@ pub(crate) enum Command {
     },
     /// Print the manual page of one command, or of all commands
     #[cfg(feature = "man")]
-    #[command(after_help = "Examples:\n  core-relo man > core-relo.1\n  core-relo man check | man -l -")]
+    #[command(
+        after_help = "Examples:\n  core-relo man > core-relo.1\n  core-relo man check | man -l -\n  core-relo man prog attach | man -l -"
+    )]
     Man {
-        /// The command (`check`, `btf`, …)
-        command: Option<String>,
+        /// The command, such as `check` or `prog attach`
+        command: Vec<String>,
     },
 }
 
@@ -319,7 +330,7 @@ impl Command {
             Self::Token(TokenCommand::List(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
             Self::Gen(GenCommand::Loader(c)) => c.format,
-            Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_)) => Format::Text,
+            Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_) | GenCommand::Header(_)) => Format::Text,
             Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]
@@ -340,6 +351,7 @@ impl Command {
             Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
             Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
             Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
+            Self::Gen(GenCommand::Header(c)) => vec![&c.output],
             Self::Run(c) => c.test.output_paths(),
             Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
             Self::Prog(ProgCommand::Dump(c)) => c.output.iter().map(PathBuf::as_path).collect(),

@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod feature;
+pub(crate) mod gen_header;
 pub(crate) mod gen_loader;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;

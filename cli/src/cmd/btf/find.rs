@@ -41,6 +41,12 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<(
         let btf = match read_file(&path, None) {
             Ok(btf) => btf,
             Err(bad) => {
+                // A name of a type, which looks like a file in the current directory.
+                let is_bare_name = path.file_name() == Some(path.as_os_str());
+                let bad = match is_bare_name && !path.exists() {
+                    true => bad.help("`btf find --name PATTERN` finds types by their names"),
+                    false => bad,
+                };
                 console.report_error(&bad)?;
                 continue;
             }

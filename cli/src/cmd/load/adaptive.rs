@@ -46,7 +46,7 @@ pub(super) fn read_table(
     };
     if table.is_empty() {
         let bad = BadInput::new(&*file.name, "declares no variants");
-        return Err(bad.help("declare them with the macros of core_relo.h, or give a table with --variants"));
+        return Err(bad.help("declare them with the macros of core_relo.h (`core-relo gen header`), or give a table with --variants"));
     }
     Ok(table)
 }

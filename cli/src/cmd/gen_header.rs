@@ -1,0 +1,23 @@
+//! `gen header`: prints the header `core_relo.h`.
+
+use crate::{
+    args::gen_header::GenHeaderArgs,
+    console::Console,
+    error::escape_path,
+    output,
+    text::{line::Line, style},
+};
+use core_relo_build::CORE_RELO_H;
+use std::io;
+
+pub(crate) fn run(console: &mut Console<'_>, args: &GenHeaderArgs) -> io::Result<()> {
+    if let Err(bad) = output::write(&args.output, CORE_RELO_H.as_bytes()) {
+        return console.report_error(&bad);
+    }
+    if args.output.as_os_str() == "-" {
+        return Ok(());
+    }
+    console.out.line(
+        Line::new().styled(style::GOOD, "written").text(format_args!(": {}", escape_path(&args.output))),
+    )
+}
