@@ -97,7 +97,7 @@ const LINK_DETACH_HELP: &str = "Examples:
   core-relo link detach 3
   core-relo link detach --pinned /sys/fs/bpf/exec_link
 
-The link stays, without a target, as long as it has pins and holders. The kernel detaches links of cgroups, network interfaces, network
+The link stays, without a target, as long as it has pins and holders; a note names the pins. The kernel detaches links of cgroups, network interfaces, network
 namespaces, sockmaps and struct_ops; links of other types end with their last pin and holder.";
 
 #[derive(Debug, Subcommand)]

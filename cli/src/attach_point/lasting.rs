@@ -2,10 +2,12 @@
 
 use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
+    attach_type::{attach_types_of, attach_types_of_cgroups, shortest_word},
     fit::interface_hook,
     link::{netns_attach_type, open},
-    occupants::has_linked_occupant,
+    occupants::XdpHolder,
 };
+use crate::words::list;
 use clap::ValueEnum;
 use core_relo_loader::{
     attach::{
@@ -146,14 +148,10 @@ impl LastingAttachment<'_> {
 
     /// Returns the error of an XDP program that is not attached. Names the program that `--replace` replaces: one that no link attaches.
     fn xdp_refusal(&self, interface: &str, replace: XdpReplace<'_>, e: AttachError) -> AttachError {
-        let is_busy = e.errno().and_then(Errno::name) == Some("EBUSY");
+        let is_replaceable =
+            matches!(replace, XdpReplace::Never) && XdpHolder::reported(&e) == Some(XdpHolder::Program);
         match attach::xdp_query(interface) {
-            Ok(XdpPrograms { prog_id: other, .. })
-                if is_busy
-                    && other != 0
-                    && matches!(replace, XdpReplace::Never)
-                    && !has_linked_occupant(self.program, self.point) =>
-            {
+            Ok(XdpPrograms { prog_id: other, .. }) if is_replaceable && other != 0 => {
                 self.bad(format!("program {other} is attached there: --replace replaces it"))
             }
             _ => e,

@@ -139,7 +139,11 @@ fn a_struct_ops_map_with_a_link_is_registered_as_long_as_its_pin() {
     );
     assert!(is_removed(&format!("d{}", &second[1..])) && is_available(&name));
 
-    ok(run(["link", "detach", &link]));
+    let detached = run(["link", "detach", &link]);
+    let pin = "/sys/fs/bpf/still/still";
+    let note = format!("link {link}: still pinned at {pin}, which keeps the link: rm {pin}\n");
+    assert_eq!((detached.exit, detached.err), (0, format!("core-relo: note: {note}")));
+    assert!(ok(run(["link", "show", &link])).out.contains("detached"));
     assert!(is_removed(&name));
     fs::remove_file(pins.join("still")).unwrap();
 }
