@@ -66,6 +66,27 @@ fn fitting_kinds(program_type: ProgramType) -> Vec<&'static str> {
     places.chain(sections).collect()
 }
 
+/// Returns an attach point for programs of a type, with words in place of names. Returns the place of a program that no attach point
+/// fits as an error.
+pub(crate) fn place_for(program_type: ProgramType) -> Result<String, &'static str> {
+    let place = |kind| match kind {
+        "dev" if program_type == ProgramType::SchedCls => "dev:NAME,ingress",
+        "dev" => "dev:NAME",
+        "cgroup" => "cgroup:PATH",
+        "netns" => "netns:NAME",
+        "map" => "map:NAME",
+        "lirc" => "lirc:/dev/lirc0",
+        "netfilter" => "netfilter:ipv4,input,0",
+        "route" => "route:NETWORK,DEV",
+        _ => "KIND:PLACE",
+    };
+    match *fitting_kinds(program_type).as_slice() {
+        [] => Err(place_of_others(program_type)),
+        [kind] if KINDS.iter().any(|(place, _)| *place == kind) => Ok(place(kind).to_owned()),
+        ref kinds => Ok(format!("KIND:PLACE with {}", list(kinds.iter().copied()))),
+    }
+}
+
 impl AttachPoint {
     /// Checks that a program can have this attach point. The error names the kinds that fit, or the attach types.
     pub(crate) fn check_fits(
