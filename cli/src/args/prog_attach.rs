@@ -22,9 +22,10 @@ a link, and stays until `core-relo prog detach`, or until the place is gone. Wit
 Exit status: 0 if the program is attached, 2 if not.";
 pub(super) const DETACH_HELP: &str = "Examples:
   core-relo prog detach 7 --from dev:eth0
+  core-relo prog detach 9 --from cgroup:/sys/fs/cgroup/system.slice
   core-relo prog detach 9 --from cgroup:/sys/fs/cgroup/system.slice,connect4
 
-Detaches what `core-relo prog attach` without --pin, bpftool, ip or tc attached. Links are detached by `core-relo link detach`. Another
+The attach type is needed only if the cgroup has the program with several. Detaches what `core-relo prog attach` without --pin, bpftool, ip or tc attached. Links are detached by `core-relo link detach`. Another
 program, or a program that a link attaches, stays as it is. Exit status: 0 if the program is detached, 2 if not.";
 
 #[derive(Debug, Args)]

@@ -94,19 +94,7 @@ impl AttachPoint {
         program_type: ProgramType,
         attach_type: Option<AttachType>,
     ) -> Result<(), String> {
-        let (kind, _) = self.text.split_once(':').unwrap_or((&self.text, ""));
-        let fitting = fitting_kinds(program_type);
-        let type_name = short_type_name(program_type.name());
-        if fitting.is_empty() {
-            let place = place_of_others(program_type);
-            return Err(format!(
-                "programs of type {type_name} have no attach point that can be named here: {place}"
-            ));
-        }
-        if !fitting.contains(&kind) {
-            let expected = list(fitting);
-            return Err(format!("`{self}` does not fit a program of type {type_name}: expected {expected}"));
-        }
+        self.check_kind(program_type)?;
         match &self.site {
             Site::Interface { hook, .. } => interface_hook(*hook, program_type, attach_type).map(drop),
             Site::Cgroup { attach_type: given, .. } => {
@@ -120,6 +108,24 @@ impl AttachPoint {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that the kind of the attach point fits a program. The error names the kinds that fit.
+    fn check_kind(&self, program_type: ProgramType) -> Result<(), String> {
+        let (kind, _) = self.text.split_once(':').unwrap_or((&self.text, ""));
+        let fitting = fitting_kinds(program_type);
+        let type_name = short_type_name(program_type.name());
+        if fitting.is_empty() {
+            let place = place_of_others(program_type);
+            return Err(format!(
+                "programs of type {type_name} have no attach point that can be named here: {place}"
+            ));
+        }
+        if !fitting.contains(&kind) {
+            let expected = list(fitting);
+            return Err(format!("`{self}` does not fit a program of type {type_name}: expected {expected}"));
+        }
+        Ok(())
     }
 
     /// Returns the attach type with which a program is attached to a cgroup.
@@ -221,5 +227,13 @@ impl AttachedProgram<'_> {
     /// Checks that the program can have an attach point.
     pub(crate) fn check_fits(&self, point: &AttachPoint) -> Result<(), String> {
         point.check_fits(self.program_type, self.attach_type)
+    }
+
+    /// Checks that the program can be detached from an attach point. The attach type of a cgroup may be missing: the cgroup has it.
+    pub(crate) fn check_detaches(&self, point: &AttachPoint) -> Result<(), String> {
+        match point.site {
+            Site::Cgroup { attach_type: None, .. } => point.check_kind(self.program_type),
+            _ => self.check_fits(point),
+        }
     }
 }

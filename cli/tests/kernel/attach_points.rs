@@ -268,7 +268,19 @@ fn programs_of_cgroups_are_attached_and_detached() {
     refused(&attach(&skb, &group.point(""), &[]), "with `cgroup_inet_ingress` or `cgroup_inet_egress`");
     ok(attach(&skb, &group.point(",cgroup_inet_egress"), &["--sharing", "override"]));
     refused(&detach(&skb, &group.point(",ingress")), "is not attached there");
-    ok(detach(&skb, &group.point(",egress")));
+    // The cgroup tells the attach type, unless it has the program with several.
+    ok(detach(&skb, &group.point("")));
+    refused(&detach(&skb, &group.point("")), "is not attached there");
+    for direction in ["ingress", "egress"] {
+        ok(attach(&skb, &group.point(&format!(",{direction}")), &[]));
+    }
+    refused(
+        &detach(&skb, &group.point("")),
+        &format!("several attach types: expected `{},TYPE` with `ingress` or `egress`", group.point("")),
+    );
+    ok(detach(&skb, &group.point(",ingress")));
+    ok(detach(&skb, &group.point("")));
+    refused(&detach(&skb, "dev:lo"), "`dev:lo` does not fit a program of type cgroup_skb");
     // A named pipe does not block.
     let fifo = std::env::temp_dir().join(unique("core_relo_fifo"));
     super::common::pipe(&fifo);
