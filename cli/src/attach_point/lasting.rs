@@ -277,7 +277,7 @@ impl LastingAttachment<'_> {
             return Err(self.needs_link());
         }
         if identity(path).is_none() || identity(path) != identity(Path::new(OWN_NETNS)) {
-            let problem = "expected the network namespace of this command: `ip netns exec` runs it in another one; \
+            let problem = "expected the network namespace of this command: `nsenter --net=PATH` runs it in another one; \
                            or make a link with --pin PATH";
             return Err(self.bad(problem.into()));
         }

@@ -11,7 +11,10 @@ use crate::{
     },
     text::{line::Line, style},
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Hint,
+    sys::{self, Errno},
+};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd, path::Path};
 
@@ -132,6 +135,9 @@ pub(super) fn pin(
 /// Returns the error of a pin that the kernel refuses.
 pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
     let bad = BadInput::for_path(path, format_args!("cannot pin it: {e}"));
+    if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (e.name(), Hint::missing_bpffs(path)) {
+        return bad.help(hint.0);
+    }
     let has_dots = path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'.'));
     match e.name() {
         Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),

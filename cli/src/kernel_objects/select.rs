@@ -12,7 +12,10 @@ use crate::{
     },
     text::hex,
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Hint,
+    sys::{self, Errno},
+};
 use std::{
     io,
     os::fd::OwnedFd,
@@ -178,6 +181,9 @@ pub(crate) fn open_or_report(
 fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
         let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
+        if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (errno.name(), Hint::missing_bpffs(path)) {
+            return bad.help(hint.0);
+        }
         match errno.name() {
             Some("ENOENT") => bad.help(format!("`core-relo {} list` lists the pins", kind.command())),
             Some("EPERM") if loader_pin(path).is_some() => {
