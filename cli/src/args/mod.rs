@@ -22,6 +22,7 @@ pub(crate) mod guest;
 mod help_text;
 pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
+mod list_selection;
 pub(crate) mod load;
 pub(crate) mod map_elements;
 mod object_name;
@@ -54,6 +55,7 @@ use gen_object::GenCommand;
 use help_text::with_joined_paragraphs;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
 use kernel_services::{IterCommand, StructOpsCommand, TokenCommand};
+use list_selection::suggest_show;
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
 use requires::RequiresArgs;
@@ -124,7 +126,8 @@ impl Args {
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = Self::full_command();
         let words = bpftool_words::to_options(words.collect());
-        let mut matches = command.try_get_matches_from_mut(words)?;
+        let matches = command.try_get_matches_from_mut(words.iter());
+        let mut matches = matches.map_err(|error| suggest_show(error, &words))?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 

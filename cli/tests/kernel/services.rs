@@ -149,6 +149,20 @@ fn a_struct_ops_map_with_a_link_is_registered_as_long_as_its_pin() {
 }
 
 #[test]
+fn a_missing_struct_ops_map_refers_to_their_list() {
+    if types().is_none() {
+        return;
+    }
+    for command in ["show", "dump", "unregister"] {
+        for selection in [["--id", "4294967295"], ["--name", "no_such_map"]] {
+            let missing = run(["struct_ops", command].iter().chain(&selection));
+            assert_eq!(missing.exit, 2);
+            assert!(missing.err.ends_with("; `core-relo struct_ops list` lists them\n"), "{missing:?}");
+        }
+    }
+}
+
+#[test]
 fn a_map_or_object_without_struct_ops_is_named() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, HASH, "no_ops");
