@@ -272,7 +272,8 @@ fn a_hidden_bpffs_is_named_with_the_way_around_it() {
         return;
     }
     let object = prebuilt("live/raw_tp.bpf.o");
-    let script = "mount -t sysfs sysfs /sys || exit 42; exec \"$@\"";
+    let pinned_map = prebuilt("live/pinned.bpf.o");
+    let script = "mount -t sysfs sysfs /sys && mount -t bpf bpf /mnt || exit 42; exec \"$@\"";
     let pin = "/sys/fs/bpf/core_relo_hidden";
     let below = format!("{pin}/below");
     let sizes = ["--key-size=4", "--value-size=4", "--max-entries=1"];
@@ -281,6 +282,8 @@ fn a_hidden_bpffs_is_named_with_the_way_around_it() {
         &["load", text(&object), "--attach", "--pin", pin],
         &[&["map", "create", pin, "--type=array"][..], &sizes].concat(),
         &["prog", "show", "--pinned", pin],
+        // The object names the path of the map's pin.
+        &["load", text(&pinned_map), "--pin", "/mnt/elsewhere"],
     ] {
         let mut command = Command::new("unshare");
         command

@@ -30,7 +30,8 @@ impl Hint {
         let is_bpffs =
             || File::open(BPFFS).and_then(|dir| file_system(&dir)).is_ok_and(|fs| fs == BPFFS_MAGIC);
         (path.starts_with(BPFFS) && !is_bpffs()).then_some(Self(
-            "no bpffs is mounted at /sys/fs/bpf; `ip netns exec` hides it, `nsenter --net=/run/netns/NAME` does not",
+            "no bpffs is mounted at /sys/fs/bpf; `ip netns exec` hides it, `nsenter --net=/run/netns/NAME` does not; \
+             `mount -t bpf bpf /sys/fs/bpf` mounts a new one",
         ))
     }
 
