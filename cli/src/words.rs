@@ -1,4 +1,4 @@
-//! Words of messages: lists, and suggestions for words that the user mistyped.
+//! Words of messages: lists, suggestions for words that the user mistyped, and words of command lines.
 
 /// The longest unknown word for which a known one is suggested, in characters.
 const SUGGESTION_CHARS: usize = 32;
@@ -22,5 +22,13 @@ pub(crate) fn suggestion<'w>(unknown: &str, words: impl IntoIterator<Item = &'w 
     match nearest {
         Some((distance, word)) if distance <= word.len().div_ceil(3) => format!("; did you mean `{word}`?"),
         _ => String::new(),
+    }
+}
+/// Returns a text as one word of a shell's command line, quoted only if it has to be.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,@+".contains(c);
+    match shlex::try_quote(text) {
+        Ok(quoted) if !text.chars().all(is_plain) => quoted.into_owned(),
+        _ => text.to_owned(),
     }
 }

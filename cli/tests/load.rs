@@ -287,10 +287,13 @@ fn programs_without_auto_attach_are_named_and_not_waited_for() {
     }
     let object = prebuilt("live/xdp.bpf.o");
     let shown = load(&[text(&object), "--attach"]);
-    assert_eq!(shown.exit, 0, "{}{}", shown.out, shown.err);
+    // A supervisor would take 0 for a program that runs.
+    assert_eq!(shown.exit, 1, "{}{}", shown.out, shown.err);
     assert!(shown.out.contains("not attached: "), "{}", shown.out);
-    assert!(shown.err.contains("nothing was attached"), "{}", shown.err);
+    let note = "core-relo: note: nothing was attached; name a place: --attach-to count=dev:NAME\n";
+    assert_eq!(shown.err, note);
     let json = load(&[text(&object), "--attach", "--format", "json"]);
+    assert_eq!((json.exit, &*json.err), (1, note));
     let lines = json.lines();
     schema().check("load", &lines[0]);
     assert!(!lines[0]["not_attached"].as_array().unwrap().is_empty());

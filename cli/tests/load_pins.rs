@@ -264,3 +264,40 @@ fn a_signal_ends_a_command_whose_output_nobody_reads() {
         }
     }
 }
+
+/// `ip netns exec` mounts a new sysfs, in which `/sys/fs/bpf` is an empty directory.
+#[test]
+fn a_hidden_bpffs_is_named_with_the_way_around_it() {
+    if !common::may_load() {
+        return;
+    }
+    let object = prebuilt("live/raw_tp.bpf.o");
+    let pinned_map = prebuilt("live/pinned.bpf.o");
+    let script = "mount -t sysfs sysfs /sys && mount -t bpf bpf /mnt || exit 42; exec \"$@\"";
+    let pin = "/sys/fs/bpf/core_relo_hidden";
+    let below = format!("{pin}/below");
+    let sizes = ["--key-size=4", "--value-size=4", "--max-entries=1"];
+    for args in [
+        &["load", text(&object), "--attach", "--pin", &below][..],
+        &["load", text(&object), "--attach", "--pin", pin],
+        &[&["map", "create", pin, "--type=array"][..], &sizes].concat(),
+        &["prog", "show", "--pinned", pin],
+        // The object names the path of the map's pin.
+        &["load", text(&pinned_map), "--pin", "/mnt/elsewhere"],
+    ] {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--net", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_core-relo")])
+            .args(args);
+        let output = command.output().unwrap();
+        if matches!(output.status.code(), Some(42)) {
+            return println!("SKIP: no sysfs can be mounted");
+        }
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        let hint = "no bpffs is mounted at /sys/fs/bpf; `ip netns exec` hides it, \
+                    `nsenter --net=/run/netns/NAME` does not";
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{out}{err}");
+        assert!(format!("{out}{err}").contains(hint), "{args:?}: {out}{err}");
+        assert!(!format!("{out}{err}").contains("create"), "{args:?}: {out}{err}");
+    }
+}

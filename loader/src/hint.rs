@@ -1,7 +1,17 @@
 //! The likely remedy that an error adds to the kernel's error number.
 
-use crate::{privileges, sys::Errno};
+use crate::{
+    privileges,
+    sys::{Errno, file_system},
+};
 use core::fmt;
+use std::{fs::File, path::Path};
+
+/// The directory of the usual bpffs.
+const BPFFS: &str = "/sys/fs/bpf";
+
+/// The magic number of a bpffs (`BPF_FS_MAGIC`).
+const BPFFS_MAGIC: u64 = 0xcafe_4a11;
 
 /// A likely remedy, printed in parentheses after the error number; may be empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +22,18 @@ impl Hint {
     pub(crate) const NOT_BPFFS: Self = Self("is it below a mounted bpffs, and without a `.` in its name?");
     pub(crate) const PIN_EXISTS: Self =
         Self("something is pinned there already: remove it, or pin elsewhere");
+
+    /// Returns the remedy for a pin below `/sys/fs/bpf` if no bpffs is mounted there. `None` if one is, or for another path.
+    ///
+    /// `ip netns exec` mounts a new sysfs, which hides the bpffs.
+    pub fn missing_bpffs(path: &Path) -> Option<Self> {
+        let is_bpffs =
+            || File::open(BPFFS).and_then(|dir| file_system(&dir)).is_ok_and(|fs| fs == BPFFS_MAGIC);
+        (path.starts_with(BPFFS) && !is_bpffs()).then_some(Self(
+            "no bpffs is mounted at /sys/fs/bpf; `ip netns exec` hides it, `nsenter --net=/run/netns/NAME` does not; \
+             `mount -t bpf bpf /sys/fs/bpf` mounts a new one",
+        ))
+    }
 
     /// Returns the usual remedy for an error of bpf(2).
     pub fn for_errno(errno: Errno) -> Self {

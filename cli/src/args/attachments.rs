@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const NET_LIST_HELP: &str = "Examples:
   core-relo net list
   core-relo net list eth0
-  ip netns exec blue core-relo net list --format json | jq 'select(.type == \"tc\")'
+  nsenter --net=/run/netns/blue core-relo net list --format json | jq 'select(.type == \"tc\")'
 
 Lists the programs of this network namespace: XDP, tc (classifiers and actions), tcx, netkit, flow_dissector and sk_lookup; and the
 netfilter links of all namespaces, because the kernel does not report theirs. `core-relo cgroup list` lists the programs of cgroups.

@@ -10,6 +10,7 @@ use crate::args::{
     },
     object_selector::{
         ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ProgramSelector, ProgramShowArgs, ShowArgs,
+        one_name,
     },
     object_words::{LinkUpdateArgs, PinArgs, ProgramPinArgs},
     prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
@@ -28,7 +29,8 @@ const PROG_HELP: &str = "Examples:
   core-relo prog list --format json | jq 'select(.run_cnt > 0)'
   core-relo prog attach 42 --to dev:eth0
 
-Needs CAP_SYS_ADMIN. Exit status: 0 if everything was read, 2 if not.";
+The commands on programs in the running kernel need CAP_SYS_ADMIN; to attach and detach at network interfaces, also CAP_NET_ADMIN. Exit
+status: 0 if everything was read, changed or written, 2 if not. The --help of each command has its own conditions.";
 const PROG_LIST_HELP: &str = "Example:
   core-relo prog list";
 const PROG_SHOW_HELP: &str = "Examples:
@@ -52,7 +54,8 @@ const MAP_HELP: &str = "Examples:
   core-relo map lookup --name counts 7
   core-relo map update --name counts 7 100
 
-Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 0 if everything was read, 2 if not.";
+Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 0 if everything was read or written, 1 if an
+element is missing or exists already, 2 for another error.";
 const MAP_LIST_HELP: &str = "Example:
   core-relo map list";
 const MAP_SHOW_HELP: &str = "Examples:
@@ -86,7 +89,8 @@ const LINK_HELP: &str = "Examples:
   core-relo link list
   core-relo link show 3
 
-Needs CAP_SYS_ADMIN. A link has no name: --name is the name of its program. Exit status: 0 if everything was read, 2 if not.";
+Needs CAP_SYS_ADMIN. A link has no name: --name is the name of its program. Exit status: 0 if everything was read or changed, 2 if
+not.";
 const LINK_LIST_HELP: &str = "Example:
   core-relo link list";
 const LINK_SHOW_HELP: &str = "Examples:
@@ -97,7 +101,7 @@ const LINK_DETACH_HELP: &str = "Examples:
   core-relo link detach 3
   core-relo link detach --pinned /sys/fs/bpf/exec_link
 
-The link stays, without a target, as long as it has pins and holders. The kernel detaches links of cgroups, network interfaces, network
+The link stays, without a target, as long as it has pins and holders; a note names the pins. The kernel detaches links of cgroups, network interfaces, network
 namespaces, sockmaps and struct_ops; links of other types end with their last pin and holder.";
 
 #[derive(Debug, Subcommand)]
@@ -162,13 +166,13 @@ pub(crate) enum MapCommand {
     /// Remove an element
     Delete(MapDeleteArgs),
     /// Print the next element of a queue or stack, which stays in it
-    #[command(after_help = MAP_PEEK_HELP)]
+    #[command(after_help = MAP_PEEK_HELP, mut_arg("name", one_name))]
     Peek(MapDumpArgs),
     /// Append a value to a queue, a stack or a Bloom filter
     #[command(visible_alias = "enqueue")]
     Push(MapPushArgs),
     /// Print and remove the next element of a queue or stack
-    #[command(after_help = MAP_POP_HELP, visible_alias = "dequeue")]
+    #[command(after_help = MAP_POP_HELP, visible_alias = "dequeue", mut_arg("name", one_name))]
     Pop(MapDumpArgs),
     /// Print the records of a ring buffer or perf event array as they arrive
     #[command(visible_alias = "event_pipe")]

@@ -53,7 +53,8 @@ If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pi
 new maps of this kind by name, as its last step; it never removes these pins. If a signal arrives before everything is loaded (SIGINT,
 SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXCPU), the command unloads everything that it loaded,
 and the signal ends the process. A complete load stays.
-Exit status: 0 if everything was loaded, 1 if the kernel refused something, a budget is exceeded or fewer than --count events arrived, 2 for bad input or wrong usage. With
+Exit status: 0 if everything was loaded, 1 if the kernel refused something, a budget is exceeded, fewer than --count events arrived, or
+--attach or --attach-to attached nothing and no --pin keeps the programs, 2 for bad input or wrong usage. With
 --dry-run as for `check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown.";
 pub(crate) const RUN_HELP: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin

@@ -3,7 +3,7 @@
 use super::{
     events::parse_seconds,
     format::Format,
-    object_selector::{ElementArgs, ObjectSelector},
+    object_selector::{ElementArgs, ObjectSelector, one_name},
     object_words::ObjectWords,
 };
 use crate::describe::short_type_name;
@@ -163,6 +163,7 @@ pub(crate) struct MapPushArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = EVENTS_HELP)]
+#[command(mut_arg("name", one_name))]
 pub(crate) struct MapEventsArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,

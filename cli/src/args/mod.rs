@@ -24,6 +24,7 @@ pub(crate) mod guest;
 mod help_text;
 pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
+mod list_selection;
 pub(crate) mod load;
 pub(crate) mod map_elements;
 mod object_name;
@@ -56,6 +57,7 @@ use gen_object::GenCommand;
 use help_text::with_joined_paragraphs;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
 use kernel_services::{IterCommand, StructOpsCommand, TokenCommand};
+use list_selection::suggest_show;
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
 use requires::RequiresArgs;
@@ -129,8 +131,9 @@ impl Args {
         let words: Vec<OsString> = words.collect();
         let mut command = Self::full_command();
         let options = bpftool_words::to_options(words.clone(), &command);
-        let matches = command.try_get_matches_from_mut(options);
+        let matches = command.try_get_matches_from_mut(&options);
         matches
+            .map_err(|error| suggest_show(error, &options))
             .and_then(|mut matches| {
                 Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
             })

@@ -7,7 +7,7 @@ use crate::{
     kernel_objects::select::{ProgramTag, Selection, Selector},
     value_parser::text::parse_hex,
 };
-use clap::{Args, ValueHint};
+use clap::{Arg, Args, ValueHint};
 use std::path::PathBuf;
 
 /// The selection of maps or links: one of an id, a name and a pin
@@ -57,6 +57,21 @@ impl Selector for ProgramSelector {
     }
 }
 
+/// Changes the help of `--name` for a command that takes one object.
+pub(super) fn one_name(name: Arg) -> Arg {
+    name.help("The object with this name; several are an error. The map of a data section also has the section's name, such as `.rodata`")
+}
+
+/// Changes the help of `--name` for a command that takes one program.
+pub(super) fn one_program_name(name: Arg) -> Arg {
+    name.help("The program with this name; several are an error")
+}
+
+/// Changes the help of `--tag` for a command that takes one program.
+pub(super) fn one_tag(tag: Arg) -> Arg {
+    tag.help("The program with this tag, the hash of its instructions; several are an error")
+}
+
 /// Parses the id of a program, map or link.
 pub(super) fn parse_id(text: &str) -> Result<u32, String> {
     text.parse()
@@ -98,6 +113,7 @@ pub(crate) struct ProgramShowArgs {
 
 /// One object that a command changes
 #[derive(Debug, Args)]
+#[command(mut_arg("name", one_name))]
 pub(crate) struct ObjectChangeArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,

@@ -1,7 +1,11 @@
 //! The arguments of `prog attach` and `prog detach`.
 
 use crate::{
-    args::{attach_word::attach_word, format::Format, object_selector::ProgramSelector},
+    args::{
+        attach_word::attach_word,
+        format::Format,
+        object_selector::{ProgramSelector, one_program_name, one_tag},
+    },
     attach_point::{AttachPoint, CgroupSharing},
 };
 use clap::{Args, ValueHint};
@@ -22,12 +26,15 @@ a link, and stays until `core-relo prog detach`, or until the place is gone. Wit
 Exit status: 0 if the program is attached, 2 if not.";
 pub(super) const DETACH_HELP: &str = "Examples:
   core-relo prog detach 7 --from dev:eth0
+  core-relo prog detach 9 --from cgroup:/sys/fs/cgroup/system.slice
   core-relo prog detach 9 --from cgroup:/sys/fs/cgroup/system.slice,connect4
 
-Detaches what `core-relo prog attach` without --pin, bpftool, ip or tc attached. Links are detached by `core-relo link detach`. Another
-program, or a program that a link attaches, stays as it is. Exit status: 0 if the program is detached, 2 if not.";
+The attach type is needed only if the cgroup has the program with several. Detaches what `core-relo prog attach` without --pin, bpftool,
+ip or tc attached. Links are detached by `core-relo link detach`. Another program, or a program that a link attaches, stays as it is.
+Exit status: 0 if the program is detached, 2 if not.";
 
 #[derive(Debug, Args)]
+#[command(mut_arg("name", one_program_name), mut_arg("tag", one_tag))]
 pub(crate) struct ProgAttachArgs {
     #[command(flatten)]
     pub(crate) selector: ProgramSelector,
@@ -49,6 +56,7 @@ pub(crate) struct ProgAttachArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("name", one_program_name), mut_arg("tag", one_tag))]
 pub(crate) struct ProgDetachArgs {
     #[command(flatten)]
     pub(crate) selector: ProgramSelector,

@@ -1,6 +1,9 @@
 //! The options for test runs of programs (`BPF_PROG_TEST_RUN`), which `run` and `prog run` share.
 
-use super::{format::Format, object_selector::ProgramSelector};
+use super::{
+    format::Format,
+    object_selector::{ProgramSelector, one_program_name, one_tag},
+};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -50,6 +53,7 @@ impl TestRunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("name", one_program_name), mut_arg("tag", one_tag))]
 pub(crate) struct ProgRunArgs {
     #[command(flatten)]
     pub(crate) selector: ProgramSelector,

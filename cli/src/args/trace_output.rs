@@ -1,6 +1,10 @@
 //! The arguments of `prog tracelog` and `prog stream`.
 
-use super::{events::parse_seconds, format::Format, object_selector::ProgramSelector};
+use super::{
+    events::parse_seconds,
+    format::Format,
+    object_selector::{ProgramSelector, one_program_name, one_tag},
+};
 use clap::Args;
 use std::{num::NonZeroU64, time::Duration};
 
@@ -40,6 +44,7 @@ pub(crate) struct TracelogArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("name", one_program_name), mut_arg("tag", one_tag))]
 pub(crate) struct ProgStreamArgs {
     #[command(flatten)]
     pub(crate) selector: ProgramSelector,

@@ -8,6 +8,17 @@ pub(super) fn short_name(attach_type: AttachType) -> String {
     name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
 }
 
+/// Returns the shortest word for an attach type: the end of a section's name (`connect4`), or else its name.
+pub(super) fn shortest_word(attach_type: AttachType) -> String {
+    let sections = SEC_DEFS.iter().filter(|def| def.attach_type == Some(attach_type));
+    let words = sections.filter_map(|def| def.name.rsplit_once('/')).map(|(_, end)| end.to_owned());
+    let name = short_name(attach_type);
+    let of_cgroup = name.strip_prefix("cgroup_").map(str::to_owned);
+    let mut words = words.chain(of_cgroup);
+    let is_found = |word: &String| find_attach_type(word, &[attach_type]) == Some(attach_type);
+    words.find(is_found).unwrap_or(name)
+}
+
 /// Finds an attach type among candidates: by its name (`cgroup_inet4_connect`), by the end of a section's name (`connect4`), or by its
 /// name without `cgroup_` (`device`).
 pub(super) fn find_attach_type(word: &str, candidates: &[AttachType]) -> Option<AttachType> {

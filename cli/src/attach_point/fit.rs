@@ -66,6 +66,27 @@ fn fitting_kinds(program_type: ProgramType) -> Vec<&'static str> {
     places.chain(sections).collect()
 }
 
+/// Returns an attach point for programs of a type, with words in place of names. Returns the place of a program that no attach point
+/// fits as an error.
+pub(crate) fn place_for(program_type: ProgramType) -> Result<String, &'static str> {
+    let place = |kind| match kind {
+        "dev" if program_type == ProgramType::SchedCls => "dev:NAME,ingress",
+        "dev" => "dev:NAME",
+        "cgroup" => "cgroup:PATH",
+        "netns" => "netns:NAME",
+        "map" => "map:NAME",
+        "lirc" => "lirc:/dev/lirc0",
+        "netfilter" => "netfilter:ipv4,input,0",
+        "route" => "route:NETWORK,DEV",
+        _ => "KIND:PLACE",
+    };
+    match *fitting_kinds(program_type).as_slice() {
+        [] => Err(place_of_others(program_type)),
+        [kind] if KINDS.iter().any(|(place, _)| *place == kind) => Ok(place(kind).to_owned()),
+        ref kinds => Ok(format!("KIND:PLACE with {}", list(kinds.iter().copied()))),
+    }
+}
+
 impl AttachPoint {
     /// Checks that a program can have this attach point. The error names the kinds that fit, or the attach types.
     pub(crate) fn check_fits(
@@ -73,19 +94,7 @@ impl AttachPoint {
         program_type: ProgramType,
         attach_type: Option<AttachType>,
     ) -> Result<(), String> {
-        let (kind, _) = self.text.split_once(':').unwrap_or((&self.text, ""));
-        let fitting = fitting_kinds(program_type);
-        let type_name = short_type_name(program_type.name());
-        if fitting.is_empty() {
-            let place = place_of_others(program_type);
-            return Err(format!(
-                "programs of type {type_name} have no attach point that can be named here: {place}"
-            ));
-        }
-        if !fitting.contains(&kind) {
-            let expected = list(fitting);
-            return Err(format!("`{self}` does not fit a program of type {type_name}: expected {expected}"));
-        }
+        self.check_kind(program_type)?;
         match &self.site {
             Site::Interface { hook, .. } => interface_hook(*hook, program_type, attach_type).map(drop),
             Site::Cgroup { attach_type: given, .. } => {
@@ -99,6 +108,24 @@ impl AttachPoint {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that the kind of the attach point fits a program. The error names the kinds that fit.
+    fn check_kind(&self, program_type: ProgramType) -> Result<(), String> {
+        let (kind, _) = self.text.split_once(':').unwrap_or((&self.text, ""));
+        let fitting = fitting_kinds(program_type);
+        let type_name = short_type_name(program_type.name());
+        if fitting.is_empty() {
+            let place = place_of_others(program_type);
+            return Err(format!(
+                "programs of type {type_name} have no attach point that can be named here: {place}"
+            ));
+        }
+        if !fitting.contains(&kind) {
+            let expected = list(fitting);
+            return Err(format!("`{self}` does not fit a program of type {type_name}: expected {expected}"));
+        }
+        Ok(())
     }
 
     /// Returns the attach type with which a program is attached to a cgroup.
@@ -200,5 +227,13 @@ impl AttachedProgram<'_> {
     /// Checks that the program can have an attach point.
     pub(crate) fn check_fits(&self, point: &AttachPoint) -> Result<(), String> {
         point.check_fits(self.program_type, self.attach_type)
+    }
+
+    /// Checks that the program can be detached from an attach point. The attach type of a cgroup may be missing: the cgroup has it.
+    pub(crate) fn check_detaches(&self, point: &AttachPoint) -> Result<(), String> {
+        match point.site {
+            Site::Cgroup { attach_type: None, .. } => point.check_kind(self.program_type),
+            _ => self.check_fits(point),
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
+    attach_type::{attach_types_of, attach_types_of_cgroups, shortest_word},
     fit::interface_hook,
     link::{netns_attach_type, open},
-    occupants::has_linked_occupant,
+    occupants::XdpHolder,
 };
+use crate::words::list;
 use clap::ValueEnum;
 use core_relo_loader::{
     attach::{
@@ -146,14 +148,10 @@ impl LastingAttachment<'_> {
 
     /// Returns the error of an XDP program that is not attached. Names the program that `--replace` replaces: one that no link attaches.
     fn xdp_refusal(&self, interface: &str, replace: XdpReplace<'_>, e: AttachError) -> AttachError {
-        let is_busy = e.errno().and_then(Errno::name) == Some("EBUSY");
+        let is_replaceable =
+            matches!(replace, XdpReplace::Never) && XdpHolder::reported(&e) == Some(XdpHolder::Program);
         match attach::xdp_query(interface) {
-            Ok(XdpPrograms { prog_id: other, .. })
-                if is_busy
-                    && other != 0
-                    && matches!(replace, XdpReplace::Never)
-                    && !has_linked_occupant(self.program, self.point) =>
-            {
+            Ok(XdpPrograms { prog_id: other, .. }) if is_replaceable && other != 0 => {
                 self.bad(format!("program {other} is attached there: --replace replaces it"))
             }
             _ => e,
@@ -171,8 +169,11 @@ impl LastingAttachment<'_> {
                 InterfaceHook::Classifier(of) => self.detach_classifier(name, of),
             },
             Site::Cgroup { path, attach_type } => {
-                let of = self.cgroup_attach_type(*attach_type)?;
                 let dir = open(path, OFlags::DIRECTORY)?;
+                let of = match attach_type {
+                    Some(_) => self.cgroup_attach_type(*attach_type)?,
+                    None => self.find_cgroup_attach_type(QueryTarget::Cgroup(dir.as_fd()))?,
+                };
                 self.check_attached(QueryTarget::Cgroup(dir.as_fd()), of)?;
                 self.detach_by(&ProgAttach { target: Some(dir.as_fd()), attach_type: of.number(), ..request })
             }
@@ -276,7 +277,7 @@ impl LastingAttachment<'_> {
             return Err(self.needs_link());
         }
         if identity(path).is_none() || identity(path) != identity(Path::new(OWN_NETNS)) {
-            let problem = "expected the network namespace of this command: `ip netns exec` runs it in another one; \
+            let problem = "expected the network namespace of this command: `nsenter --net=PATH` runs it in another one; \
                            or make a link with --pin PATH";
             return Err(self.bad(problem.into()));
         }
@@ -292,6 +293,37 @@ impl LastingAttachment<'_> {
     fn cgroup_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
         let given = given.or(self.program.attach_type);
         self.point.cgroup_attach_type(self.program.program_type, given).map_err(|problem| self.bad(problem))
+    }
+
+    /// Returns the attach type with which the cgroup has the program.
+    fn find_cgroup_attach_type(&self, cgroup: QueryTarget<'_>) -> Result<AttachType, AttachError> {
+        let candidates =
+            attach_types_of(self.program.program_type, &attach_types_of_cgroups().collect::<Vec<_>>());
+        if candidates.is_empty() {
+            return Err(self.only_links());
+        }
+        let mut found = Vec::new();
+        for of in candidates {
+            match attach::query(cgroup, of) {
+                Ok(attached) if attached.prog_ids.contains(&self.id) => found.push(of),
+                Ok(_) => {}
+                // The kernel does not know the attach type.
+                Err(e) if e.errno().and_then(Errno::name) == Some("EINVAL") => {}
+                Err(e) => return Err(e),
+            }
+        }
+        match *found {
+            [] => Err(self.not_attached()),
+            [only] => Ok(only),
+            ref several => {
+                let words: Vec<_> = several.iter().map(|of| shortest_word(*of)).collect();
+                let (id, point) = (self.id, self.point);
+                let expected = list(words.iter().map(String::as_str));
+                Err(self.bad(format!(
+                    "program {id} is attached there with several attach types: expected `{point},TYPE` with {expected}"
+                )))
+            }
+        }
     }
 
     fn map_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {

@@ -20,6 +20,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use fit::place_for;
 pub(crate) use lasting::{CgroupSharing, LastingAttachment};
 pub(crate) use link::attach;
 pub(crate) use occupants::explain_refusal;

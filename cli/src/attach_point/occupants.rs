@@ -6,7 +6,10 @@ use super::{
     fit::interface_hook,
     link::{netns_attach_type, open},
 };
-use crate::kernel_objects::{btf_cache::BtfCache, link_target::LinkTarget};
+use crate::{
+    kernel_objects::{btf_cache::BtfCache, link_target::LinkTarget},
+    words::shell_word,
+};
 use core_relo_loader::{
     attach::{self, AttachError, InterfaceRef, QueryTarget},
     object::{AttachType, LinkType},
@@ -33,6 +36,8 @@ enum Attachment {
     Link(u32),
     /// By this link if it is in this network namespace: the kernel does not report the namespace of XDP links.
     PerhapsLink(u32),
+    /// By a link whose id is not known.
+    SomeLink,
     /// Without a link.
     Direct,
     /// The links cannot be listed, or several links could be the one.
@@ -67,7 +72,14 @@ pub(crate) fn explain_refusal(
         Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE")
     );
     let found = if may_be_occupied { Occupied::find(program, point) } else { None };
-    let Some(Occupied { place, occupants }) = found else { return explain_refusal_of_cgroup(error, point) };
+    let Some(Occupied { place, mut occupants }) = found else {
+        return explain_refusal_of_cgroup(error, point);
+    };
+    if let Some(holder) = XdpHolder::reported(&error) {
+        occupants
+            .iter_mut()
+            .for_each(|occupant| occupant.attachment = holder.attachment(occupant.attachment));
+    }
     let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
     // The kernel refuses to attach a program twice, whatever else is attached.
     let own = occupants.iter().find(|occupant| Some(occupant.prog_id) == own_id);
@@ -97,11 +109,36 @@ pub(crate) fn explain_refusal(
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 
-/// Returns whether a link attaches a program at the place, so that only the link can be detached.
-pub(super) fn has_linked_occupant(program: &AttachedProgram<'_>, point: &AttachPoint) -> bool {
-    let is_linked =
-        |occupant: &Occupant| matches!(occupant.attachment, Attachment::Link(_) | Attachment::PerhapsLink(_));
-    Occupied::find(program, point).is_some_and(|found| found.occupants.iter().any(is_linked))
+/// The holder of an interface's XDP hook, by the kernel's explanation of `EBUSY`. Links explain nothing: only netlink does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum XdpHolder {
+    /// A link, which netlink cannot remove.
+    Link,
+    /// A program without a link.
+    Program,
+}
+
+impl XdpHolder {
+    /// Returns the holder that an error reports (`dev_xdp_attach` in the kernel).
+    pub(super) fn reported(error: &AttachError) -> Option<Self> {
+        let AttachError::Netlink { ext_ack, .. } = error else { return None };
+        match &**ext_ack {
+            "Can't replace active BPF XDP link" => Some(Self::Link),
+            "XDP program already attached" => Some(Self::Program),
+            _ => None,
+        }
+    }
+
+    /// Returns how the program is attached, more exactly than its links tell.
+    fn attachment(self, by_links: Attachment) -> Attachment {
+        match (self, by_links) {
+            (Self::Program, _) => Attachment::Direct,
+            (Self::Link, Attachment::Link(id) | Attachment::PerhapsLink(id)) => Attachment::Link(id),
+            (Self::Link, Attachment::SomeLink | Attachment::Direct | Attachment::Unknown) => {
+                Attachment::SomeLink
+            }
+        }
+    }
 }
 
 /// Adds the command that shows the programs of all cgroups: a program of a cgroup above may forbid others below.
@@ -131,6 +168,7 @@ impl Occupant {
         match self.attachment {
             Attachment::Link(link) => format!("{program} by link {link}"),
             Attachment::PerhapsLink(link) => format!("{program}, perhaps by link {link}"),
+            Attachment::SomeLink => format!("{program} by a link"),
             Attachment::Direct | Attachment::Unknown => program,
         }
     }
@@ -142,15 +180,10 @@ impl Occupant {
             return format!("`core-relo link detach {link}` makes room");
         }
         // Only links attach socket lookups.
-        if attach_type == AttachType::SkLookup {
+        if attach_type == AttachType::SkLookup || attachment == Attachment::SomeLink {
             return "`core-relo link list` shows its link, `core-relo link detach` makes room".into();
         }
-        let resolved = point.resolved_text(place, attach_type);
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,@+".contains(c);
-        let resolved = match shlex::try_quote(&resolved) {
-            Ok(quoted) if !resolved.chars().all(is_plain) => quoted.into_owned(),
-            _ => resolved,
-        };
+        let resolved = shell_word(&point.resolved_text(place, attach_type));
         let detach = format!("`core-relo prog detach {prog_id} --from {resolved}` makes room");
         match attachment {
             Attachment::PerhapsLink(link) => format!(
@@ -313,6 +346,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_objects::link_device::LinkDevice;
 
     #[test]
     fn an_occupant_is_named_with_the_link_that_attaches_it() {
@@ -325,6 +359,26 @@ mod tests {
         assert_eq!(occupant(7, Attachment::Link(1)).text(Some(7), &loaded), "this program");
         assert_eq!(occupant(8, Attachment::Link(1)).text(Some(7), &loaded), "program `second` of this load");
         assert_eq!(occupant(9, Attachment::Link(1)).text(Some(7), &loaded), "program 9 by link 1");
+    }
+
+    #[test]
+    fn the_kernel_explains_whether_a_link_holds_an_xdp_hook() {
+        use Attachment as A;
+        for (holder, by_links, expected) in [
+            (XdpHolder::Link, A::PerhapsLink(3), A::Link(3)),
+            (XdpHolder::Link, A::Unknown, A::SomeLink),
+            (XdpHolder::Link, A::Direct, A::SomeLink),
+            // The link is of another network namespace.
+            (XdpHolder::Program, A::PerhapsLink(3), A::Direct),
+            (XdpHolder::Program, A::Unknown, A::Direct),
+        ] {
+            assert_eq!(holder.attachment(by_links), expected);
+        }
+        let occupant = Occupant { prog_id: 7, attach_type: AttachType::Xdp, attachment: A::SomeLink };
+        assert_eq!(occupant.text(None, &[]), "program 7 by a link");
+        let way_out = occupant.way_out(Place::Interface(2), &"dev:eth0".parse().unwrap());
+        assert!(way_out.contains("`core-relo link list` shows its link"), "{way_out}");
+        assert!(!way_out.contains("prog detach"), "{way_out}");
     }
 
     #[test]
@@ -364,8 +418,8 @@ mod tests {
         let cgroup =
             |cgroup_id, of: AttachType| LinkTarget::Cgroup { cgroup_id, attach_type: of.name().into() };
         let (ingress, egress) = (AttachType::CgroupInetIngress, AttachType::CgroupInetEgress);
-        let xdp = LinkTarget::Interface { ifindex: 2, ifname: None, attach_type: None };
-        let twice = LinkTarget::Interface { ifindex: 2, ifname: None, attach_type: None };
+        let xdp = LinkTarget::Interface { ifindex: 2, device: LinkDevice::Unclear, attach_type: None };
+        let twice = LinkTarget::Interface { ifindex: 2, device: LinkDevice::Unclear, attach_type: None };
         let links = [
             link(1, 7, cgroup(50, ingress)),
             link(2, 7, cgroup(51, ingress)),

@@ -2,7 +2,8 @@
 
 use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
-    attach_type::{attach_types_of_cgroups, find_attach_type, short_name},
+    attach_type::{attach_types_of_cgroups, find_attach_type, short_name, shortest_word},
+    fit::place_for,
 };
 use core_relo_loader::{
     attach::{AttachError, NetfilterHook, PacketDirection, TcAttachPoint, XdpMode},
@@ -12,6 +13,37 @@ use std::os::fd::AsFd as _;
 
 fn site(text: &str) -> Result<Site, String> {
     text.parse::<AttachPoint>().map(|point| point.site)
+}
+
+#[test]
+fn a_program_type_has_a_place_with_its_kinds() {
+    for (program_type, place) in [
+        (P::Xdp, "dev:NAME"),
+        (P::SchedCls, "dev:NAME,ingress"),
+        (P::CgroupSkb, "cgroup:PATH"),
+        (P::PerfEvent, "KIND:PLACE with `pid` or `cpu`"),
+        (P::Tracing, "KIND:PLACE with `cgroup`, `map` or `pid`"),
+    ] {
+        assert_eq!(place_for(program_type), Ok(place.into()));
+    }
+    assert!(place_for(P::RawTracepoint).unwrap().contains("`raw_tp`"));
+    assert!(place_for(P::SocketFilter).unwrap_err().contains("SO_ATTACH_BPF"));
+}
+
+#[test]
+fn the_shortest_word_of_an_attach_type_is_understood() {
+    for (attach_type, word) in [
+        (A::CgroupInet4Connect, "connect4"),
+        (A::CgroupInetEgress, "egress"),
+        (A::CgroupDevice, "dev"),
+        (A::LsmCgroup, "lsm_cgroup"),
+    ] {
+        assert_eq!(shortest_word(attach_type), word);
+    }
+    let types: Vec<_> = attach_types_of_cgroups().collect();
+    for attach_type in &types {
+        assert_eq!(find_attach_type(&shortest_word(*attach_type), &types), Some(*attach_type));
+    }
 }
 
 #[test]

@@ -11,7 +11,10 @@ use crate::{
     },
     text::{line::Line, style},
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Hint,
+    sys::{self, Errno},
+};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd, path::Path};
 
@@ -31,12 +34,15 @@ pub(super) struct ObjectChange {
     /// The object in messages.
     #[serde(skip)]
     name: String,
+    /// A note about the object, printed on stderr.
+    #[serde(skip)]
+    note: Option<String>,
 }
 
 impl ObjectChange {
     pub(super) fn new(kind: Kind, id: u32, change: &'static str) -> Self {
         let name = object_name(kind, id, "");
-        Self { kind: kind.command(), id, change, pin: None, prog_id: None, map_id: None, name }
+        Self { kind: kind.command(), id, change, pin: None, prog_id: None, map_id: None, name, note: None }
     }
 
     /// Adds the object's name.
@@ -59,10 +65,24 @@ impl ObjectChange {
         self
     }
 
+    /// Adds a note about the object.
+    pub(super) fn note(mut self, note: Option<String>) -> Self {
+        self.note = note;
+        self
+    }
+
     pub(super) fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
         if format == Format::Json {
-            return console.out.json(self);
+            console.out.json(self)?;
+        } else {
+            self.write_text(console)?;
         }
+        let Some(note) = &self.note else { return Ok(()) };
+        console.out.flush()?;
+        console.note(&format!("{}: {note}", self.name))
+    }
+
+    fn write_text(&self, console: &mut Console<'_>) -> io::Result<()> {
         let mut line = Line::new().styled(style::GOOD, self.change).text(format_args!(": {}", self.name));
         if let Some(path) = &self.pin {
             line = line.text(format_args!(": {path}"));
@@ -115,6 +135,9 @@ pub(super) fn pin(
 /// Returns the error of a pin that the kernel refuses.
 pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
     let bad = BadInput::for_path(path, format_args!("cannot pin it: {e}"));
+    if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (e.name(), Hint::missing_bpffs(path)) {
+        return bad.help(hint.0);
+    }
     let has_dots = path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'.'));
     match e.name() {
         Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),

@@ -20,6 +20,9 @@ use std::{fs, io, path::Path, process};
 
 const COLUMNS: &[&str] = &["PID", "COMMAND", "FD", "ID", "NAME", "TYPE", "ATTACHED TO"];
 
+/// The largest number of processes that a warning names.
+const SHOWN_PIDS: usize = 5;
+
 /// The kinds of events by number (`enum bpf_task_fd_type`).
 const FD_TYPES: [&str; 6] = ["raw_tracepoint", "tracepoint", "kprobe", "kretprobe", "uprobe", "uretprobe"];
 
@@ -109,7 +112,7 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
             (descriptors, None) => found.extend(descriptors),
             (descriptors, Some(e)) => {
                 found.extend(descriptors);
-                unreadable.push(e);
+                unreadable.push((pid, e));
             }
         }
     }
@@ -118,12 +121,18 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
         line.name = names.get(line.prog_id).name;
     }
     print(console, args, &found)?;
-    if let Some(first) = unreadable.first() {
-        let count = unreadable.len();
-        let noun = if count == 1 { "process" } else { "processes" };
-        console.warn(&format!("the descriptors of {count} {noun} cannot be read: {first}"))?;
+    unreadable_warning(&unreadable).map_or(Ok(()), |warning| console.warn(&warning))
+}
+
+/// Returns the warning about processes whose descriptors cannot be read, with the error of the first one. `None` if there are none.
+fn unreadable_warning(unreadable: &[(u32, io::Error)]) -> Option<String> {
+    let (_, error) = unreadable.first()?;
+    let mut pids: Vec<_> = unreadable.iter().take(SHOWN_PIDS).map(|(pid, _)| pid.to_string()).collect();
+    if unreadable.len() > SHOWN_PIDS {
+        pids.push(format!("{} more", unreadable.len() - SHOWN_PIDS));
     }
-    Ok(())
+    let noun = if unreadable.len() == 1 { "process" } else { "processes" };
+    Some(format!("the descriptors of {noun} {} cannot be read: {error}", pids.join(", ")))
 }
 
 fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io::Result<()> {
@@ -224,6 +233,19 @@ mod tests {
         (found.fd_type, found.name) = (fd_type, name.to_vec());
         (found.probe_offset, found.probe_addr) = (probe_offset, probe_addr);
         PerfFd::new(7, 3, &found)
+    }
+
+    #[test]
+    fn processes_that_cannot_be_read_are_named() {
+        let warning = |pids: std::ops::Range<u32>| {
+            let refused = pids.map(|pid| (pid, io::Error::from(io::ErrorKind::PermissionDenied)));
+            unreadable_warning(&refused.collect::<Vec<_>>())
+        };
+        assert_eq!(warning(0..0), None);
+        let one = "the descriptors of process 7 cannot be read: permission denied";
+        assert_eq!(warning(7..8).as_deref(), Some(one));
+        let many = "the descriptors of processes 1, 2, 3, 4, 5, 4 more cannot be read: permission denied";
+        assert_eq!(warning(1..10).as_deref(), Some(many));
     }
 
     #[test]

@@ -1,18 +1,27 @@
 //! The attach target of a link: the union in the kernel's `struct bpf_link_info`, by link type.
 
-use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind};
+use crate::kernel_objects::{
+    btf_cache::BtfCache,
+    kind::Kind,
+    link_device::{LinkDevice, OwnInterfaces},
+};
 use core_relo::{Endian, Name};
 use core_relo_loader::{
     object::{AttachType, LinkType, ProgramType},
     sys::{self, Errno, LinkInfo, ProgInfo},
 };
-use rustix::net::{self, AddressFamily, SocketType};
 use serde::Serialize;
 use serde_json::Value;
-use std::os::fd::AsFd;
+use std::{iter, os::fd::AsFd};
 
 /// `BPF_LINK_TYPE_STRUCT_OPS`.
 pub(crate) const STRUCT_OPS: u32 = 9;
+
+/// `BPF_LINK_TYPE_TCX`.
+const TCX: u32 = 11;
+
+/// `BPF_LINK_TYPE_NETKIT`.
+const NETKIT: u32 = 13;
 
 /// The perf events that links attach to (`enum bpf_perf_event_type`).
 const PERF_EVENTS: [&str; 7] =
@@ -80,7 +89,8 @@ pub(crate) enum LinkTarget {
     },
     Interface {
         ifindex: u32,
-        ifname: Option<String>,
+        #[serde(rename = "ifname")]
+        device: LinkDevice,
         /// `None` for XDP links.
         #[serde(skip_serializing_if = "Option::is_none")]
         attach_type: Option<String>,
@@ -152,7 +162,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl LinkTarget {
-    /// Reads the target of a link.
+    /// Reads the target of a link. [`Self::find_device`] finds the network interface.
     pub(crate) fn read(fd: &impl AsFd, info: &LinkInfo, btfs: &mut BtfCache) -> Result<Self, Errno> {
         let detail = Detail(&info.detail);
         let name = || sys::link_target_name(fd).ok().filter(|name| !name.is_empty());
@@ -179,7 +189,7 @@ impl LinkTarget {
                 priority: detail.word(2)?.cast_signed(),
                 flags: detail.word(3)?,
             },
-            11 | 13 => interface(&detail, Some(detail.attach_type(1)?))?,
+            TCX | NETKIT => interface(&detail, Some(detail.attach_type(1)?))?,
             12 => Self::UprobeMulti {
                 path: name(),
                 func_cnt: detail.word(9)?,
@@ -191,16 +201,59 @@ impl LinkTarget {
         })
     }
 
+    /// Finds the network interface of an XDP, tcx or netkit link.
+    pub(crate) fn find_device(
+        &mut self,
+        info: &LinkInfo,
+        interfaces: &mut OwnInterfaces,
+    ) -> Result<(), Errno> {
+        let number = match info.link_type {
+            TCX | NETKIT => Some(Detail(&info.detail).word(1)?),
+            _ => None,
+        };
+        match self {
+            Self::Interface { ifindex, device, .. } if *ifindex != 0 => {
+                *device = interfaces.find(info, *ifindex, number);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns whether the link is detached: its place is gone, or `BPF_LINK_DETACH` detached its program. The kernel then reports 0.
+    pub(crate) fn is_detached(&self) -> bool {
+        match self {
+            Self::Cgroup { cgroup_id, .. } => *cgroup_id == 0,
+            Self::Netns { netns_ino: place, .. }
+            | Self::Interface { ifindex: place, .. }
+            | Self::StructOps { map_id: place }
+            | Self::Sockmap { map_id: place, .. } => *place == 0,
+            _ => false,
+        }
+    }
+
     /// Returns the fields as text: `attach_type TRACE_FENTRY, target_name do_exit`. Empty if there are none.
     pub(crate) fn text(&self) -> serde_json::Result<String> {
         let field = |(key, value): (&String, &Value)| match value {
             Value::String(text) => {
                 format!("{key} {}", Name::new(text.strip_prefix("BPF_").unwrap_or(text).as_bytes()))
             }
+            Value::Null => match self {
+                Self::Interface { device: LinkDevice::OtherNetns, .. } => {
+                    "of another network namespace".into()
+                }
+                Self::Interface { .. } => "perhaps of another network namespace".into(),
+                _ => format!("{key} unknown"),
+            },
             other => format!("{key} {other}"),
         };
         let fields = serde_json::to_value(self)?;
-        Ok(fields.as_object().into_iter().flatten().map(field).collect::<Vec<_>>().join(", "))
+        let fields = fields.as_object().into_iter().flatten();
+        if self.is_detached() {
+            let attach_type = fields.filter(|(key, _)| *key == "attach_type").map(field);
+            return Ok(iter::once("detached".to_owned()).chain(attach_type).collect::<Vec<_>>().join(", "));
+        }
+        Ok(fields.map(field).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -231,8 +284,7 @@ impl Detail<'_> {
 }
 
 fn interface(detail: &Detail<'_>, attach_type: Option<String>) -> Result<LinkTarget, Errno> {
-    let ifindex = detail.word(0)?;
-    Ok(LinkTarget::Interface { ifindex, ifname: interface_name(ifindex), attach_type })
+    Ok(LinkTarget::Interface { ifindex: detail.word(0)?, device: LinkDevice::Unclear, attach_type })
 }
 
 fn tracing(
@@ -298,13 +350,6 @@ fn perf_event(detail: &Detail<'_>, name: Option<String>) -> Result<LinkTarget, E
     })
 }
 
-/// Returns the name of a network interface in this network namespace.
-fn interface_name(index: u32) -> Option<String> {
-    // /sys/class/net shows the interfaces of the namespace in which sysfs was mounted.
-    let socket = net::socket(AddressFamily::UNIX, SocketType::DGRAM, None).ok()?;
-    net::netdevice::index_to_name(&socket, index).ok()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -328,6 +373,34 @@ mod tests {
     }
 
     #[test]
+    fn a_detached_link_has_no_place() {
+        let attach_type = || "BPF_TCX_INGRESS".to_owned();
+        let tcx = |ifindex, device| {
+            LinkTarget::Interface { ifindex, device, attach_type: Some(attach_type()) }.text().unwrap()
+        };
+        assert_eq!(tcx(0, LinkDevice::Unclear), "detached, attach_type TCX_INGRESS");
+        assert_eq!(tcx(2, LinkDevice::Own("v1".into())), "ifindex 2, ifname v1, attach_type TCX_INGRESS");
+        assert_eq!(
+            tcx(2, LinkDevice::OtherNetns),
+            "ifindex 2, of another network namespace, attach_type TCX_INGRESS"
+        );
+        let unclear = tcx(2, LinkDevice::Unclear);
+        assert_eq!(unclear, "ifindex 2, perhaps of another network namespace, attach_type TCX_INGRESS");
+        let xdp = LinkTarget::Interface { ifindex: 0, device: LinkDevice::Unclear, attach_type: None };
+        assert_eq!(xdp.text().unwrap(), "detached");
+        assert_eq!(LinkTarget::StructOps { map_id: 0 }.text().unwrap(), "detached");
+        for link in [
+            LinkTarget::Cgroup { cgroup_id: 0, attach_type: attach_type() },
+            LinkTarget::Netns { netns_ino: 0, attach_type: attach_type() },
+            LinkTarget::Sockmap { map_id: 0, attach_type: attach_type() },
+        ] {
+            assert_eq!(link.text().unwrap(), "detached, attach_type TCX_INGRESS");
+        }
+        let iterator = LinkTarget::CgroupIterator { target_name: None, cgroup_id: 0, order: 1 };
+        assert!(!iterator.is_detached(), "an iterator of all cgroups");
+    }
+
+    #[test]
     fn extensions_have_no_attach_type() {
         let number = ProgramType::Ext.number();
         let tracer = |prog_type, attach_btf_obj_id, attach_btf_id| {
@@ -340,7 +413,7 @@ mod tests {
         // No program and no BTF has such an id.
         let detail = Detail(&[0, u32::MAX, 5, 0, 0, 0]);
         let link = tracing(&detail, Some(&extension), &mut BtfCache::default()).unwrap();
-        assert_eq!(link.text().unwrap(), "target_obj_id 4294967295, target_btf_id 5, target_name null");
+        assert_eq!(link.text().unwrap(), "target_obj_id 4294967295, target_btf_id 5, target_name unknown");
         assert!(traces_program(&tracer(26, 0, 5)) && !traces_program(&tracer(26, 1, 5)));
         assert!(!traces_program(&ProgInfo::default()), "a kernel that does not report it");
     }

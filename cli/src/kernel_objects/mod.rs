@@ -6,6 +6,7 @@ pub(crate) mod fdinfo;
 pub(crate) mod holders;
 pub(crate) mod instructions;
 pub(crate) mod kind;
+pub(crate) mod link_device;
 pub(crate) mod link_target;
 pub(crate) mod machine_code;
 pub(crate) mod mounts;

@@ -12,7 +12,10 @@ use crate::{
     },
     text::hex,
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Hint,
+    sys::{self, Errno},
+};
 use std::{
     io,
     os::fd::OwnedFd,
@@ -36,6 +39,11 @@ pub(crate) enum Selection {
 pub(crate) trait Selector {
     /// Returns the selection. `None` selects all objects, where the arguments are optional.
     fn selection(&self) -> Option<Selection>;
+
+    /// Returns the name of the command whose `list` shows the objects of a kind.
+    fn command(&self, kind: Kind) -> &'static str {
+        kind.command()
+    }
 }
 
 impl Selector for Selection {
@@ -46,7 +54,8 @@ impl Selector for Selection {
 
 /// Returns the selected objects, at least one. Several objects may have the same name or tag.
 pub(crate) fn select(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelObject>, BadInput> {
-    let help = format!("`core-relo {} list` lists them", kind.command());
+    let command = selector.command(kind);
+    let help = format!("`core-relo {command} list` lists them");
     match selector.selection() {
         Some(Selection::Id(id)) => match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
@@ -55,7 +64,7 @@ pub(crate) fn select(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelO
             }
             Err(e) => Err(refused(kind, &format!("open id {id} of"), e)),
         },
-        Some(Selection::Pin(path)) => Ok(vec![open_pin(kind, &path)?]),
+        Some(Selection::Pin(path)) => Ok(vec![open_pin(kind, command, &path)?]),
         Some(Selection::Tag(tag)) => with_tag(kind, tag, &help),
         Some(Selection::Name(name)) => with_name(kind, &name, help),
         None => {
@@ -109,7 +118,7 @@ fn with_tag(kind: Kind, tag: ProgramTag, help: &str) -> Result<Vec<KernelObject>
 
 /// Returns the selected objects, or all objects of the kind if nothing is selected.
 pub(crate) fn select_or_all(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelObject>, BadInput> {
-    selector.selection().map_or_else(|| list(kind), |selection| select(kind, &selection))
+    if selector.selection().is_none() { list(kind) } else { select(kind, selector) }
 }
 
 /// Parses the words that select an object: an id, `id N`, `name NAME` or `pinned PATH`.
@@ -175,11 +184,14 @@ pub(crate) fn open_or_report(
     Ok(None)
 }
 
-fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
+fn open_pin(kind: Kind, command: &str, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
         let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
+        if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (errno.name(), Hint::missing_bpffs(path)) {
+            return bad.help(hint.0);
+        }
         match errno.name() {
-            Some("ENOENT") => bad.help(format!("`core-relo {} list` lists the pins", kind.command())),
+            Some("ENOENT") => bad.help(format!("`core-relo {command} list` lists the pins")),
             Some("EPERM") if loader_pin(path).is_some() => {
                 bad.help("the name of a pin has no dots: loaders pin `.rodata` as `_rodata`")
             }

@@ -212,7 +212,8 @@ fn a_pinned_load_names_the_attachments_that_no_pin_keeps() {
         return println!("SKIP: no namespaces, or no classifiers of tc: {out}{err}");
     }
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
-    assert!(err.contains("attached without a link, which no pin keeps"), "{err}");
+    assert!(err.contains("dev:lo,tc_ingress: attached without a link, which no pin keeps"), "{err}");
+    assert!(out.contains("  link     dev:lo,tc_ingress\n"), "{out}");
 }
 
 /// A cgroup that is removed when it is dropped.
@@ -267,7 +268,19 @@ fn programs_of_cgroups_are_attached_and_detached() {
     refused(&attach(&skb, &group.point(""), &[]), "with `cgroup_inet_ingress` or `cgroup_inet_egress`");
     ok(attach(&skb, &group.point(",cgroup_inet_egress"), &["--sharing", "override"]));
     refused(&detach(&skb, &group.point(",ingress")), "is not attached there");
-    ok(detach(&skb, &group.point(",egress")));
+    // The cgroup tells the attach type, unless it has the program with several.
+    ok(detach(&skb, &group.point("")));
+    refused(&detach(&skb, &group.point("")), "is not attached there");
+    for direction in ["ingress", "egress"] {
+        ok(attach(&skb, &group.point(&format!(",{direction}")), &[]));
+    }
+    refused(
+        &detach(&skb, &group.point("")),
+        &format!("several attach types: expected `{},TYPE` with `ingress` or `egress`", group.point("")),
+    );
+    ok(detach(&skb, &group.point(",ingress")));
+    ok(detach(&skb, &group.point("")));
+    refused(&detach(&skb, "dev:lo"), "`dev:lo` does not fit a program of type cgroup_skb");
     // A named pipe does not block.
     let fifo = std::env::temp_dir().join(unique("core_relo_fifo"));
     super::common::pipe(&fifo);
@@ -392,5 +405,9 @@ fn load_attaches_to_the_named_points() {
     schema().check("load", line);
     assert_eq!(line["links"][0]["what"], "raw_tp/sys_exit");
     assert_eq!(line["links"].as_array().unwrap().len(), 1, "not to the point of its section");
+    fs::remove_dir_all("/sys/fs/bpf/named").unwrap();
+    let shown = ok(load(&["--attach-to", &request, "--pin", "/sys/fs/bpf/named"])).out;
+    let link = "  link     raw_tp:sys_exit, pinned at /sys/fs/bpf/named/links/0_raw_tp_sys_exit\n";
+    assert!(shown.contains(link), "{shown}");
     fs::remove_dir_all("/sys/fs/bpf/named").unwrap();
 }

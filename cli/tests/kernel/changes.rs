@@ -380,8 +380,40 @@ fn a_link_gets_another_program_and_is_detached() {
     schema().check(CHANGES, line);
     let shown = &ok(run(["link", "show", &id, "--format", "json"])).lines()[0];
     assert_eq!((&line["change"], &shown["target"]["ifindex"]), (&json!("detached"), &json!(0)));
+    let text = ok(run(["link", "show", &id])).out;
+    assert!(text.contains("detached") && !text.contains("null") && !text.contains("ifindex"), "{text}");
+    let again = run(["link", "detach", &id]);
+    let again = (again.exit, &*again.out, &*again.err);
+    assert_eq!(again, (2, "", &*format!("core-relo: link {id}: it is detached already\n")));
     let updated = run(["link", "update", &id, &new_id.to_string()]);
     assert!(updated.exit == 2 && updated.err.contains("it is detached already"), "{updated:?}");
+}
+
+#[test]
+fn a_detached_link_names_its_pins() {
+    let test = "changes::a_detached_link_names_its_pins";
+    if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {
+        return;
+    }
+    let program = returns(6, 2).unwrap();
+    let (first, second) = ("/sys/fs/bpf/a_link", "/sys/fs/bpf/b link");
+    let id = id_of_program(&program).to_string();
+    let to = "dev:own_lo,xdpgeneric";
+    let attached = run(["prog", "attach", &id, "--to", to, "--pin", first, "--format", "json"]);
+    if attached.exit != 0 {
+        return println!("SKIP: no XDP link: {}", attached.err);
+    }
+    let id = attached.lines()[0]["link_id"].to_string();
+    ok(run(["link", "pin", &id, second]));
+    let detached = run(["link", "detach", "--pinned", first]);
+    assert_eq!((detached.exit, detached.out), (0, format!("detached: link {id}\n")));
+    let pins = format!(
+        "still pinned at {first} and {second}, which keeps the program loaded: rm {first} '{second}'\n"
+    );
+    assert_eq!(detached.err, format!("core-relo: note: link {id}: {pins}"));
+    let again = run(["link", "detach", &id]);
+    assert_eq!((again.exit, again.err), (2, format!("core-relo: link {id}: it is detached already; {pins}")));
+    [first, second].iter().for_each(|pin| fs::remove_file(pin).unwrap());
 }
 
 #[test]

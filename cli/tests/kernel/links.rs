@@ -171,3 +171,65 @@ fn interfaces_have_their_names_of_the_own_namespace() {
     let line = &ok(run(["link", "show", "--id", &id, "--format", "json"])).lines()[0];
     assert_eq!((&line["target"]["ifindex"], &line["target"]["ifname"]), (&json!(1), &json!("own_lo")));
 }
+
+/// An interface of one network namespace has the index of another interface elsewhere. Its name would be wrong there.
+#[test]
+fn an_interface_of_another_namespace_has_no_name() {
+    if types().is_none() || !has_own_netns("links::an_interface_of_another_namespace_has_no_name") {
+        return;
+    }
+    let (xdp, classifier) =
+        (attach_points::load(attach_points::XDP, 0, 2), attach_points::load(attach_points::SCHED_CLS, 0, -1));
+    let mut links = vec![attach::xdp(xdp.unwrap().as_fd(), "own_lo", XdpMode::Generic).unwrap()];
+    if attach_points::has_tcx() {
+        let order = Placement::default();
+        links.push(
+            attach::tcx(classifier.unwrap().as_fd(), "own_lo", AttachType::TcxIngress, &order).unwrap(),
+        );
+    }
+    for link in &links {
+        let Some(fd) = link.fd() else { return println!("SKIP: no XDP links") };
+        let id = sys::link_info(&fd).unwrap().id.to_string();
+        let (target, text) = target_of(link);
+        assert_eq!((&target["ifindex"], &target["ifname"]), (&json!(1), &json!("own_lo")));
+        assert!(text.contains("ifindex 1, ifname own_lo"), "{text}");
+        // The other namespace has an interface with the same index, `lo`.
+        let elsewhere = |format: &str| {
+            let mut command = Command::new("unshare");
+            command.args(["--net", env!("CARGO_BIN_EXE_core-relo"), "link", "show", &id, "--format", format]);
+            String::from_utf8(command.output().unwrap().stdout).unwrap()
+        };
+        let target = &serde_json::from_str::<Value>(&elsewhere("json")).unwrap()["target"];
+        assert_eq!((&target["ifindex"], &target["ifname"]), (&json!(1), &Value::Null));
+        let text = elsewhere("text");
+        assert!(text.contains("ifindex 1, of another network namespace") && !text.contains("lo"), "{text}");
+    }
+}
+
+/// The kernel reports the program of an interface, but not the XDP link.
+#[test]
+fn xdp_links_of_one_program_in_two_namespaces_have_no_name() {
+    let test = "links::xdp_links_of_one_program_in_two_namespaces_have_no_name";
+    if types().is_none() || !has_own_netns(test) || !common::has_own_bpffs(test) {
+        return;
+    }
+    let program = attach_points::load(attach_points::XDP, 0, 2).unwrap();
+    let id = attach_points::id_of(&program);
+    let pin = "/sys/fs/bpf/elsewhere";
+    let mut command = Command::new("unshare");
+    // The interface is gone with its namespace, so the namespace stays.
+    let script = r#""$@" || exit; exec sleep 60"#;
+    command.args(["--net", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_core-relo"), "prog", "attach", &id]);
+    command.args(["--to", "dev:lo,xdpgeneric", "--pin", pin]).stdout(Stdio::piped());
+    let mut elsewhere = command.spawn().unwrap();
+    let mut line = String::new();
+    io::BufReader::new(elsewhere.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let link = attach::xdp(program.as_fd(), "own_lo", XdpMode::Generic).unwrap();
+    let (target, text) = target_of(&link);
+    elsewhere.kill().unwrap();
+    elsewhere.wait().unwrap();
+    assert!(line.contains("attached"), "{line}");
+    assert_eq!((&target["ifindex"], &target["ifname"]), (&json!(1), &Value::Null));
+    assert!(text.contains("ifindex 1, perhaps of another network namespace"), "{text}");
+    fs::remove_file(pin).unwrap();
+}

@@ -19,19 +19,24 @@ mod services;
 
 use common::{run, schema};
 use core_relo_loader::attach::{
-    self, AttachError, Link, RawTracepointOptions, TracepointOptions, UprobeOptions,
+    self, AttachError, Link, Placement, RawTracepointOptions, TracepointOptions, UprobeOptions, XdpMode,
 };
 use core_relo_loader::sys::{
     self, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
 };
-use core_relo_loader::{Loader, load_plan::AttachTarget, object::Object};
+use core_relo_loader::{
+    Loader,
+    load_plan::AttachTarget,
+    object::{AttachType, Object},
+};
 use fixture::*;
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
+    io::{self, BufRead as _},
     os::fd::AsFd as _,
     path::PathBuf,
-    process::{Command, id},
+    process::{Command, Stdio, id},
     sync::Arc,
 };
 

@@ -61,14 +61,44 @@ fn the_link_of_an_interface_is_named() {
     let link = attach::xdp(program.as_fd(), "own_lo", XdpMode::Generic).unwrap();
     let Some(fd) = link.fd() else { return println!("SKIP: no XDP links") };
     let id = sys::link_info(&fd).unwrap().id;
+    // Netlink explains that a link holds the interface, which netlink does not remove.
     let occupied = attach(&second, "dev:own_lo", &[]);
+    let way_out = format!("program {first} by link {id}; `core-relo link detach {id}` makes room\n");
+    refused(&occupied, &way_out);
+    refused(&attach(&second, "dev:own_lo", &["--replace"]), &way_out);
+    // A link that is refused has no explanation.
     refused(
-        &occupied,
+        &attach(&second, "dev:own_lo", &["--pin", "/sys/fs/bpf/no_link"]),
         &format!("program {first}, perhaps by link {id}; `core-relo link detach {id}` makes room if "),
     );
     ok(run_suggestion(&occupied));
     ok(attach(&second, "dev:own_lo", &[]));
     ok(detach(&second, "dev:own_lo"));
+}
+
+/// The link of another namespace has the same program and index. Only the program without a link is in the way.
+#[test]
+fn the_link_of_another_interface_with_the_same_index_is_not_blamed() {
+    let test = "occupants::the_link_of_another_interface_with_the_same_index_is_not_blamed";
+    if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {
+        return;
+    }
+    let (_programs, [first, second]) = two(XDP, 0, 2);
+    let Some(netns) = OtherNetns::new() else { return println!("SKIP: no network namespace") };
+    let pin = "/sys/fs/bpf/elsewhere";
+    let mut elsewhere = Command::new("nsenter");
+    elsewhere.args([&format!("--net={}", netns.path()), env!("CARGO_BIN_EXE_core-relo"), "prog", "attach"]);
+    let status = elsewhere.args([&first, "--to", "dev:lo,xdpgeneric", "--pin", pin]).status().unwrap();
+    if !status.success() {
+        return println!("SKIP: no XDP links");
+    }
+    ok(attach(&first, "dev:own_lo", &[]));
+    let occupied = attach(&second, "dev:own_lo", &[]);
+    refused(&occupied, &format!("program {first} is attached there: --replace replaces it"));
+    assert!(!occupied.err.contains("link"), "{occupied:?}");
+    ok(attach(&second, "dev:own_lo", &["--replace"]));
+    ok(detach(&second, "dev:own_lo"));
+    fs::remove_file(pin).unwrap();
 }
 
 #[test]
@@ -142,7 +172,7 @@ fn the_link_of_another_network_namespace_is_named() {
     let link = attached.lines()[0]["link_id"].clone();
     let occupied = attach(&second, &point, &["--pin", pins[1]]);
     refused(&occupied, &format!("program {first} by link {link}; `core-relo link detach {link}` makes room"));
-    ok(run_suggestion(&occupied));
+    assert_eq!(run_suggestion(&occupied).exit, 0);
     ok(attach(&second, &point, &["--pin", pins[1]]));
     pins.iter().for_each(|pin| fs::remove_file(pin).unwrap());
 }

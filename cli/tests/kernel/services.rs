@@ -139,9 +139,27 @@ fn a_struct_ops_map_with_a_link_is_registered_as_long_as_its_pin() {
     );
     assert!(is_removed(&format!("d{}", &second[1..])) && is_available(&name));
 
-    ok(run(["link", "detach", &link]));
+    let detached = run(["link", "detach", &link]);
+    let pin = "/sys/fs/bpf/still/still";
+    let note = format!("link {link}: still pinned at {pin}, which keeps the link: rm {pin}\n");
+    assert_eq!((detached.exit, detached.err), (0, format!("core-relo: note: {note}")));
+    assert!(ok(run(["link", "show", &link])).out.contains("detached"));
     assert!(is_removed(&name));
     fs::remove_file(pins.join("still")).unwrap();
+}
+
+#[test]
+fn a_missing_struct_ops_map_refers_to_their_list() {
+    if types().is_none() {
+        return;
+    }
+    for command in ["show", "dump", "unregister"] {
+        for selection in [["--id", "4294967295"], ["--name", "no_such_map"]] {
+            let missing = run(["struct_ops", command].iter().chain(&selection));
+            assert_eq!(missing.exit, 2);
+            assert!(missing.err.ends_with("; `core-relo struct_ops list` lists them\n"), "{missing:?}");
+        }
+    }
 }
 
 #[test]

@@ -135,14 +135,18 @@ impl AttachError {
     }
 
     pub(crate) fn pin(path: &Path, errno: Errno) -> Self {
-        let hint = match errno.0 {
+        let missing_bpffs = match errno.0 {
+            libc::ENOENT | libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::missing_bpffs(path),
+            _ => None,
+        };
+        let hint = missing_bpffs.unwrap_or_else(|| match errno.0 {
             libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::NOT_BPFFS,
             libc::EEXIST => Hint::PIN_EXISTS,
             libc::ENOENT => {
                 Hint("the directory above the pin's directory does not exist: create that directory first")
             }
             _ => Hint::for_errno(errno),
-        };
+        });
         Self::Pin { path: path.to_path_buf(), errno, hint }
     }
 
@@ -150,7 +154,8 @@ impl AttachError {
     pub(crate) fn missing_pin(path: &Path, errno: Errno) -> Self {
         match errno.0 {
             libc::ENOENT => {
-                Self::Pin { path: path.to_path_buf(), errno, hint: Hint("nothing is pinned there") }
+                let hint = Hint::missing_bpffs(path).unwrap_or(Hint("nothing is pinned there"));
+                Self::Pin { path: path.to_path_buf(), errno, hint }
             }
             _ => Self::pin(path, errno),
         }

@@ -151,10 +151,15 @@ impl LoadError {
     /// Creates the error of a pin that cannot be created or opened.
     #[cold]
     pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
-        let hint = match errno.0 {
-            libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => LoadHint(
+        let not_bpffs = || {
+            LoadHint(
                 "is it below a mounted bpffs, without a `.` in its name, and do its directories exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
-            ),
+            )
+        };
+        let hint = match errno.0 {
+            libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => {
+                Hint::missing_bpffs(path).map_or_else(not_bpffs, LoadHint::from)
+            }
             libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
             _ => Hint::for_errno(errno).into(),
         };

@@ -6,6 +6,7 @@ use crate::{
     error::BadInput,
     kernel_objects::{
         kind::Kind,
+        link_device::OwnInterfaces,
         link_target::{LinkTarget, type_name},
         names::full_program_name,
         processes::Process,
@@ -47,24 +48,27 @@ impl KernelFacts for LinkFacts {
     const KIND: Kind = Kind::Link;
     const COLUMNS: &'static [&'static str] = &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"];
     const NO_OBJECTS: &'static str = "there are no links";
-    type Context = HoldersAndTypes;
+    type Context = (HoldersAndTypes, OwnInterfaces);
 
-    fn read_context() -> Result<HoldersAndTypes, BadInput> {
-        Ok(HoldersAndTypes::read())
+    fn read_context() -> Result<Self::Context, BadInput> {
+        Ok((HoldersAndTypes::read(), OwnInterfaces::default()))
     }
 
-    fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
+    fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, Errno> {
+        let (HoldersAndTypes { holders, btfs }, interfaces) = context;
         let info = sys::link_info(fd)?;
         let program = Kind::Prog.open(info.prog_id).ok().filter(|_| info.prog_id != 0).and_then(|fd| {
             let info = sys::prog_info(&fd).ok()?;
             Some(full_program_name(&fd, &info))
         });
+        let mut target = LinkTarget::read(fd, &info, btfs)?;
+        target.find_device(&info, interfaces)?;
         Ok(Self {
             id: info.id,
             link_type: type_name(info.link_type),
             prog_id: (info.prog_id != 0).then_some(info.prog_id),
             program,
-            target: LinkTarget::read(fd, &info, btfs)?,
+            target,
             pinned: holders.pins(Kind::Link, info.id),
             pids: holders.processes(Kind::Link, info.id).to_vec(),
         })

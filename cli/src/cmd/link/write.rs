@@ -4,23 +4,49 @@ use crate::{
     args::{object_selector::ObjectChangeArgs, object_words::LinkUpdateArgs},
     cmd::object_change::{ObjectChange, open_and_change},
     console::Console,
-    error::BadInput,
+    error::{BadInput, escape_path},
     kernel_objects::{
-        error::{hint, object_name},
+        btf_cache::BtfCache,
+        error::{hint, object_name, unreadable},
         kind::Kind,
-        link_target::{STRUCT_OPS, type_name},
+        link_target::{LinkTarget, STRUCT_OPS, type_name},
+        pins,
         select::{parse_selector, select_one},
     },
+    words::shell_word,
 };
 use core_relo_loader::sys::{self, Errno, LinkInfo};
-use std::{io, os::fd::AsFd as _};
+use std::{io, os::fd::AsFd as _, path::PathBuf};
 
 pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
     let selected = Ok((args.selector.clone(), &[][..]));
     open_and_change(console, Kind::Link, selected, args.format, |id, fd, _| {
         let info = read_info(id, fd)?;
+        let target = LinkTarget::read(fd, &info, &mut BtfCache::default())
+            .map_err(|e| unreadable(Kind::Link, id, "its target", e))?;
+        let pins = pins::find_all().remove(&(Kind::Link, id)).unwrap_or_default();
+        // The kernel detaches a link twice without an error.
+        if target.is_detached() {
+            let bad = BadInput::new(object_name(Kind::Link, id, ""), "it is detached already");
+            return Err(match still_pinned(&info, &pins) {
+                Some(note) => bad.help(note),
+                None => bad,
+            });
+        }
         sys::link_detach(fd).map_err(|e| refusal(&info, "detached", e))?;
-        Ok(ObjectChange::new(Kind::Link, id, "detached"))
+        Ok(ObjectChange::new(Kind::Link, id, "detached").note(still_pinned(&info, &pins)))
+    })
+}
+
+/// Returns the note about the pins of a detached link. `None` if it has none.
+fn still_pinned(info: &LinkInfo, pins: &[PathBuf]) -> Option<String> {
+    // A detached link of struct_ops has no map any more.
+    let kept = if info.link_type == STRUCT_OPS { "the link" } else { "the program loaded" };
+    let shown: Vec<_> = pins.iter().map(|pin| escape_path(pin)).collect();
+    let quoted: Vec<_> = shown.iter().map(|pin| shell_word(pin)).collect();
+    (!pins.is_empty()).then(|| {
+        let (pins, quoted) = (shown.join(" and "), quoted.join(" "));
+        format!("still pinned at {pins}, which keeps {kept}: rm {quoted}")
     })
 }
 
@@ -40,7 +66,7 @@ pub(super) fn update(console: &mut Console<'_>, args: &LinkUpdateArgs) -> io::Re
 }
 
 fn read_info(id: u32, fd: &impl std::os::fd::AsFd) -> Result<LinkInfo, BadInput> {
-    sys::link_info(fd).map_err(|e| crate::kernel_objects::error::unreadable(Kind::Link, id, "its type", e))
+    sys::link_info(fd).map_err(|e| unreadable(Kind::Link, id, "its type", e))
 }
 
 /// Returns the error of a change that the kernel refuses.

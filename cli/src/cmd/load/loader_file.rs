@@ -3,13 +3,13 @@
 use super::{
     LoadRequest,
     loaded_object::{LoadFailure, LoadedObject},
-    report::{print_log, print_refusal},
+    report::{print_links, print_log, print_refusal},
 };
 use crate::{
     args::{format::Format, load::LoadArgs},
     console::{Console, ExitStatus},
     describe::short_type_name,
-    error::{BadInput, escape_path},
+    error::BadInput,
     input::{loader_file, object::ObjectFile},
     json::load as json,
     text::{
@@ -135,15 +135,7 @@ impl LoadRequest<'_, '_> {
                 let line = Line::new().text("  program  ").column(24, name).text(" ");
                 out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
             }
-            for link in links {
-                let what = link.label();
-                match link.pin_path() {
-                    Some(path) => {
-                        out.line(format_args!("  link     {what}, pinned at {}", escape_path(path)))?
-                    }
-                    None => out.line(format_args!("  link     {what}"))?,
-                }
-            }
+            print_links(out, &object)?;
         }
         console.out.flush()?;
         if self.args.pin.is_some() {

@@ -13,6 +13,7 @@ mod tests;
 
 use crate::{
     args::load::LoadArgs,
+    attach_point,
     budget::BudgetGate,
     console::{Console, ExitStatus},
     error::BadInput,
@@ -32,6 +33,9 @@ use std::{io, path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
 const LOG_STATS: u32 = 4;
+
+/// The largest number of programs that are named with their places if nothing was attached.
+const SHOWN: usize = 3;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> {
     if args.dry_run {
@@ -75,13 +79,13 @@ fn keep_loaded(
         // Flushing is the last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
         // pins of maps that the objects themselves name.
         console.out.flush()?;
-        let links = loaded.iter().flat_map(|object| &object.links);
+        let links = loaded.iter().flat_map(LoadedObject::named_links);
         let unpinned: Vec<_> =
-            links.filter(|link| link.fd().is_none()).map(|link| link.label().to_owned()).collect();
+            links.filter(|(_, link)| link.fd().is_none()).map(|(name, _)| name.to_owned()).collect();
         loaded.into_iter().for_each(LoadedObject::leak);
-        for label in unpinned {
+        for name in unpinned {
             let note = "attached without a link, which no pin keeps: it stays when the pins are removed";
-            console.note(&format!("{label}: {note}; `core-relo prog detach` detaches classifiers"))?;
+            console.note(&format!("{name}: {note}; `core-relo prog detach` detaches classifiers"))?;
         }
     } else if args.attaches() && !loaded.is_empty() {
         console.out.flush()?;
@@ -95,13 +99,37 @@ fn keep_loaded(
                 None => termination.wait(),
             }
         } else {
-            console.note("nothing was attached")?;
+            console.raise_exit(ExitStatus::Incompatible);
+            console.note(&nothing_attached(&loaded))?;
         }
         for e in loaded.into_iter().flat_map(LoadedObject::detach) {
             console.report_error_on_stderr(&BadInput::new("detaching", e))?;
         }
     }
     Ok(())
+}
+
+/// Returns the message that nothing was attached, with the places where the programs can be attached.
+fn nothing_attached(loaded: &[LoadedObject]) -> String {
+    let programs: Vec<_> = loaded.iter().flat_map(|object| object.loaded.programs()).collect();
+    let (mut places, mut others) = (Vec::new(), Vec::new());
+    for program in programs.iter().take(SHOWN) {
+        match attach_point::place_for(program.plan.program_type()) {
+            Ok(place) => places.push(format!("--attach-to {}={place}", program.name())),
+            Err(other) => others.push(format!("; program `{}`: {other}", program.name())),
+        }
+    }
+    let mut message = "nothing was attached".to_owned();
+    if !places.is_empty() {
+        message = format!("{message}; name a place: {}", places.join(", "));
+    }
+    message.extend(others);
+    match programs.len() {
+        0 => message.push_str(", as no program was loaded"),
+        count if count > SHOWN => message.push_str(&format!("; {} more programs", count - SHOWN)),
+        _ => {}
+    }
+    message
 }
 
 /// Loads the objects, and returns those that stay loaded. Returns `None` if a signal arrived, after everything was undone.

@@ -2,7 +2,7 @@
 
 use super::{
     loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
-    report::{print_log, print_refusal, unknown_name},
+    report::{print_links, print_log, print_refusal, unknown_name},
 };
 use crate::{
     args::{
@@ -13,7 +13,7 @@ use crate::{
     cmd::verdicts::{exit_status, reasons::reason_lines},
     console::{Console, ExitStatus},
     describe::{self, short_type_name},
-    error::{BadInput, escape_path},
+    error::BadInput,
     events::EventSource,
     input::{kernel::source::running_release, object::ObjectFile},
     json::load as json,
@@ -26,7 +26,7 @@ use crate::{
 use core_relo_loader::{
     Loader,
     adaptive::StartupReport,
-    attach::{AttachError, Link},
+    attach::AttachError,
     load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
     load_plan::LoadPlan,
     object::Object,
@@ -252,7 +252,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         plan: &LoadPlan,
         mut object: LoadedObject,
     ) -> io::Result<Option<LoadedObject>> {
-        self.report_loaded(plan, &object.loaded, &object.links)?;
+        self.report_loaded(plan, &object)?;
         if self.args.pin.is_some() {
             object.close();
             return Ok(Some(object));
@@ -260,13 +260,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(self.args.attaches().then_some(object))
     }
 
-    fn report_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+    fn report_loaded(&mut self, plan: &LoadPlan, object: &LoadedObject) -> io::Result<()> {
         if self.console.format == Format::Json {
-            let unattached = self.unattached(loaded);
-            let line = self.with_report(json::loaded(&self.file.name, loaded, links, &unattached))?;
+            let unattached = self.unattached(&object.loaded);
+            let line = json::loaded(&self.file.name, &object.loaded, &object.links, &unattached);
+            let line = self.with_report(line)?;
             self.console.out.json(&line)?;
         } else {
-            self.print_loaded(plan, loaded, links)?;
+            self.print_loaded(plan, object)?;
             self.print_report()?;
         }
         self.console.out.flush()
@@ -306,12 +307,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn print_loaded(
-        &mut self,
-        plan: &LoadPlan,
-        loaded: &Loaded,
-        links: &[Link],
-    ) -> io::Result<()> {
+    pub(super) fn print_loaded(&mut self, plan: &LoadPlan, object: &LoadedObject) -> io::Result<()> {
+        let loaded = &object.loaded;
         let unattached = self.unattached(loaded);
         let out = &mut self.console.out;
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
@@ -340,14 +337,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let line = Line::new().text("  program  ").column(24, name).text(" ");
             out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
         }
-        for link in links {
-            let what = link.label();
-            match link.pin_path() {
-                Some(path) => out.line(format_args!("  link     {what}, pinned at {}", escape_path(path)))?,
-                None => out.line(format_args!("  link     {what}"))?,
-            }
-        }
-        Ok(())
+        print_links(out, object)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Messages that `load` and `run` share.
 
+use super::loaded_object::LoadedObject;
 use crate::{
     console::Console,
-    error::BadInput,
+    error::{BadInput, escape_path},
     process::signals::TerminationSignals,
     text::{line::Line, printer::Printer, style::DIM},
 };
@@ -33,6 +34,17 @@ pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) ->
 pub(crate) fn print_log(out: &mut Printer<'_>, log: &str) -> io::Result<()> {
     let margin = Line::new().text("   ").styled(DIM, "|").text(" ");
     log.lines().try_for_each(|line| out.line(margin.clone().formatted(line)))
+}
+
+/// Prints the links of an object, with their pins.
+pub(super) fn print_links(out: &mut Printer<'_>, object: &LoadedObject) -> io::Result<()> {
+    for (name, link) in object.named_links() {
+        match link.pin_path() {
+            Some(path) => out.line(format_args!("  link     {name}, pinned at {}", escape_path(path)))?,
+            None => out.line(format_args!("  link     {name}"))?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the error for a program or map that the arguments name and the object does not have.

@@ -53,7 +53,8 @@ impl AttachChange {
 
 pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Result<()> {
     let ProgAttachArgs { selector, to: point, pin, replace, sharing, format } = args;
-    let changed = with_program(selector, point, |id, program| match pin {
+    let fits = |program: &AttachedProgram<'_>| program.check_fits(point);
+    let changed = with_program(selector, fits, |id, program| match pin {
         Some(path) => pin_link(program, point, path).map(Some),
         None => LastingAttachment { program, id, point }
             .attach(*sharing, *replace)
@@ -74,7 +75,7 @@ pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Re
 pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> io::Result<()> {
     let ProgDetachArgs { selector, from: point, format } = args;
     let detach = |id, program: &AttachedProgram<'_>| LastingAttachment { program, id, point }.detach();
-    match with_program(selector, point, detach) {
+    match with_program(selector, |program| program.check_detaches(point), detach) {
         Ok((prog_id, name, ())) => {
             let attach_point = point.to_string();
             AttachChange { prog_id, change: "detached", attach_point, link_id: None, pin: None, name }
@@ -84,10 +85,10 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> io::Re
     }
 }
 
-/// Opens the selected program, checks that the attach point fits, and calls `change`. Returns the program's id and name, and the result.
+/// Opens the selected program, checks with `fits` that it can have the attach point, and calls `change`. Returns the program's id and name, and the result.
 fn with_program<T>(
     selector: &ProgramSelector,
-    point: &AttachPoint,
+    fits: impl FnOnce(&AttachedProgram<'_>) -> Result<(), String>,
     change: impl FnOnce(u32, &AttachedProgram<'_>) -> Result<T, AttachError>,
 ) -> Result<(u32, String, T), BadInput> {
     let (id, fd) = select_one(Kind::Prog, selector)?;
@@ -110,7 +111,7 @@ fn with_program<T>(
             opened.map(|(_, map)| map).map_err(|e| AttachError::target(e.file, e.what))
         },
     };
-    program.check_fits(point).map_err(bad)?;
+    fits(&program).map_err(bad)?;
     let changed = change(id, &program).map_err(|e| bad(e.to_string()))?;
     Ok((id, name, changed))
 }

@@ -17,7 +17,7 @@ use crate::{
         error::unreadable,
         kind::Kind,
         object::{self, KernelObject},
-        select::{Selector, select_or_all},
+        select::{Selection, Selector, select_or_all},
     },
     text::{
         hex, kernel_object as text,
@@ -30,6 +30,19 @@ use serde_json::Value;
 use std::io;
 
 const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD BY"];
+
+/// The selection of struct_ops maps, which `struct_ops list` lists.
+struct StructOpsSelector<'a>(&'a ObjectSelector);
+
+impl Selector for StructOpsSelector<'_> {
+    fn selection(&self) -> Option<Selection> {
+        self.0.selection()
+    }
+
+    fn command(&self, _kind: Kind) -> &'static str {
+        "struct_ops"
+    }
+}
 
 /// The JSON line of `struct_ops dump`.
 #[derive(Serialize)]
@@ -89,6 +102,7 @@ fn all_facts(maps: Vec<KernelObject>) -> Result<Vec<StructOpsFacts>, BadInput> {
 /// Returns the selected maps, or all struct_ops maps. A selected map of another type is an error, unless a map of the same name is a
 /// struct_ops map.
 fn select_maps(selector: &ObjectSelector) -> Result<Vec<StructOpsMap>, BadInput> {
+    let selector = &StructOpsSelector(selector);
     let (mut found, mut other) = (Vec::new(), None);
     for map in select_or_all(Kind::Map, selector)? {
         match StructOpsMap::open(map)? {

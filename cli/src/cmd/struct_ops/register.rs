@@ -1,6 +1,9 @@
 //! `struct_ops register` and `struct_ops unregister`.
 
-use super::facts::{KEY, StructOpsMap, kernel_struct_name, links_of_maps, map_id};
+use super::{
+    StructOpsSelector,
+    facts::{KEY, StructOpsMap, kernel_struct_name, links_of_maps, map_id},
+};
 use crate::{
     args::{format::Format, kernel_services::RegisterArgs, object_selector::ObjectChangeArgs},
     cmd::{load::setup::object_name, object_refusal::ObjectRefusal},
@@ -200,7 +203,7 @@ pub(super) fn unregister(console: &mut Console<'_>, args: &ObjectChangeArgs) -> 
 }
 
 fn unregister_map(args: &ObjectChangeArgs) -> Result<Registration, BadInput> {
-    let (id, fd) = select_one(Kind::Map, &args.selector)?;
+    let (id, fd) = select_one(Kind::Map, &StructOpsSelector(&args.selector))?;
     let gone = || BadInput::new(kernel_object_name(Kind::Map, id, ""), "it is gone");
     let map = StructOpsMap::open(KernelObject::from_fd(Kind::Map, id, fd))?.ok_or_else(gone)??;
     let kernel_struct_ops = map.value_type(&mut BtfCache::default()).as_ref().and_then(kernel_struct_name);

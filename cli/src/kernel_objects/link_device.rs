@@ -1,0 +1,121 @@
+//! The network interface of a link: its name, if it is of this network namespace.
+
+use core_relo_loader::{
+    attach::{self, QueryTarget, XdpPrograms},
+    object::{AttachType, LinkType},
+    sys::{self, Errno, LinkInfo},
+};
+use rustix::net::{self, AddressFamily, SocketType};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// The network interface of an XDP, tcx or netkit link.
+///
+/// The kernel reports the index of the interface, but not its network namespace. The interface of this namespace with the same
+/// index is another one, unless a query of the interface finds the link.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LinkDevice {
+    /// An interface of this network namespace, with its name.
+    Own(String),
+    /// An interface of another network namespace.
+    OtherNetns,
+    /// An interface of this or of another network namespace.
+    Unclear,
+}
+
+/// The name of the interface, or `null`.
+impl Serialize for LinkDevice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Own(name) => serializer.serialize_some(name),
+            Self::OtherNetns | Self::Unclear => serializer.serialize_none(),
+        }
+    }
+}
+
+/// The number of XDP links of each interface index and program.
+type XdpLinkCounts = BTreeMap<(u32, u32), usize>;
+
+/// The network interfaces of this network namespace, which are queried for the links that they have.
+#[derive(Debug, Default)]
+pub(crate) struct OwnInterfaces {
+    /// The XDP links in all network namespaces.
+    xdp_links: Option<Result<XdpLinkCounts, Errno>>,
+}
+
+impl OwnInterfaces {
+    /// Finds the interface of an XDP, tcx or netkit link. `attach_type` is the number in the info of a tcx or netkit link.
+    pub(crate) fn find(&mut self, info: &LinkInfo, ifindex: u32, attach_type: Option<u32>) -> LinkDevice {
+        match attach_type {
+            Some(number) => AttachType::from_number(number)
+                .map_or(LinkDevice::Unclear, |attach_type| find_classifier(info.id, ifindex, attach_type)),
+            None => self.find_xdp(info.prog_id, ifindex),
+        }
+    }
+
+    /// Finds the interface of an XDP link. The kernel reports the program of an interface, but not its link.
+    ///
+    /// If the same program is attached to this interface without a link, and by a link to an interface of another namespace with the
+    /// same index, the kernel reports no difference, and the link is taken for one of this namespace.
+    fn find_xdp(&mut self, prog_id: u32, ifindex: u32) -> LinkDevice {
+        let XdpPrograms { prog_id: only, driver_prog_id, generic_prog_id, hardware_prog_id, .. } =
+            match attach::xdp_query(ifindex) {
+                Ok(programs) => programs,
+                Err(e) => return without_answer(e.errno()),
+            };
+        if ![only, driver_prog_id, generic_prog_id, hardware_prog_id].contains(&prog_id) {
+            return LinkDevice::OtherNetns;
+        }
+        let links = self.xdp_links.get_or_insert_with(count_xdp_links);
+        match links.as_ref().ok().and_then(|links| links.get(&(ifindex, prog_id))) {
+            Some(1) => named(ifindex),
+            // Several links attach the program to interfaces with this index, or the links changed meanwhile.
+            _ => LinkDevice::Unclear,
+        }
+    }
+}
+
+/// Finds the interface of a tcx or netkit link.
+fn find_classifier(link_id: u32, ifindex: u32, attach_type: AttachType) -> LinkDevice {
+    match attach::query(QueryTarget::Interface(ifindex), attach_type) {
+        Ok(attached) if attached.link_ids.contains(&link_id) => named(ifindex),
+        Ok(_) => LinkDevice::OtherNetns,
+        Err(e) => without_answer(e.errno()),
+    }
+}
+
+/// Returns the interface of a link for which the interface of this namespace cannot be queried.
+fn without_answer(errno: Option<Errno>) -> LinkDevice {
+    match errno.and_then(Errno::name) {
+        // There is no such interface, it is no netkit interface, or it is the peer of one.
+        Some("ENODEV" | "ENXIO" | "EACCES") => LinkDevice::OtherNetns,
+        _ => LinkDevice::Unclear,
+    }
+}
+
+/// Returns an interface of this network namespace with its name.
+fn named(ifindex: u32) -> LinkDevice {
+    // /sys/class/net shows the interfaces of the namespace in which sysfs was mounted.
+    let name = net::socket(AddressFamily::UNIX, SocketType::DGRAM, None)
+        .and_then(|socket| net::netdevice::index_to_name(&socket, ifindex));
+    name.map_or(LinkDevice::Unclear, LinkDevice::Own)
+}
+
+/// Counts the XDP links of each interface index and program.
+fn count_xdp_links() -> Result<XdpLinkCounts, Errno> {
+    let (mut links, mut last) = (XdpLinkCounts::new(), 0);
+    while let Some(id) = sys::next_link_id(last)? {
+        last = id;
+        let fd = match sys::link_fd_by_id(id) {
+            Ok(fd) => fd,
+            // The link ended meanwhile, or its creation is not complete.
+            Err(e) if matches!(e.name(), Some("ENOENT" | "EAGAIN")) => continue,
+            Err(e) => return Err(e),
+        };
+        let info = sys::link_info(&fd)?;
+        if let (true, [ifindex, ..]) = (info.link_type == LinkType::Xdp.number(), info.detail) {
+            *links.entry((ifindex, info.prog_id)).or_default() += 1;
+        }
+    }
+    Ok(links)
+}
