@@ -6,6 +6,7 @@ use crate::{
         verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt,
         verifier_report::VerifierReportJson,
     },
+    plan_error::load_message,
     text::hex,
 };
 use core_relo_loader::{
@@ -25,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct LoadOutcome<'l> {
     object: &'l str,
     program: Option<&'l str>,
-    /// `loaded`, `planned` or `refused`.
+    /// `loaded`, `planned`, `refused` or `unknown`.
     status: &'static str,
     error: Option<LoadErrorJson>,
     maps: Vec<MapJson<'l>>,
@@ -210,6 +211,11 @@ pub(crate) fn planned<'l>(
 }
 
 impl<'l> LoadOutcome<'l> {
+    /// Turns a refusal into the outcome of a dry run that lacks facts about the kernel.
+    pub(crate) fn into_unknown(self) -> Self {
+        Self { status: "unknown", ..self }
+    }
+
     /// Adds the verdict of a dry run.
     pub(crate) fn with_verdict(mut self, verdict: Option<&'l ObjectVerdict>) -> Self {
         self.verdict = verdict.map(|verdict| verdict.verdict.word());
@@ -290,7 +296,7 @@ pub(crate) fn refused<'l>(
     stats: Option<ProgramStats>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
-    let mut error = LoadErrorJson::new("plan", e.without_object(), e.errno());
+    let mut error = LoadErrorJson::new("plan", load_message(e), e.errno());
     error.verifier_log_lines = log.as_ref().map(|log| log.line_count);
     error.verifier_log = log.map(|log| log.text.into_owned());
     error.stage = match e {

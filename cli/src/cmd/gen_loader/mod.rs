@@ -10,6 +10,7 @@ use crate::{
     error::{BadInput, escape_path},
     input::{loader_file, object::ObjectFile},
     output,
+    plan_error::{RefusedExterns, group_externs},
 };
 use core_relo_loader::{
     Loader,
@@ -22,7 +23,7 @@ use std::io;
 use target::LoaderTarget;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> io::Result<()> {
-    let result = if args.show { read(args) } else { generate(args) };
+    let result = if args.show { read(args) } else { generate(console, args)? };
     match result {
         Ok((name, file, bytes)) => report(console, args, name, &file, bytes),
         Err(bad) => console.report_error(&bad),
@@ -37,7 +38,19 @@ fn read(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
 }
 
 /// Writes a loader file. Returns the path, the file and its size.
-fn generate(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
+fn generate(
+    console: &mut Console<'_>,
+    args: &GenLoaderArgs,
+) -> io::Result<Result<(String, LoaderFile, usize), BadInput>> {
+    let target = match LoaderTarget::read(args) {
+        Ok(target) => target,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    target.warning.iter().try_for_each(|warning| console.warn(&format!("{}: {warning}", target.name)))?;
+    Ok(generate_for(target, args))
+}
+
+fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
     let input = ObjectFile::read(&args.file)?;
     let bad = |what: String| BadInput::new(&*input.name, what);
     let no_output = || BadInput::new("-o", "no output file, expected a path");
@@ -45,7 +58,6 @@ fn generate(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInpu
     output::refuse_inputs([&*args.file], output, "name another file with -o")?;
     let object = input.parse()?;
     let name = object_name(&args.file);
-    let target = LoaderTarget::read(args.kernel.as_deref(), args.page_size)?;
     let mut loader = Loader::for_kernel(&object, target.kernel.clone()).name(&name);
     set_up(&mut loader, &input, &args.setup)?;
     for program in &args.program {
@@ -54,13 +66,14 @@ fn generate(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInpu
     if !args.program.is_empty() {
         loader.select_programs(args.program.iter().map(String::as_str));
     }
-    let plan = loader.plan().map_err(|e| {
-        let bad = bad(e.without_object());
-        let LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } = e else { return bad };
-        match target.externs_help(&refused, args.setup.kconfig.is_some()) {
-            Some(help) => bad.help(help),
-            None => bad,
+    let plan = loader.plan().map_err(|e| match e {
+        LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } => {
+            let groups: Vec<_> = group_externs(&refused).iter().map(RefusedExterns::text).collect();
+            let plural = if refused.len() == 1 { "" } else { "s" };
+            let bad = bad(format!("unresolved extern{plural}: {}", groups.join("; ")));
+            target.facts_help(&refused).into_iter().fold(bad, BadInput::help)
         }
+        e => bad(e.without_object()),
     })?;
     let options = LoaderOptions { checks_data: args.signable, relocated_for: target.name };
     let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;

@@ -122,6 +122,11 @@ fn load_all(
         Ok(kernels) => kernels,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
+    if let (Some(version), Some(kernels)) = (args.kernel_version, &judged_kernel)
+        && let Some(warning) = kernels.kernel.version_warning(version)
+    {
+        console.warn(&format!("{}: {warning}", kernels.kernel.name))?;
+    }
     let mut budget = match BudgetGate::open(&args.stats) {
         Ok(budget) => budget,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
@@ -256,11 +261,11 @@ impl LoadRequest<'_, '_> {
 
 /// Returns the kernel for which to plan the load, and for a dry run the kernel to judge the object on.
 fn target_kernel(args: &LoadArgs) -> Result<(TargetKernel, Option<DryRunKernel>), BadInput> {
-    let (btf, relocate_against) = (args.btf.as_deref(), args.relocate_against.as_deref());
-    let read = || DryRunKernel::read(btf, relocate_against, args.setup.kconfig.as_ref());
+    let relocate_against = args.relocate_against.as_deref();
+    let read = || DryRunKernel::read(args);
     if args.btf.is_some() {
         let kernels = read()?;
-        return Ok((TargetKernel::offline(Arc::new(kernel_btf(&kernels.kernel))), Some(kernels)));
+        return Ok((kernels.kernel.plan_target(args.kernel_version), Some(kernels)));
     }
     let kernels = if args.dry_run { Some(read()?) } else { None };
     let target = core_relo_loader::running_kernel();

@@ -9,7 +9,7 @@ use crate::{
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
     load_plan::{
-        error::{LoadPlanError, Refusal},
+        error::{KernelFact, LoadPlanError, Refusal},
         late_binding::LateBinding,
         target_kernel::TargetKernel,
     },
@@ -36,6 +36,13 @@ impl<'e> Refusals<'e> {
     fn add(&mut self, name: &'e [u8], why: impl Into<Text>) {
         if self.names.insert(name) {
             self.list.push(Refusal::new(text(name), why));
+        }
+    }
+
+    fn add_unknown_address(&mut self, name: &'e [u8]) {
+        if self.names.insert(name) {
+            let why = "its address in that kernel is unknown";
+            self.list.push(Refusal::for_missing(text(name), why, KernelFact::Symbols));
         }
     }
 }
@@ -69,7 +76,10 @@ pub(in crate::load_plan) fn resolve(
             }
         };
         if resolved.is_none() && !e.is_weak {
-            refused.add(e.name, missing_reason(btf, e, kernel));
+            match e.binding {
+                ExternBinding::Address if !kernel.knows_symbols() => refused.add_unknown_address(e.name),
+                _ => refused.add(e.name, missing_reason(btf, e, kernel)),
+            }
         }
         // A weak extern may be missing. A refusal fails the plan below.
         resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
@@ -125,9 +135,6 @@ fn missing_reason(btf: Option<&Btf<'_>>, e: &ExternEntry<'_>, kernel: &TargetKer
         return format!("no kernel function (kfunc) of this name: {replacement}");
     }
     let reason = match e.binding {
-        ExternBinding::Address if kernel.knows_btf_only() => {
-            "its address in that kernel is unknown: only a load on that kernel can resolve it"
-        }
         ExternBinding::Function(_) => {
             "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module: if newer kernels have it, \
              declare it __weak and test it with bpf_ksym_exists()"
