@@ -5,7 +5,10 @@ mod target;
 
 use crate::{
     args::gen_loader::GenLoaderArgs,
-    cmd::load::setup::{check_program_name, object_name, set_up},
+    cmd::load::{
+        adaptive::declares_variants,
+        setup::{check_program_name, object_name, set_up},
+    },
     console::Console,
     error::{BadInput, escape_path},
     input::{loader_file, object::ObjectFile},
@@ -17,6 +20,7 @@ use core_relo_loader::{
     load::LoadError,
     load_plan::LoadPlanError,
     loader_program::{LoaderFile, LoaderOptions},
+    object::Object,
 };
 use report::report;
 use std::io;
@@ -47,21 +51,37 @@ fn generate(
         Err(bad) => return Ok(Err(bad)),
     };
     target.warning.iter().try_for_each(|warning| console.warn(&format!("{}: {warning}", target.name)))?;
-    Ok(generate_for(target, args))
+    let input = match ObjectFile::read(&args.file) {
+        Ok(input) => input,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    let object = match input.parse() {
+        Ok(object) => object,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    let generated = generate_from((&input, &object), target, args);
+    if generated.is_ok() && args.program.is_empty() && declares_variants(&object) {
+        let note = "the object declares variants: the file has the default programs, nothing chooses among the variants; \
+                    `load --adaptive` chooses among those of the object";
+        console.note(&format!("{}: {note}", input.name))?;
+    }
+    Ok(generated)
 }
 
-fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
-    let input = ObjectFile::read(&args.file)?;
+fn generate_from(
+    (input, object): (&ObjectFile, &Object<'_>),
+    target: LoaderTarget,
+    args: &GenLoaderArgs,
+) -> Result<(String, LoaderFile, usize), BadInput> {
     let bad = |what: String| BadInput::new(&*input.name, what);
     let no_output = || BadInput::new("-o", "no output file, expected a path");
     let output = args.output.as_deref().ok_or_else(no_output)?;
     output::refuse_inputs([&*args.file], output, "name another file with -o")?;
-    let object = input.parse()?;
     let name = object_name(&args.file);
-    let mut loader = Loader::for_kernel(&object, target.kernel.clone()).name(&name);
-    set_up(&mut loader, &input, &args.setup)?;
+    let mut loader = Loader::for_kernel(object, target.kernel.clone()).name(&name);
+    set_up(&mut loader, input, &args.setup)?;
     for program in &args.program {
-        check_program_name(&input, &object, program)?;
+        check_program_name(input, object, program)?;
     }
     if !args.program.is_empty() {
         loader.select_programs(args.program.iter().map(String::as_str));

@@ -21,7 +21,7 @@ use crate::{
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
-use adaptive::read_table;
+use adaptive::{declares_variants, read_table};
 use core_relo_loader::{Loader, load_plan::TargetKernel, loader_program::LoaderFile, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
@@ -236,6 +236,10 @@ impl LoadRequest<'_, '_> {
                 report,
             };
             return object_loader.run_adaptive(&loader, &table, judged_kernel);
+        }
+        if !args.each && args.program.is_empty() && declares_variants(&object) {
+            let note = "the object declares variants: `load --adaptive` chooses among them, and `check` judges that choice";
+            console.note(&format!("{}: {note}", file.name))?;
         }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
         let verdict = match judged_kernel.map(judge).transpose() {

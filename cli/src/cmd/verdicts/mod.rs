@@ -3,6 +3,7 @@
 pub(crate) mod kernel_judge;
 pub(crate) mod objects;
 pub(crate) mod reasons;
+pub(crate) mod variants;
 
 use crate::{
     args::relocate::EvidenceArgs,
