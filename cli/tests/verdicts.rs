@@ -101,6 +101,35 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
 }
 
 #[test]
+fn a_program_that_cannot_be_attached_has_a_warning_and_loads() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config");
+    let object = prebuilt("live/kprobe.bpf.o");
+    let on = |command, line: &str, more: &[&str]| {
+        fs::write(&config, format!("CONFIG_BPF_SYSCALL=y\nCONFIG_BPF_EVENTS=y\n{line}\n")).unwrap();
+        let args = [command, text(&object), "--btf", "linux-6.1.btf", "--kconfig", text(&config)];
+        run([&args[..], more].concat())
+    };
+    let warning = "warning: entry: cannot be attached: the kernel lacks kprobe events\n";
+    for command in ["check", "explain"] {
+        let lacking = on(command, "", &[]);
+        assert!(lacking.exit == 0 && lacking.out.contains(warning), "{lacking:?}");
+        assert!(lacking.out.contains("  object: SEC(\"kprobe/do_sys_openat2\")\n"), "{}", lacking.out);
+        let having = on(command, "CONFIG_KPROBE_EVENTS=y", &[]);
+        assert!(having.exit == 0 && !having.out.contains("warning"), "{having:?}");
+    }
+    let line = &on("check", "", &["--format", "json"]).lines()[0];
+    assert_eq!(line["verdict"], "loads");
+    schema().check("warning of check", &line["warnings"][0]);
+    assert_eq!(line["warnings"][0]["kind"], "attachment");
+    let lines = on("explain", "", &["--format", "json"]).lines();
+    schema().check("program of explain", &lines[0]);
+    assert_eq!((lines.len(), &lines[1]["warnings"]), (2, &json!([line["warnings"][1]])));
+    let alone = on("explain", "", &["--program", "back"]);
+    assert!(!alone.out.contains("warning: entry") && alone.out.contains("warning: back"), "{}", alone.out);
+}
+
+#[test]
 fn a_guarded_missing_field_loads() {
     for (members, poisoned) in [(&["__state", "state"][..], 0), (&["flags"], 2), (&["state"], 1)] {
         let (exit, line) = check_guard(&guard_kernel(members, true));

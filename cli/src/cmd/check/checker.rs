@@ -2,7 +2,7 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputOptions},
-    report::{KernelReport, ObjectReport, REASONS, warning_lines},
+    report::{KernelReport, ObjectReport, REASONS, WARNINGS},
     report_cache::ReportCache,
 };
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
         objects::{JudgedObject, JudgedObjects},
         reasons::reason_lines,
         variants::{VariantChoice, fitting_table},
+        warnings::warning_lines,
     },
     describe,
     error::{BadInput, escape_path},
@@ -152,7 +153,7 @@ impl<'c> Checker<'c> {
                 None => reason_lines(&verdict, None, Some(REASONS)),
             };
             notes = choice.iter().flat_map(|choice| choice.lines(Some(REASONS))).collect();
-            notes.extend(warning_lines(&verdict.warnings));
+            notes.extend(warning_lines(&verdict.warnings, Some(WARNINGS)));
         }
         let (reasons, notes) = (reasons.into(), notes.into());
         let adaptive = choice.and_then(|choice| choice.report);

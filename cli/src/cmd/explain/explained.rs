@@ -79,6 +79,7 @@ impl ExplainedObject {
         let is_wanted = |name: &str| options.program.is_none_or(|wanted| wanted == name);
         verdict.programs.retain(|program| is_wanted(&program.name));
         if options.program.is_some() {
+            verdict.warnings.retain(|warning| is_wanted(&warning.program));
             // One program is judged as if it were loaded alone.
             verdict.verdict =
                 verdict.programs.iter().map(|program| program.verdict).max().unwrap_or_default();

@@ -5,6 +5,7 @@ use super::{
     explained::{ExplainedObject, ExplainedReason},
 };
 use crate::{
+    cmd::verdicts::warnings::warning_lines,
     describe,
     text::{
         explanation::fact_line,
@@ -46,7 +47,11 @@ pub(super) fn write<'a>(
         out.line("")?;
     }
     guarded().try_for_each(|(program, reason)| write_guarded(out, program, reason))?;
-    if explained.reasons.is_empty() { Ok(()) } else { out.line("") }
+    if !explained.reasons.is_empty() {
+        out.line("")?;
+    }
+    let warnings = warning_lines(&explained.verdict.warnings, None);
+    warnings.into_iter().try_for_each(|line| out.line(line))
 }
 
 /// Returns the counts of programs by verdict, and those of relocations.
