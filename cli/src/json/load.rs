@@ -313,7 +313,7 @@ pub(crate) fn refused<'l>(
             "program"
         }
         LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
-        LoadError::Kernel { .. } => "map",
+        LoadError::Kernel { .. } | LoadError::ReusedMap { .. } => "map",
         LoadError::Signature { .. } | LoadError::Unsigned { .. } => "signature",
         _ => "plan",
     };
