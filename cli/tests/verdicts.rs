@@ -130,6 +130,29 @@ fn a_program_that_cannot_be_attached_has_a_warning_and_loads() {
 }
 
 #[test]
+fn a_missing_address_of_a_kernel_variable_has_advice_of_its_own() {
+    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() || cfg!(target_endian = "big") {
+        return println!("SKIP: the running kernel has no BTF");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let symbols = dir.path().join("kallsyms");
+    fs::write(&symbols, "ffffffff81000000 T schedule\n").unwrap();
+    let object = prebuilt("live/ksym.bpf.o");
+    let explained = run(["explain", text(&object), "--kallsyms", text(&symbols)]);
+    assert!(
+        explained.out.contains("the kernel lacks the address of kernel variable runqueues"),
+        "{explained:?}"
+    );
+    for line in [
+        "symbols, which have variables with CONFIG_KALLSYMS_ALL only; `__weak` does not help, because the kernel's BTF has the variable\n",
+        "mark the program OPTIONAL",
+        "user space turns it on (bpf_program__set_autoload()) where the kernel has the address\n",
+    ] {
+        assert!(explained.out.contains(line), "{line}\n{}", explained.out);
+    }
+}
+
+#[test]
 fn a_guarded_missing_field_loads() {
     for (members, poisoned) in [(&["__state", "state"][..], 0), (&["flags"], 2), (&["state"], 1)] {
         let (exit, line) = check_guard(&guard_kernel(members, true));
