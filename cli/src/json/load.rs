@@ -19,7 +19,10 @@ use core_relo_loader::{
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use serde::{Serialize, Serializer, ser::Error as _};
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 /// The result of loading an object or, with `--each`, one of its programs.
 #[derive(Clone, Debug, Serialize)]
@@ -164,7 +167,7 @@ struct ProgramJson<'l> {
 #[derive(Clone, Debug, Serialize)]
 struct SkippedJson<'l> {
     name: &'l str,
-    why: &'l str,
+    why: Cow<'l, str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -205,7 +208,11 @@ pub(crate) fn planned<'l>(
     LoadOutcome {
         maps: plan.maps().iter().map(|m| map(m, &map_names, &program_name)).collect(),
         programs: plan.programs().iter().map(|p| program(p, Some(&map_names))).collect(),
-        skipped: plan.skipped().iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
+        skipped: plan
+            .skipped()
+            .iter()
+            .map(|s| SkippedJson { name: &s.program, why: s.reason.into() })
+            .collect(),
         ..outcome(object, "planned").with_verdict(verdict)
     }
 }
@@ -228,6 +235,11 @@ impl LoadOutcome<'_> {
     /// Adds the start-up report of an adaptive load.
     pub(crate) fn with_report(mut self, report: &StartupReport) -> Result<Self, serde_json::Error> {
         self.verdict = report.verdict.map(Verdict::word);
+        for SkippedJson { name, why } in &mut self.skipped {
+            if let Some(chosen) = report.why_not_loaded(name) {
+                *why = chosen.into();
+            }
+        }
         self.adaptive = Some(serde_json::from_str(&report.to_json())?);
         Ok(self)
     }
@@ -265,7 +277,7 @@ pub(crate) fn loaded<'l>(
         maps: maps.collect(),
         programs: programs.iter().map(|p| loaded_program(p, Some(&map_names))).collect(),
         links: links.collect(),
-        not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why }).collect(),
+        not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why: why.into() }).collect(),
         ..outcome(object, "loaded")
     }
 }

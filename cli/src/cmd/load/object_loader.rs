@@ -326,7 +326,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         links: &[Link],
     ) -> io::Result<()> {
         let unattached = self.unattached(loaded);
-        let out = &mut self.console.out;
+        let (out, report) = (&mut self.console.out, &self.report);
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
         for map in loaded.maps() {
             let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
@@ -345,7 +345,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             print_log(out, &program.log)?;
         }
         for skipped in plan.skipped() {
-            let (name, why) = (&skipped.program, skipped.reason);
+            let name = &skipped.program;
+            let chosen = report.as_ref().and_then(|report| report.why_not_loaded(name));
+            let why = chosen.as_deref().unwrap_or(skipped.reason);
             let line = Line::new().text("  program  ").column(24, name).text(" ");
             out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;
         }
