@@ -235,13 +235,17 @@ pub(super) fn find_program_type(name: &str) -> Result<ProgramType, BadInput> {
         return Ok(*ty);
     }
     let all: Vec<_> = entries().into_iter().filter(|e| e.section == Section::ProgramTypes).collect();
-    Err(unknown_name("--program-type", "program type", name, &nearest(name, &all)))
+    Err(unknown_name(Some("--program-type"), "program type", name, &nearest(name, &all)))
 }
 
-/// Returns the error of a name that nothing has.
-pub(super) fn unknown_name(place: &str, what: &str, name: &str, nearest: &[String]) -> BadInput {
+/// Returns the error of a name that nothing has. `option` is the option with the name, or `None` for an argument.
+pub(super) fn unknown_name(option: Option<&str>, what: &str, name: &str, nearest: &[String]) -> BadInput {
     let shown: String = name.chars().take(80).collect();
-    let bad = BadInput::new(place, format!("no {what} has the name `{shown}`"));
+    let bad = match option {
+        Some(option) => BadInput::new(option, format!("no {what} has the name `{shown}`")),
+        None if shown.is_empty() => BadInput::new("``", format!("no {what} has this name")),
+        None => BadInput::new(shown, format!("no {what} has this name")),
+    };
     match nearest {
         [] => bad.help("`core-relo feature` lists all names"),
         names => {
