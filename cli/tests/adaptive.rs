@@ -72,6 +72,30 @@ fn explain_and_check_judge_the_same_choice_and_a_plain_load_says_that_there_is_o
 }
 
 #[test]
+fn the_features_of_a_report_are_short_lines_of_names_that_the_command_feature_knows() {
+    let report = dry_run("linux-6.1.btf", &[]).out;
+    let (_, features) = report.split_once("\n  features  present by btf").expect(&report);
+    assert!(
+        features.starts_with("; a policy may still refuse their use\n") || features.starts_with(", "),
+        "{report}"
+    );
+    let lines: Vec<_> = features.lines().skip(1).take_while(|line| line.starts_with("    ")).collect();
+    assert!(lines.len() > 3 && lines.iter().all(|line| line.chars().count() <= 101), "{lines:#?}");
+    let text = lines.join("").replace("      ", " ");
+    // `feature` has the parts of the kernel that attach programs, too.
+    let parts = run(["feature", "--btf", "linux-6.1.btf", "trampolines", "kprobe events"]);
+    assert!(!parts.err.contains("no feature") && parts.out.contains("kprobe_events"), "{parts:?}");
+    for kind in ["helpers", "map types", "program types"] {
+        let (_, names) =
+            text.split_once(&format!("    {kind}: ")).unwrap_or_else(|| panic!("{kind}: {text}"));
+        let names = names.split("    ").next().unwrap();
+        let words = names.split(", ").map(str::trim);
+        let found = run(["feature", "--btf", "linux-6.1.btf"].into_iter().chain(words));
+        assert!(!found.err.contains("no feature"), "{kind}: {names}\n{}", found.err);
+    }
+}
+
+#[test]
 fn json_has_the_plan_and_the_report() {
     let lines = dry_run("linux-5.10.btf", &["--format", "json"]).lines();
     let [line] = &*lines else { panic!("{lines:?}") };

@@ -139,7 +139,7 @@ fn write_list(f: &mut fmt::Formatter<'_>, kind: &str, names: &[&str]) -> fmt::Re
         let word = format!(" {}{}", Escaped(shortened(name)), if is_last { "" } else { "," });
         if line.chars().count().saturating_add(word.chars().count()) > LINE_CHARS {
             writeln!(f, "{line}")?;
-            line = "     ".to_owned();
+            "     ".clone_into(&mut line);
         }
         line.push_str(&word);
     }
