@@ -20,6 +20,7 @@ mod input;
 mod json;
 mod kernel_objects;
 mod output;
+mod plan_error;
 mod policy;
 mod process;
 mod report;

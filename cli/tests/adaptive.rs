@@ -38,6 +38,64 @@ fn each_kernel_gets_its_variants_and_the_report_says_why() {
 }
 
 #[test]
+fn explain_and_check_judge_the_same_choice_and_a_plain_load_says_that_there_is_one() {
+    let object = prebuilt("live/variants.bpf.o");
+    let on = ["--btf", "linux-5.10.btf"];
+    let explained = run([&["explain", text(&object)], &on[..]].concat());
+    let checked = run([&["check", text(&object)], &on[..]].concat());
+    assert_eq!((explained.exit, checked.exit), (0, 0), "{explained:?}\n{checked:?}");
+    let choice = |run: &common::Run| {
+        let line = run.out.lines().find(|line| line.starts_with("    variants: "));
+        line.unwrap_or_else(|| panic!("{}", run.out)).to_owned()
+    };
+    assert_eq!(choice(&explained), choice(&checked));
+    assert!(explained.out.starts_with("loads: "), "{}", explained.out);
+    let refused = "refused: `sum_helper` (not among the chosen variants): the kernel lacks helper bpf_loop\n";
+    assert!(explained.out.contains(refused), "{}", explained.out);
+    // The text of `check` has three of the rejections.
+    assert!(!explained.out.contains("more, see"), "{}", explained.out);
+    let alone = run([&["explain", text(&object), "--program", "sum_helper"], &on[..]].concat());
+    assert!(alone.exit == 1 && alone.out.starts_with("refused: "), "{alone:?}");
+
+    let note =
+        "the object declares variants: `load --adaptive` chooses among them, and `check` judges that choice";
+    let plain = run([&["load", text(&object), "--dry-run"], &on[..]].concat());
+    assert!(plain.err.contains(note), "{}", plain.err);
+    assert_eq!(dry_run("linux-5.10.btf", &[]).err, "");
+    let selected = run([&["load", text(&object), "--dry-run", "--program", "open_tp"], &on[..]].concat());
+    assert_eq!(selected.err, "");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.loader");
+    let generated = run(["gen", "loader", text(&object), "-o", text(&out)]);
+    assert_eq!(generated.exit, 0, "{generated:?}");
+    assert!(generated.err.contains("the file has the default programs"), "{}", generated.err);
+}
+
+#[test]
+fn the_features_of_a_report_are_short_lines_of_names_that_the_command_feature_knows() {
+    let report = dry_run("linux-6.1.btf", &[]).out;
+    let (_, features) = report.split_once("\n  features  present by btf").expect(&report);
+    assert!(
+        features.starts_with("; a policy may still refuse their use\n") || features.starts_with(", "),
+        "{report}"
+    );
+    let lines: Vec<_> = features.lines().skip(1).take_while(|line| line.starts_with("    ")).collect();
+    assert!(lines.len() > 3 && lines.iter().all(|line| line.chars().count() <= 101), "{lines:#?}");
+    let text = lines.join("").replace("      ", " ");
+    // `feature` has the parts of the kernel that attach programs, too.
+    let parts = run(["feature", "--btf", "linux-6.1.btf", "trampolines", "kprobe events"]);
+    assert!(!parts.err.contains("no feature") && parts.out.contains("kprobe_events"), "{parts:?}");
+    for kind in ["helpers", "map types", "program types"] {
+        let (_, names) =
+            text.split_once(&format!("    {kind}: ")).unwrap_or_else(|| panic!("{kind}: {text}"));
+        let names = names.split("    ").next().unwrap();
+        let words = names.split(", ").map(str::trim);
+        let found = run(["feature", "--btf", "linux-6.1.btf"].into_iter().chain(words));
+        assert!(!found.err.contains("no feature"), "{kind}: {names}\n{}", found.err);
+    }
+}
+
+#[test]
 fn json_has_the_plan_and_the_report() {
     let lines = dry_run("linux-5.10.btf", &["--format", "json"]).lines();
     let [line] = &*lines else { panic!("{lines:?}") };

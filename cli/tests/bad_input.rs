@@ -374,3 +374,21 @@ fn only_programs_are_selected_by_a_tag_in_help_and_arguments() {
     let one = run(["prog", "show", "--tag", TAG, "--id", "1"]);
     assert!(one.exit == 2 && one.err.contains("cannot be used with"), "{one:?}");
 }
+
+#[test]
+fn many_files_without_btf_are_counted_after_ten() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..23 {
+        fs::write(dir.path().join(format!("file-{number:02}")), "root:x:0:0:root:/root:/bin/bash\n").unwrap();
+    }
+    fs::write(dir.path().join("empty"), "").unwrap();
+    let args = ["check", "exec.bpf.o", "--btf", text(dir.path())];
+    let run = common::run(args);
+    assert_eq!(run.exit, 2, "{run:?}");
+    let count = |what: &str| run.err.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((count(": no BTF in it; "), count("empty: is empty")), (10, 1), "{}", run.err);
+    assert!(run.err.ends_with("core-relo: … and 13 more: no BTF in it\n"), "{}", run.err);
+    // JSON has each of them.
+    let json = common::run(args.into_iter().chain(["--format", "json"]));
+    assert_eq!(json.lines().len(), 24);
+}

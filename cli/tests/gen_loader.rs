@@ -151,8 +151,10 @@ fn externs_of_an_unknown_configuration_are_refused_with_the_option_that_names_it
     };
     // BTF has neither version nor configuration.
     let of_btf = generate(&["--kernel", text(&btf)]);
-    let help = "BTF has no version: name a kernel image or `running` with --kernel";
-    assert!(of_btf.exit == 2 && of_btf.err.contains(help), "{}", of_btf.whole());
+    let help = "unresolved externs: CONFIG_BPF_SYSCALL, CONFIG_DEFAULT_HOSTNAME, CONFIG_HZ, CONFIG_NET: the kernel's configuration is \
+                unknown; LINUX_KERNEL_VERSION: the kernel's version is unknown; give the version with --kernel-version X.Y.Z, or name a \
+                kernel image with --kernel; give the configuration with --kconfig FILE\n";
+    assert!(of_btf.exit == 2 && of_btf.err.ends_with(help), "{}", of_btf.whole());
     let config = dir.path().join("config");
     fs::write(&config, "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"x\"\n")
         .unwrap();
@@ -163,6 +165,31 @@ fn externs_of_an_unknown_configuration_are_refused_with_the_option_that_names_it
         of_every_kernel.whole()
     );
     assert!(!out.exists());
+    let given = generate(&["--kernel", text(&btf), "--kernel-version", "6.1.7", "--kconfig", text(&config)]);
+    assert!(given.exit == 0 && out.exists(), "{}", given.whole());
+    // 6.1.7 as `KERNEL_VERSION`, in the initial value of `.kconfig`.
+    let version = 0x0006_0107_u32.to_le_bytes();
+    assert!(fs::read(&out).unwrap().windows(4).any(|bytes| bytes == version));
+}
+
+#[test]
+fn a_version_needs_a_kernel_and_may_not_contradict_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.loader");
+    let generate = |options: &[&str]| {
+        let args = ["gen", "loader", "maps.bpf.o", "-o", text(&out), "--kernel-version", "3.1.4"];
+        run_in(&prebuilt("live"), args.into_iter().chain(options.iter().copied()))
+    };
+    assert_eq!(generate(&[]).exit, 2);
+    let running = generate(&["--kernel", "running"]);
+    if running.exit != 0 {
+        return println!("SKIP: the running kernel has no BTF: {}", running.err);
+    }
+    assert!(
+        running.err.contains("the given version is 3.1.4, but that of the kernel is "),
+        "{}",
+        running.err
+    );
 }
 
 #[test]

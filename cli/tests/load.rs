@@ -25,6 +25,45 @@ fn a_dry_run_on_another_kernel_needs_no_privileges() {
 }
 
 #[test]
+fn a_dry_run_without_facts_about_the_kernel_is_unknown_and_names_the_options() {
+    let object = prebuilt("live/kconfig.bpf.o");
+    let plan =
+        |more: &[&str]| load(&[&[text(&object), "--dry-run", "--btf", "linux-6.1.btf"], more].concat());
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config");
+    let lines = "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"x\"\n";
+    fs::write(&config, lines).unwrap();
+    let kconfig = ["--kconfig", text(&config)];
+    let version = ["--kernel-version", "6.1.7"];
+
+    let neither = plan(&[]);
+    assert_eq!(neither.exit, 2, "{neither:?}");
+    let expected = "no load plan: unresolved externs:\n  CONFIG_BPF_SYSCALL, CONFIG_DEFAULT_HOSTNAME, CONFIG_HZ, CONFIG_NET: the kernel's \
+                    configuration is unknown: give it with --kconfig FILE\n  LINUX_KERNEL_VERSION: the kernel's version is unknown: give it with \
+                    --kernel-version X.Y.Z\n  verdict: unknown\n";
+    assert!(neither.out.starts_with("unknown  ") && neither.out.contains(expected), "{}", neither.out);
+
+    // The program loads with every version, so the verdict is that of `check`. The plan has the version.
+    let without_version = plan(&kconfig);
+    assert_eq!(without_version.exit, 2, "{without_version:?}");
+    assert!(without_version.out.starts_with("unknown  "), "{}", without_version.out);
+    assert!(
+        without_version.out.ends_with("--kernel-version X.Y.Z\n  verdict: loads\n"),
+        "{}",
+        without_version.out
+    );
+    let json = plan(&[&kconfig[..], &["--format", "json"]].concat()).lines();
+    schema().check("load", &json[0]);
+    assert_eq!((&json[0]["status"], &json[0]["verdict"]), (&"unknown".into(), &"loads".into()));
+
+    let both = plan(&[kconfig, version].concat());
+    assert_eq!((both.exit, &*both.err), (0, ""), "{both:?}");
+    assert!(both.out.contains("load plan\n") && both.out.ends_with("  verdict: loads\n"), "{}", both.out);
+    // A running kernel has its own version.
+    assert_eq!(load(&[text(&object), "--dry-run", "--kernel-version", "6.1.7"]).exit, 2);
+}
+
+#[test]
 fn a_wrong_argument_is_one_line_and_status_2() {
     let object = prebuilt("live/globals.bpf.o");
     let error = |args: &[&str]| {

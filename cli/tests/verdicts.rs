@@ -101,6 +101,58 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
 }
 
 #[test]
+fn a_program_that_cannot_be_attached_has_a_warning_and_loads() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config");
+    let object = prebuilt("live/kprobe.bpf.o");
+    let on = |command, line: &str, more: &[&str]| {
+        fs::write(&config, format!("CONFIG_BPF_SYSCALL=y\nCONFIG_BPF_EVENTS=y\n{line}\n")).unwrap();
+        let args = [command, text(&object), "--btf", "linux-6.1.btf", "--kconfig", text(&config)];
+        run([&args[..], more].concat())
+    };
+    let warning = "warning: entry: cannot be attached: the kernel lacks kprobe events\n";
+    for command in ["check", "explain"] {
+        let lacking = on(command, "", &[]);
+        assert!(lacking.exit == 0 && lacking.out.contains(warning), "{lacking:?}");
+        assert!(lacking.out.contains("  object: SEC(\"kprobe/do_sys_openat2\")\n"), "{}", lacking.out);
+        let having = on(command, "CONFIG_KPROBE_EVENTS=y", &[]);
+        assert!(having.exit == 0 && !having.out.contains("warning"), "{having:?}");
+    }
+    let line = &on("check", "", &["--format", "json"]).lines()[0];
+    assert_eq!(line["verdict"], "loads");
+    schema().check("warning of check", &line["warnings"][0]);
+    assert_eq!(line["warnings"][0]["kind"], "attachment");
+    let lines = on("explain", "", &["--format", "json"]).lines();
+    schema().check("program of explain", &lines[0]);
+    assert_eq!((lines.len(), &lines[1]["warnings"]), (2, &json!([line["warnings"][1]])));
+    let alone = on("explain", "", &["--program", "back"]);
+    assert!(!alone.out.contains("warning: entry") && alone.out.contains("warning: back"), "{}", alone.out);
+}
+
+#[test]
+fn a_missing_address_of_a_kernel_variable_has_advice_of_its_own() {
+    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() || cfg!(target_endian = "big") {
+        return println!("SKIP: the running kernel has no BTF");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let symbols = dir.path().join("kallsyms");
+    fs::write(&symbols, "ffffffff81000000 T schedule\n").unwrap();
+    let object = prebuilt("live/ksym.bpf.o");
+    let explained = run(["explain", text(&object), "--kallsyms", text(&symbols)]);
+    assert!(
+        explained.out.contains("the kernel lacks the address of kernel variable runqueues"),
+        "{explained:?}"
+    );
+    for line in [
+        "symbols, which have variables with CONFIG_KALLSYMS_ALL only; `__weak` does not help, because the kernel's BTF has the variable\n",
+        "mark the program OPTIONAL",
+        "user space turns it on (bpf_program__set_autoload()) where the kernel has the address\n",
+    ] {
+        assert!(explained.out.contains(line), "{line}\n{}", explained.out);
+    }
+}
+
+#[test]
 fn a_guarded_missing_field_loads() {
     for (members, poisoned) in [(&["__state", "state"][..], 0), (&["flags"], 2), (&["state"], 1)] {
         let (exit, line) = check_guard(&guard_kernel(members, true));

@@ -2,6 +2,7 @@
 
 use crate::args::{byte_count, format::Format, load::SetupArgs, object_name::parse_name};
 use clap::{Args, ValueHint};
+use core_relo_verdict::kernel::KernelVersion;
 use std::{ops::RangeInclusive, path::PathBuf};
 
 pub(crate) const GEN_LOADER_HELP: &str = "Examples:
@@ -18,9 +19,10 @@ hash of its data with the hash in its instructions, so that a signature over the
 Exit status: 0 if the file was written or shown, else 2.";
 
 /// The options that have no effect with `--show`.
-const OPTIONS_OF_GENERATION: [&str; 12] = [
+const OPTIONS_OF_GENERATION: [&str; 13] = [
     "output",
     "kernel",
+    "kernel_version",
     "page_size",
     "signable",
     "program",
@@ -55,6 +57,10 @@ pub(crate) struct GenLoaderArgs {
     /// [default: the kernel that executes the program relocates]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<PathBuf>,
+    /// Version of that kernel, for LINUX_KERNEL_VERSION: BTF does not contain it [default: that of the running kernel, or in the
+    /// kernel's image]
+    #[arg(long, value_name = "X.Y.Z", requires = "kernel")]
+    pub(crate) kernel_version: Option<KernelVersion>,
     /// Size of a page of the machines that execute the program, such as 64K: ring buffers have at least one page [default: that in the
     /// configuration of the kernel of --kernel, or of this machine]
     #[arg(long, value_name = "BYTES", value_parser = parse_page_size)]

@@ -9,6 +9,7 @@ use crate::{
 };
 use clap::{ArgGroup, Args, ValueHint};
 use core_relo_loader::load::Keyring;
+use core_relo_verdict::kernel::KernelVersion;
 use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
 pub(crate) const LOAD_HELP: &str = "Examples:
@@ -55,7 +56,8 @@ SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXC
 and the signal ends the process. A complete load stays.
 Exit status: 0 if everything was loaded, 1 if the kernel refused something, a budget is exceeded, fewer than --count events arrived, or
 --attach or --attach-to attached nothing and no --pin keeps the programs, 2 for bad input or wrong usage. With
---dry-run as for `check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown.";
+--dry-run as for `check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown, or the plan needs
+the version, the configuration or the symbols of a kernel of which they are unknown (--kernel-version, --kconfig).";
 pub(crate) const RUN_HELP: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
@@ -143,6 +145,9 @@ pub(crate) struct LoadArgs {
     /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, requires = "dry_run")]
     pub(crate) btf: Option<PathBuf>,
+    /// Version of the kernel of --btf, for LINUX_KERNEL_VERSION and what BTF does not tell [default: that in the kernel's image]
+    #[arg(long, value_name = "X.Y.Z", requires = "btf")]
+    pub(crate) kernel_version: Option<KernelVersion>,
     /// Relocate against the BTF in this file instead of the kernel's own, for kernels without BTF
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "btf")]
     pub(crate) relocate_against: Option<PathBuf>,

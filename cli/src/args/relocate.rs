@@ -31,7 +31,8 @@ pub(super) const CHECK_HELP: &str = "Examples:
 Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:
 --max-entries MAP=N) and `unknown` (no evidence answers a question about the kernel). The verdict on an object is the worst verdict on
 the programs of its default load. The verifier may still refuse a program for other reasons, such as its complexity.
-A warning is a declaration of the object that differs from the kernel's although the program loads. It does not change the verdict.
+A warning is a declaration of the object that differs from the kernel's although the program loads, or a program that loads and cannot be
+attached. It does not change the verdict.
 Exit status: 0 everything loads or is allowed, 1 something is refused or needs input, 2 something is unknown or cannot be read. With --boot, the
 real loads decide.";
 pub(super) const PLAN_HELP: &str = "Examples:

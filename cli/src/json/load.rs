@@ -6,6 +6,7 @@ use crate::{
         verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt,
         verifier_report::VerifierReportJson,
     },
+    plan_error::load_message,
     text::hex,
 };
 use core_relo_loader::{
@@ -18,14 +19,17 @@ use core_relo_loader::{
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use serde::{Serialize, Serializer, ser::Error as _};
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 /// The result of loading an object or, with `--each`, one of its programs.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LoadOutcome<'l> {
     object: &'l str,
     program: Option<&'l str>,
-    /// `loaded`, `planned` or `refused`.
+    /// `loaded`, `planned`, `refused` or `unknown`.
     status: &'static str,
     error: Option<LoadErrorJson>,
     maps: Vec<MapJson<'l>>,
@@ -163,7 +167,7 @@ struct ProgramJson<'l> {
 #[derive(Clone, Debug, Serialize)]
 struct SkippedJson<'l> {
     name: &'l str,
-    why: &'l str,
+    why: Cow<'l, str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -204,12 +208,21 @@ pub(crate) fn planned<'l>(
     LoadOutcome {
         maps: plan.maps().iter().map(|m| map(m, &map_names, &program_name)).collect(),
         programs: plan.programs().iter().map(|p| program(p, Some(&map_names))).collect(),
-        skipped: plan.skipped().iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
+        skipped: plan
+            .skipped()
+            .iter()
+            .map(|s| SkippedJson { name: &s.program, why: s.reason.into() })
+            .collect(),
         ..outcome(object, "planned").with_verdict(verdict)
     }
 }
 
 impl<'l> LoadOutcome<'l> {
+    /// Turns a refusal into the outcome of a dry run that lacks facts about the kernel.
+    pub(crate) fn into_unknown(self) -> Self {
+        Self { status: "unknown", ..self }
+    }
+
     /// Adds the verdict of a dry run.
     pub(crate) fn with_verdict(mut self, verdict: Option<&'l ObjectVerdict>) -> Self {
         self.verdict = verdict.map(|verdict| verdict.verdict.word());
@@ -222,6 +235,11 @@ impl LoadOutcome<'_> {
     /// Adds the start-up report of an adaptive load.
     pub(crate) fn with_report(mut self, report: &StartupReport) -> Result<Self, serde_json::Error> {
         self.verdict = report.verdict.map(Verdict::word);
+        for SkippedJson { name, why } in &mut self.skipped {
+            if let Some(chosen) = report.why_not_loaded(name) {
+                *why = chosen.into();
+            }
+        }
         self.adaptive = Some(serde_json::from_str(&report.to_json())?);
         Ok(self)
     }
@@ -259,7 +277,7 @@ pub(crate) fn loaded<'l>(
         maps: maps.collect(),
         programs: programs.iter().map(|p| loaded_program(p, Some(&map_names))).collect(),
         links: links.collect(),
-        not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why }).collect(),
+        not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why: why.into() }).collect(),
         ..outcome(object, "loaded")
     }
 }
@@ -290,7 +308,7 @@ pub(crate) fn refused<'l>(
     stats: Option<ProgramStats>,
 ) -> LoadOutcome<'l> {
     let log = e.verifier_log().map(if wants_log { LogExcerpt::whole } else { LogExcerpt::last_lines });
-    let mut error = LoadErrorJson::new("plan", e.without_object(), e.errno());
+    let mut error = LoadErrorJson::new("plan", load_message(e), e.errno());
     error.verifier_log_lines = log.as_ref().map(|log| log.line_count);
     error.verifier_log = log.map(|log| log.text.into_owned());
     error.stage = match e {
@@ -307,7 +325,7 @@ pub(crate) fn refused<'l>(
             "program"
         }
         LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
-        LoadError::Kernel { .. } => "map",
+        LoadError::Kernel { .. } | LoadError::ReusedMap { .. } => "map",
         LoadError::Signature { .. } | LoadError::Unsigned { .. } => "signature",
         _ => "plan",
     };

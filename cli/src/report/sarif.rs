@@ -152,10 +152,11 @@ fn suppression(entry: &AllowEntry) -> Value {
 /// Returns the rule of silent mismatches.
 fn mismatch_rule() -> Value {
     let help = "The program loads, but a declaration of the object differs from the kernel's, so that the program may read other data \
-                than it expects. Read the field with CO-RE, or add a flavour with the kernel's declaration.";
+                than it expects: read the field with CO-RE, or add a flavour with the kernel's declaration. Or the kernel lacks what attaches \
+                the program: attach another program there.";
     json!({
         "id": MISMATCH_RULE,
-        "shortDescription": { "text": "Declaration that differs from the kernel's" },
+        "shortDescription": { "text": "Declaration that differs from the kernel's, or program that cannot be attached" },
         "fullDescription": { "text": help },
         "help": { "text": help },
         "defaultConfiguration": { "level": "warning" },

@@ -217,7 +217,10 @@ fn named_features_decide_on_the_exit_status() {
 fn an_unknown_name_has_the_nearest_ones_and_hostile_names_are_escaped() {
     let unknown = run_in(&demo(), ["feature", "rinbuf", "--section", "map_types"]);
     assert_eq!(unknown.exit, 2, "{unknown:?}");
-    assert!(unknown.err.contains("no feature has the name `rinbuf`; the nearest: `ringbuf`"), "{unknown:?}");
+    assert!(
+        unknown.err.contains("core-relo: rinbuf: no feature has this name; the nearest: `ringbuf`"),
+        "{unknown:?}"
+    );
     let long = "x".repeat(100_000);
     for name in ["\x1b[31m", "no\nsuch", "", "*\x07", &long, "-", "/dev/zero", "%s%n"] {
         let bad = run_in(&demo(), ["feature", "--section", "map_types", "--", name]);
@@ -246,7 +249,10 @@ fn an_unknown_name_has_the_nearest_ones_and_hostile_names_are_escaped() {
 fn a_section_that_excludes_a_name_is_named() {
     let found = run_in(&demo(), ["feature", "ringbuf", "--section", "helpers"]);
     assert_eq!(found.exit, 2);
-    assert!(found.err.contains("`ringbuf` is in section map_types, which --section leaves out"), "{found:?}");
+    assert!(
+        found.err.contains("core-relo: ringbuf: is in section map_types, which --section leaves out\n"),
+        "{found:?}"
+    );
 }
 
 #[test]

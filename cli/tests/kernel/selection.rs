@@ -191,6 +191,11 @@ fn a_load_reuses_the_map_that_the_user_names() {
         let wrong = run(["load", text(&object), "--reuse-map", reuse]);
         assert!(wrong.exit == status && wrong.err.contains(what), "{reuse}: {wrong:?}");
     }
+    let ring = ["map", "create", "/sys/fs/bpf/events", "--type", "ringbuf", "--max-entries", "4096"];
+    ok(run(ring));
+    let wrong = run(["load", text(&object), "--reuse-map", "core_relo_live=/sys/fs/bpf/events"]);
+    let what = "is a BPF_MAP_TYPE_RINGBUF with keys of 0 and values of 0 bytes, expected BPF_MAP_TYPE_ARRAY";
+    assert!(wrong.exit == 1 && wrong.out.contains(what), "{wrong:?}");
     let reuse = "core_relo_live=/sys/fs/bpf/users";
     for (further, what) in [
         (["--reuse-map", reuse], "map `core_relo_live` is given twice"),

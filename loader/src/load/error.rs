@@ -93,6 +93,18 @@ pub enum LoadError {
         /// The value of the pinned map.
         found: u64,
     },
+    /// The caller's map has a type that programs cannot use in place of the object's map.
+    #[error("{}map `{map}`: the reused map {reused}, expected {}: reuse another map, or let the load create one", ObjectPrefix(.object), .expected)]
+    ReusedMap {
+        /// The object's name.
+        object: Text,
+        /// The map.
+        map: Text,
+        /// The reused map: its name, id, type and sizes.
+        reused: Text,
+        /// The type in the object's definition.
+        expected: Text,
+    },
     /// A pin cannot be created or opened.
     #[error("{}map `{map}`: pin {}: {errno}{hint}", ObjectPrefix(.object), Escaped(path.display()))]
     Pin {
@@ -169,7 +181,9 @@ impl LoadError {
     /// Returns the error number, if the kernel refused a request.
     pub fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Plan { .. } | Self::Internal { .. } | Self::Unsigned { .. } => None,
+            Self::Plan { .. } | Self::Internal { .. } | Self::Unsigned { .. } | Self::ReusedMap { .. } => {
+                None
+            }
             Self::Kernel { errno, .. } | Self::Pin { errno, .. } | Self::Signature { errno, .. } => {
                 Some(*errno)
             }
@@ -189,6 +203,7 @@ impl LoadError {
             | Self::Unsigned { object }
             | Self::Internal { object, .. }
             | Self::PinMismatch { object, .. }
+            | Self::ReusedMap { object, .. }
             | Self::Pin { object, .. }
             | Self::PinTaken { object, .. } => object,
         }

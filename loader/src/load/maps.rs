@@ -14,7 +14,7 @@ use crate::{
 };
 use core_relo::TypeId;
 use core_relo_object::{
-    load_plan::{MapAttributes, MapPlan, MapRole, SlotPlan},
+    load_plan::{MapPlan, MapRole, SlotPlan},
     object::MapType,
 };
 use std::{
@@ -48,22 +48,6 @@ impl<K: Kernel> Loading<'_, K> {
         }
         self.loaded.maps.push(loaded);
         Ok(())
-    }
-
-    /// Duplicates the descriptor of a caller's map and copies the map's properties to the plan (libbpf: `bpf_map__reuse_fd`).
-    fn reuse_map(&self, callers_map: BorrowedFd<'_>, plan: &mut MapPlan) -> Result<OwnedFd, LoadError> {
-        let failed = |plan: &MapPlan, errno| self.map_error(plan, "reusing the caller's map", errno);
-        let fd = self.kernel.duplicate(callers_map).map_err(|e| failed(plan, e))?;
-        let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
-        plan.set_attributes(MapAttributes {
-            map_type: info.map_type,
-            key_size: info.key_size,
-            value_size: info.value_size,
-            max_entries: info.max_entries,
-            map_flags: info.map_flags,
-            map_extra: info.map_extra,
-        });
-        Ok(fd)
     }
 
     fn create_map(&mut self, map: &MapPlan, loaded: &mut LoadedMap) -> Result<OwnedFd, LoadError> {
@@ -225,7 +209,7 @@ impl<K: Kernel> Loading<'_, K> {
     }
 
     #[cold]
-    fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
+    pub(super) fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
         let request = format!("map `{}`: {action}", map.name());
         LoadError::Kernel {
             object: self.loaded.name.clone().into(),
@@ -290,6 +274,7 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_object::load_plan::MapAttributes;
 
     #[test]
     fn a_refused_map_gets_a_hint_for_its_type() {

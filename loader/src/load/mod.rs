@@ -22,6 +22,7 @@ mod pins;
 mod prepare;
 mod programs;
 mod replaceable;
+mod reuse;
 mod signature;
 #[cfg(test)]
 mod tests;

@@ -110,6 +110,14 @@ impl LoadPlanError {
         let what = format!("the kernel's types are needed for {need}: {cause}");
         Self::Map { map: text(map), what: what.into() }
     }
+
+    /// Returns whether the load could be planned if more were known about the kernel: every refusal names a missing fact.
+    pub fn lacks_only_facts(&self) -> bool {
+        match self {
+            Self::Externs(refused) => refused.iter().all(|refusal| refusal.missing.is_some()),
+            _ => false,
+        }
+    }
 }
 
 /// A refused relocation or extern, and the reason.
@@ -118,13 +126,50 @@ impl LoadPlanError {
 pub struct Refusal {
     /// The refused relocation or extern.
     pub name: Text,
-    /// The reason, and what to do.
+    /// The reason, and what to do. Without the remedy if a fact is missing.
     pub reason: Text,
+    /// The fact about the kernel that is missing, if that is the reason.
+    pub missing: Option<KernelFact>,
 }
 
 impl Refusal {
     pub(crate) fn new(name: impl Into<Text>, reason: impl Into<Text>) -> Self {
-        Self { name: name.into(), reason: reason.into() }
+        Self { name: name.into(), reason: reason.into(), missing: None }
+    }
+
+    /// Creates the refusal of an extern whose value depends on an unknown fact.
+    pub(crate) fn for_missing(name: impl Into<Text>, reason: impl Into<Text>, fact: KernelFact) -> Self {
+        Self { missing: Some(fact), ..Self::new(name, reason) }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.reason)?;
+        self.missing.iter().try_for_each(|fact| write!(f, ": {}", fact.remedy()))
+    }
+}
+
+/// A fact about a kernel on which the values of externs depend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KernelFact {
+    /// The version.
+    Version,
+    /// The configuration.
+    Kconfig,
+    /// The addresses of symbols.
+    Symbols,
+}
+
+impl KernelFact {
+    /// Returns how a caller of this crate provides the fact.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Version => "set `TargetKernel::kernel_version`",
+            Self::Kconfig => "set `Settings::kconfig` to its lines (a /boot/config-… file)",
+            Self::Symbols => "set `TargetKernel::kallsyms`, or plan the load on that kernel",
+        }
     }
 }
 
@@ -134,8 +179,8 @@ struct Lines<'l>(&'l [Refusal]);
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [refusal] = self.0 {
-            return write!(f, " {}: {}", refusal.name, refusal.reason);
+            return write!(f, " {refusal}");
         }
-        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.reason))
+        self.0.iter().try_for_each(|refusal| write!(f, "\n  {refusal}"))
     }
 }

@@ -23,7 +23,7 @@ mod tests;
 mod usdt;
 
 pub use crate::{globals::Global, link::FunctionCopy};
-pub use error::{LoadPlanError, Refusal};
+pub use error::{KernelFact, LoadPlanError, Refusal};
 pub use externs::{ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, write_config_value};
 pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};

@@ -38,9 +38,11 @@ pub struct TargetKernel {
     pub page_size: u32,
     /// `LINUX_KERNEL_VERSION`: `(major << 16) + (minor << 8) + patch`.
     pub kernel_version: u32,
-    /// The text of the kernel's configuration. `None` reads the configuration from `system` if a plan needs it.
+    /// The text of the kernel's configuration. `None` reads the configuration from `system` if a plan needs it. Of a kernel that does
+    /// not run, an empty text stands for an unknown configuration.
     pub kconfig: Option<Arc<str>>,
-    /// The text of `/proc/kallsyms`. `None` reads the symbols from `system` if a plan needs them.
+    /// The text of `/proc/kallsyms`. `None` reads the symbols from `system` if a plan needs them. Of a kernel that does not run, an
+    /// empty text stands for unknown symbols.
     pub kallsyms: Option<Arc<str>>,
     /// The running system, from which missing data is read. `None` if this is not the running kernel.
     pub system: Option<Arc<dyn ReadSystem>>,
@@ -71,10 +73,14 @@ impl TargetKernel {
         Self { late_binding: LateBinding::NamesAndRelocations, ..Self::offline(Arc::new(KernelBtf::none())) }
     }
 
-    /// Returns whether nothing but the BTF is known: the kernel is not the running kernel, and has no configuration and no symbols.
-    pub(super) fn knows_btf_only(&self) -> bool {
-        let is_empty = |text: &Option<Arc<str>>| text.as_deref() == Some("");
-        !self.features.is_live() && is_empty(&self.kconfig) && is_empty(&self.kallsyms)
+    /// Returns whether the configuration is known. Of a kernel that does not run, an empty text stands for an unknown configuration.
+    pub(super) fn knows_kconfig(&self) -> bool {
+        self.features.is_live() || self.kconfig.as_deref() != Some("")
+    }
+
+    /// Returns whether the symbols are known. Of a kernel that does not run, an empty text stands for unknown symbols.
+    pub(super) fn knows_symbols(&self) -> bool {
+        self.features.is_live() || self.kallsyms.as_deref() != Some("")
     }
 
     /// Sets the BTF for CO-RE relocation, instead of the kernel's.

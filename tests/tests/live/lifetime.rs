@@ -4,13 +4,16 @@ use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run, with
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{self, LoadError, RunningKernel},
+    load::{self, LoadError, Loaded, RunningKernel},
     maps::{Array, Flags, HashMap},
-    object::Object,
+    object::{MapType, Object},
     sys,
 };
 use std::{
-    os::{fd::AsFd as _, unix::process::parent_id},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::process::parent_id,
+    },
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -155,6 +158,36 @@ fn two_objects_share_a_map() {
     drop(first);
     run(&second, "touch");
     assert_eq!(theirs.get(&1).unwrap(), Some(1));
+}
+
+#[test]
+fn a_reused_map_that_no_helper_of_the_program_accepts_is_refused_before_the_load() {
+    let test = "lifetime::a_reused_map_that_no_helper_of_the_program_accepts_is_refused_before_the_load";
+    let Some(_live) = live(test, &[]) else { return };
+    let (maps, ring) = (load("maps"), load("ringbuf"));
+    let fd = |loaded: &Loaded, map: &str| {
+        Arc::new(loaded.map(map).unwrap().fd().unwrap().try_clone_to_owned().unwrap())
+    };
+    let hash = fd(&maps, "hash");
+    let ring_map = ring.maps().iter().find(|map| map.plan.known_type() == Some(MapType::Ringbuf)).unwrap();
+    let ring_name = ring_map.name().to_owned();
+    let try_load = |name: &str, map: &str, reused: Arc<OwnedFd>| {
+        let bytes = object(name);
+        let object = Object::parse(&bytes).unwrap();
+        let mut loader = Loader::new(&object);
+        loader.map_mut(map).reuse = Some(reused);
+        loader.load()
+    };
+    let refused = try_load("ringbuf", &ring_name, hash);
+    let Err(LoadError::ReusedMap { map, reused, expected, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!((map.as_str(), expected.as_str()), (&*ring_name, "BPF_MAP_TYPE_RINGBUF"));
+    let expected = "is a BPF_MAP_TYPE_HASH with keys of 4 and values of 8 bytes";
+    assert!(reused.as_str().starts_with("`hash` (id ") && reused.as_str().ends_with(expected), "{reused:?}");
+    // The same helpers accept maps of another type, as libbpf allows.
+    for other in ["lru_hash", "percpu_hash"] {
+        let second = try_load("maps", "hash", fd(&maps, other)).unwrap();
+        assert!(second.map("hash").unwrap().is_reused(), "{other}");
+    }
 }
 
 #[test]

@@ -133,7 +133,10 @@ impl<'a, 'k> Advisor<'a, 'k> {
             Some(Need::ErrorInjection(_)) => {
                 program::target_fixes(self.section(program), &program.name, (None, ""), &[])
             }
-            Some(_) => program::missing_fixes("type", self.section(program), &program.name),
+            Some(Need::VariableAddress(_)) => program::address_fixes(self.section(program), &program.name),
+            // No kernel has another license.
+            Some(Need::License(_)) => self.object_fixes(reason),
+            Some(need) => program::missing_fixes(noun(need), self.section(program), &program.name),
             None => Vec::new(),
         }
     }
@@ -213,5 +216,18 @@ impl<'a, 'k> Advisor<'a, 'k> {
         let similar = similar_names(btf, type_kind, kind.kernel_name("").as_bytes(), name.as_bytes());
         self.searches.insert(key, similar.clone());
         similar
+    }
+}
+
+/// Returns the noun of a requirement of a program, without its name.
+const fn noun(need: &Need) -> &'static str {
+    match need {
+        Need::ProgramType(_) => "program type",
+        Need::AttachType(_) => "attach type",
+        Need::SleepableLsm(_) => "hook for programs that may sleep",
+        Need::Trampolines => "trampolines",
+        Need::StructOps(_) => "struct",
+        Need::MapType(_) => "map type",
+        _ => "feature",
     }
 }

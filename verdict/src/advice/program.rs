@@ -7,16 +7,30 @@ use crate::{
 };
 
 /// Returns the fixes of a program that the kernel cannot load: the program is left out of the default load. `missing` is the noun of what
-/// the kernel lacks, such as "type".
+/// the kernel lacks, such as "attach type".
 pub(super) fn missing_fixes(missing: &str, section: Option<&str>, program: &str) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if let Some(section) = section.filter(|section| !section.starts_with('?')) {
         let text = format!(
-            "leave the program out of the default load; the loader turns it on where the kernel has the {missing}"
+            "leave the program out of the default load; user space turns it on (bpf_program__set_autoload()) where the kernel has the \
+             {missing}"
         );
         fixes.push(Fix::c(FixPlace::Section, text, format!("SEC(\"?{section}\")")));
     }
     fixes.extend(leave_out(program));
+    fixes.push(Fix::without_code(
+        "for loads that choose variants (`load --adaptive`), mark the program OPTIONAL: they leave it out where the kernel refuses it",
+    ));
+    fixes
+}
+
+/// Returns the fixes of a program that uses a kernel variable of which the kernel has the type, and not the address.
+pub(super) fn address_fixes(section: Option<&str>, program: &str) -> Vec<Fix> {
+    let mut fixes = vec![Fix::without_code(
+        "the kernel looks up addresses of variables in its symbols, which have variables with CONFIG_KALLSYMS_ALL only; `__weak` does \
+         not help, because the kernel's BTF has the variable",
+    )];
+    fixes.extend(missing_fixes("address", section, program));
     fixes
 }
 

@@ -3,7 +3,7 @@
 use super::answers::KernelAnswers;
 use crate::{
     kernel::Answer,
-    requirements::{AttachPointKind, Need, NeedId, ObjectNeeds},
+    requirements::{AttachPointKind, Need, NeedId, ObjectNeeds, ProgramNeeds},
 };
 use alloc::collections::BTreeMap;
 use core_relo_object::object::Program;
@@ -47,21 +47,29 @@ impl KernelAnswers<'_, '_> {
     fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = KernelFeature> {
         let mut features: BTreeMap<String, (Answer, Vec<String>)> = BTreeMap::new();
         for program in &needs.programs {
-            let function = needs.object.programs().get(program.index.0);
-            let attach_type = function.and_then(Program::sec_def).and_then(|def| def.attach_type);
-            let by_type = attach_type.and_then(|of| {
-                Some((format!("links of attach type {of}"), self.facts.attachment_after_load(of)?))
-            });
-            let point = by_type.or_else(|| {
-                let kind = program.attach_point.as_ref()?.kind;
-                is_kprobe(kind).then(|| ("kprobe events".to_owned(), self.facts.kprobe_events()))
-            });
-            if let Some((name, answer)) = point {
+            if let Some((name, answer)) = self.attach_feature(needs, program) {
                 features.entry(name).or_insert_with(|| (answer, Vec::new())).1.push(program.name.clone());
             }
         }
         let features = features.into_iter();
         features.map(|(name, (answer, attaches))| KernelFeature { name, answer, attaches })
+    }
+
+    /// Returns the feature that attaches a program after the load, if the load does not check it.
+    pub(super) fn attach_feature(
+        &self,
+        needs: &ObjectNeeds<'_, '_>,
+        program: &ProgramNeeds,
+    ) -> Option<(String, Answer)> {
+        let function = needs.object.programs().get(program.index.0);
+        let attach_type = function.and_then(Program::sec_def).and_then(|def| def.attach_type);
+        let by_type = attach_type.and_then(|of| {
+            Some((format!("links of attach type {of}"), self.facts.attachment_after_load(of)?))
+        });
+        by_type.or_else(|| {
+            let kind = program.attach_point.as_ref()?.kind;
+            is_kprobe(kind).then(|| ("kprobe events".to_owned(), self.facts.kprobe_events()))
+        })
     }
 
     fn feature(&self, id: NeedId) -> Option<(String, &Answer)> {

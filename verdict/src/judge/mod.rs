@@ -1,6 +1,7 @@
 //! The verdict on the programs of an object.
 
 mod answers;
+mod attachments;
 mod code;
 mod construct;
 mod data;

@@ -53,7 +53,7 @@ pub struct ObjectVerdict {
     /// The verdict on every program of the object, each as if it were loaded alone. The programs of a load with [known
     /// settings](crate::requirements::ObjectNeeds::apply_settings) are judged as loaded together.
     pub programs: Vec<ProgramVerdict>,
-    /// The silent mismatches. They do not change the verdict.
+    /// The silent mismatches, and the programs of the load that cannot be attached. They do not change the verdict.
     pub warnings: Vec<Mismatch>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     answers::KernelAnswers,
+    attachments,
     data::FrozenData,
     error::JudgeError,
     externs::ExternAnswers,
@@ -51,7 +52,8 @@ pub fn judge(
     let array_verdict = array_reason.iter().map(|reason| reason.verdict);
     let verdict = default_load.chain(object_verdicts).chain(array_verdict).max().unwrap_or(Verdict::Loads);
     shared_load::add_array_reasons(needs, &mut programs);
-    let warnings = context.warnings();
+    let mut warnings = context.warnings();
+    warnings.extend(attachments::warnings(needs, answers, &programs));
     reasons.extend(array_reason);
     Ok(ObjectVerdict { verdict, reasons: distinct(reasons), programs, warnings })
 }

@@ -2,7 +2,8 @@
 
 use crate::source_line::SourceLine;
 
-/// A difference between the declarations of an object and of a kernel that no load reports.
+/// A difference between an object and a kernel that no load reports: of declarations, or between a program's section and what the kernel
+/// attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
@@ -14,9 +15,9 @@ pub struct Mismatch {
     pub text: String,
     /// The source line of the read.
     pub source: Option<SourceLine>,
-    /// The object's declaration.
+    /// The object's declaration, or the program's section.
     pub local: String,
-    /// The kernel's declaration.
+    /// The kernel's declaration, or the evidence that it does not attach the program.
     pub target: String,
 }
 
@@ -48,6 +49,8 @@ pub enum MismatchKind {
     ArrayLength,
     /// An enumerator that is compared as a constant has another value.
     EnumValue,
+    /// The kernel lacks the events or links that attach the program.
+    Attachment,
 }
 
 impl MismatchKind {
@@ -62,6 +65,7 @@ impl MismatchKind {
             Self::Pointee => "pointee",
             Self::ArrayLength => "array_length",
             Self::EnumValue => "enum_value",
+            Self::Attachment => "attachment",
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use super::{
     kernel_output::{KernelOutput, OutputOptions},
-    report::{KernelReport, ObjectReport, REASONS, warning_lines},
+    report::{KernelReport, ObjectReport, REASONS, WARNINGS},
     report_cache::ReportCache,
-    variants::VariantChoice,
 };
 use crate::{
     args::load::MapNumber,
@@ -12,6 +11,8 @@ use crate::{
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
         reasons::reason_lines,
+        variants::{VariantChoice, fitting_table},
+        warnings::warning_lines,
     },
     describe,
     error::{BadInput, escape_path},
@@ -61,19 +62,8 @@ impl<'c> Checker<'c> {
         table: Option<&VariantTable>,
         max_entries: &'c [MapNumber],
     ) -> Self {
-        let tables = self.judge.objects().iter().map(|object| {
-            let declared = VariantTable::from_object(object.object);
-            let merged = declared.and_then(|declared| match table {
-                Some(table) => declared.merge(table.clone()),
-                None => Ok(declared),
-            });
-            // The table is checked once, and not again for each kernel.
-            let fitted = merged.and_then(|table| match table.is_empty() {
-                true => Ok(None),
-                false => table.fit(object.object).map(|_| Some(table)),
-            });
-            fitted.map_err(|error| BadInput::new(&*object.file.name, error)).transpose()
-        });
+        let objects = self.judge.objects().iter();
+        let tables = objects.map(|object| fitting_table(object, table).transpose());
         self.variants = tables.collect();
         self.max_entries = max_entries;
         self
@@ -162,8 +152,8 @@ impl<'c> Checker<'c> {
                 Some(choice) => reason_lines(&choice.verdict_of_load(), None, Some(REASONS)),
                 None => reason_lines(&verdict, None, Some(REASONS)),
             };
-            notes = choice.iter().flat_map(VariantChoice::lines).collect();
-            notes.extend(warning_lines(&verdict.warnings));
+            notes = choice.iter().flat_map(|choice| choice.lines(Some(REASONS))).collect();
+            notes.extend(warning_lines(&verdict.warnings, Some(WARNINGS)));
         }
         let (reasons, notes) = (reasons.into(), notes.into());
         let adaptive = choice.and_then(|choice| choice.report);

@@ -12,7 +12,6 @@ pub(crate) mod results_file;
 pub(crate) mod results_header;
 mod results_reader;
 mod settings;
-mod variants;
 mod writer;
 
 use crate::{

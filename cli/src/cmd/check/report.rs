@@ -1,13 +1,6 @@
 //! The results of checking all objects on one kernel. They do not contain the kernel's name, so that links to one file share them.
 
-use crate::{
-    error::BadInput,
-    json::check::Unresolved,
-    text::{
-        line::Line,
-        style::{DIM, WARNING},
-    },
-};
+use crate::{error::BadInput, json::check::Unresolved, text::line::Line};
 use core_relo::plan::Summary;
 use core_relo_loader::adaptive::StartupReport;
 use core_relo_verdict::{
@@ -21,7 +14,7 @@ use std::sync::Arc;
 pub(super) const REASONS: usize = 3;
 
 /// The maximum number of warnings in a text report.
-const WARNINGS: usize = 5;
+pub(super) const WARNINGS: usize = 5;
 
 /// The reports of all objects on one kernel. They do not depend on the name of the kernel's file.
 #[derive(Debug)]
@@ -121,23 +114,4 @@ fn warning_bytes(warning: &Mismatch) -> usize {
 
 fn source_bytes(source: &SourceLine) -> usize {
     source.file.len() + source.text.len()
-}
-
-/// Returns the first few warnings as lines, each with the declarations of the object and of the kernel. The others are only counted.
-pub(super) fn warning_lines(warnings: &[Mismatch]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for Mismatch { program, text, source, local, target, .. } in warnings.iter().take(WARNINGS) {
-        let position = source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
-        let line = Line::new().styled(WARNING, "warning: ").styled(DIM, position.unwrap_or_default());
-        lines.push(line.text(format_args!("{program}: {text}")));
-        for (side, declaration) in [("object", local), ("kernel", target)] {
-            lines.push(Line::new().styled(DIM, format_args!("  {side}: ")).text(declaration));
-        }
-    }
-    if let Some(more) = warnings.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
-        let plural = if more == 1 { "" } else { "s" };
-        let more = format_args!("… and {more} more warning{plural}, see --format json");
-        lines.push(Line::new().styled(DIM, more));
-    }
-    lines
 }

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     args::format::Format,
-    console::Console,
+    console::{Console, ExitStatus},
+    error::BadInput,
     input::kernel::id::KernelId,
     report::{FleetReport, summary_lines},
     text::{
@@ -16,10 +17,13 @@ use crate::{
         table::{AlignedTable, left_cell},
     },
 };
-use std::{io, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 /// The maximum number of rows that are aligned with each other.
 const ALIGNED_ROWS: usize = 1000;
+
+/// The maximum number of lines on stderr with the same defect. The others are counted: a directory may have many files that are no kernels.
+const SAME_ERRORS: usize = 10;
 
 /// An output of the check.
 pub(super) enum CheckOutput {
@@ -42,6 +46,8 @@ pub(super) struct CheckWriter<'p, 'w> {
     needs_fleet: bool,
     /// The verdicts of booted kernels, compared with their real loads.
     agreement: AgreementCounts,
+    /// The number of inputs with each defect.
+    defects: BTreeMap<String, usize>,
 }
 
 impl<'p, 'w> CheckWriter<'p, 'w> {
@@ -55,7 +61,19 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             fleet: FleetReport::default(),
             needs_fleet,
             agreement: AgreementCounts::default(),
+            defects: BTreeMap::new(),
         }
+    }
+
+    /// Reports bad input on stderr, and only counts it after [`SAME_ERRORS`] lines with the same defect.
+    fn report_error(&mut self, bad: &BadInput) -> io::Result<()> {
+        let count = self.defects.entry(bad.what.clone()).or_default();
+        *count += 1;
+        if *count <= SAME_ERRORS {
+            return self.console.report_error_on_stderr(bad);
+        }
+        self.console.raise_exit(ExitStatus::Error);
+        Ok(())
     }
 
     pub(super) fn write(&mut self, output: CheckOutput) -> io::Result<()> {
@@ -97,7 +115,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             self.flush_table()?;
             self.flush_console()?;
         }
-        output.errors.iter().try_for_each(|bad| self.console.report_error_on_stderr(bad))?;
+        output.errors.iter().try_for_each(|bad| self.report_error(bad))?;
         output.messages.into_iter().try_for_each(|line| self.console.err.line(line))
     }
 
@@ -124,6 +142,11 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
     /// Prints the rest of the table, the summary of several kernels, and the reports.
     pub(super) fn finish(mut self, reports: &Reports) -> io::Result<()> {
         self.flush_table()?;
+        for (defect, count) in &self.defects {
+            if let Some(more) = count.checked_sub(SAME_ERRORS).filter(|more| *more > 0) {
+                self.console.err.line(format_args!("core-relo: … and {more} more: {defect}"))?;
+            }
+        }
         if reports.prints_lines() && self.console.format == Format::Text && has_several_kernels(&self.fleet) {
             self.console.out.line("")?;
             summary_lines(&self.fleet).into_iter().try_for_each(|line| self.console.out.line(line))?;

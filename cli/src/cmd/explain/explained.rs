@@ -2,7 +2,8 @@
 //! after the last kernel of a set.
 
 use crate::{
-    cmd::verdicts::{kernel_judge::KernelCase, objects::JudgedObject},
+    args::load::MapNumber,
+    cmd::verdicts::{kernel_judge::KernelCase, objects::JudgedObject, variants::VariantChoice},
     describe,
     json::{plan::ExplainedRelocationJson, writer::JsonLines},
     text::{explanation::fact_lines, line::Line},
@@ -23,6 +24,10 @@ pub(super) struct ExplainedObject {
     pub(super) object: String,
     pub(super) summary: Summary,
     pub(super) verdict: ObjectVerdict,
+    /// Whether the verdict is that of chosen variants.
+    pub(super) has_variants: bool,
+    /// The chosen variants, for text.
+    pub(super) variants: Vec<Line>,
     /// The different reasons of all programs, or of the object if it has no programs.
     pub(super) reasons: Vec<ExplainedReason>,
     /// For each program, the indices of its reasons.
@@ -57,6 +62,8 @@ pub(super) struct ExplainOptions<'a> {
     pub(super) is_json: bool,
     /// The only program to explain.
     pub(super) program: Option<&'a str>,
+    /// The maps whose size user space sets.
+    pub(super) max_entries: &'a [MapNumber],
 }
 
 impl ExplainedObject {
@@ -65,12 +72,14 @@ impl ExplainedObject {
         index: usize,
         (object, plan): (&JudgedObject<'_>, &Plan<'_>),
         case: &KernelCase<'_, '_>,
+        choice: Option<&VariantChoice>,
         options: ExplainOptions<'_>,
     ) -> io::Result<Self> {
-        let mut verdict = case.judge(object, plan);
+        let mut verdict = choice.map_or_else(|| case.judge(object, plan), |choice| choice.verdict.clone());
         let is_wanted = |name: &str| options.program.is_none_or(|wanted| wanted == name);
         verdict.programs.retain(|program| is_wanted(&program.name));
         if options.program.is_some() {
+            verdict.warnings.retain(|warning| is_wanted(&warning.program));
             // One program is judged as if it were loaded alone.
             verdict.verdict =
                 verdict.programs.iter().map(|program| program.verdict).max().unwrap_or_default();
@@ -79,6 +88,8 @@ impl ExplainedObject {
             index,
             object: object.file.name.clone(),
             summary: plan.summary(),
+            has_variants: choice.is_some(),
+            variants: choice.map_or_else(Vec::new, |choice| choice.lines(None)),
             reasons: Vec::new(),
             by_program: Vec::new(),
             later_by_program: Vec::new(),

@@ -5,7 +5,7 @@ use super::{
     explained::{ExplainedObject, ExplainedReason},
 };
 use crate::{
-    json::verdict::{ReasonJson, SourceJson},
+    json::verdict::{ReasonJson, SourceJson, WarningJson},
     text::printer::Printer,
 };
 use core_relo_verdict::{advice::Fix, judge::Reason};
@@ -23,6 +23,7 @@ struct ExplainedProgramJson<'a> {
     reasons: Vec<ExplainedReasonJson<'a>>,
     guarded: Vec<ReasonJson<'a>>,
     later: Vec<ExplainedReasonJson<'a>>,
+    warnings: Vec<WarningJson<'a>>,
 }
 
 /// A reason with its fixes.
@@ -56,6 +57,10 @@ pub(super) fn write<'a>(
         let reasons = indices.iter().filter_map(|index| explained.reasons.get(*index));
         reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect()
     };
+    let warnings_of = |program: &str| {
+        let warnings = explained.verdict.warnings.iter();
+        warnings.filter(|warning| warning.program == program).map(WarningJson::new).collect()
+    };
     let by_program = explained.by_program.iter().zip(&explained.later_by_program);
     for (program, (reasons, later)) in explained.verdict.programs.iter().zip(by_program) {
         out.json(&ExplainedProgramJson {
@@ -67,6 +72,7 @@ pub(super) fn write<'a>(
             reasons: reasons_json(reasons),
             guarded: program.guarded.iter().map(ReasonJson::new).collect(),
             later: reasons_json(later),
+            warnings: warnings_of(&program.name),
         })?;
     }
     if explained.verdict.programs.is_empty() {
@@ -79,6 +85,7 @@ pub(super) fn write<'a>(
             verdict: explained.verdict.verdict.word(),
             reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
             later: Vec::new(),
+            warnings: Vec::new(),
             guarded: Vec::new(),
         })?;
     }

@@ -13,6 +13,7 @@ use crate::{
         exit_status, kernel_inputs,
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects, read_objects, with_judged_objects},
+        variants::{VariantChoice, fitting_table},
     },
     console::Console,
     describe,
@@ -50,8 +51,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
                 return Ok(());
             }
             let selection = Selection::new(&args.kernels);
-            let options =
-                ExplainOptions { is_json: console.format == Format::Json, program: args.program.as_deref() };
+            let options = ExplainOptions {
+                is_json: console.format == Format::Json,
+                program: args.program.as_deref(),
+                max_entries: &args.evidence.max_entries,
+            };
             explain_on(console, objects, &selection, inputs, options)
         },
     )
@@ -64,7 +68,8 @@ pub(crate) fn explain(
     selection: &Selection,
 ) -> io::Result<()> {
     with_judged_objects(console, files, &[], &Threads::none(), report_bad, |console, objects| {
-        let options = ExplainOptions { is_json: console.format == Format::Json, program: None };
+        let is_json = console.format == Format::Json;
+        let options = ExplainOptions { is_json, program: None, max_entries: &[] };
         explain_on(console, objects, selection, KernelInputs::default(), options)
     })
 }
@@ -171,9 +176,28 @@ fn explain_object(
             return Ok(None);
         }
     }
-    let explained = ExplainedObject::new(index, (object, plan), case, options)?;
+    // One program is judged as if it were loaded alone.
+    let choice = match options.program {
+        Some(_) => Ok(None),
+        None => choose_variants((object, plan), case, options),
+    };
+    let choice = match choice {
+        Ok(choice) => choice,
+        Err(bad) => return console.report_error(&bad).map(|()| None),
+    };
+    let explained = ExplainedObject::new(index, (object, plan), case, choice.as_ref(), options)?;
     console.raise_exit(exit_status(explained.verdict.verdict, false));
     Ok(Some(explained))
+}
+
+/// Chooses among the variants of an object as `check` does. Returns `None` for an object without variants.
+fn choose_variants(
+    (object, plan): (&JudgedObject<'_>, &Plan<'_>),
+    case: &KernelCase<'_, '_>,
+    options: ExplainOptions<'_>,
+) -> Result<Option<VariantChoice>, BadInput> {
+    let table = fitting_table(object, None)?;
+    table.map(|table| VariantChoice::new((object, &table), options.max_entries, plan, case)).transpose()
 }
 
 fn no_program(object: &JudgedObject<'_>, name: &str) -> BadInput {

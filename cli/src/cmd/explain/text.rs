@@ -5,6 +5,7 @@ use super::{
     explained::{ExplainedObject, ExplainedReason},
 };
 use crate::{
+    cmd::verdicts::warnings::warning_lines,
     describe,
     text::{
         explanation::fact_line,
@@ -35,6 +36,7 @@ pub(super) fn write<'a>(
     let title = format!(": {} on {kernel}: {}", explained.object, title_counts(explained));
     let word = describe::verdict(verdict);
     out.line(Line::new().styled(verdict_style(verdict), word).styled(BOLD, title))?;
+    explained.variants.iter().try_for_each(|line| out.line(Line::new().text("    ").line(line)))?;
     let mut previous = None;
     for reason in &explained.reasons {
         write_reason(out, explained, (previous, reason), neighbours(&reason.reason))?;
@@ -45,7 +47,11 @@ pub(super) fn write<'a>(
         out.line("")?;
     }
     guarded().try_for_each(|(program, reason)| write_guarded(out, program, reason))?;
-    if explained.reasons.is_empty() { Ok(()) } else { out.line("") }
+    if !explained.reasons.is_empty() {
+        out.line("")?;
+    }
+    let warnings = warning_lines(&explained.verdict.warnings, None);
+    warnings.into_iter().try_for_each(|line| out.line(line))
 }
 
 /// Returns the counts of programs by verdict, and those of relocations.
@@ -157,8 +163,11 @@ fn programs(explained: &ExplainedObject, reason: &ExplainedReason) -> String {
         return "every program".to_owned();
     }
     let named = reason.programs.iter().take(NAMED_PROGRAMS).filter_map(|index| all.get(*index));
-    let optional =
-        |program: &ProgramVerdict| if program.autoload { "" } else { " (not in the default load)" };
+    let optional = |program: &ProgramVerdict| match (program.autoload, explained.has_variants) {
+        (true, _) => "",
+        (false, true) => " (not among the chosen variants)",
+        (false, false) => " (not in the default load)",
+    };
     let names: Vec<_> = named.map(|program| format!("`{}`{}", program.name, optional(program))).collect();
     let more = reason.programs.len().saturating_sub(NAMED_PROGRAMS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

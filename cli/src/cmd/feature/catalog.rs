@@ -20,6 +20,10 @@ pub(super) enum Subject {
     LinkType(LinkType),
     Kfunc,
     Feature(Feature),
+    /// What attaches programs to functions and LSM hooks.
+    Trampolines,
+    /// What attaches programs to kprobes.
+    KprobeEvents,
     Option,
     Setting(Setting),
     /// The bpffs mounts that delegate to tokens.
@@ -129,6 +133,8 @@ pub(super) fn entries() -> Vec<Entry> {
             .iter()
             .map(|feature| Entry::new(section_of(*feature), feature.name(), Subject::Feature(*feature))),
     );
+    entries.push(Entry::new(Section::Loading, "trampolines", Subject::Trampolines));
+    entries.push(Entry::new(Section::Loading, "kprobe_events", Subject::KprobeEvents));
     entries.extend(OPTIONS.iter().map(|option| Entry::new(Section::Config, *option, Subject::Option)));
     entries.extend(
         Setting::ALL
@@ -149,9 +155,9 @@ const PREFIXES: [(&str, Option<Section>); 5] = [
     ("bpf_", None),
 ];
 
-/// Splits a name into the section that its prefix stands for, and the rest, in lower case.
+/// Splits a name into the section that its prefix stands for, and the rest, in lower case. Reports write spaces: `kprobe events`.
 fn split_prefix(name: &str) -> (Option<Section>, String) {
-    let lower = name.to_lowercase();
+    let lower = name.to_lowercase().replace(' ', "_");
     let found = PREFIXES
         .iter()
         .find_map(|(prefix, section)| Some((*section, lower.strip_prefix(prefix)?.to_owned())));
@@ -235,13 +241,17 @@ pub(super) fn find_program_type(name: &str) -> Result<ProgramType, BadInput> {
         return Ok(*ty);
     }
     let all: Vec<_> = entries().into_iter().filter(|e| e.section == Section::ProgramTypes).collect();
-    Err(unknown_name("--program-type", "program type", name, &nearest(name, &all)))
+    Err(unknown_name(Some("--program-type"), "program type", name, &nearest(name, &all)))
 }
 
-/// Returns the error of a name that nothing has.
-pub(super) fn unknown_name(place: &str, what: &str, name: &str, nearest: &[String]) -> BadInput {
+/// Returns the error of a name that nothing has. `option` is the option with the name, or `None` for an argument.
+pub(super) fn unknown_name(option: Option<&str>, what: &str, name: &str, nearest: &[String]) -> BadInput {
     let shown: String = name.chars().take(80).collect();
-    let bad = BadInput::new(place, format!("no {what} has the name `{shown}`"));
+    let bad = match option {
+        Some(option) => BadInput::new(option, format!("no {what} has the name `{shown}`")),
+        None if shown.is_empty() => BadInput::new("``", format!("no {what} has this name")),
+        None => BadInput::new(shown, format!("no {what} has this name")),
+    };
     match nearest {
         [] => bad.help("`core-relo feature` lists all names"),
         names => {
@@ -278,6 +288,7 @@ mod tests {
         assert!(found("bpf_skb_*").iter().all(|(section, _)| *section == Section::Helpers));
         assert_eq!(found("config_bpf_jit").len(), 1);
         assert!(found("ringbufs").is_empty());
+        assert_eq!(found("kprobe events"), [(Section::Loading, "kprobe_events".to_owned())]);
     }
 
     #[test]

@@ -229,15 +229,14 @@ impl FeatureQuery {
             }
             let in_other_section = all.iter().find(|entry| name.matches(entry));
             unknown.push(match in_other_section {
-                Some(entry) => BadInput::new(
-                    "NAME",
-                    format!(
-                        "`{}` is in section {}, which --section leaves out",
-                        entry.name,
-                        entry.section.name()
-                    ),
-                ),
-                None => unknown_name("NAME", "feature", &name.given, &nearest(&name.given, &all)),
+                Some(entry) => {
+                    let section = entry.section.name();
+                    BadInput::new(
+                        &*entry.name,
+                        format!("is in section {section}, which --section leaves out"),
+                    )
+                }
+                None => unknown_name(None, "feature", &name.given, &nearest(&name.given, &all)),
             });
         }
         unknown

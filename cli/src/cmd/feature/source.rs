@@ -56,6 +56,8 @@ impl<'k> AnswerSource<'k> {
             Subject::Feature(feature) => {
                 self.probe_or(|| probe_feature(*feature), |facts| facts.feature(*feature))
             }
+            Subject::Trampolines => self.evidence(KernelFacts::trampolines),
+            Subject::KprobeEvents => self.evidence(KernelFacts::kprobe_events),
             Subject::Helper(number) => self.helper(*number),
             Subject::Kfunc => match self.facts {
                 Some(facts) => self.kfunc(&entry.name, facts.kfunc(entry.name.as_bytes())),
@@ -87,6 +89,12 @@ impl<'k> AnswerSource<'k> {
             (Some(failed), None) => failed.into(),
             (None, None) => FeatureAnswer::unknown("the kernel has no BTF"),
         }
+    }
+
+    /// Answers by evidence, for what no probe answers: the running kernel creates it for an attachment only.
+    fn evidence(&self, answer: impl FnOnce(&KernelFacts<'k>) -> Answer) -> FeatureAnswer {
+        self.facts
+            .map_or_else(|| FeatureAnswer::unknown("the kernel has no BTF"), |facts| answer(facts).into())
     }
 
     fn program_type(&self, ty: ProgramType) -> FeatureAnswer {

@@ -1,24 +1,24 @@
 //! The kernel that a loader program is generated for.
 
 use crate::{
-    args::gen_loader::PAGE_BYTES,
+    args::gen_loader::{GenLoaderArgs, PAGE_BYTES},
     error::{BadInput, escape_path},
     input::{
         image_facts::WantedFacts,
         kernel::{
-            image::KernelImage,
+            image::{self, KernelImage},
+            parsed::Kernel,
             source::{KernelSource, running_release},
         },
         limits::Limits,
     },
 };
 use core_relo_loader::{
-    load_plan::{LateBinding, Refusal, TargetKernel},
+    load_plan::{KernelFact, LateBinding, Refusal, TargetKernel},
     running_kernel,
-    target::KernelBtf,
 };
-use core_relo_verdict::kernel::KernelInputs;
-use std::{path::Path, sync::Arc};
+use core_relo_verdict::kernel::KernelVersion;
+use std::path::Path;
 
 /// The value of `--kernel` for the running kernel.
 const RUNNING: &str = "running";
@@ -28,60 +28,68 @@ pub(super) struct LoaderTarget {
     pub(super) kernel: TargetKernel,
     /// The release of the running kernel, or the path of the kernel's file; empty for every kernel.
     pub(super) name: String,
+    /// The contradiction between the version that the user gives and that of the kernel.
+    pub(super) warning: Option<String>,
 }
 
 impl LoaderTarget {
-    /// Reads the kernel of `--kernel`. Without `page_size`, pages have the size in the kernel's configuration, or that of this machine.
-    pub(super) fn read(path: Option<&Path>, page_size: Option<u32>) -> Result<Self, BadInput> {
-        let (mut kernel, name) = match path {
-            None => (TargetKernel::unknown(), String::new()),
-            Some(path) if path.as_os_str() == RUNNING => (running_kernel(), running_release()),
-            Some(path) => (read_file(path)?, escape_path(path)),
+    /// Reads the kernel of `--kernel`. Without `--page-size`, pages have the size in the kernel's configuration, or that of this machine.
+    pub(super) fn read(args: &GenLoaderArgs) -> Result<Self, BadInput> {
+        let version = args.kernel_version;
+        let warn = |kernel: &Kernel| version.and_then(|version| kernel.version_warning(version));
+        let (mut kernel, name, warning) = match args.kernel.as_deref() {
+            None => (TargetKernel::unknown(), String::new(), None),
+            Some(path) if path.as_os_str() == RUNNING => {
+                let mut running = running_kernel();
+                running.kernel_version = version.map_or(running.kernel_version, KernelVersion::code);
+                let warning = match version {
+                    Some(_) => warn(&image::read_kernel(&KernelSource::Running, &[], Limits::default())?),
+                    None => None,
+                };
+                (running, running_release(), warning)
+            }
+            Some(path) => {
+                let kernel = read_kernel(path)?;
+                (kernel.plan_target(version), escape_path(path), warn(&kernel))
+            }
         };
-        if path.is_some() {
+        if args.kernel.is_some() {
             kernel.late_binding = LateBinding::Names;
         }
         let configured = kernel.kconfig.as_deref().and_then(configured_page_size);
-        kernel.page_size = page_size.or(configured).unwrap_or_else(|| running_kernel().page_size);
-        Ok(Self { kernel, name })
+        kernel.page_size = args.page_size.or(configured).unwrap_or_else(|| running_kernel().page_size);
+        Ok(Self { kernel, name, warning })
     }
 
-    /// Returns the remedy for refused externs. Returns `None` if each refusal has its remedy.
-    pub(super) fn externs_help(&self, refused: &[Refusal], has_kconfig: bool) -> Option<String> {
-        let needs_version = refused.iter().any(|refusal| &*refusal.name == "LINUX_KERNEL_VERSION");
-        let needs_kconfig = refused.iter().any(|refusal| refusal.name.starts_with("CONFIG_"));
-        if self.name.is_empty() {
-            let help =
-                "the version and the configuration are those of one kernel: name the kernel with --kernel";
-            return (needs_version || needs_kconfig).then(|| help.to_owned());
+    /// Returns the options that give the facts which refused externs need. Returns `None` if no fact is missing.
+    pub(super) fn facts_help(&self, refused: &[Refusal]) -> Option<String> {
+        let needs = |fact| refused.iter().any(|refusal| refusal.missing == Some(fact));
+        let (needs_version, needs_kconfig) = (needs(KernelFact::Version), needs(KernelFact::Kconfig));
+        let is_for_every_kernel = self.name.is_empty();
+        let version = match is_for_every_kernel {
+            true => "name the kernel with --kernel (`running` or an image)",
+            false => "give the version with --kernel-version X.Y.Z, or name a kernel image with --kernel",
+        };
+        let kconfig = match is_for_every_kernel {
+            true => "give --kconfig FILE, or name the kernel with --kernel (`running` or an image)",
+            false => "give the configuration with --kconfig FILE",
+        };
+        match (needs_version, needs_kconfig) {
+            (false, false) => None,
+            (true, false) => Some(version.to_owned()),
+            // The kernel has the configuration, too.
+            (true, true) if is_for_every_kernel => Some(version.to_owned()),
+            (true, true) => Some(format!("{version}; {kconfig}")),
+            (false, true) => Some(kconfig.to_owned()),
         }
-        if needs_version && self.kernel.kernel_version == 0 {
-            let help = "BTF has no version: name a kernel image or `running` with --kernel";
-            return Some(help.to_owned());
-        }
-        let is_unknown = self.kernel.read_kconfig().map_or(true, |kconfig| kconfig.is_empty());
-        let help = || format!("name the configuration of {} with --kconfig", self.name);
-        (needs_kconfig && is_unknown && !has_kconfig).then(help)
     }
 }
 
-/// Reads a kernel from a file.
-fn read_file(path: &Path) -> Result<TargetKernel, BadInput> {
+/// Reads a kernel from a file, with the version and the configuration in the file.
+fn read_kernel(path: &Path) -> Result<Kernel, BadInput> {
     let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
     let source = KernelSource::File { path: path.to_path_buf(), base: None, is_listed: false };
-    let kernel = KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?;
-    let facts = kernel.inputs(&KernelInputs::default(), wanted);
-    let btf = KernelBtf::from_btf(Arc::clone(&kernel.target.vmlinux().btf), []);
-    let mut target = TargetKernel::offline(Arc::new(btf));
-    if let Some(version) = facts.version {
-        // `KERNEL_VERSION`, in which the patch level has one byte.
-        let [major, minor] = [version.major, version.minor].map(u32::from);
-        target.kernel_version = (major << 16) | (minor << 8) | u32::from(version.patch.min(255));
-    }
-    if let Some(kconfig) = facts.kconfig {
-        target.kconfig = Some(kconfig);
-    }
-    Ok(target)
+    KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)
 }
 
 /// Returns the size of a page in a configuration. Before Linux 6.9, few architectures have the option.

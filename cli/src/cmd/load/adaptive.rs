@@ -51,6 +51,11 @@ pub(super) fn read_table(
     Ok(table)
 }
 
+/// Returns whether an object declares variants.
+pub(crate) fn declares_variants(object: &Object<'_>) -> bool {
+    VariantTable::from_object(object).is_ok_and(|table| !table.is_empty())
+}
+
 impl ObjectLoader<'_, '_, '_, '_> {
     /// Chooses variants of the object, loads or plans them, and prints the outcome. Returns the object if it stays loaded after the command.
     pub(super) fn run_adaptive(

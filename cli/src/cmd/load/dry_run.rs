@@ -1,6 +1,7 @@
 //! The verdict of a dry run: that of `check`, with the settings of the load.
 
 use crate::{
+    args::load::LoadArgs,
     cmd::verdicts::{
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
@@ -26,7 +27,7 @@ use core_relo_verdict::{
     kernel::KernelInputs,
     requirements::NeedTable,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The kernel of a dry run, and the kernel against whose types objects are relocated, if another.
 pub(super) struct DryRunKernel {
@@ -36,13 +37,9 @@ pub(super) struct DryRunKernel {
 }
 
 impl DryRunKernel {
-    /// Reads the kernels. `btf` is `None` for the running kernel.
-    pub(super) fn read(
-        btf: Option<&Path>,
-        relocate_against: Option<&Path>,
-        kconfig: Option<&PathBuf>,
-    ) -> Result<Self, BadInput> {
-        let kernel = match btf {
+    /// Reads the kernels.
+    pub(super) fn read(args: &LoadArgs) -> Result<Self, BadInput> {
+        let kernel = match &args.btf {
             Some(path) => {
                 let source = file_source(path);
                 let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
@@ -50,15 +47,16 @@ impl DryRunKernel {
             }
             None => read_kernel(&KernelSource::Running, &[], Limits::default())?,
         };
-        let mut inputs = KernelInputs::default();
-        if let Some(path) = kconfig {
+        let mut inputs = KernelInputs { version: args.kernel_version, ..KernelInputs::default() };
+        if let Some(path) = &args.setup.kconfig {
             let given = kernel_text::read_kconfig_options(path)?;
             // The lines of the user take precedence over those of the kernel.
             let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
             let own = kernel.inputs(&KernelInputs::default(), wanted).kconfig;
             inputs.kconfig = Some(format!("{given}\n{}", own.as_deref().unwrap_or_default()).into());
         }
-        Ok(Self { kernel, relocated_against: relocate_against.map(read_file).transpose()?, inputs })
+        let relocated_against = args.relocate_against.as_deref().map(read_file).transpose()?;
+        Ok(Self { kernel, relocated_against, inputs })
     }
 
     /// Judges an object with the settings of a load.

@@ -22,7 +22,7 @@ use crate::{
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
-use adaptive::read_table;
+use adaptive::{declares_variants, read_table};
 use core_relo_loader::{Loader, load_plan::TargetKernel, loader_program::LoaderFile, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
@@ -150,6 +150,11 @@ fn load_all(
         Ok(kernels) => kernels,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
+    if let (Some(version), Some(kernels)) = (args.kernel_version, &judged_kernel)
+        && let Some(warning) = kernels.kernel.version_warning(version)
+    {
+        console.warn(&format!("{}: {warning}", kernels.kernel.name))?;
+    }
     let mut budget = match BudgetGate::open(&args.stats) {
         Ok(budget) => budget,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
@@ -260,6 +265,10 @@ impl LoadRequest<'_, '_> {
             };
             return object_loader.run_adaptive(&loader, &table, judged_kernel);
         }
+        if !args.each && args.program.is_empty() && declares_variants(&object) {
+            let note = "the object declares variants: `load --adaptive` chooses among them, and `check` judges that choice";
+            console.note(&format!("{}: {note}", file.name))?;
+        }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
         let verdict = match judged_kernel.map(judge).transpose() {
             Ok(verdict) => verdict,
@@ -284,11 +293,11 @@ impl LoadRequest<'_, '_> {
 
 /// Returns the kernel for which to plan the load, and for a dry run the kernel to judge the object on.
 fn target_kernel(args: &LoadArgs) -> Result<(TargetKernel, Option<DryRunKernel>), BadInput> {
-    let (btf, relocate_against) = (args.btf.as_deref(), args.relocate_against.as_deref());
-    let read = || DryRunKernel::read(btf, relocate_against, args.setup.kconfig.as_ref());
+    let relocate_against = args.relocate_against.as_deref();
+    let read = || DryRunKernel::read(args);
     if args.btf.is_some() {
         let kernels = read()?;
-        return Ok((TargetKernel::offline(Arc::new(kernel_btf(&kernels.kernel))), Some(kernels)));
+        return Ok((kernels.kernel.plan_target(args.kernel_version), Some(kernels)));
     }
     let kernels = if args.dry_run { Some(read()?) } else { None };
     let target = core_relo_loader::running_kernel();

@@ -17,6 +17,7 @@ use crate::{
     events::EventSource,
     input::{kernel::source::running_release, object::ObjectFile},
     json::load as json,
+    plan_error::lacks_only_facts,
     process::interrupt::InterruptibleKernel,
     text::{
         line::Line,
@@ -32,7 +33,7 @@ use core_relo_loader::{
     object::Object,
     sys,
 };
-use core_relo_verdict::judge::ObjectVerdict;
+use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use std::io;
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
@@ -201,15 +202,27 @@ impl ObjectLoader<'_, '_, '_, '_> {
     }
 
     pub(super) fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
-        self.console.raise_exit(ExitStatus::Incompatible);
+        let is_unknown = self.args.dry_run && lacks_only_facts(e);
+        let verdict = self.verdict.map_or(Verdict::Loads, |verdict| verdict.verdict);
+        let word = match is_unknown {
+            true => verdict.max(Verdict::Unknown),
+            false => Verdict::Refused,
+        };
+        self.console.raise_exit(exit_status(word, false));
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;
             let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
             let line = json::refused(&self.file.name, program, e, wants_log, stats);
+            let line = if is_unknown { line.into_unknown() } else { line };
             let line = self.with_report(line.with_verdict(self.verdict))?;
             return self.console.out.json(&line);
         }
-        let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
+        let mut name = match is_unknown {
+            true => Line::new()
+                .styled(verdict_style(Verdict::Unknown), "unknown")
+                .text(format_args!("  {}: no load plan: ", self.file.name)),
+            false => Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name)),
+        };
         if let Some(program) = program {
             name = name.styled(BOLD, program).text(": ");
         }
@@ -310,7 +323,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     pub(super) fn print_loaded(&mut self, plan: &LoadPlan, object: &LoadedObject) -> io::Result<()> {
         let loaded = &object.loaded;
         let unattached = self.unattached(loaded);
-        let out = &mut self.console.out;
+        let (out, report) = (&mut self.console.out, &self.report);
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
         for map in loaded.maps() {
             let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
@@ -329,7 +342,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             print_log(out, &program.log)?;
         }
         for skipped in plan.skipped() {
-            let (name, why) = (&skipped.program, skipped.reason);
+            let name = &skipped.program;
+            let chosen = report.as_ref().and_then(|report| report.why_not_loaded(name));
+            let why = chosen.as_deref().unwrap_or(skipped.reason);
             let line = Line::new().text("  program  ").column(24, name).text(" ");
             out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;
         }

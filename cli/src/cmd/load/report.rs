@@ -4,6 +4,7 @@ use super::loaded_object::LoadedObject;
 use crate::{
     console::Console,
     error::{BadInput, escape_path},
+    plan_error::load_message,
     process::signals::TerminationSignals,
     text::{line::Line, printer::Printer, style::DIM},
 };
@@ -24,7 +25,7 @@ pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationS
 ///
 /// The library's message is escaped already.
 pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) -> io::Result<()> {
-    let text = e.without_object();
+    let text = load_message(e);
     let mut lines = text.lines();
     out.line(name.formatted(lines.next().unwrap_or_default()))?;
     lines.try_for_each(|line| out.line(Line::new().formatted(line)))

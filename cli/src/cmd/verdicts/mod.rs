@@ -3,6 +3,8 @@
 pub(crate) mod kernel_judge;
 pub(crate) mod objects;
 pub(crate) mod reasons;
+pub(crate) mod variants;
+pub(crate) mod warnings;
 
 use crate::{
     args::relocate::EvidenceArgs,

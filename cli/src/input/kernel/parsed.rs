@@ -20,9 +20,9 @@ use core_relo::{
     minimise::MinimalBtf,
 };
 use core_relo_loader::{
-    load_plan::ReadSystem,
+    load_plan::{ReadSystem, TargetKernel},
     running_kernel,
-    target::{self, BtfFile, TargetError},
+    target::{self, BtfFile, KernelBtf, TargetError},
 };
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope};
 use std::{
@@ -226,14 +226,29 @@ impl Kernel {
                 .push("minimal BTF, whose verdicts hold for the objects for which it was written".to_owned());
         }
         let Some(given) = given.version else { return warnings };
-        if let Some(Fact { value, origin }) = self.version()
-            && !is_compatible(given, value)
-        {
-            warnings
-                .push(format!("the given version is {given}, but that of the kernel is {value} ({origin})"));
-        }
+        warnings.extend(self.version_warning(given));
         warnings.extend(facts.contradictions());
         warnings
+    }
+
+    /// Returns the contradiction between the version that the user gives and that of the kernel, if there is one.
+    pub(crate) fn version_warning(&self, given: KernelVersion) -> Option<String> {
+        let Fact { value, origin } = self.version()?;
+        (!is_compatible(given, value))
+            .then(|| format!("the given version is {given}, but that of the kernel is {value} ({origin})"))
+    }
+
+    /// Returns the kernel as the target of load plans that are not executed on this machine: its types, and its version and configuration
+    /// if they are known. A version that the user gives takes precedence.
+    pub(crate) fn plan_target(&self, given: Option<KernelVersion>) -> TargetKernel {
+        let given = KernelInputs { version: given, ..KernelInputs::default() };
+        let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+        let facts = self.inputs(&given, wanted);
+        let btf = KernelBtf::from_btf(Arc::clone(&self.target.vmlinux().btf), []);
+        let mut target = TargetKernel::offline(Arc::new(btf));
+        target.kernel_version = facts.version.map_or(target.kernel_version, KernelVersion::code);
+        target.kconfig = facts.kconfig.or(target.kconfig);
+        target
     }
 
     /// Returns whether the target contains the types of a module.

@@ -2,6 +2,7 @@
 
 pub(super) mod build;
 mod json;
+mod not_loaded;
 mod text;
 
 pub(super) use build::ReportDetails;

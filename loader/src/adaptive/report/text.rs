@@ -4,6 +4,7 @@ use super::{
     AlternativeReport, ConstantReport, GroupReport, MapReport, Outcome, ProgramReport, StartupReport, Status,
 };
 use crate::adaptive::rejection::Rejection;
+use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 use core_relo::Escaped;
 use core_relo_verdict::{
@@ -14,8 +15,22 @@ use core_relo_verdict::{
 /// The bytes of a reason that the text shows. JSON has all.
 const SHOWN_BYTES: usize = 400;
 
-/// The features of the kernel that the text shows. JSON has all.
+/// The features of one kind that the text shows. JSON has all.
 const SHOWN_FEATURES: usize = 24;
+
+/// The characters of a line of features.
+const LINE_CHARS: usize = 100;
+
+/// The kinds of features by the start of their names. The names without the start are those of the command `feature`.
+const FEATURE_KINDS: [(&str, &str); 7] = [
+    ("attach type ", "attach types"),
+    ("function ", "functions"),
+    ("helper ", "helpers"),
+    ("kfunc ", "kfuncs"),
+    ("links of attach type ", "links of attach types"),
+    ("map type ", "map types"),
+    ("program type ", "program types"),
+];
 
 impl fmt::Display for StartupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +54,10 @@ impl fmt::Display for StartupReport {
             )?;
         }
         self.groups.iter().try_for_each(|group| write!(f, "{}", GroupText(group, self.outcome)))?;
-        self.programs.iter().try_for_each(|program| write!(f, "{}", ProgramText(program, self.outcome)))?;
+        let failed_group = self.failed_group();
+        self.programs
+            .iter()
+            .try_for_each(|program| write!(f, "{}", ProgramText(program, self.outcome, failed_group)))?;
         for MapReport { name, rejection } in &self.maps {
             match rejection {
                 Some(rejection) => {
@@ -84,16 +102,22 @@ impl fmt::Display for StartupReport {
     }
 }
 
-/// Prints the features that the kernel has in one line, and each that it lacks or that is unknown with the evidence.
+/// Prints the features that the kernel has by kind, and each that it lacks or that is unknown with the evidence.
 fn write_features(f: &mut fmt::Formatter<'_>, features: &[KernelFeature]) -> fmt::Result {
-    let present: Vec<_> = features.iter().filter(|feature| feature.answer.is_present()).collect();
-    if !present.is_empty() {
-        let shown: Vec<_> = present.iter().take(SHOWN_FEATURES).map(|feature| &*feature.name).collect();
-        write!(f, "  features  {}", Escaped(&shown.join(", ")))?;
-        match present.len().checked_sub(shown.len()) {
-            Some(more) if more > 0 => writeln!(f, " and {more} more")?,
-            _ => writeln!(f)?,
-        }
+    let (mut by_kind, mut sources) = (BTreeMap::<_, Vec<&str>>::new(), BTreeSet::new());
+    for KernelFeature { name, answer, .. } in features {
+        let Answer::Present(evidence) = answer else { continue };
+        sources.insert(evidence.source);
+        let kind = FEATURE_KINDS.iter().find_map(|(prefix, kind)| Some((*kind, name.strip_prefix(prefix)?)));
+        let (kind, name) = kind.unwrap_or(("other", name));
+        by_kind.entry(kind).or_default().push(name);
+    }
+    if !by_kind.is_empty() {
+        let sources: Vec<_> = sources.iter().map(|source| source.word()).collect();
+        writeln!(f, "  features  present by {}; a policy may still refuse their use", sources.join(", "))?;
+    }
+    for (kind, names) in by_kind {
+        write_list(f, kind, &names)?;
     }
     features.iter().try_for_each(|KernelFeature { name, answer, .. }| match answer {
         Answer::Present(_) => Ok(()),
@@ -105,6 +129,24 @@ fn write_features(f: &mut fmt::Formatter<'_>, features: &[KernelFeature]) -> fmt
             writeln!(f, "  unknown   {}: {}", Escaped(shortened(name)), Escaped(shortened(question)))
         }
     })
+}
+
+/// Prints names after their kind, in lines of at most [`LINE_CHARS`] characters unless a name is longer.
+fn write_list(f: &mut fmt::Formatter<'_>, kind: &str, names: &[&str]) -> fmt::Result {
+    let mut line = format!("    {kind}:");
+    for (index, name) in names.iter().take(SHOWN_FEATURES).enumerate() {
+        let is_last = index.saturating_add(1) == names.len();
+        let word = format!(" {}{}", Escaped(shortened(name)), if is_last { "" } else { "," });
+        if line.chars().count().saturating_add(word.chars().count()) > LINE_CHARS {
+            writeln!(f, "{line}")?;
+            "     ".clone_into(&mut line);
+        }
+        line.push_str(&word);
+    }
+    match names.len().checked_sub(SHOWN_FEATURES) {
+        Some(more) if more > 0 => writeln!(f, "{line} and {more} more"),
+        _ => writeln!(f, "{line}"),
+    }
 }
 
 impl Outcome {
@@ -122,7 +164,7 @@ impl Outcome {
         match self {
             Self::Planned => "chosen",
             Self::Loaded | Self::Attached => "loaded",
-            Self::Failed => "was tried",
+            Self::Failed => "not loaded",
         }
     }
 }
@@ -156,14 +198,21 @@ impl fmt::Display for GroupText<'_> {
     }
 }
 
-struct ProgramText<'r>(&'r ProgramReport, Outcome);
+/// A program, the outcome, and the group at which the load failed.
+struct ProgramText<'r>(&'r ProgramReport, Outcome, Option<&'r GroupReport>);
 
 impl fmt::Display for ProgramText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(program, outcome) = self;
+        let Self(program, outcome, failed_group) = self;
         let name = Escaped(&program.name);
         match (program.status, &program.rejection) {
-            (Status::Used, _) => writeln!(f, "  program   {name}: {}", outcome.used())?,
+            (Status::Used, _) => match failed_group {
+                Some(group) if *outcome == Outcome::Failed => {
+                    let group = Escaped(&group.name);
+                    writeln!(f, "  program   {name}: not loaded: the load failed at group {group}")?;
+                }
+                _ => writeln!(f, "  program   {name}: {}", outcome.used())?,
+            },
             (_, Some(rejection)) => {
                 write!(f, "  program   {name}: left out\n{}", RejectionText(rejection))?;
             }

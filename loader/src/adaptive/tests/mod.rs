@@ -91,6 +91,8 @@ fn the_next_alternative_is_tried_after_each_refusal() {
     assert_eq!(tried, [["fast", "extra", "main"], ["medium", "extra", "main"], ["slow", "extra", "main"]]);
     let report = result.unwrap().report;
     assert_eq!((report.outcome, report.attempts, report.groups[0].chosen), (Outcome::Loaded, 3, Some(2)));
+    let why: Vec<_> = ["fast", "slow", "main"].iter().map(|program| report.why_not_loaded(program)).collect();
+    assert_eq!(why, [Some("the kernel refused it, see group events".to_owned()), None, None]);
     let stages: Vec<_> =
         report.groups[0].alternatives.iter().map(|a| a.rejections.first().map(|r| r.stage)).collect();
     assert_eq!(stages, [Some(RejectionStage::Load), Some(RejectionStage::Attach), None]);
@@ -125,6 +127,7 @@ fn the_attempts_end_when_the_alternatives_do() {
     assert_eq!(report.outcome, Outcome::Failed);
     assert!(report.groups[0].alternatives.iter().all(|alternative| alternative.status == Status::Rejected));
     assert!(report.to_string().contains("group     events: none of its alternatives works"));
+    assert!(report.to_string().contains("  program   main: not loaded: the load failed at group events\n"));
     // The programs that were tried last: `slow`, `extra` and `main`.
     let needs: Vec<_> =
         report.capabilities.iter().map(|c| (c.capability, c.program_count, c.is_held)).collect();

@@ -6,7 +6,7 @@ use crate::{
     limits,
     link::externs::{self, ConfigSlot, ConfigType, ExternBinding, ExternEntry},
     load_plan::{
-        error::{LoadPlanError, Refusal},
+        error::{KernelFact, LoadPlanError, Refusal},
         target_kernel::TargetKernel,
     },
 };
@@ -35,11 +35,13 @@ pub(in crate::load_plan) fn read_values(
             continue;
         }
         let result = match virtual_value(e, kernel) {
-            Ok(Some(value)) => set_number(&mut bytes, slot, value),
+            Ok(Some(value)) => {
+                set_number(&mut bytes, slot, value).map_err(|why| Refusal::new(text(e.name), why))
+            }
             Ok(None) => Ok(()),
-            Err(why) => Err(why),
+            Err(refusal) => Err(refusal),
         };
-        refused.extend(result.err().map(|why| Refusal::new(text(e.name), why)));
+        refused.extend(result.err());
     }
     if !unresolved.is_empty() {
         // Resolves values from the text of a configuration. Returns whether all values are resolved.
@@ -61,21 +63,26 @@ pub(in crate::load_plan) fn read_values(
                 }
                 // libbpf fails here even if all unresolved externs are weak.
                 Err(e) => {
-                    let why = format!(
-                        "the kernel's configuration cannot be read: {e}: pass the text of the configuration to the loader"
+                    let why = format!("the kernel's configuration cannot be read: {e}");
+                    refused.extend(
+                        unresolved
+                            .keys()
+                            .map(|name| Refusal::for_missing(text(name), why.clone(), KernelFact::Kconfig)),
                     );
-                    refused.extend(unresolved.keys().map(|name| Refusal::new(text(name), why.clone())));
                     unresolved.clear();
                 }
             }
         }
-        let why = if kernel.knows_btf_only() && extra.is_none() {
-            "the configuration of that kernel is unknown: pass its text (a /boot/config-… file)"
-        } else {
-            "the kernel's configuration does not set it: declare it __weak to get 0 instead"
-        };
+        let is_unknown = !kernel.knows_kconfig() && extra.is_none();
         let strong = unresolved.values().filter(|(e, _)| !e.is_weak);
-        refused.extend(strong.map(|(e, _)| Refusal::new(text(e.name), why)));
+        refused.extend(strong.map(|(e, _)| {
+            if is_unknown {
+                let why = "the kernel's configuration is unknown";
+                return Refusal::for_missing(text(e.name), why, KernelFact::Kconfig);
+            }
+            let why = "the kernel's configuration does not set it: declare it __weak to get 0 instead";
+            Refusal::new(text(e.name), why)
+        }));
     }
     if refused.is_empty() {
         return Ok(bytes);
@@ -119,18 +126,23 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the value of a variable that the loader provides. Returns `None` for an unknown weak variable, which is 0.
-fn virtual_value(e: &ExternEntry<'_>, kernel: &TargetKernel) -> Result<Option<u64>, String> {
+fn virtual_value(e: &ExternEntry<'_>, kernel: &TargetKernel) -> Result<Option<u64>, Refusal> {
     match e.name {
         b"LINUX_KERNEL_VERSION" => match kernel.kernel_version {
-            0 => Err("the kernel's version is unknown".into()),
+            0 => Err(Refusal::for_missing(
+                text(e.name),
+                "the kernel's version is unknown",
+                KernelFact::Version,
+            )),
             version => Ok(Some(version.into())),
         },
         b"LINUX_HAS_BPF_COOKIE" => Ok(Some(kernel.features.has(Feature::Cookie).into())),
         b"LINUX_HAS_SYSCALL_WRAPPER" => Ok(Some(kernel.features.has(Feature::SyscallWrapper).into())),
         name if name.starts_with(b"LINUX_") && e.is_weak => Ok(None),
-        _ => Err("unknown name: expected CONFIG_*, LINUX_KERNEL_VERSION, LINUX_HAS_BPF_COOKIE or \
-                  LINUX_HAS_SYSCALL_WRAPPER"
-            .into()),
+        _ => Err(Refusal::new(
+            text(e.name),
+            "unknown name: expected CONFIG_*, LINUX_KERNEL_VERSION, LINUX_HAS_BPF_COOKIE or LINUX_HAS_SYSCALL_WRAPPER",
+        )),
     }
 }
 

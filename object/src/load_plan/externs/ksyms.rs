@@ -51,7 +51,10 @@ pub(in crate::load_plan) fn resolve<'e>(
             }
         };
         if resolved.is_none() && !e.is_weak {
-            refused.add(e.name, missing_reason(btf, e, kernel));
+            match e.binding {
+                ExternBinding::Address if !kernel.knows_symbols() => refused.add_unknown_address(e.name),
+                _ => refused.add(e.name, missing_reason(btf, e, kernel)),
+            }
         }
         // A weak extern may be missing.
         resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
@@ -107,9 +110,6 @@ fn missing_reason(btf: Option<&Btf<'_>>, e: &ExternEntry<'_>, kernel: &TargetKer
         return format!("no kernel function (kfunc) of this name: {replacement}");
     }
     let reason = match e.binding {
-        ExternBinding::Address if kernel.knows_btf_only() => {
-            "its address in that kernel is unknown: only a load on that kernel can resolve it"
-        }
         ExternBinding::Function(_) => {
             "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module: if newer kernels have it, \
              declare it __weak and test it with bpf_ksym_exists()"

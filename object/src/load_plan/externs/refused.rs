@@ -3,7 +3,7 @@
 use crate::{
     elf::text,
     link::{ProgramLinker, RefTarget},
-    load_plan::error::{LoadPlanError, Refusal},
+    load_plan::error::{KernelFact, LoadPlanError, Refusal},
     object::Program,
     target::KernelBtfError,
 };
@@ -23,11 +23,21 @@ pub(in crate::load_plan) struct RefusedExterns<'e> {
 
 impl<'e> RefusedExterns<'e> {
     pub(super) fn add(&mut self, name: &'e [u8], why: impl Into<Text>) {
+        self.add_refusal(name, || Refusal::new(text(name), why));
+    }
+
+    fn add_refusal(&mut self, name: &'e [u8], refusal: impl FnOnce() -> Refusal) {
         let next = self.list.len();
         self.names.entry(name).or_insert_with(|| {
-            self.list.push(Refusal::new(text(name), why));
+            self.list.push(refusal());
             next
         });
+    }
+
+    /// Adds the symbol of another kernel, whose symbols are unknown.
+    pub(super) fn add_unknown_address(&mut self, name: &'e [u8]) {
+        let why = "its address in that kernel is unknown";
+        self.add_refusal(name, || Refusal::for_missing(text(name), why, KernelFact::Symbols));
     }
 
     /// Adds an extern that needs the types of a kernel without types.
@@ -66,7 +76,7 @@ impl<'e> RefusedExterns<'e> {
         })?;
         let program = program.and_then(|program| linker.object().programs().get(program.0));
         match program.zip(used.get()) {
-            Some((program, Refusal { name, reason })) => Err(LoadPlanError::Program {
+            Some((program, Refusal { name, reason, .. })) => Err(LoadPlanError::Program {
                 program: text(Program::name(program)),
                 what: format!("unresolved extern: {name}: {reason}").into(),
             }),

@@ -5,7 +5,7 @@ use super::without;
 use crate::{
     features::Feature,
     index::ModuleIndex,
-    load_plan::{LoadPlan, LoadPlanError, TargetKernel},
+    load_plan::{KernelFact, LoadPlan, LoadPlanError, TargetKernel},
     target::KernelBtf,
     test_support::{TestObject, call, exit, insns, kernel, line, load, returns, words},
 };
@@ -141,6 +141,55 @@ fn all_missing_externs_are_reported() {
     let LoadPlanError::Externs(refused) = &error else { panic!("{error}") };
     assert_eq!(refused.iter().map(|r| &*r.name).collect::<Vec<_>>(), ["CONFIG_A", "CONFIG_B"]);
     assert_eq!(error.to_string().lines().count(), 3);
+}
+
+#[test]
+fn an_extern_that_depends_on_an_unknown_fact_names_the_fact() {
+    let object = || {
+        let m = TestObject::new();
+        let int = m.int;
+        let externs =
+            [("CONFIG_A", int, false), ("CONFIG_B", int, true), ("LINUX_KERNEL_VERSION", int, false)];
+        with_externs(".kconfig", &externs, m)
+    };
+    let unknown = || TargetKernel::offline(kernel(|_| {}).btf);
+    let error = object().plan_on(unknown(), |_| {}).unwrap_err();
+    let LoadPlanError::Externs(refused) = &error else { panic!("{error}") };
+    let facts: Vec<_> = refused.iter().map(|r| (&*r.name, r.missing)).collect();
+    let expected =
+        [("CONFIG_A", Some(KernelFact::Kconfig)), ("LINUX_KERNEL_VERSION", Some(KernelFact::Version))];
+    assert_eq!(facts, expected);
+    assert!(error.lacks_only_facts());
+    assert_eq!(
+        error.to_string(),
+        "unresolved externs:\n  CONFIG_A: the kernel's configuration is unknown: set `Settings::kconfig` to its lines (a \
+         /boot/config-… file)\n  LINUX_KERNEL_VERSION: the kernel's version is unknown: set `TargetKernel::kernel_version`"
+    );
+    // A configuration that lacks an option is known.
+    let mut with_version = unknown();
+    with_version.kernel_version = 1;
+    let error =
+        object().plan_on(with_version, |loader| loader.kconfig = Some("CONFIG_B=1\n".into())).unwrap_err();
+    assert!(!error.lacks_only_facts(), "{error}");
+    let mut known = unknown();
+    (known.kernel_version, known.kconfig) = (1, Some("CONFIG_B=1\n".into()));
+    let error = object().plan_on(known.clone(), |_| {}).unwrap_err().to_string();
+    assert!(error.contains("CONFIG_A: the kernel's configuration does not set it"), "{error}");
+    known.kconfig = Some("CONFIG_A=1\n".into());
+    assert!(object().plan_on(known, |_| {}).is_ok());
+}
+
+#[test]
+fn an_address_is_unknown_without_the_symbols_of_the_kernel() {
+    let externs = [("strong", TypeId::VOID, false)];
+    let object = with_externs(".ksyms", &externs, TestObject::new());
+    let mut target = TargetKernel::offline(kernel(|_| {}).btf);
+    // The configuration tells nothing about addresses.
+    target.kconfig = Some("CONFIG_KALLSYMS_ALL=y\n".into());
+    let error = object.plan_on(target, |_| {}).unwrap_err();
+    let LoadPlanError::Externs(refused) = &error else { panic!("{error}") };
+    assert_eq!(refused[0].missing, Some(KernelFact::Symbols));
+    assert!(error.to_string().contains("strong: its address in that kernel is unknown"), "{error}");
 }
 
 /// Plans an object that refers to a strong and a weak symbol, for a kernel with these symbols.

@@ -1,5 +1,6 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod attachments;
 mod errors;
 mod extern_types;
 mod externs;

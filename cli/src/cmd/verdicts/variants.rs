@@ -1,12 +1,9 @@
 //! The variants of an object on a kernel: what an adaptive load would choose there.
 
-use super::report::REASONS;
+use super::{kernel_judge::KernelCase, objects::JudgedObject};
 use crate::{
     args::load::MapNumber,
-    cmd::{
-        load::{adaptive::is_about_kernel, setup::object_name},
-        verdicts::{kernel_judge::KernelCase, objects::JudgedObject},
-    },
+    cmd::load::{adaptive::is_about_kernel, setup::object_name},
     error::BadInput,
     text::{line::Line, style::DIM},
 };
@@ -24,18 +21,37 @@ use std::{path::Path, sync::Arc};
 /// The number of groups up to which the text names the alternative of each. Of more groups, it names those that do not have their first.
 const GROUPS: usize = 4;
 
+/// Returns the table of an object: its declarations, and those of `given`. Returns `None` for an object without variants.
+pub(crate) fn fitting_table(
+    object: &JudgedObject<'_>,
+    given: Option<&VariantTable>,
+) -> Result<Option<VariantTable>, BadInput> {
+    let bad = |error| BadInput::new(&*object.file.name, error);
+    let declared = VariantTable::from_object(object.object).map_err(bad)?;
+    let table = match given {
+        Some(given) => declared.merge(given.clone()).map_err(bad)?,
+        None => declared,
+    };
+    if table.is_empty() {
+        return Ok(None);
+    }
+    // The table is checked once, and not again for each kernel.
+    table.fit(object.object).map_err(bad)?;
+    Ok(Some(table))
+}
+
 /// The variants that an adaptive load of an object would choose on a kernel.
 #[derive(Debug)]
-pub(super) struct VariantChoice {
+pub(crate) struct VariantChoice {
     /// The verdict on the load of these variants.
-    pub(super) verdict: ObjectVerdict,
+    pub(crate) verdict: ObjectVerdict,
     /// The choice and its reasons. `None` if the kernel's types lack the value of a constant, so that nothing can be chosen.
-    pub(super) report: Option<Arc<StartupReport>>,
+    pub(crate) report: Option<Arc<StartupReport>>,
 }
 
 impl VariantChoice {
     /// Chooses the variants of an object on a kernel. The error is one between the table and the object.
-    pub(super) fn new(
+    pub(crate) fn new(
         (object, table): (&JudgedObject<'_>, &VariantTable),
         max_entries: &[MapNumber],
         plan: &Plan<'_>,
@@ -83,14 +99,16 @@ impl VariantChoice {
     }
 
     /// Returns the verdict on the programs that are part of the load, for text.
-    pub(super) fn verdict_of_load(&self) -> ObjectVerdict {
+    pub(crate) fn verdict_of_load(&self) -> ObjectVerdict {
         let mut verdict = self.verdict.clone();
         verdict.programs.retain(|program| program.autoload);
         verdict
     }
 
-    /// Returns the choice as lines: the alternatives, what is left out, and the first reasons why others are not used.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    /// Returns the choice as lines: the alternatives, what is left out, and the reasons why others are not used. With a limit, the
+    /// others are only counted.
+    pub(crate) fn lines(&self, limit: Option<usize>) -> Vec<Line> {
+        let limit = limit.unwrap_or(usize::MAX);
         let Some(report) = &self.report else { return Vec::new() };
         let (mut parts, mut rejections, mut first_count) = (Vec::new(), Vec::new(), 0usize);
         for group in &report.groups {
@@ -127,11 +145,11 @@ impl VariantChoice {
             return Vec::new();
         }
         let mut lines = vec![Line::new().styled(DIM, "variants: ").text(parts.join(", "))];
-        for rejection in rejections.iter().take(REASONS) {
+        for rejection in rejections.iter().take(limit) {
             let text = format_args!("  not {}: {}", rejection.name, rejection.reasons.join("; "));
             lines.push(Line::new().styled(DIM, text));
         }
-        if let Some(more) = rejections.len().checked_sub(REASONS).filter(|more| *more > 0) {
+        if let Some(more) = rejections.len().checked_sub(limit).filter(|more| *more > 0) {
             lines.push(Line::new().styled(DIM, format_args!("  … and {more} more, see --format json")));
         }
         lines

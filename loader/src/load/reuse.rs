@@ -1,0 +1,126 @@
+//! Reusing maps of the caller instead of creating new ones.
+
+use super::{error::LoadError, kernel::Kernel, loading::Loading};
+use crate::sys::MapInfo;
+use core_relo_object::{
+    load_plan::{MapAttributes, MapPlan, MapRole},
+    object::MapType,
+};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+impl<K: Kernel> Loading<'_, K> {
+    /// Duplicates the descriptor of a caller's map and copies the map's properties to the plan (libbpf: `bpf_map__reuse_fd`).
+    ///
+    /// Unlike libbpf, this refuses a map that cannot stand for the object's, because the verifier's message names neither map.
+    pub(super) fn reuse_map(
+        &self,
+        callers_map: BorrowedFd<'_>,
+        plan: &mut MapPlan,
+    ) -> Result<OwnedFd, LoadError> {
+        let failed = |plan: &MapPlan, errno| self.map_error(plan, "reusing the caller's map", errno);
+        let fd = self.kernel.duplicate(callers_map).map_err(|e| failed(plan, e))?;
+        let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
+        if !can_stand_for(plan, info.map_type) {
+            return Err(LoadError::ReusedMap {
+                object: self.loaded.name.as_str().into(),
+                map: plan.name().into(),
+                reused: describe(&info).into(),
+                expected: type_name(plan.map_type()).into(),
+            });
+        }
+        plan.set_attributes(MapAttributes {
+            map_type: info.map_type,
+            key_size: info.key_size,
+            value_size: info.value_size,
+            max_entries: info.max_entries,
+            map_flags: info.map_flags,
+            map_extra: info.map_extra,
+        });
+        Ok(fd)
+    }
+}
+
+/// Describes a map of the kernel: `` `hits` (id 7) is a BPF_MAP_TYPE_HASH with keys of 4 and values of 8 bytes``.
+fn describe(info: &MapInfo) -> String {
+    let name = info.name();
+    let name = if name.is_empty() { String::new() } else { format!("`{name}` ") };
+    let MapInfo { id, key_size, value_size, .. } = info;
+    let kind = type_name(info.map_type);
+    format!("{name}(id {id}) is a {kind} with keys of {key_size} and values of {value_size} bytes")
+}
+
+/// Returns the kernel's name of a map type.
+fn type_name(number: u32) -> String {
+    MapType::from_number(number).map_or_else(|| format!("map of type {number}"), |known| known.to_string())
+}
+
+/// Returns whether programs may be able to use a map of a type in place of the object's map. Sizes may differ, as the verifier knows them.
+fn can_stand_for(map: &MapPlan, found: u32) -> bool {
+    let (Some(needed), Some(found)) = (map.known_type(), MapType::from_number(found)) else {
+        // Nothing is known about the types of newer kernels.
+        return true;
+    };
+    // Programs address the variables of a data map directly.
+    let is_data = map.role().is_data() || map.role() == MapRole::JumpTable;
+    needed == found || (!is_data && family(needed).is_some_and(|needed| family(found) == Some(needed)))
+}
+
+/// Map types that the same helpers accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// Lookup, update and delete by key.
+    Elements,
+    /// Lookup of an inner map.
+    MapOfMaps,
+    /// `bpf_redirect_map`.
+    Redirect,
+    /// Helpers for maps of sockets.
+    Sockets,
+    /// Push, pop and peek.
+    Queue,
+    /// `bpf_get_local_storage`.
+    CgroupStorage,
+}
+
+/// Returns the family of a map type. Returns `None` for types with helpers of their own.
+const fn family(map_type: MapType) -> Option<Family> {
+    use MapType as M;
+    Some(match map_type {
+        M::Hash
+        | M::Array
+        | M::PercpuHash
+        | M::PercpuArray
+        | M::LruHash
+        | M::LruPercpuHash
+        | M::LpmTrie
+        | M::Rhash => Family::Elements,
+        M::ArrayOfMaps | M::HashOfMaps => Family::MapOfMaps,
+        M::Devmap | M::DevmapHash | M::Cpumap | M::Xskmap => Family::Redirect,
+        M::Sockmap | M::Sockhash | M::ReuseportSockarray => Family::Sockets,
+        M::Queue | M::Stack | M::BloomFilter => Family::Queue,
+        M::CgroupStorage | M::PercpuCgroupStorage => Family::CgroupStorage,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_with_the_same_helpers_are_a_family() {
+        use MapType as M;
+        let same = |a, b| family(a).is_some() && family(a) == family(b);
+        for (a, b) in [(M::Hash, M::LruHash), (M::Array, M::PercpuArray), (M::Queue, M::Stack)] {
+            assert!(same(a, b), "{a} {b}");
+        }
+        for (a, b) in [
+            (M::Hash, M::Ringbuf),
+            (M::Ringbuf, M::UserRingbuf),
+            (M::Hash, M::Queue),
+            (M::ProgArray, M::Array),
+        ] {
+            assert!(!same(a, b), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Warnings about programs that load and cannot be attached.
+
+use super::{
+    answers::KernelAnswers,
+    model::{ProgramVerdict, Verdict},
+};
+use crate::{
+    kernel::Answer,
+    mismatch::{Mismatch, MismatchKind},
+    requirements::{ObjectNeeds, ProgramNeeds},
+};
+use core_relo::{Name, explain::text};
+use core_relo_object::object::AttachType;
+
+/// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events or links of its
+/// section.
+pub(super) fn warnings(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    programs: &[ProgramVerdict],
+) -> Vec<Mismatch> {
+    let judged = needs.programs.iter().zip(programs);
+    let loads = judged.filter(|(own, judged)| own.autoload && judged.verdict != Verdict::Refused);
+    loads.filter_map(|(own, _)| warning(needs, answers, own)).collect()
+}
+
+fn warning(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    program: &ProgramNeeds,
+) -> Option<Mismatch> {
+    let function = needs.object.programs().get(program.index.0)?;
+    let attach_type = function.sec_def().and_then(|def| def.attach_type);
+    // Traffic control attaches the same programs as tcx links, on every kernel.
+    if matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress)) {
+        return None;
+    }
+    let (feature, answer) = answers.attach_feature(needs, program)?;
+    let Answer::Absent(evidence) = answer else { return None };
+    let section = text(Name::new(function.section).shortened());
+    let declarations =
+        (&*format!("SEC(\"{section}\")"), &*format!("{} ({})", evidence.text, evidence.source));
+    let text = format!("cannot be attached: the kernel lacks {feature}");
+    Some(Mismatch::new(MismatchKind::Attachment, &program.name, &text, declarations))
+}

@@ -1,0 +1,74 @@
+//! Warnings about programs that load and cannot be attached.
+
+use super::*;
+use crate::mismatch::MismatchKind;
+
+/// Adds the types of a kernel with programs of several types, with or without kprobe events.
+fn kprobe_kernel(b: &mut Builder, has_events: bool) {
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0)]);
+    let types = [
+        ("BPF_PROG_TYPE_KPROBE", 2),
+        ("BPF_PROG_TYPE_SCHED_CLS", 3),
+        ("BPF_PROG_TYPE_XDP", 6),
+        ("BPF_PROG_TYPE_TRACING", 26),
+    ];
+    b.enumeration("bpf_prog_type", 4, false, &types);
+    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FENTRY", 24), ("BPF_XDP", 37)]);
+    let contexts = [
+        ("BPF_PROG_TYPE_KPROBE_prog", int, 0),
+        ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 32),
+        ("BPF_PROG_TYPE_XDP_prog", int, 64),
+        ("BPF_PROG_TYPE_TRACING_prog", int, 96),
+    ];
+    b.structure("bpf_ctx_convert", 16, &contexts);
+    let proto = b.func_proto(int, &[]);
+    for name in ["array_map_alloc", "htab_map_alloc", "bpf_check", "bpf_trampoline_get", "vfs_read"] {
+        b.func(name, proto, 1);
+    }
+    if has_events {
+        b.structure("trace_kprobe", 8, &[("nhit", int, 0)]);
+    }
+}
+
+/// Returns the warnings about a program that does nothing, on a kernel with or without kprobe events.
+fn warnings(section: &str, has_events: bool) -> Vec<[String; 4]> {
+    let object = program(section, &returns(0));
+    let verdict = judge_on(object, |b| kprobe_kernel(b, has_events), &KernelInputs::default());
+    let warning = |found: &crate::mismatch::Mismatch| {
+        assert_eq!(found.kind, MismatchKind::Attachment);
+        [&found.program, &found.text, &found.local, &found.target].map(String::clone)
+    };
+    verdict.warnings.iter().map(warning).collect()
+}
+
+#[test]
+fn a_program_that_the_kernel_loads_and_does_not_attach_has_a_warning() {
+    let expected = [
+        "main",
+        "cannot be attached: the kernel lacks kprobe events",
+        "SEC(\"kprobe/vfs_read\")",
+        "no struct trace_kprobe: CONFIG_KPROBE_EVENTS is not set (btf)",
+    ];
+    assert_eq!(warnings("kprobe/vfs_read", false), [expected.map(str::to_owned)]);
+    assert_eq!(warnings("kprobe/vfs_read", true), [[""; 4]; 0]);
+    // Other programs need no events. A load leaves out a program with `?`.
+    for section in ["xdp", "fentry/vfs_read", "?kprobe/vfs_read"] {
+        assert_eq!(warnings(section, false), [[""; 4]; 0], "{section}");
+    }
+}
+
+#[test]
+fn traffic_control_attaches_the_programs_of_tcx_links() {
+    for section in ["tcx/ingress", "tc/egress"] {
+        assert_eq!(warnings(section, false), [[""; 4]; 0], "{section}");
+    }
+}
+
+#[test]
+fn the_warning_does_not_change_the_verdict() {
+    let object = program("kprobe/vfs_read", &returns(0));
+    let verdict = judge_on(object, |b| kprobe_kernel(b, false), &KernelInputs::default());
+    assert_ne!(verdict.verdict, Verdict::Refused);
+    assert_eq!(verdict.warnings.len(), 1);
+}
