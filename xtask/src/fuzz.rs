@@ -71,8 +71,11 @@ pub fn run(args: &[String]) -> Outcome {
         match mode {
             Mode::Minimise => minimise(target)?,
             Mode::Fuzz if missing.is_none() => fuzz(target, seconds.unwrap_or(SECONDS))?,
-            Mode::Fuzz => replay(target, seconds.unwrap_or(SECONDS), &seeds(target))?,
-            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &committed_files(target))?,
+            Mode::Fuzz => replay(target, seconds.unwrap_or(SECONDS), &seeds(target), None)?,
+            Mode::Smoke => {
+                let seconds = seconds.unwrap_or(SMOKE_SECONDS);
+                replay(target, seconds, &committed_files(target), commit_number())?;
+            }
         }
     }
     Ok(())
@@ -126,11 +129,24 @@ fn is_regression(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(REGRESSION))
 }
 
-fn replay(target: &str, seconds: u32, seeds: &[PathBuf]) -> Outcome {
+/// Returns a number of the last commit. It is the random seed of `--smoke`: each change gets other inputs, and gets them again in a second
+/// run. Without git, the clock gives the seed.
+fn commit_number() -> Option<u64> {
+    let hash = output(Command::new("git").current_dir(root()).args(["rev-parse", "HEAD"]))?;
+    u64::from_str_radix(hash.get(..15)?, 16).ok()
+}
+
+/// Replays the files and mutations of them. `SEED` in the environment takes precedence over the random seed.
+fn replay(target: &str, seconds: u32, seeds: &[PathBuf], random_seed: Option<u64>) -> Outcome {
     let mut command = cargo();
     command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--example", "replay"]);
     // The tests have built most of the crates in this directory.
     command.arg("--target-dir").arg(root().join("target")).args(["--", target]);
+    if let Some(number) = random_seed
+        && std::env::var_os("SEED").is_none()
+    {
+        command.env("SEED", number.to_string());
+    }
     check(command.arg(seconds.to_string()).args(seeds))
 }
 
