@@ -37,15 +37,30 @@ struct Dynamic {
     loaded_bytes: usize,
 }
 
+/// The part of executables and shared libraries that the guest gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there is nothing between both")]
+pub enum ExecutableParts {
+    /// What is loaded into memory.
+    Loaded,
+    /// Everything, with the symbols to which uprobes attach.
+    All,
+}
+
 /// Adds an executable to the guest as `guest_path`, with its dynamic loader and its shared libraries.
 pub fn add_executable(
     files: &mut Initramfs,
     executable: &Path,
     guest_path: &str,
     arch: Arch,
+    parts: ExecutableParts,
 ) -> Result<(), VmError> {
+    let select = |data: Vec<u8>, loaded_bytes: usize| match parts {
+        ExecutableParts::Loaded => without_sections(data, loaded_bytes),
+        ExecutableParts::All => data,
+    };
     let (data, dynamic) = read_elf(executable, arch)?;
-    files.add_file(guest_path, &without_sections(data, dynamic.loaded_bytes));
+    files.add_file(guest_path, &select(data, dynamic.loaded_bytes));
     if let Some(interpreter) = &dynamic.interpreter {
         files.copy(interpreter, &interpreter.to_string_lossy())?;
     }
@@ -69,10 +84,7 @@ pub fn add_executable(
                 return Err(VmError::MissingLibrary { path, library: name.clone() });
             };
             let file_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
-            files.add_file(
-                &format!("{LIBRARY_DIR}/{file_name}"),
-                &without_sections(data, library.loaded_bytes),
-            );
+            files.add_file(&format!("{LIBRARY_DIR}/{file_name}"), &select(data, library.loaded_bytes));
             waiting.push((file, library));
         }
     }
@@ -201,7 +213,7 @@ mod tests {
     fn this_test_brings_its_libraries() {
         let Some(arch) = Arch::host() else { return };
         let mut files = Initramfs::new();
-        add_executable(&mut files, &own_executable(), "/init", arch).unwrap();
+        add_executable(&mut files, &own_executable(), "/init", arch, ExecutableParts::Loaded).unwrap();
         assert!(files.contains("/init"));
         let data = fs::read(own_executable()).unwrap();
         let (_, dynamic) = parse(&data, &own_executable()).unwrap();
@@ -219,7 +231,9 @@ mod tests {
     #[test]
     fn files_that_are_no_executables_are_refused_by_name() {
         let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        let error = add_executable(&mut Initramfs::new(), file, "/init", Arch::X86_64).unwrap_err();
+        let error =
+            add_executable(&mut Initramfs::new(), file, "/init", Arch::X86_64, ExecutableParts::Loaded)
+                .unwrap_err();
         assert!(error.to_string().contains("Cargo.toml: not a 64-bit ELF executable"), "{error}");
         assert!(!is_static(b"#!/bin/sh\n"));
     }
@@ -227,7 +241,9 @@ mod tests {
     #[test]
     fn an_executable_of_another_architecture_is_refused() {
         let other = if Arch::host() == Some(Arch::X86_64) { Arch::Aarch64 } else { Arch::X86_64 };
-        let error = add_executable(&mut Initramfs::new(), &own_executable(), "/init", other).unwrap_err();
+        let error =
+            add_executable(&mut Initramfs::new(), &own_executable(), "/init", other, ExecutableParts::Loaded)
+                .unwrap_err();
         assert!(matches!(error, VmError::ForeignExecutable { .. }), "{error}");
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     arch::Arch,
     error::VmError,
-    executable::{add_executable, is_dynamic},
+    executable::{ExecutableParts, add_executable, is_dynamic},
     initramfs::Initramfs,
     kernel_image::KernelImage,
     machine::Machine,
@@ -74,7 +74,7 @@ impl Guest {
     /// Creates a guest. Its first process is `executable`, which must call [`run_as_init`](crate::run_as_init) first of all.
     pub fn new(arch: Arch, executable: &Path) -> Result<Self, VmError> {
         let mut files = Initramfs::new();
-        add_executable(&mut files, executable, INIT, arch)?;
+        add_executable(&mut files, executable, INIT, arch, ExecutableParts::Loaded)?;
         files.add_dir(Path::new(COMMANDS));
         Ok(Self {
             arch,
@@ -112,7 +112,7 @@ impl Guest {
     pub fn add_path(&mut self, from: &Path, guest_path: &Path) -> Result<(), VmError> {
         let guest_path = guest_path.to_string_lossy();
         if from.is_file() && is_dynamic(from)? {
-            return add_executable(&mut self.files, from, &guest_path, self.arch);
+            return add_executable(&mut self.files, from, &guest_path, self.arch, ExecutableParts::Loaded);
         }
         self.files.copy(from, &guest_path).map(drop)
     }
@@ -132,7 +132,7 @@ impl Guest {
     pub fn add_command(&mut self, executable: &Path, args: &[OsString]) -> Result<(), VmError> {
         let path = std::path::absolute(executable).map_err(|error| VmError::file(executable, &error))?;
         let guest_path = path.to_string_lossy().into_owned();
-        add_executable(&mut self.files, &path, &guest_path, self.arch)?;
+        add_executable(&mut self.files, &path, &guest_path, self.arch, ExecutableParts::Loaded)?;
         self.add_words(guest_path.into(), args);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use core_relo_vm::{
     Arch, Initramfs, SerialPorts,
-    executable::{LIBRARY_DIR, add_executable, is_static},
+    executable::{ExecutableParts, LIBRARY_DIR, add_executable, is_static},
 };
 
 use super::build;
@@ -73,9 +73,10 @@ pub fn pack(kernel: &Bootable, executables: &GuestFiles, progs: &Path, args: &[S
     if let Some(config) = &kernel.config {
         files.copy(config, &format!("boot/config-{}", kernel.release))?;
     }
-    for (executable, path) in [(&executables.test, LIVE_TEST), (&executables.command, COMMAND)] {
-        add_executable(&mut files, executable, path, kernel.platform.arch)?;
-    }
+    // The live tests attach uprobes to functions of their own and of libc. Of libraries that both need, the first stays.
+    let arch = kernel.platform.arch;
+    add_executable(&mut files, &executables.test, LIVE_TEST, arch, ExecutableParts::All)?;
+    add_executable(&mut files, &executables.command, COMMAND, arch, ExecutableParts::Loaded)?;
     if files.copy(progs, &format!("{PROGS}/{}", kernel.platform.objects))? == 0 {
         return Err(Failure::CannotRun(format!("no objects in {}", progs.display())));
     }
