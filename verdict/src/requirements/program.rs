@@ -17,7 +17,12 @@ use crate::{
     source_line::source_line,
 };
 use alloc::collections::BTreeSet;
-use core_relo::{Name, btf::Btf, insn::Insn};
+use core_relo::{
+    Name,
+    btf::Btf,
+    insn::Insn,
+    sort::{sort, sort_by_key},
+};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
@@ -179,7 +184,7 @@ fn collect_sites(
         let needs = needs_of_reference(*target, is_call, def, externs, table);
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn: *insn, need }));
     }
-    sites.sort_unstable_by_key(|site| site.insn);
+    sort_by_key(&mut sites, |site| site.insn);
     sites
 }
 
@@ -220,7 +225,7 @@ fn add_license_sites(sites: &mut Vec<Site>, def: Option<&SecDef>, table: &mut Ne
         added.push(Site { need: table.add(Need::License(license_use)), ..*site });
     }
     sites.append(&mut added);
-    sites.sort_by_key(|site| site.insn);
+    sort_by_key(sites, |site| site.insn);
 }
 
 /// Returns the requirements of an instruction with a reference.
@@ -276,6 +281,6 @@ fn place_records(
             Some((copy.start.checked_add(insn.checked_sub(start.0)?)?, *record))
         }));
     }
-    placed.sort_unstable();
+    sort(&mut placed);
     placed
 }
