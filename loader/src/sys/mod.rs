@@ -58,7 +58,7 @@ pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
-pub(crate) use mmap::{FileMapping, file_system, is_vmlinux_btf};
+pub(crate) use mmap::{FileMapping, file_system, is_vmlinux_btf, open_path};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
 pub use perf::{
