@@ -41,6 +41,8 @@ mod ring;
 mod system;
 #[cfg(test)]
 mod testing;
+#[cfg(core_relo_static)]
+mod unwinding;
 
 pub use bpf::*;
 pub(crate) use bpf::{attach_to_closed_target, has_link_type, has_token_create, link_to_closed_target};
