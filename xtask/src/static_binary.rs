@@ -25,7 +25,7 @@ const TARGETS: [Target; 2] = [
         architecture: "aarch64",
         triple: "aarch64-unknown-linux-musl",
         flags: &[],
-        max_bytes: 5_000_000,
+        max_bytes: 4_400_000,
     },
 ];
 
