@@ -17,12 +17,7 @@ use crate::{
     source_line::source_line,
 };
 use alloc::collections::BTreeSet;
-use core_relo::{
-    Name,
-    btf::Btf,
-    insn::Insn,
-    sort::{sort, sort_by_key},
-};
+use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
@@ -184,7 +179,7 @@ fn collect_sites(
         let needs = needs_of_reference(*target, is_call, def, externs, table);
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn: *insn, need }));
     }
-    sort_by_key(&mut sites, |site| site.insn);
+    sites.sort_unstable_by_key(|site| site.insn);
     sites
 }
 
@@ -225,7 +220,7 @@ fn add_license_sites(sites: &mut Vec<Site>, def: Option<&SecDef>, table: &mut Ne
         added.push(Site { need: table.add(Need::License(license_use)), ..*site });
     }
     sites.append(&mut added);
-    sort_by_key(sites, |site| site.insn);
+    sites.sort_by_key(|site| site.insn);
 }
 
 /// Returns the requirements of an instruction with a reference.
@@ -281,6 +276,6 @@ fn place_records(
             Some((copy.start.checked_add(insn.checked_sub(start.0)?)?, *record))
         }));
     }
-    sort(&mut placed);
+    placed.sort_unstable();
     placed
 }
