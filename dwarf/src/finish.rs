@@ -4,6 +4,7 @@ use crate::{elf::PerCpuSymbols, error::EncodeError};
 use core_relo::{
     TypeId,
     btf::{Btf, Builder, Importer, Kind, Type},
+    sort::sort,
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -114,7 +115,7 @@ fn place_variables(
             }
         }
     }
-    placed.sort_unstable();
+    sort(&mut placed);
     let mut variables = Vec::new();
     let mut end = per_cpu.address;
     for (address, size, id) in placed {

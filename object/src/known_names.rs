@@ -3,6 +3,7 @@
 use crate::elf::text;
 use core::fmt;
 use core_relo::Text;
+use core_relo::sort::sort_by_key;
 
 /// The number of names in a list.
 const SHOWN_COUNT: usize = 8;
@@ -19,7 +20,7 @@ impl fmt::Display for KnownNames<'_> {
         let common_prefix =
             |name: &str| name.bytes().zip(unknown.bytes()).take_while(|(a, b)| a == b).count();
         let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
-        shown.sort_by_key(|name| core::cmp::Reverse(common_prefix(name)));
+        sort_by_key(&mut shown, |name| core::cmp::Reverse(common_prefix(name)));
         shown.truncate(SHOWN_COUNT);
         let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
         write!(f, "; it has {}", shown.join(", "))?;

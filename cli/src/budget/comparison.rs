@@ -1,6 +1,7 @@
 //! The comparison of measured statistics with a budget.
 
 use super::file::{Budget, ProgramKey, Usage};
+use core_relo::sort::sort_by;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,7 +130,7 @@ impl Comparison {
             };
             comparison.findings.push(Finding { key: key.clone(), problem: Problem::NotLoaded(reason) });
         }
-        comparison.findings.sort_by(|a, b| a.key.cmp(&b.key));
+        sort_by(&mut comparison.findings, |a, b| a.key.cmp(&b.key));
         comparison
     }
 }

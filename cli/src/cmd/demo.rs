@@ -21,10 +21,10 @@ const OBJECT: (&str, &[u8]) = ("exec.bpf.o", include_bytes!("../../demo/exec.bpf
 
 /// Kernels reduced to the types that the object uses.
 const KERNELS: [(&str, &[u8]); 4] = [
-    ("linux-5.10", include_bytes!("../../demo/linux-5.10.btf")),
-    ("linux-6.1", include_bytes!("../../demo/linux-6.1.btf")),
-    ("linux-6.12", include_bytes!("../../demo/linux-6.12.btf")),
-    ("linux-7.2", include_bytes!("../../demo/linux-7.2.btf")),
+    ("linux-5.10", include_bytes!("../../demo/linux-5.10.btf.xz")),
+    ("linux-6.1", include_bytes!("../../demo/linux-6.1.btf.xz")),
+    ("linux-6.12", include_bytes!("../../demo/linux-6.12.btf.xz")),
+    ("linux-7.2", include_bytes!("../../demo/linux-7.2.btf.xz")),
 ];
 
 pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {

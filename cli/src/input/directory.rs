@@ -14,6 +14,7 @@ use crate::{
     },
     process::threads::Threads,
 };
+use core_relo::sort::sort;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -131,7 +132,7 @@ pub(crate) fn find_files(dir: &Path, excluded: Option<Inode>) -> (Vec<PathBuf>, 
     if let Some(excluded) = excluded {
         files.retain(|path| !fs::metadata(path).is_ok_and(|meta| Inode::new(&meta) == excluded));
     }
-    files.sort();
+    sort(&mut files);
     let skipped: Vec<_> = files.extract_if(.., |path| file::is_endless(path)).collect();
     if let Some(first) = skipped.first() {
         let (n, first) = (skipped.len(), escape_path(first));

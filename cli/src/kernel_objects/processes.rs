@@ -2,6 +2,7 @@
 
 use crate::kernel_objects::{fdinfo::fdinfo_value, kind::Kind};
 use core_relo::Name;
+use core_relo::sort::sort;
 use serde::Serialize;
 use std::{collections::BTreeMap, fs, path::Path, process};
 
@@ -27,7 +28,7 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Process>> {
         }
     }
     for object_processes in processes.values_mut() {
-        object_processes.sort();
+        sort(object_processes);
         object_processes.dedup();
     }
     processes

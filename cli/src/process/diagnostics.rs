@@ -24,7 +24,8 @@ pub(crate) fn init_log(verbose: u8) {
 pub(crate) fn init_panic_hook() {
     panic::set_hook(Box::new(|info| {
         let mut text = format!("core-relo: a defect of this program: {}\n", Escaped(info));
-        let backtrace = Backtrace::capture();
+        // The static file has no tables for unwinding, so its backtraces would be empty.
+        let backtrace = if cfg!(core_relo_static) { Backtrace::disabled() } else { Backtrace::capture() };
         if backtrace.status() == BacktraceStatus::Captured {
             text.push_str(&EscapedLines(backtrace).to_string());
         }

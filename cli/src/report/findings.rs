@@ -2,6 +2,7 @@
 
 use super::{limits::MAX_EVIDENCE, matrix::ObjectLine};
 use crate::policy::AllowEntry;
+use core_relo::sort::sort_by_key;
 use core_relo_verdict::{
     SourceLine,
     judge::{Reason, ReasonKind, Verdict},
@@ -124,7 +125,7 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
         }
     }
     // The sort is stable: equally bad findings stay in the order of kernels and programs.
-    findings.sort_by_key(|finding| {
+    sort_by_key(&mut findings, |finding| {
         (finding.allowed.is_some(), Reverse(finding.is_autoload()), Reverse(finding.reason.verdict))
     });
     findings

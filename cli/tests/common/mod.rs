@@ -6,8 +6,10 @@ use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fs,
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::LazyLock,
 };
 
 /// The output and the exit status of a run.
@@ -70,9 +72,32 @@ pub(crate) fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }
 
-/// Returns the directory of the demo files.
+/// Returns a directory with the demo files, the kernels unpacked.
 pub(crate) fn demo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("demo")
+    static DIR: LazyLock<PathBuf> = LazyLock::new(|| {
+        let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo");
+        unpack_demo(&unpacked).expect("the demo files are readable");
+        unpacked
+    });
+    DIR.clone()
+}
+
+/// Writes each file in one step, because tests of other processes read the directory.
+fn unpack_demo(unpacked: &Path) -> io::Result<()> {
+    fs::create_dir_all(unpacked)?;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("demo"))? {
+        let path = entry?.path();
+        let mut bytes = fs::read(&path)?;
+        if path.extension().is_some_and(|extension| extension == "xz") {
+            let packed = std::mem::take(&mut bytes);
+            lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes)?;
+        }
+        let name = path.file_name().expect("an entry has a name").to_str().expect("UTF-8");
+        let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR"))?;
+        file.write_all(&bytes)?;
+        file.persist(unpacked.join(name.trim_end_matches(".xz")))?;
+    }
+    Ok(())
 }
 
 /// Returns the path of a committed little-endian test program.

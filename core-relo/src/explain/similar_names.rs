@@ -2,6 +2,7 @@
 
 use super::similar::{BareName, NamePattern};
 use crate::btf::{Btf, Kind};
+use crate::sort::sort;
 use alloc::{string::String, vec::Vec};
 
 /// The number of results.
@@ -22,7 +23,7 @@ pub fn nearest_names<'n>(wanted: &[u8], names: impl IntoIterator<Item = &'n [u8]
         let distance = BareName::new(name).and_then(|bare| pattern.distance(&bare));
         similar.extend(distance.map(|distance| (distance, name)));
     }
-    similar.sort_unstable();
+    sort(&mut similar);
     similar.dedup();
     let names = similar.into_iter().filter_map(|(_, name)| core::str::from_utf8(name).ok());
     names.take(RESULTS).map(String::from).collect()

@@ -7,7 +7,7 @@ use super::{
     names::{Glob, GlobError},
 };
 use crate::limits::BINARY_MATCHES;
-use core_relo::{Endian, Text};
+use core_relo::{Endian, Text, sort::sort};
 use object::{
     Endianness,
     elf::{self, ELFCLASS32, ELFCLASS64, ELFMAG, FileHeader32, FileHeader64},
@@ -111,7 +111,7 @@ impl Binary {
     pub(super) fn find_functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {
         let mut found: Vec<FunctionMatch> = vec![FunctionMatch::default(); names.len()];
         let mut index: Vec<(&[u8], usize)> = names.iter().map(|n| n.as_bytes()).zip(0..).collect();
-        index.sort_unstable();
+        sort(&mut index);
         for dynamic in [true, false] {
             self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
                 let first = index.partition_point(|(name, _)| *name < s.name);

@@ -7,6 +7,7 @@ use super::{
     xdp::{XdpPrograms, parse_interface_attributes},
 };
 use core_relo::Endian;
+use core_relo::sort::sort_by_key;
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub fn network_interfaces() -> Result<Vec<NetworkInterface>, AttachError> {
         })
     });
     answer.map_err(|error| netlink_error("network interfaces", "list", error))?;
-    found.sort_by_key(|interface| interface.ifindex);
+    sort_by_key(&mut found, |interface| interface.ifindex);
     Ok(found)
 }
 

@@ -1,5 +1,6 @@
 //! Private pins that loads left when they were killed before they gave the pins their final names.
 
+use core_relo::sort::sort;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -30,7 +31,7 @@ fn find_leftovers(dir: &Path, is_running: impl Fn(&str) -> bool) -> Vec<PathBuf>
         })
         .map(|entry| entry.path())
         .collect();
-    leftovers.sort();
+    sort(&mut leftovers);
     leftovers
 }
 

@@ -1,11 +1,16 @@
-//! Read-only mappings of files.
-#![expect(unsafe_code, reason = "mmap, munmap, fstatfs, getauxval and geteuid are calls into C")]
+//! Read-only mappings of files, and the system calls that decide whether a file may be mapped.
+#![expect(unsafe_code, reason = "mmap, munmap, open, fstatfs, getauxval and geteuid are calls into C")]
 
+use alloc::ffi::CString;
 use core::{ffi::c_void, mem::MaybeUninit, ptr::NonNull, slice};
 use std::{
     fs::{self, File},
     io,
-    os::{fd::AsRawFd as _, unix::fs::MetadataExt as _},
+    os::{
+        fd::{AsRawFd as _, FromRawFd as _},
+        unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
+    },
+    path::Path,
 };
 
 /// A read-only mapping of a file's first bytes.
@@ -102,6 +107,26 @@ const LOCAL_FILE_SYSTEMS: [u64; 11] = [
     0x7371_7368,
     0xe0f5_e1e2,
 ];
+
+/// Opens a path without its file (`O_PATH`).
+///
+/// The standard library cannot: its `custom_flags` drops the bits of `O_ACCMODE`, which in musl contains `O_PATH`. The open would then wait
+/// for the writer of a pipe.
+pub(crate) fn open_path(path: &Path) -> io::Result<File> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    loop {
+        // SAFETY: `path` ends with a NUL and lives beyond the call.
+        let fd = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+        if fd >= 0 {
+            // SAFETY: the call above opened the descriptor, and nothing else owns it.
+            return Ok(unsafe { File::from_raw_fd(fd) });
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
 
 /// Returns the magic number of a file's file system.
 pub(crate) fn file_system(file: &File) -> io::Result<u64> {

@@ -41,6 +41,8 @@ mod ring;
 mod system;
 #[cfg(test)]
 mod testing;
+#[cfg(core_relo_static)]
+mod unwinding;
 
 pub use bpf::*;
 pub(crate) use bpf::{attach_to_closed_target, has_link_type, has_token_create, link_to_closed_target};
@@ -58,7 +60,7 @@ pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
-pub(crate) use mmap::{FileMapping, file_system, is_vmlinux_btf};
+pub(crate) use mmap::{FileMapping, file_system, is_vmlinux_btf, open_path};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
 pub use perf::{

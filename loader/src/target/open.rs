@@ -46,12 +46,10 @@ const PSEUDO_FILE_SYSTEMS: [u64; 19] = [
 /// assert_eq!(open_file(&path).unwrap_err(), TargetError::NotAFile { path });
 /// ```
 pub fn open_file(path: &Path) -> Result<(File, Metadata), TargetError> {
-    let open = |flags| {
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        file.map_err(|e| io_error(path, &e))
-    };
-    check_regular(path, &open(libc::O_PATH)?)?;
-    let file = open(libc::O_NONBLOCK | libc::O_NOCTTY)?;
+    let error = |e| io_error(path, &e);
+    check_regular(path, &sys::open_path(path).map_err(error)?)?;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(error)?;
     let meta = check_regular(path, &file)?;
     Ok((file, meta))
 }

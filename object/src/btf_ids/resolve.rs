@@ -10,6 +10,7 @@ use alloc::collections::BTreeSet;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
+    sort::sort_by_key,
 };
 use std::collections::HashMap;
 
@@ -128,7 +129,7 @@ impl<'d> BtfIds<'d> {
         }
         let read = |at: usize| self.elf.endian.u32(data, at).unwrap_or_default();
         let mut slots: Vec<_> = set.slots.iter().map(|slot| (read(slot.offset), slot.flags)).collect();
-        slots.sort_by_key(|(id, _)| *id);
+        sort_by_key(&mut slots, |(id, _)| *id);
         for (place, (id, flags)) in set.slots.iter().zip(slots) {
             self.put(data, place.offset, id);
             if let Some(flags) = flags {

@@ -11,6 +11,7 @@ use core::fmt;
 use core_relo::{
     Name,
     insn::{Insn, Slot, helper_name},
+    sort::sort,
 };
 use std::collections::HashMap;
 
@@ -130,7 +131,7 @@ impl<'o, 'd> References<'o, 'd> {
             }
         }
         for variables in variables.values_mut() {
-            variables.sort_unstable();
+            sort(variables);
         }
         Self {
             object,

@@ -3,6 +3,7 @@
 use super::{Global, GlobalError, path::ambiguous};
 use alloc::sync::Arc;
 use core::cmp::Ordering;
+use core_relo::sort::sort_by_key;
 use std::collections::HashMap;
 
 /// The variables of an object with an index of their names.
@@ -18,7 +19,7 @@ pub(crate) struct GlobalIndex {
 impl GlobalIndex {
     pub(crate) fn new(globals: Vec<Global>) -> Self {
         let mut by_name: Vec<usize> = (0..globals.len()).collect();
-        by_name.sort_by_key(|position| globals.get(*position).map(|g| (&*g.name, &*g.section)));
+        sort_by_key(&mut by_name, |position| globals.get(*position).map(|g| (&*g.name, &*g.section)));
         let mut last_offsets = HashMap::new();
         for global in &globals {
             let last = last_offsets.entry(Arc::clone(&global.section)).or_insert(global.offset);

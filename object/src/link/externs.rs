@@ -10,6 +10,7 @@ use core::cmp::Reverse;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
+    sort::sort_by,
 };
 
 /// An extern that the object's BTF describes.
@@ -88,7 +89,7 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
     let btf = object.btf().ok_or(LinkError::NoBtf { what: "externs" })?;
     let mut entries: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
     // Configuration values first, by descending alignment and ascending size; then by name.
-    entries.sort_by(|a, b| {
+    sort_by(&mut entries, |a, b| {
         let key = |e: &ExternEntry<'_>| match e.binding {
             ExternBinding::Config(slot) => (0, Reverse(slot.align), slot.size),
             _ => (1, Reverse(0), 0),

@@ -10,6 +10,7 @@ use crate::{
     },
 };
 use core_relo::insn::{Insn, LD_IMM64};
+use core_relo::sort::sort_by_key;
 use std::collections::{HashMap, HashSet};
 
 /// The target of an instruction's reference.
@@ -91,7 +92,7 @@ impl RefTable {
                 );
                 refs.push((insn_index, resolver.resolve(&reloc, insn_index, insn)?));
             }
-            refs.sort_by_key(|(insn, _)| *insn);
+            sort_by_key(&mut refs, |(insn, _)| *insn);
             let duplicate = refs.iter().zip(refs.iter().skip(1)).find(|((a, _), (b, _))| a == b);
             if let Some(((insn, _), _)) = duplicate {
                 return Err(LinkError::TwoReferences { section: text(code.name), insn: *insn });

@@ -15,6 +15,7 @@ use crate::{
 use core_relo::{
     Endian, Text, TypeId,
     btf::{Btf, Kind, Member, Type, WalkError},
+    sort::sort_by_key,
 };
 use std::collections::HashMap;
 use thiserror::Error;
@@ -196,7 +197,7 @@ pub(crate) fn collect<'d>(
             def,
         });
     }
-    maps.sort_by_key(|m| (m.is_legacy, m.section_index, m.offset));
+    sort_by_key(&mut maps, |m| (m.is_legacy, m.section_index, m.offset));
     Ok(maps)
 }
 

@@ -5,6 +5,7 @@ use crate::elf::{Elf, Section};
 use crate::index::SectionIndex;
 use alloc::{collections::BTreeSet, vec::Vec};
 use core::ops::Range;
+use core_relo::sort::sort_by_key;
 
 /// The size of a 64-bit ELF header, and of a section header, in bytes.
 const HEADER_SIZE: usize = 64;
@@ -25,7 +26,7 @@ pub(crate) fn check_no_overlap(
     let sections = elf.sections.iter().filter(|s| !s.is_null() && !s.data.is_empty());
     let sections = sections.filter_map(|s| Some((s.file_range()?, Some(s))));
     let mut parts: Vec<Part<'_, '_>> = headers.map(|range| (range, None)).chain(sections).collect();
-    parts.sort_unstable_by_key(|(range, _)| (range.start, range.end));
+    sort_by_key(&mut parts, |(range, _)| (range.start, range.end));
     // A part overlaps an earlier part if and only if it overlaps the earlier part with the largest end.
     let mut last: Option<&Part<'_, '_>> = None;
     for part in &parts {

@@ -15,6 +15,7 @@ use core::{cmp::Ordering, iter::Peekable};
 use core_relo::{
     Name,
     btf::{Btf, Enumerator as BtfEnumerator, Kind, Type},
+    sort::sort_by_key,
 };
 use std::collections::HashSet;
 
@@ -110,7 +111,7 @@ impl<'b> Comparison<'b, '_> {
                 .filter(|(shape, _)| !others.contains_key(shape))
                 .map(|(_, item)| *item)
                 .collect();
-            only.sort_by_key(|item| item.ty.id());
+            sort_by_key(&mut only, |item| item.ty.id());
             only
         };
         let mut old_only = only(&olds, &news).into_iter();
@@ -167,7 +168,7 @@ impl<'b> Comparison<'b, '_> {
         if old.kind().is_enum() && new.kind().is_enum() {
             let sorted = |ty: Type<'b>| {
                 let mut all: Vec<_> = ty.enumerators().collect();
-                all.sort_by_key(|enumerator| (enumerator.name, enumerator.c_value()));
+                sort_by_key(&mut all, |enumerator| (enumerator.name, enumerator.c_value()));
                 all
             };
             return Details::Enumerators(enumerator_changes(&sorted(old), &sorted(new), is_used));
@@ -199,7 +200,7 @@ impl<'b> Comparison<'b, '_> {
             let new = new.map(|field| member(self.new.btf, field, &name));
             changes.push((offset, MemberChange { name, change, member: Side { old, new } }));
         }
-        changes.sort_by_key(|(offset, _)| *offset);
+        sort_by_key(&mut changes, |(offset, _)| *offset);
         changes.into_iter().map(|(_, change)| change).collect()
     }
 }
@@ -254,7 +255,7 @@ fn enumerator_changes(
             changes.push(EnumeratorChange { name, change: value.kind(), value });
         }
     }
-    changes.sort_by_key(|change| change.value.new.or(change.value.old));
+    sort_by_key(&mut changes, |change| change.value.new.or(change.value.old));
     changes
 }
 

@@ -5,6 +5,7 @@ use crate::limits;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
+    sort::sort_by,
 };
 
 /// A member.
@@ -88,7 +89,7 @@ pub(super) fn fields<'b>(
             }
         }
     }
-    fields.sort_by(|a, b| (&a.path, a.bit_offset).cmp(&(&b.path, b.bit_offset)));
+    sort_by(&mut fields, |a, b| (&a.path, a.bit_offset).cmp(&(&b.path, b.bit_offset)));
     fields
 }
 

@@ -5,6 +5,7 @@ use core::fmt;
 use core_relo::{
     TypeId,
     btf::{Btf, Enumerator, Kind, Type},
+    sort::sort_by_key,
 };
 use std::collections::HashSet;
 
@@ -104,7 +105,7 @@ impl<'b> Items<'b> {
             }
         }
         named.sort_by_cached_key(|item| (item.kind, item.ty.name(), item.ty.id()));
-        constants.sort_by_key(|enumerator| (enumerator.name, enumerator.c_value()));
+        sort_by_key(&mut constants, |enumerator| (enumerator.name, enumerator.c_value()));
         constants.dedup_by_key(|enumerator| (enumerator.name, enumerator.c_value()));
         Self { named, constants }
     }

@@ -9,6 +9,7 @@ use core_relo::{
     Plan,
     insn::{Insn, Slot},
     plan::Decision,
+    sort::sort_by_key,
 };
 use core_relo_object::{
     ExternIndex, MapIndex,
@@ -104,7 +105,7 @@ pub(super) fn loads<'f>(
     let functions = function_addresses(code).map(|(insn, start)| (insn, LoadedValue::Function(start)));
     let mut loads: Vec<_> = functions.collect();
     loads.extend(code.refs.iter().filter_map(|(insn, target)| Some((*insn, value(*insn, target)?))));
-    loads.sort_by_key(|(insn, _)| *insn);
+    sort_by_key(&mut loads, |(insn, _)| *insn);
     loads
 }
 

@@ -3,6 +3,7 @@
 use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 use crate::SourceLine;
 use crate::kernel::Evidence;
+use core_relo::sort::sort_by_key;
 
 impl ObjectVerdict {
     /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of the programs.
@@ -16,7 +17,7 @@ impl ObjectVerdict {
 impl ProgramVerdict {
     /// Creates the verdict on a program. Sorts the reasons, worst first.
     pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
-        reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
+        sort_by_key(&mut reasons, |reason| core::cmp::Reverse(reason.verdict));
         let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
         Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
     }

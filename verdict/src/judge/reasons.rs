@@ -2,13 +2,14 @@
 
 use super::model::Reason;
 use crate::limits::REPEATED_REASONS;
+use core_relo::sort::sort_by;
 use std::collections::HashSet;
 
 /// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first instruction that has a source
 /// line.
 pub(super) fn distinct(mut reasons: Vec<Reason>) -> Vec<Reason> {
     // The first of equal reasons stays, so one with a source line comes first.
-    reasons.sort_by(|a, b| {
+    sort_by(&mut reasons, |a, b| {
         let by_rank = b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind));
         by_rank.then(a.source.is_none().cmp(&b.source.is_none()))
     });

@@ -14,6 +14,7 @@ use super::{
 use core_relo::{
     Target, TargetBtf, TypeId,
     btf::{Btf, Kind, Type},
+    sort::sort,
 };
 use core_relo_object::object::AttachType;
 use std::{collections::HashMap, sync::OnceLock};
@@ -81,7 +82,7 @@ impl<'k> KernelTypes<'k> {
                     kfuncs.extend(tag.target());
                 }
             });
-            kfuncs.sort_unstable();
+            sort(&mut kfuncs);
             kfuncs
         })
     }

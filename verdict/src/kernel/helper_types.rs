@@ -8,6 +8,7 @@
 
 use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use ProgramType as P;
+use core_relo::sort::sort_by_key;
 use core_relo_object::object::{AttachType, ProgramType};
 
 /// A set of helpers, a bit for each number.
@@ -71,7 +72,7 @@ pub fn helper_program_types(helper: u32) -> Vec<ProgramType> {
         (0..OBSERVED_KERNELS.len()).any(|kernel| row.may_call(kernel, helper) == Some(true))
     };
     let mut types: Vec<_> = TABLE.iter().filter(may_call).map(|row| row.program_type).collect();
-    types.sort_unstable_by_key(|program_type| program_type.number());
+    sort_by_key(&mut types, |program_type| program_type.number());
     types.dedup();
     types
 }

@@ -12,6 +12,7 @@ use super::{
 use core_relo::{
     Name, ShortName,
     btf::{Kind, Type},
+    sort::sort_by,
 };
 use std::collections::HashMap;
 
@@ -120,7 +121,7 @@ impl<'k> KernelFacts<'k> {
             let answers = known_kfuncs().map(|name| (name.to_owned(), self.kfunc(name.as_bytes())));
             kfuncs = answers.filter(|(_, answer)| answer.is_present()).collect();
         }
-        kfuncs.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        sort_by(&mut kfuncs, |(a, _), (b, _)| a.cmp(b));
         kfuncs.dedup_by(|(a, _), (b, _)| a == b);
         kfuncs
     }

@@ -3,6 +3,7 @@
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
+    sort::sort_by_key,
 };
 use std::collections::HashSet;
 
@@ -30,7 +31,7 @@ pub(super) fn find_users<'b>(btf: &'b Btf<'_>, targets: &[TypeId]) -> Vec<Type<'
             }
         }
     }
-    users.sort_by_key(|ty| ty.id());
+    sort_by_key(&mut users, |ty| ty.id());
     users
 }
 

@@ -16,6 +16,7 @@ use crate::{
         style::{BOLD, DIM},
     },
 };
+use core_relo::sort::sort_by;
 use query::{CgroupError, CgroupProgram, CgroupQuery};
 use std::{
     fs, io,
@@ -101,7 +102,7 @@ fn push_children(console: &mut Console<'_>, path: &Path, stack: &mut Vec<PathBuf
             Err(_) => break,
         }
     }
-    children.sort_unstable_by(|a, b| b.cmp(a));
+    sort_by(&mut children, |a, b| b.cmp(a));
     stack.append(&mut children);
     Ok(())
 }

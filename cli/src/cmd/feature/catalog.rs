@@ -2,6 +2,7 @@
 
 use crate::{args::feature::Section, describe::short_type_name, error::BadInput, glob::Glob};
 use core_relo::insn::helper_name;
+use core_relo::sort::{sort_by, sort_by_key};
 use core_relo_loader::{
     features::Feature,
     object::{AttachType, LinkType, MapType, ProgramType},
@@ -142,7 +143,7 @@ pub(super) fn entries() -> Vec<Entry> {
             .map(|setting| Entry::new(Section::System, setting.name(), Subject::Setting(*setting))),
     );
     entries.push(Entry::new(Section::Token, "delegation", Subject::Delegation));
-    entries.sort_by_key(|entry| Section::ALL.iter().position(|section| *section == entry.section));
+    sort_by_key(&mut entries, |entry| Section::ALL.iter().position(|section| *section == entry.section));
     entries
 }
 
@@ -226,7 +227,7 @@ pub(super) fn nearest(name: &str, entries: &[Entry]) -> Vec<String> {
     };
     let mut scored: Vec<_> =
         names.into_iter().map(|name| (score(name), name)).filter(|(score, _)| *score >= ENOUGH).collect();
-    scored.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
+    sort_by(&mut scored, |(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
     let mut names: Vec<_> = scored.into_iter().map(|(_, name)| name.to_owned()).collect();
     names.dedup();
     names.truncate(SHOWN);

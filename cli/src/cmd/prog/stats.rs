@@ -19,6 +19,7 @@ use crate::{
         table::{AlignedTable, left_cell, right_cell},
     },
 };
+use core_relo::sort::sort_by_key;
 use core_relo_loader::{
     object::ProgramType,
     sys::{self, ProgInfo},
@@ -181,7 +182,7 @@ fn program_runs(
     };
     let mut all: Vec<_> = after.into_iter().map(runs).collect();
     all.retain(|runs| is_selected || runs.run_cnt > 0 || runs.recursion_misses > 0);
-    all.sort_by_key(|runs| (u64::MAX - runs.run_time_ns, runs.prog_id));
+    sort_by_key(&mut all, |runs| (u64::MAX - runs.run_time_ns, runs.prog_id));
     all
 }
 

@@ -5,6 +5,7 @@ use crate::{
     policy::Acceptance,
     text::{line::Line, style::DIM},
 };
+use core_relo::sort::sort_by_key;
 use core_relo_verdict::judge::ObjectVerdict;
 use std::{cmp::Reverse, collections::HashSet};
 
@@ -29,7 +30,7 @@ pub(crate) fn reason_lines(
         reasons.extend(verdict.reasons.iter().map(|reason| (None, reason, None)));
     }
     // The sort is stable: equally bad reasons stay in the order of the programs.
-    reasons.sort_by_key(|(program, reason, entry)| {
+    sort_by_key(&mut reasons, |(program, reason, entry)| {
         (entry.is_some(), program.is_some_and(|program| !program.autoload), Reverse(reason.verdict))
     });
     let (mut distinct, mut lines) = (HashSet::new(), Vec::new());

@@ -12,7 +12,7 @@ use crate::{
         limits::Limits,
     },
 };
-use core_relo::{Data, btf::Btf};
+use core_relo::Data;
 use std::path::{Path, PathBuf};
 
 /// A kernel that has been opened and not parsed, with the modules to add to it.
@@ -46,8 +46,9 @@ impl<'s> KernelImage<'s> {
                 return Err(bad.help("unpack it, or give it to `check`, `plan` or `explain`"));
             }
             KernelSource::Embedded { name, bytes } => {
-                let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
-                Content::Parsed(Box::new(Kernel::new((*name).to_owned(), btf)))
+                let bytes = Data::Borrowed(bytes);
+                let budget = Budget::for_kernel(limits, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+                Content::Member { path: PathBuf::from(name), bytes, budget }
             }
         };
         Ok(Self { content, modules, limits })

@@ -12,6 +12,7 @@ use crate::{
         view::{IntInfo, Type},
     },
     ids::TypeId,
+    sort::sort,
 };
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Formatter, Result, Write as _};
@@ -195,7 +196,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
                 lines.push((self.name(ty), keyword(ty)));
             }
         }
-        lines.sort_unstable();
+        sort(&mut lines);
         lines.dedup();
         for (name, keyword) in lines {
             writeln!(self.text, "{keyword} {name};")?;

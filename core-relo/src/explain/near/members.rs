@@ -14,6 +14,7 @@ use crate::{
     limits,
     name::Name,
     resolve::{OutOfSteps, StepBudget},
+    sort::sort_by_key,
 };
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Formatter, Result as FmtResult};
@@ -75,7 +76,7 @@ impl<'b> MemberSearch<'b> {
                 nested.push(listed);
             }
         }
-        similar.sort_by_key(|(distance, _)| *distance);
+        sort_by_key(&mut similar, |(distance, _)| *distance);
         let similar = similar.into_iter().map(|(_, listed)| listed);
         let nearest = similar.take(RESULTS_PER_SORT).chain(nested.into_iter().take(RESULTS_PER_SORT));
         Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())

@@ -15,6 +15,7 @@ use crate::{
     name::Name,
     plan::Plan,
     resolve::{OutOfSteps, StepBudget},
+    sort::sort,
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -55,7 +56,7 @@ impl<'b> TypeSearch<'b> {
                 similar.extend(pattern.distance(name).map(|distance| (distance, *id)));
             }
         }
-        similar.sort();
+        sort(&mut similar);
         let nearest = similar.into_iter().take(RESULTS_PER_SORT);
         Ok(nearest.filter_map(|(_, id)| btf.ty(id)).map(near_match).collect())
     }

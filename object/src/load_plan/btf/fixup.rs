@@ -15,6 +15,7 @@ use crate::{
 use core_relo::{
     StrOffset, TypeId,
     btf::{Btf, Editor, Kind, Type},
+    sort::sort_by_key,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -240,7 +241,7 @@ fn fix_section(
 fn sort_secinfos(edit: &mut Editor, section: Type<'_>) -> Result<(), InternalError> {
     let infos = (0..section.vlen()).map(|n| secinfo(edit, section.id(), n));
     let mut infos: Vec<SecInfo> = infos.collect::<Result<_, _>>()?;
-    infos.sort_by_key(|[_, offset, _]| *offset);
+    sort_by_key(&mut infos, |[_, offset, _]| *offset);
     for (n, words) in (0u32..).zip(infos) {
         set_secinfo(edit, section.id(), n, words)?;
     }

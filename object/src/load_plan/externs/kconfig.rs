@@ -10,7 +10,7 @@ use crate::{
         target_kernel::TargetKernel,
     },
 };
-use core_relo::{ByteOffset, ByteSize, Endian};
+use core_relo::{ByteOffset, ByteSize, Endian, sort::sort_by};
 use std::collections::HashMap;
 
 /// Returns the contents of `.kconfig`. Values in `extra` take precedence over the kernel's own configuration.
@@ -87,7 +87,7 @@ pub(in crate::load_plan) fn read_values(
     if refused.is_empty() {
         return Ok(bytes);
     }
-    refused.sort_by(|a, b| a.name.cmp(&b.name));
+    sort_by(&mut refused, |a, b| a.name.cmp(&b.name));
     Err(LoadPlanError::Externs(refused))
 }
 

@@ -14,6 +14,7 @@ use crate::{
     object::{MapType, Object, Program, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::btf::Kind;
+use core_relo::sort::sort;
 use std::collections::HashMap;
 
 /// The initial content of an element of a map.
@@ -161,7 +162,7 @@ impl<'o> DefinitionIndex<'o> {
                 _ => None,
             })
             .collect();
-        definitions.sort_unstable();
+        sort(&mut definitions);
         Self { maps, programs, definitions, values_offsets: values_offsets(object) }
     }
 

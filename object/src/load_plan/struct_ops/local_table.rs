@@ -17,6 +17,7 @@ use alloc::collections::BTreeMap;
 use core_relo::{
     ByteOffset, ByteSize,
     btf::{Btf, Type},
+    sort::sort_by_key,
 };
 use std::collections::HashMap;
 
@@ -181,7 +182,7 @@ impl<'o, 'd> TableRelocs<'o, 'd> {
         let section = table.section.section_index;
         if !self.sections.contains_key(&section) {
             let mut all = self.object.elf_relocs_of(section).collect::<Result<Vec<_>, _>>()?;
-            all.sort_by_key(|r| r.offset);
+            sort_by_key(&mut all, |r| r.offset);
             self.sections.insert(section, all);
         }
         let all = self.sections.get(&section).invariant("a section's relocations were read")?;

@@ -18,6 +18,7 @@ use core_relo::{
     Name, Plan,
     btf::Kind,
     minimise::{Detail, MinimalBtf, MinimiseError, Needs},
+    sort::sort_by,
 };
 use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
 use std::{
@@ -184,7 +185,7 @@ fn minimise_kernel(
             type_count: module.type_count(),
         });
     }
-    modules.sort_by(|a, b| a.name.cmp(&b.name));
+    sort_by(&mut modules, |a, b| a.name.cmp(&b.name));
     Ok(MinimalKernel {
         name: kernel.name.clone(),
         identity: identify(source, kernel)?,
