@@ -24,6 +24,7 @@ pub(crate) fn suggestion<'w>(unknown: &str, words: impl IntoIterator<Item = &'w 
         _ => String::new(),
     }
 }
+
 /// Returns a text as one word of a shell's command line, quoted only if it has to be.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,@+".contains(c);

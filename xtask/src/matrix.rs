@@ -25,8 +25,8 @@ const PACKAGES: [&str; 8] = [
 /// The directories of the libraries.
 const LIBRARIES: [&str; 5] = ["core-relo", "object", "verdict", "dwarf", "loader"];
 
-/// The packages whose results must not depend on the host: their tests run on foreign targets. The loader is only
-/// compiled for these targets, because the emulators lack bpf(2).
+/// The packages whose results must not depend on the host: their tests run on foreign targets. The loader is only compiled for these
+/// targets, because the emulators lack bpf(2).
 const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 
 /// The packages with features, and their features.
@@ -48,6 +48,8 @@ struct Emulated {
     sysroot: &'static str,
     /// The architecture's name in Debian's packages `gcc-…` and `libc6-dev-…-cross`.
     debian: [&'static str; 2],
+    /// Tests that are left out.
+    skipped: &'static [&'static str],
 }
 
 const BIG_ENDIAN: Emulated = Emulated {
@@ -56,18 +58,20 @@ const BIG_ENDIAN: Emulated = Emulated {
     emulator: "qemu-s390x",
     sysroot: "/usr/s390x-linux-gnu",
     debian: ["gcc-s390x-linux-gnu", "libc6-dev-s390x-cross"],
+    skipped: &SLOW_TESTS,
 };
 
-const SMALL: Emulated = Emulated {
+const BITS_32: Emulated = Emulated {
     triple: "armv7-unknown-linux-gnueabihf",
     linker: "arm-linux-gnueabihf-gcc",
     emulator: "qemu-arm",
     sysroot: "/usr/arm-linux-gnueabihf",
     debian: ["gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"],
+    skipped: &[],
 };
 
-/// Tests of limits, which need most of the time in an emulator. Their work does not depend on the target.
-const SKIPPED: [&str; 14] = [
+/// The tests that take most of the time in an emulator: of limits, and of many names. They do not depend on the byte order.
+const SLOW_TESTS: [&str; 14] = [
     "btf::search::sorted::tests::a_name_out_of_order_at_any_position_is_detected",
     "btf::search::sorted::tests::all_sorted_types_are_found",
     "btf::search::sorted::tests::every_name_of_many_types_is_compared_with_the_next",
@@ -78,10 +82,10 @@ const SKIPPED: [&str; 14] = [
     "plan::tests::sharing::a_plan_of_one_repeated_access_runs_out_of_steps",
     "plan::tests::sharing::cached_matches_take_steps",
     "plan::tests::types::comparisons_with_exponentially_many_branches_are_errors",
+    "link::tests::sections::functions_that_overlap_are_bounded",
     "static_link::tests::comparing_shared_types_is_limited",
     "static_link::tests::the_variables_of_a_section_are_limited",
     "variants::tests::hostile_tables_are_read_in_proportion_to_their_size",
-    "link::tests::sections::functions_that_overlap_are_bounded",
 ];
 
 /// The rows that `cargo xtask ci` runs: all but `32-bit`, which takes minutes.
@@ -99,7 +103,7 @@ const ROWS: [Row; 9] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
     Row { name: "big-endian", about: "run the engine's tests on s390x", run: || test_on(&BIG_ENDIAN) },
-    Row { name: "32-bit", about: "run the engine's tests on armv7", run: || test_on(&SMALL) },
+    Row { name: "32-bit", about: "run the engine's tests on armv7", run: || test_on(&BITS_32) },
     Row {
         name: "minimal",
         about: "check with the oldest dependencies that the manifests allow",
@@ -155,7 +159,7 @@ fn test_on(target: &Emulated) -> Outcome {
     let mut command = cargo();
     command.args(["test", "--quiet", "--lib", "--tests", "--target", target.triple]);
     command.args(PORTABLE.iter().flat_map(|name| ["-p", name]));
-    command.arg("--").args(SKIPPED.iter().flat_map(|test| ["--skip", test]));
+    command.arg("--").args(target.skipped.iter().flat_map(|test| ["--skip", test]));
     let variable = target.triple.to_uppercase().replace('-', "_");
     command.env(format!("CARGO_TARGET_{variable}_LINKER"), target.linker);
     let runner = format!("{} -L {}", target.emulator, target.sysroot);
@@ -331,4 +335,24 @@ fn workspace_value(key: &str) -> Outcome<String> {
 fn skip(row: &str, reason: &str) -> Outcome {
     println!("SKIP matrix {row}: {reason}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PORTABLE, SLOW_TESTS};
+    use crate::system::{files_below, root};
+
+    #[test]
+    fn the_slow_tests_exist() {
+        let dirs = PORTABLE.map(|package| root().join(package.trim_start_matches("core-relo-")).join("src"));
+        let sources: String = dirs
+            .iter()
+            .flat_map(|dir| files_below(dir))
+            .filter_map(|file| std::fs::read_to_string(file).ok())
+            .collect();
+        for test in SLOW_TESTS {
+            let (_, function) = test.rsplit_once("::").unwrap();
+            assert!(sources.contains(&format!("fn {function}()")), "{test}");
+        }
+    }
 }

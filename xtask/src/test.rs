@@ -40,7 +40,7 @@ pub fn run(args: &[String]) -> Outcome {
     } else {
         skips.extend(kernels::fetch(&[]));
     }
-    let (mut command, missing) = workspace_tests(may_install);
+    let (mut command, missing) = workspace_test_command(may_install);
     if let Some(missing) = missing {
         skips.insert(format!("tests that compare with libbpf: libbpf cannot be built without {missing}"));
     }
@@ -86,7 +86,7 @@ pub fn run(args: &[String]) -> Outcome {
 
 /// Returns cargo's command for the tests of the workspace, and the missing tools without which it leaves out the comparison with libbpf.
 /// All uses share what it builds.
-pub fn workspace_tests(may_install: bool) -> (Command, Option<String>) {
+pub fn workspace_test_command(may_install: bool) -> (Command, Option<String>) {
     let mut command = cargo();
     command.args(["test", "--workspace"]);
     let missing = install::libbpf_build_tools(may_install);

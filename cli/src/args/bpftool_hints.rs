@@ -10,7 +10,7 @@ use std::ffi::OsString;
 struct Hint {
     /// Beginnings of command lines. One that starts with `-` is an option before the command.
     beginnings: &'static [&'static str],
-    /// Words of which one follows the beginning. If empty, any words do.
+    /// One of these words follows the beginning. If empty, any words do.
     keywords: &'static [&'static str],
     /// An example of bpftool's command line.
     bpftool: &'static str,
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn each_counterpart_parses() {
         for here in HINTS.iter().filter_map(|hint| hint.here) {
-            // A number.
+            // `N` stands for a number.
             let line = here.replace("--kernel-id N", "--kernel-id 12");
             let parsed = Args::parse_words(words(&line).into_iter());
             assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());

@@ -7,7 +7,7 @@ use super::{
     link::{netns_attach_type, open},
 };
 use crate::{
-    kernel_objects::{btf_cache::BtfCache, link_target::LinkTarget},
+    kernel_objects::{btf_cache::BtfCache, kind::Kind, link_target::LinkTarget, object::list},
     words::shell_word,
 };
 use core_relo_loader::{
@@ -284,21 +284,14 @@ type AttachedLink = (LinkInfo, LinkTarget);
 
 /// Returns all links. `None` if the kernel does not list them, or without the right to open them.
 fn all_links() -> Option<Vec<AttachedLink>> {
-    let (mut links, mut btfs, mut last) = (Vec::new(), BtfCache::default(), 0);
-    while let Some(id) = sys::next_link_id(last).ok()? {
-        last = id;
-        match sys::link_fd_by_id(id) {
-            Ok(fd) => {
-                let info = sys::link_info(&fd).ok()?;
-                // A tracing link attaches to none of these places, and its target needs the kernel's BTF.
-                if info.link_type != LinkType::Tracing.number() {
-                    let target = LinkTarget::read(&fd, &info, &mut btfs).ok()?;
-                    links.push((info, target));
-                }
-            }
-            // The link ended meanwhile.
-            Err(e) if e.name() == Some("ENOENT") => {}
-            Err(_) => return None,
+    let (mut links, mut btfs) = (Vec::new(), BtfCache::default());
+    for link in list(Kind::Link).ok()? {
+        let Some(fd) = link.open().ok()? else { continue };
+        let info = sys::link_info(&fd).ok()?;
+        // A tracing link attaches to none of these places, and its target needs the kernel's BTF.
+        if info.link_type != LinkType::Tracing.number() {
+            let target = LinkTarget::read(&fd, &info, &mut btfs).ok()?;
+            links.push((info, target));
         }
     }
     Some(links)

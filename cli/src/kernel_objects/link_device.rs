@@ -1,5 +1,6 @@
 //! The network interface of a link: its name, if it is of this network namespace.
 
+use crate::kernel_objects::{kind::Kind, object::list};
 use core_relo_loader::{
     attach::{self, QueryTarget, XdpPrograms},
     object::{AttachType, LinkType},
@@ -39,8 +40,8 @@ type XdpLinkCounts = BTreeMap<(u32, u32), usize>;
 /// The network interfaces of this network namespace, which are queried for the links that they have.
 #[derive(Debug, Default)]
 pub(crate) struct OwnInterfaces {
-    /// The XDP links in all network namespaces.
-    xdp_links: Option<Result<XdpLinkCounts, Errno>>,
+    /// The XDP links in all network namespaces, once they are counted. `None` if they cannot be counted.
+    xdp_links: Option<Option<XdpLinkCounts>>,
 }
 
 impl OwnInterfaces {
@@ -67,7 +68,7 @@ impl OwnInterfaces {
             return LinkDevice::OtherNetns;
         }
         let links = self.xdp_links.get_or_insert_with(count_xdp_links);
-        match links.as_ref().ok().and_then(|links| links.get(&(ifindex, prog_id))) {
+        match links.as_ref().and_then(|links| links.get(&(ifindex, prog_id))) {
             Some(1) => named(ifindex),
             // Several links attach the program to interfaces with this index, or the links changed meanwhile.
             _ => LinkDevice::Unclear,
@@ -101,21 +102,15 @@ fn named(ifindex: u32) -> LinkDevice {
     name.map_or(LinkDevice::Unclear, LinkDevice::Own)
 }
 
-/// Counts the XDP links of each interface index and program.
-fn count_xdp_links() -> Result<XdpLinkCounts, Errno> {
-    let (mut links, mut last) = (XdpLinkCounts::new(), 0);
-    while let Some(id) = sys::next_link_id(last)? {
-        last = id;
-        let fd = match sys::link_fd_by_id(id) {
-            Ok(fd) => fd,
-            // The link ended meanwhile, or its creation is not complete.
-            Err(e) if matches!(e.name(), Some("ENOENT" | "EAGAIN")) => continue,
-            Err(e) => return Err(e),
-        };
-        let info = sys::link_info(&fd)?;
+/// Counts the XDP links of each interface index and program. `None` if the kernel does not list them, or without the right to open them.
+fn count_xdp_links() -> Option<XdpLinkCounts> {
+    let mut links = XdpLinkCounts::new();
+    for link in list(Kind::Link).ok()? {
+        let Some(fd) = link.open().ok()? else { continue };
+        let info = sys::link_info(&fd).ok()?;
         if let (true, [ifindex, ..]) = (info.link_type == LinkType::Xdp.number(), info.detail) {
             *links.entry((ifindex, info.prog_id)).or_default() += 1;
         }
     }
-    Ok(links)
+    Some(links)
 }

@@ -20,7 +20,7 @@ struct GuestProgram {
     text: &'static str,
     /// The name of cargo's target.
     name: &'static str,
-    /// The arguments of cargo that build it alone.
+    /// The arguments of cargo that build it alone, as a static program.
     arguments: &'static [&'static str],
     /// The integration tests for which `cargo xtask test` builds it.
     tests: [&'static str; 2],
@@ -52,15 +52,15 @@ pub fn command(platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
 
 fn build(program: &GuestProgram, platform: &Platform, may_install: bool) -> Outcome<PathBuf> {
     if Some(platform.arch) == Arch::host() {
-        let (mut command, _) = test::workspace_tests(may_install);
+        let (mut command, _) = test::workspace_test_command(may_install);
         command.arg("--no-run").args(program.tests);
-        return run(command, program);
+        return build_with(command, program);
     }
     build_static(program, platform, may_install)
 }
 
 /// Runs cargo and returns the path of the executable that it builds.
-fn run(mut command: Command, program: &GuestProgram) -> Outcome<PathBuf> {
+fn build_with(mut command: Command, program: &GuestProgram) -> Outcome<PathBuf> {
     command.args(["--message-format", "json-render-diagnostics"]);
     let mut child = command
         .stdin(Stdio::null())
@@ -108,7 +108,7 @@ fn build_static(program: &GuestProgram, platform: &Platform, may_install: bool) 
     }
     command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
     eprintln!("building {text} as a static program for {target}");
-    let path = run(command, program).map_err(|error| {
+    let path = build_with(command, program).map_err(|error| {
         Failure::CannotRun(format!(
             "{error} for {target}; unless it is a musl target, they need glibc's static library (Debian: libc6-dev, Fedora: glibc-static)"
         ))

@@ -20,59 +20,58 @@ use core_relo_loader::{
     load::LoadError,
     load_plan::LoadPlanError,
     loader_program::{LoaderFile, LoaderOptions},
-    object::Object,
 };
 use report::report;
 use std::io;
 use target::LoaderTarget;
 
+/// A loader file that was written or read.
+struct NamedLoaderFile {
+    path: String,
+    file: LoaderFile,
+    bytes: usize,
+}
+
 pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> io::Result<()> {
     let result = if args.show { read(args) } else { generate(console, args)? };
     match result {
-        Ok((name, file, bytes)) => report(console, args, name, &file, bytes),
+        Ok(NamedLoaderFile { path, file, bytes }) => report(console, args, path, &file, bytes),
         Err(bad) => console.report_error(&bad),
     }
 }
 
-/// Reads a loader file. Returns the path, the file and its size.
-fn read(args: &GenLoaderArgs) -> Result<(String, LoaderFile, usize), BadInput> {
+fn read(args: &GenLoaderArgs) -> Result<NamedLoaderFile, BadInput> {
     let input = ObjectFile::read(&args.file)?;
     let file = loader_file::parse(&input)?;
-    Ok((input.name.clone(), file, input.bytes().len()))
+    Ok(NamedLoaderFile { path: input.name.clone(), file, bytes: input.bytes().len() })
 }
 
-/// Writes a loader file. Returns the path, the file and its size.
+/// Writes a loader file, and prints what its user should know.
 fn generate(
     console: &mut Console<'_>,
     args: &GenLoaderArgs,
-) -> io::Result<Result<(String, LoaderFile, usize), BadInput>> {
+) -> io::Result<Result<NamedLoaderFile, BadInput>> {
     let target = match LoaderTarget::read(args) {
         Ok(target) => target,
         Err(bad) => return Ok(Err(bad)),
     };
     target.warning.iter().try_for_each(|warning| console.warn(&format!("{}: {warning}", target.name)))?;
-    let input = match ObjectFile::read(&args.file) {
-        Ok(input) => input,
-        Err(bad) => return Ok(Err(bad)),
-    };
-    let object = match input.parse() {
-        Ok(object) => object,
-        Err(bad) => return Ok(Err(bad)),
-    };
-    let generated = generate_from((&input, &object), target, args);
-    if generated.is_ok() && args.program.is_empty() && declares_variants(&object) {
-        let note = "the object declares variants: the file has the default programs, nothing chooses among the variants; \
-                    `load --adaptive` chooses among those of the object";
-        console.note(&format!("{}: {note}", input.name))?;
+    match generate_for(target, args) {
+        Ok((written, note)) => {
+            note.iter().try_for_each(|note| console.note(note))?;
+            Ok(Ok(written))
+        }
+        Err(bad) => Ok(Err(bad)),
     }
-    Ok(generated)
 }
 
-fn generate_from(
-    (input, object): (&ObjectFile, &Object<'_>),
+/// Writes a loader file for a kernel. Returns the file, and a note about variants of the object.
+fn generate_for(
     target: LoaderTarget,
     args: &GenLoaderArgs,
-) -> Result<(String, LoaderFile, usize), BadInput> {
+) -> Result<(NamedLoaderFile, Option<String>), BadInput> {
+    let input = &ObjectFile::read(&args.file)?;
+    let object = &input.parse()?;
     let bad = |what: String| BadInput::new(&*input.name, what);
     let no_output = || BadInput::new("-o", "no output file, expected a path");
     let output = args.output.as_deref().ok_or_else(no_output)?;
@@ -99,5 +98,13 @@ fn generate_from(
     let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;
     let bytes = file.write().map_err(|e| bad(e.to_string()))?;
     output::write(output, &bytes)?;
-    Ok((escape_path(output), file, bytes.len()))
+    let has_variants = args.program.is_empty() && declares_variants(object);
+    let note = has_variants.then(|| {
+        format!(
+            "{}: the object declares variants: the file has the default programs, nothing chooses among the variants; \
+             `load --adaptive` chooses among those of the object",
+            input.name
+        )
+    });
+    Ok((NamedLoaderFile { path: escape_path(output), file, bytes: bytes.len() }, note))
 }

@@ -35,7 +35,7 @@ use std::{io, path::Path, sync::Arc};
 const LOG_STATS: u32 = 4;
 
 /// The largest number of programs that are named with their places if nothing was attached.
-const SHOWN: usize = 3;
+const NAMED_PROGRAMS: usize = 3;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> {
     if args.dry_run {
@@ -113,7 +113,7 @@ fn keep_loaded(
 fn nothing_attached(loaded: &[LoadedObject]) -> String {
     let programs: Vec<_> = loaded.iter().flat_map(|object| object.loaded.programs()).collect();
     let (mut places, mut others) = (Vec::new(), Vec::new());
-    for program in programs.iter().take(SHOWN) {
+    for program in programs.iter().take(NAMED_PROGRAMS) {
         match attach_point::place_for(program.plan.program_type()) {
             Ok(place) => places.push(format!("--attach-to {}={place}", program.name())),
             Err(other) => others.push(format!("; program `{}`: {other}", program.name())),
@@ -126,7 +126,9 @@ fn nothing_attached(loaded: &[LoadedObject]) -> String {
     message.extend(others);
     match programs.len() {
         0 => message.push_str(", as no program was loaded"),
-        count if count > SHOWN => message.push_str(&format!("; {} more programs", count - SHOWN)),
+        count if count > NAMED_PROGRAMS => {
+            message.push_str(&format!("; {} more programs", count - NAMED_PROGRAMS))
+        }
         _ => {}
     }
     message

@@ -85,7 +85,8 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> io::Re
     }
 }
 
-/// Opens the selected program, checks with `fits` that it can have the attach point, and calls `change`. Returns the program's id and name, and the result.
+/// Opens the selected program, checks with `fits` that it can have the attach point, and calls `change`. Returns the program's id and name,
+/// and the result.
 fn with_program<T>(
     selector: &ProgramSelector,
     fits: impl FnOnce(&AttachedProgram<'_>) -> Result<(), String>,
