@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{prebuilt, run_in, text};
+use common::{demo, prebuilt, run_in, text};
 use std::fs;
 
 #[test]
@@ -144,7 +144,7 @@ fn ring_buffers_have_the_size_of_the_given_pages() {
 fn externs_of_an_unknown_configuration_are_refused_with_the_option_that_names_it() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.loader");
-    let btf = prebuilt("../../../cli/demo").join("linux-6.1.btf");
+    let btf = demo().join("linux-6.1.btf");
     let generate = |options: &[&str]| {
         let args = ["gen", "loader", "kconfig.bpf.o", "-o", text(&out)];
         run_in(&prebuilt("live"), args.into_iter().chain(options.iter().copied()))

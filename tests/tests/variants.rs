@@ -14,7 +14,8 @@ use core_relo_loader::{
     variants::{KernelValue, Selection, VariantTable},
 };
 use core_relo_tests::{artifacts, skip::skip};
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use lzma_rust2::XzReader;
+use std::{collections::BTreeMap, fs, io::Read as _, path::Path, sync::Arc};
 
 #[test]
 fn the_tags_of_both_byte_orders_are_the_same_table_and_constants_have_the_objects_order() {
@@ -72,9 +73,9 @@ fn live_object(name: &str) -> Vec<u8> {
     fs::read(artifacts::root().join("bpf-progs/prebuilt").join(dir).join("live").join(name)).unwrap()
 }
 
-/// Returns the BTF of a kernel in a file.
-fn kernel_of(path: &Path) -> Arc<KernelBtf> {
-    Arc::new(KernelBtf::from_btf(Arc::new(Btf::parse(fs::read(path).unwrap()).unwrap()), []))
+/// Returns a kernel with these types.
+fn kernel_with_types(btf: Vec<u8>) -> Arc<KernelBtf> {
+    Arc::new(KernelBtf::from_btf(Arc::new(Btf::parse(btf).unwrap()), []))
 }
 
 /// Chooses the variants of an object on a kernel, by the table in its tags.
@@ -104,7 +105,7 @@ fn each_kernel_gets_the_best_variants_that_it_has() {
     let mut kernel_count = 0;
     for path in artifacts::kernel_btfs() {
         let Some(version) = version_of(&path) else { continue };
-        let kernel = kernel_of(&path);
+        let kernel = kernel_with_types(fs::read(&path).unwrap());
         // Kernels without CONFIG_FPROBE lack the struct, such as Debian's 6.1.
         let has_fprobe = kernel.vmlinux().unwrap().find(b"bpf_kprobe_multi_link", Kind::Struct).is_some();
         let AdaptiveLoad { value: plan, report, .. } =
@@ -162,8 +163,10 @@ fn kernels_without_types_load_the_variant_that_needs_none() {
     assert!(report.constants[0].absence.as_ref().unwrap().contains("has no BTF"), "{report}");
 
     // Other BTF serves relocations and constants, but names no attach target.
-    let other = artifacts::root().join("cli/demo/linux-6.1.btf");
-    let kernel = none().relocated_against(kernel_of(&other));
+    let packed = fs::read(artifacts::root().join("cli/demo/linux-6.1.btf.xz")).unwrap();
+    let mut other = Vec::new();
+    XzReader::new(&packed[..], true).read_to_end(&mut other).unwrap();
+    let kernel = none().relocated_against(kernel_with_types(other));
     let AdaptiveLoad { value: plan, report, .. } = plan_on("variants_no_btf.bpf.o", kernel);
     assert_eq!(plan.programs().iter().map(|program| program.name()).collect::<Vec<_>>(), ["open_kprobe"]);
     assert_eq!(report.constants[0].absence, None, "{report}");

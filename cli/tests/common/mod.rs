@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{self, Read as _, Write as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::LazyLock,
@@ -93,7 +94,10 @@ fn unpack_demo(unpacked: &Path) -> io::Result<()> {
             lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes)?;
         }
         let name = path.file_name().expect("an entry has a name").to_str().expect("UTF-8");
-        let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR"))?;
+        // Copies of the files are read by other users, too.
+        let readable = fs::Permissions::from_mode(0o644);
+        let mut file =
+            tempfile::Builder::new().permissions(readable).tempfile_in(env!("CARGO_TARGET_TMPDIR"))?;
         file.write_all(&bytes)?;
         file.persist(unpacked.join(name.trim_end_matches(".xz")))?;
     }
