@@ -1,11 +1,16 @@
 //# target: kernels
 //# requires: clang>=14
-// Entry and exit of many functions by one link each: those that a test run calls.
+// Entry and exit of many functions by one link each: those that a test run calls, and those of a module.
 #include "live.h"
 
 u64 exits;
 
 SEC("fentry.multi/bpf_fentry_test?") int enter(u64 *ctx)
+{
+	COUNT_MINE();
+}
+
+SEC("?fentry.multi/veth:veth_*") int of_module(u64 *ctx)
 {
 	COUNT_MINE();
 }

@@ -35,3 +35,5 @@ pub const ARCHIVE_INDEX_BYTES: u64 = 32 * 1024 * 1024;
 pub const STREAM_BYTES: usize = 1 << 20;
 /// Parameters of a function that trampolines support (`MAX_BPF_FUNC_ARGS`).
 pub const TRACED_PARAMETERS: usize = 12;
+/// Bytes of such a parameter (libbpf: `btf_type_is_traceable_func`).
+pub const TRACED_PARAMETER_BYTES: u32 = 16;

@@ -10,11 +10,7 @@ use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
 use alloc::ffi::CString;
 use core::ffi::CStr;
 use core_relo_object::object::{AttachType, MultiKind};
-use std::{
-    collections::{HashMap, HashSet},
-    fs, io,
-    os::fd::BorrowedFd,
-};
+use std::{collections::HashSet, fs, io, os::fd::BorrowedFd};
 
 /// `BPF_F_KPROBE_MULTI_RETURN` and `BPF_F_UPROBE_MULTI_RETURN`.
 pub(super) const RETURN: u32 = 1;
@@ -152,35 +148,6 @@ fn find_addresses(pattern: &str, label: &str) -> Result<Vec<u64>, AttachError> {
         return Err(AttachError::target(label, problem));
     }
     Ok(found)
-}
-
-/// The functions of the kernel itself that tracefs lists as traceable.
-#[derive(Debug)]
-pub(super) struct TraceableFunctions {
-    /// The number of functions of each name.
-    counts: HashMap<Vec<u8>, u32>,
-}
-
-impl TraceableFunctions {
-    /// Reads the list. Returns `None` without tracefs.
-    pub(super) fn read() -> Option<Self> {
-        let text = fs::read(tracefs::root().ok()?.join("available_filter_functions")).ok()?;
-        let mut counts: HashMap<Vec<u8>, u32> = HashMap::new();
-        for line in text.split(|b| *b == b'\n') {
-            let mut fields = fields(line);
-            // A second field is the name of a module.
-            if let (Some(name), None) = (fields.next(), fields.next()) {
-                let count = counts.entry(name.to_owned()).or_default();
-                *count = count.saturating_add(1);
-            }
-        }
-        (!counts.is_empty()).then_some(Self { counts })
-    }
-
-    /// Returns whether there is exactly one traceable function of a name.
-    pub(super) fn has_one(&self, name: &[u8]) -> bool {
-        self.counts.get(name) == Some(&1)
-    }
 }
 
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {

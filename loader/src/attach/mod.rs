@@ -74,6 +74,7 @@ mod tcx;
 pub(crate) mod test_support;
 mod trace;
 mod trace_multi;
+mod traced_functions;
 mod tracefs;
 mod tracepoint;
 mod uprobe;

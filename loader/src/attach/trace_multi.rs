@@ -2,19 +2,11 @@
 
 use super::{
     error::{AttachError, ENOTSUPP, Hint},
-    kprobe_multi::TraceableFunctions,
     link::Link,
-    names::{Glob, GlobError},
+    traced_functions::{find_matching, find_named},
 };
-use crate::{
-    limits::TRACED_PARAMETERS,
-    sys::{self, LinkCreate, LinkExtra, LinkTarget},
-    target::running_kernel_btf,
-};
-use core_relo::{
-    TypeId,
-    btf::{Btf, Kind, Type},
-};
+use crate::sys::{self, LinkCreate, LinkExtra, LinkTarget};
+use core_relo::TypeId;
 use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
@@ -22,11 +14,12 @@ use std::os::fd::BorrowedFd;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum TraceSet<'a> {
-    /// The functions of the kernel that match a pattern of `*` (any characters) and `?` (one character).
+    /// The functions of the kernel that match a pattern of `*` (any characters) and `?` (one character). `module:pattern` is for the
+    /// functions of a module. The program must have been loaded for this module, as a section name with the module implies.
     Pattern(&'a str),
-    /// The functions of the kernel with these names.
+    /// The functions with these names, of the kernel or of the module that the program was loaded for.
     Functions(&'a [&'a str]),
-    /// The functions with these type ids, in the BTF that the program was loaded for: by default the kernel's.
+    /// The functions with these type ids, in the BTF of the kernel or of the module that the program was loaded for.
     Ids(&'a [TypeId]),
 }
 
@@ -42,7 +35,8 @@ pub struct TraceMultiOptions<'a> {
 /// [`AttachType::TraceFentryMulti`], [`AttachType::TraceFexitMulti`] or [`AttachType::TraceFsessionMulti`].
 ///
 /// The kernel refuses the whole link if one of the functions cannot be traced. A pattern selects only functions that tracefs lists as
-/// traceable, that have one address, and that have at most 12 parameters.
+/// traceable, that have one address, and whose parameters and result trampolines support: at most 12 parameters of at most 16 bytes,
+/// and no struct as result.
 pub fn trace_multi(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
@@ -54,8 +48,8 @@ pub fn trace_multi(
         TraceSet::Pattern(_) if !options.cookies.is_empty() => {
             return Err(AttachError::target(label, "a pattern takes no cookies"));
         }
-        TraceSet::Pattern(pattern) => find_matching(pattern, &label)?,
-        TraceSet::Functions(names) => find_named(names, &label)?,
+        TraceSet::Pattern(pattern) => find_matching(prog, pattern, &label)?,
+        TraceSet::Functions(names) => find_named(prog, names, &label)?,
         TraceSet::Ids(ids) => ids.iter().map(|id| id.0).collect(),
     };
     if ids.is_empty() || !(options.cookies.is_empty() || options.cookies.len() == ids.len()) {
@@ -101,53 +95,6 @@ fn attachment_label(attach_type: AttachType, functions: TraceSet<'_>) -> String 
         TraceSet::Functions(all) => format!("{prefix} of {} functions", all.len()),
         TraceSet::Ids(all) => format!("{prefix} of {} functions", all.len()),
     }
-}
-
-/// Returns the type ids of functions by name.
-fn find_named(names: &[&str], label: &str) -> Result<Vec<u32>, AttachError> {
-    let kernel = running_kernel_btf();
-    let btf = kernel.vmlinux().map_err(|e| AttachError::target(label, e.to_string()))?;
-    let find = |name: &&str| match btf.find(name.as_bytes(), Kind::Func) {
-        Some(function) => Ok(function.id().0),
-        None => Err(AttachError::target(label, format!("no function `{name}` in the kernel's BTF"))),
-    };
-    names.iter().map(find).collect()
-}
-
-/// Returns the type ids of the traceable functions that match a pattern.
-fn find_matching(pattern: &str, label: &str) -> Result<Vec<u32>, AttachError> {
-    if pattern.contains(':') {
-        let problem = "the functions of modules are found by type id only: `TraceSet::Ids`";
-        return Err(AttachError::target(label, problem));
-    }
-    let unmatchable = |e: GlobError| AttachError::target(label, e.to_string());
-    let mut glob = Glob::new(pattern).map_err(unmatchable)?;
-    let kernel = running_kernel_btf();
-    let btf: &Btf<'_> = kernel.vmlinux().map_err(|e| AttachError::target(label, e.to_string()))?;
-    let traceable = TraceableFunctions::read();
-    let mut ids = Vec::new();
-    for function in btf.types().filter(|ty| ty.kind() == Kind::Func) {
-        let name = function.name().as_bytes();
-        if glob.matches(name).map_err(unmatchable)?
-            && traceable.as_ref().is_none_or(|traceable| traceable.has_one(name))
-            && has_trampoline_prototype(btf, function)
-        {
-            ids.push(function.id().0);
-        }
-    }
-    if ids.is_empty() {
-        return Err(AttachError::target(label, "no function that can be traced matches"));
-    }
-    Ok(ids)
-}
-
-/// Returns whether trampolines support a function's number of parameters. Variable arguments are a last parameter without a type.
-fn has_trampoline_prototype(btf: &Btf<'_>, function: Type<'_>) -> bool {
-    let prototype = function.target().and_then(|id| btf.ty(id));
-    prototype.is_some_and(|prototype| {
-        prototype.params().nth(TRACED_PARAMETERS).is_none()
-            && prototype.params().last().is_none_or(|last| last.ty != TypeId::VOID)
-    })
 }
 
 #[cfg(test)]
@@ -203,9 +150,7 @@ mod tests {
         assert!(text(TraceSet::Pattern("*"), cookies).ends_with("a pattern takes no cookies"));
         assert!(text(TraceSet::Ids(&[TypeId(1)]), cookies).contains("expected at least one function"));
         assert!(text(TraceSet::Ids(&[]), TraceMultiOptions::default()).contains("at least one function"));
-        let module = text(TraceSet::Pattern("veth:veth_*"), TraceMultiOptions::default());
-        assert!(module.contains("the functions of modules"), "{module}");
-        let missing = text(TraceSet::Functions(&["no_such_function"]), TraceMultiOptions::default());
-        assert!(missing.starts_with("fentry.multi/no_such_function: "), "{missing}");
+        let no_program = text(TraceSet::Functions(&["no_such_function"]), TraceMultiOptions::default());
+        assert!(no_program.starts_with("fentry.multi/no_such_function: cannot read"), "{no_program}");
     }
 }

@@ -107,11 +107,12 @@ impl LoadPlan {
         if !program.subprograms().is_empty() {
             write!(f, " with {} subprograms", program.subprograms().len())?;
         }
-        if let Some(ty) = program.attach().type_id() {
-            write!(f, ", attaches to type {ty}")?;
-            if let Some(module) = program.attach().module() {
-                write!(f, " of {}", Escaped(self.module_name(module)))?;
-            }
+        let module = program.attach().module().map(|module| Escaped(self.module_name(module)));
+        match (program.attach().type_id(), module) {
+            (Some(ty), Some(module)) => write!(f, ", attaches to type {ty} of {module}")?,
+            (Some(ty), None) => write!(f, ", attaches to type {ty}")?,
+            (None, Some(module)) => write!(f, ", attaches to functions of {module}")?,
+            (None, None) => {}
         }
         if program.flags() != 0 {
             write!(f, ", flags {:#x}", program.flags())?;

@@ -114,7 +114,8 @@ pub struct ProgramSettings {
     pub flags: u32,
     /// The network device that the program is offloaded or bound to, 0 for none.
     pub ifindex: u32,
-    /// The attach target, instead of the section's.
+    /// The attach target, instead of the section's. Programs that trace many functions by one link (`fentry.multi`) are loaded for its
+    /// module, and the kernel takes the functions when they are attached.
     pub attach_to: Option<AttachTarget>,
     /// The verifier's log level, instead of [`Settings::log_level`].
     pub log_level: Option<u32>,

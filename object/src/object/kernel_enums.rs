@@ -212,6 +212,13 @@ kernel_enum! {
     }
 }
 
+impl AttachType {
+    /// Returns whether programs of this type trace functions that are chosen when the program is attached: `fentry.multi` and its like.
+    pub const fn traces_many_functions(self) -> bool {
+        matches!(self, Self::TraceFentryMulti | Self::TraceFexitMulti | Self::TraceFsessionMulti)
+    }
+}
+
 /// The point at which a multi-kprobe or multi-uprobe program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]

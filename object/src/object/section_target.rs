@@ -42,7 +42,7 @@ pub enum SectionTarget<'a> {
     },
     /// `fentry.multi/pattern`, `fexit.multi/pattern`, `fsession.multi/pattern`.
     TraceMulti {
-        /// A glob pattern of functions, with `*` and `?`; for a module, `module:pattern`.
+        /// A glob pattern of functions, with `*` and `?`. For the functions of a module, `module:pattern`.
         pattern: &'a str,
     },
     /// `ksyscall/name`, `kretsyscall/name`.

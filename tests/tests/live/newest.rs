@@ -1,11 +1,13 @@
 //! What the newest kernels have: links to many functions, streams, association with a struct_ops map.
 
-use super::harness::{Need, hits, live, load, run};
+use super::harness::{Need, Veth, hits, live, load, load_with, run};
 use core_relo_loader::{
+    attach::{TraceMultiOptions, TraceSet},
     load::StreamId,
     sys::{self, Errno},
 };
 use core_relo_tests::skip::skip;
+use std::path::Path;
 
 #[test]
 fn one_link_traces_the_functions_that_the_section_names() {
@@ -14,10 +16,7 @@ fn one_link_traces_the_functions_that_the_section_names() {
         return;
     };
     if cfg!(target_arch = "powerpc64") {
-        return core_relo_tests::skip::skip(
-            TEST,
-            "PowerPC kernels attach no program to many functions by one link",
-        );
+        return skip(TEST, "PowerPC kernels attach no program to many functions by one link");
     }
     let loaded = load("fentry_multi");
     let attached = loaded.attach("enter").unwrap();
@@ -33,6 +32,53 @@ fn one_link_traces_the_functions_that_the_section_names() {
     exit.detach().unwrap();
     run_once();
     assert_eq!((hits(&loaded), loaded.global::<u64>("exits").unwrap()), (entries, exits));
+}
+
+#[test]
+fn one_link_traces_functions_of_a_module() {
+    const TEST: &str = "newest::one_link_traces_functions_of_a_module";
+    let needs = [Need::Tracing, Need::Function("bpf_tracing_multi_attach"), Need::Veth];
+    let Some(_live) = live(TEST, &needs) else { return };
+    if cfg!(target_arch = "powerpc64") {
+        return skip(TEST, "PowerPC kernels attach no program to many functions by one link");
+    }
+    if !Path::new("/sys/kernel/btf/veth").exists() {
+        return skip(TEST, "veth is no module of this kernel, or has no BTF");
+    }
+    let loaded = load_with("fentry_multi", |loader| {
+        loader.program_mut("of_module").autoload = Some(true);
+    });
+    let attached = loaded.attach("of_module").unwrap();
+    assert_eq!(attached.label(), "fentry.multi/veth:veth_*");
+    let veth = Veth::new();
+    assert!(hits(&loaded) > 0);
+    attached.detach().unwrap();
+    drop(veth);
+    let (before, options) = (hits(&loaded), TraceMultiOptions::default());
+    drop(Veth::new());
+    assert_eq!(hits(&loaded), before);
+    // The functions of a name are those of the module for which the program was loaded.
+    let attach = |program, functions| loaded.attach_trace_multi(program, functions, &options);
+    drop(attach("of_module", TraceSet::Functions(&["veth_open"])).unwrap());
+    for (program, pattern, problem) in [
+        (
+            "enter",
+            "veth:veth_*",
+            "loaded for functions of the kernel: set its attach target to `veth:veth_*` before the load",
+        ),
+        ("of_module", "veth_*", "loaded for functions of module `veth`: expected the pattern `veth:veth_*`"),
+        (
+            "of_module",
+            "other:*",
+            "loaded for functions of module `veth`: set its attach target to `other:*` before the load",
+        ),
+        ("of_module", "veth:no_such_*", "no function that can be traced matches"),
+    ] {
+        let error = attach(program, TraceSet::Pattern(pattern)).unwrap_err().to_string();
+        assert!(error.ends_with(problem), "{pattern}: {error}");
+    }
+    let error = attach("of_module", TraceSet::Functions(&["tcp_connect"])).unwrap_err().to_string();
+    assert!(error.ends_with("no function `tcp_connect` in the BTF of module `veth`"), "{error}");
 }
 
 #[test]

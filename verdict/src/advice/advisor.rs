@@ -224,6 +224,7 @@ const fn noun(need: &Need) -> &'static str {
     match need {
         Need::ProgramType(_) => "program type",
         Need::AttachType(_) => "attach type",
+        Need::Module(_) => "module",
         Need::SleepableLsm(_) => "hook for programs that may sleep",
         Need::Trampolines => "trampolines",
         Need::StructOps(_) => "struct",

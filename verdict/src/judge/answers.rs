@@ -40,6 +40,7 @@ impl NeedTable {
                 | Need::MapType(_)
                 | Need::ProgramType(_)
                 | Need::AttachType(_)
+                | Need::Module(_)
                 | Need::Feature(_)
                 | Need::SleepableLsm(_)
                 | Need::Trampolines
@@ -149,6 +150,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
         }
+        Need::Module(module) => facts.module(module),
         Need::Feature(feature) => facts.program_feature(*feature),
         Need::SleepableLsm(hook) => facts.sleepable_lsm(hook),
         Need::Trampolines => facts.trampolines(),
@@ -195,7 +197,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::Trampolines
         | Need::License(LicenseUse::ProgramType(_)) => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
+        Need::AttachTarget { .. } | Need::Module(_) | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
             ReasonKind::AttachTarget
         }
         Need::StructOps(_) => ReasonKind::StructOps,

@@ -38,6 +38,14 @@ impl<'k> KernelFacts<'k> {
         self.answer_name(name, Kind::Func, module)
     }
 
+    /// Answers whether the kernel has BTF of a module. A module that the target lacks is unknown.
+    pub fn module(&self, module: &str) -> Answer {
+        if self.modules().any(|types| types.name == module) {
+            return Answer::from_btf(true, format!("module {}", shortened(module)));
+        }
+        self.missing_module(module)
+    }
+
     /// Answers whether the kernel or a module has a typedef, such as `btf_trace_*`. See [`function`](Self::function) for `module`.
     pub fn typedef(&self, name: &[u8], module: Option<&str>) -> Answer {
         self.answer_name(name, Kind::Typedef, module)
@@ -279,6 +287,12 @@ impl<'k> KernelFacts<'k> {
             let verb = if find_in(types) { "" } else { "no " };
             return Answer::from_btf(find_in(types), format!("{verb}{named} of module {shown}"));
         }
+        self.missing_module(module)
+    }
+
+    /// Answers for a module that the target lacks.
+    fn missing_module(&self, module: &str) -> Answer {
+        let shown = shortened(module);
         match self.module_btf() {
             Answer::Absent(evidence) => {
                 let text = format!("the kernel has no BTF of module {shown}: {}", evidence.text);

@@ -61,8 +61,19 @@ impl AttachNeed {
         if let Some(feature) = sleepable.filter(|_| def.flags.is_sleepable()) {
             needs.push(table.add(Need::Feature(feature)));
         }
+        let section = SecDef::target(program.section_name()).filter(|target| !target.is_empty());
+        let section = section.and_then(|target| core::str::from_utf8(target).ok());
+        if def.attach_type.is_some_and(AttachType::traces_many_functions) {
+            let pattern = match setting {
+                Some(AttachTarget::Kernel(pattern)) => Some(pattern.as_str()),
+                _ => section,
+            };
+            let module = pattern.and_then(|pattern| pattern.split_once(':')).map(|(module, _)| module);
+            if let Some(module) = module.filter(|module| *module != "vmlinux") {
+                needs.push(table.add(Need::Module(module.into())));
+            }
+        }
         if def.flags.needs_attach_btf() {
-            let section = SecDef::target(program.section_name()).filter(|target| !target.is_empty());
             let target = match setting {
                 Some(AttachTarget::Kernel(name)) => Some(name.as_str()),
                 // The load plan finds the function in the other program.
@@ -70,7 +81,7 @@ impl AttachNeed {
                     needs.push(table.add(Need::Trampolines));
                     return Self::Needs(needs);
                 }
-                None => section.and_then(|target| core::str::from_utf8(target).ok()),
+                None => section,
             };
             if def.program_type == ProgramType::Ext {
                 return Self::OtherProgram(needs);

@@ -85,8 +85,10 @@ impl AttachPoint {
                 (kind, at(name, offset.into()), None, function(name))
             }
             SectionTarget::KprobeMulti { pattern, .. } | SectionTarget::TraceMulti { pattern } => {
+                // Only a pattern for trampolines has a module.
+                let of_module = pattern.split_once(':').map_or(pattern, |(_module, functions)| functions);
                 let is_name = !pattern.contains(['*', '?']);
-                let declarations = if is_name { function(pattern) } else { Vec::new() };
+                let declarations = if is_name { function(of_module) } else { Vec::new() };
                 (K::Functions, pattern.to_owned(), None, declarations)
             }
             SectionTarget::Ksyscall { syscall, retprobe } => {
@@ -138,6 +140,8 @@ mod tests {
             ("kprobe/vfs_read+4", K::Function, "vfs_read+0x4", None, names(&["vfs_read"])),
             ("?kretprobe/vfs_read", K::FunctionReturn, "vfs_read", None, names(&["vfs_read"])),
             ("kprobe.multi/tcp_*", K::Functions, "tcp_*", None, names(&[])),
+            ("fentry.multi/veth:veth_*", K::Functions, "veth:veth_*", None, names(&[])),
+            ("fentry.multi/veth:veth_open", K::Functions, "veth:veth_open", None, names(&["veth_open"])),
             ("kprobe.session/tcp_ack", K::Functions, "tcp_ack", None, names(&["tcp_ack"])),
             (
                 "ksyscall/bpf",

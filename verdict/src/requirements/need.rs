@@ -52,6 +52,8 @@ pub enum Need {
         /// The name without a prefix such as `bpf_lsm_`.
         name: Box<str>,
     },
+    /// A loaded module with BTF, some of whose functions the program traces.
+    Module(Box<str>),
     /// A property of the program or map.
     Feature(ProgramFeature),
     /// LSM programs that may sleep, at a hook.
@@ -94,6 +96,7 @@ impl Need {
                 });
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
+            Self::Module(module) => format!("the BTF of module {}", name(module.as_bytes())),
             Self::Feature(feature) => feature.name().to_owned(),
             Self::SleepableLsm(hook) => {
                 format!("programs that may sleep at LSM hook {}", name(hook.as_bytes()))

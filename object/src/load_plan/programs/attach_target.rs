@@ -63,6 +63,41 @@ pub(super) fn find(
     find_in_kernel(program, &name, attach_type, kernel, modules)
 }
 
+/// Finds the module whose functions a program traces by one link, from the pattern `module:function` (libbpf: `tracing_multi_mod_fd`).
+/// The kernel takes the functions when the program is attached. `section` is the part of the section name after the `/`.
+pub(super) fn find_module(
+    program: &[u8],
+    section: Option<&[u8]>,
+    setting: Option<&AttachTarget>,
+    kernel: &TargetKernel,
+    modules: &mut Modules,
+) -> Result<AttachPlan, LoadPlanError> {
+    let fail = |what: String| LoadPlanError::Program { program: text(program), what: what.into() };
+    let pattern = match setting {
+        Some(AttachTarget::Program { .. }) => {
+            return Err(fail("one link to many functions cannot trace those of another program".into()));
+        }
+        Some(AttachTarget::Kernel(pattern)) => pattern.clone(),
+        None => section.map(String::from_utf8_lossy).unwrap_or_default().into_owned(),
+    };
+    let Some((name, _)) = pattern.split_once(':').filter(|(module, _)| *module != "vmlinux") else {
+        return Ok(AttachPlan::default());
+    };
+    let shown = text(name.as_bytes());
+    if kernel.late_binding.has_names() {
+        return Err(fail(format!(
+            "cannot be put in a loader program: it traces functions of module `{shown}`: load the object with `core-relo load`"
+        )));
+    }
+    let loaded = kernel.btf.modules();
+    let loaded = loaded
+        .map_err(|errno| LoadPlanError::types_of_program(program, "the attach target", errno.into()))?;
+    match loaded.iter().find(|module| module.name == name) {
+        Some(module) => Ok(AttachPlan::functions_of(modules.index_of(&module.name, module.id))),
+        None => Err(fail(format!("module `{shown}` is not loaded, or has no BTF"))),
+    }
+}
+
 /// Finds an attach target in the kernel and its modules (libbpf: `find_kernel_btf_id`).
 fn find_in_kernel(
     program: &[u8],

@@ -212,6 +212,11 @@ impl AttachPlan {
         Self { type_id: Some(type_id), module, program: None, symbol: None }
     }
 
+    /// Creates the plan for functions of a module, which the kernel takes when the program is attached.
+    pub(super) const fn functions_of(module: ModuleIndex) -> Self {
+        Self { type_id: None, module: Some(module), program: None, symbol: None }
+    }
+
     /// Creates the plan for a function of another program.
     pub(super) const fn program_function(function: TypeId, program: Arc<OwnedFd>) -> Self {
         Self { type_id: Some(function), module: None, program: Some(program), symbol: None }
@@ -222,12 +227,13 @@ impl AttachPlan {
         Self { type_id: None, module: None, program: None, symbol: Some(symbol) }
     }
 
-    /// Returns the function, typedef or struct. Returns `None` if the program needs no target.
+    /// Returns the function, typedef or struct. Returns `None` if the program needs no target, and for a program that traces many
+    /// functions by one link.
     pub const fn type_id(&self) -> Option<TypeId> {
         self.type_id
     }
 
-    /// Returns the module whose BTF has the type. Returns `None` for the kernel itself.
+    /// Returns the module whose BTF has the type or the functions. Returns `None` for the kernel itself.
     pub const fn module(&self) -> Option<ModuleIndex> {
         self.module
     }

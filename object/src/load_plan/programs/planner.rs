@@ -200,13 +200,17 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         if let Some(slot) = self.struct_ops.slots.get(&function) {
             return Ok(AttachPlan::kernel_type(slot.ty, slot.module));
         }
+        let (name, target) = (program.name(), SecDef::target(program.section_name()));
+        let setting = settings.attach_to.as_ref();
+        if ty.attach_type.is_some_and(AttachType::traces_many_functions) {
+            return attach_target::find_module(name, target, setting, self.kernel, modules);
+        }
         let needs_target = ty.sec_def.is_some_and(|d| d.flags.needs_attach_btf());
-        if !needs_target && settings.attach_to.is_none() {
+        if !needs_target && setting.is_none() {
             return Ok(AttachPlan::default());
         }
-        let target = SecDef::target(program.section_name());
         let types = (ty.program_type, ty.attach_type);
-        attach_target::find(program.name(), types, target, settings.attach_to.as_ref(), self.kernel, modules)
+        attach_target::find(name, types, target, setting, self.kernel, modules)
     }
 
     /// Replaces calls of `bpf_probe_read_{kernel,user}{,_str}` by `bpf_probe_read{,_str}` for kernels that lack these helpers

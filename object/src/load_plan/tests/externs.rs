@@ -358,18 +358,20 @@ fn a_missing_strong_extern_refuses_the_programs_that_use_it_if_the_settings_say_
     }
 }
 
+/// Returns a kernel whose module `mod` has the function `do_it`.
+pub(super) fn with_module() -> TargetKernel {
+    let mut base = Builder::new(core_relo::Endian::native());
+    base.int("int", 4, 1);
+    let base = Arc::new(Btf::parse(base.finish()).unwrap());
+    let mut split = Builder::split(&base);
+    let proto = split.func_proto(TypeId(1), &[("n", TypeId(1))]);
+    split.func("do_it", proto, 1);
+    let module = Arc::new(Btf::parse_split(split.finish(), Arc::clone(&base)).unwrap());
+    TargetKernel::offline(Arc::new(KernelBtf::from_btf(base, [("mod".to_owned(), module)])))
+}
+
 #[test]
 fn modules_are_searched_only_if_the_kernel_has_their_btf() {
-    let with_module = || {
-        let mut base = Builder::new(core_relo::Endian::native());
-        base.int("int", 4, 1);
-        let base = Arc::new(Btf::parse(base.finish()).unwrap());
-        let mut split = Builder::split(&base);
-        let proto = split.func_proto(TypeId(1), &[("n", TypeId(1))]);
-        split.func("do_it", proto, 1);
-        let module = Arc::new(Btf::parse_split(split.finish(), Arc::clone(&base)).unwrap());
-        TargetKernel::offline(Arc::new(KernelBtf::from_btf(base, [("mod".to_owned(), module)])))
-    };
     let plan = calling_kfunc("do_it", false).plan_on(with_module(), |_| {}).unwrap();
     let code = insns(&plan, "main");
     // Index 0 of the `fd_array` is the kernel's own BTF.

@@ -1,7 +1,7 @@
 //! The types of programs, from section names and settings.
 
 use crate::{
-    load_plan::{ProgramPlan, ProgramSettings},
+    load_plan::{AttachTarget, ProgramPlan, ProgramSettings},
     object::{AttachType, ProgramType},
     test_support::{TestObject, kernel, line, returns},
 };
@@ -24,6 +24,37 @@ fn the_section_name_is_ignored_if_the_settings_have_another_type() {
         p.attach_type = Some(AttachType::TcxIngress);
     };
     assert_eq!(planned("xdp", set).attach_type(), AttachType::TcxIngress.number());
+}
+
+#[test]
+fn programs_of_many_functions_are_loaded_for_the_kernel_or_for_one_module() {
+    let attach = |section: &str, target: Option<&str>| {
+        let mut m = TestObject::new();
+        m.program("main", section, &returns(0));
+        let plan = m.plan_on(super::externs::with_module(), |loader| {
+            loader.program_mut("main").attach_to =
+                target.map(|target| AttachTarget::Kernel(target.to_owned()));
+        });
+        plan.map(|plan| {
+            let attach = plan.programs()[0].attach();
+            assert_eq!(attach.type_id(), None);
+            attach.module().map(|module| plan.modules()[module.0].name.clone())
+        })
+    };
+    let module = Some("mod".to_owned());
+    for (section, target, expected) in [
+        ("fentry.multi", None, None),
+        ("fentry.multi/do_*", None, None),
+        ("fentry.multi/vmlinux:do_*", None, None),
+        ("fentry.multi/mod:do_*", None, module.clone()),
+        ("fexit.multi.s/mod:do_it", None, module.clone()),
+        ("fsession.multi", Some("mod:*"), module),
+        ("fentry.multi/mod:do_*", Some("do_*"), None),
+    ] {
+        assert_eq!(attach(section, target).unwrap(), expected, "{section} {target:?}");
+    }
+    let error = attach("fentry.multi/absent:do_*", None).expect_err("the module is not loaded");
+    assert_eq!(line(&error), "program `main`: module `absent` is not loaded, or has no BTF");
 }
 
 #[test]

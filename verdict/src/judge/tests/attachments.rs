@@ -72,3 +72,24 @@ fn the_warning_does_not_change_the_verdict() {
     assert_ne!(verdict.verdict, Verdict::Refused);
     assert_eq!(verdict.warnings.len(), 1);
 }
+
+#[test]
+fn programs_of_many_functions_need_their_module() {
+    let with_modules = |b: &mut Builder| {
+        add_kernel(b);
+        let proto = b.func_proto(TypeId(1), &[]);
+        b.func("btf_module_notify", proto, 0);
+    };
+    let unknown = "the BTF of module veth may be missing: give the BTF of module veth (--module)";
+    for (section, expected) in [
+        ("fentry.multi/vfs_*", (Verdict::Loads, None)),
+        ("fentry.multi/vmlinux:vfs_*", (Verdict::Loads, None)),
+        ("fentry.multi/veth:veth_*", (Verdict::Unknown, Some((ReasonKind::AttachTarget, unknown)))),
+    ] {
+        let verdict = judge_on(program(section, &returns(0)), with_modules, &KernelInputs::default());
+        assert_eq!(worst(&verdict), expected, "{section}");
+    }
+    let verdict = judge_object(program("fentry.multi/veth:veth_*", &returns(0)));
+    let refused = (ReasonKind::AttachTarget, "the kernel lacks the BTF of module veth");
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some(refused)));
+}

@@ -49,7 +49,12 @@ fn add_kernel(b: &mut Builder) {
         ("BPF_PROG_TYPE_NETFILTER", 32),
     ];
     b.enumeration("bpf_prog_type", 4, false, &program_types);
-    let attach_types = [("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24), ("BPF_TRACE_FEXIT", 25)];
+    let attach_types = [
+        ("BPF_TRACE_RAW_TP", 23),
+        ("BPF_TRACE_FENTRY", 24),
+        ("BPF_TRACE_FEXIT", 25),
+        ("BPF_TRACE_FENTRY_MULTI", 59),
+    ];
     b.enumeration("bpf_attach_type", 4, false, &attach_types);
     let contexts = [
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
@@ -264,27 +269,16 @@ fn a_tail_call_in_a_program_with_several_functions_needs_a_jit_compiler() {
 
 #[test]
 fn attach_targets_are_functions_of_the_kernel() {
-    for (section, expected) in [
-        ("fentry/vfs_read", (Verdict::Loads, None)),
-        (
-            "fentry/no_such_function",
-            (
-                Verdict::Refused,
-                Some((ReasonKind::AttachTarget, "the kernel lacks function `no_such_function`")),
-            ),
-        ),
-        (
-            "tp_btf/no_such_tracepoint",
-            (
-                Verdict::Refused,
-                Some((
-                    ReasonKind::AttachTarget,
-                    "the kernel lacks tracepoint `btf_trace_no_such_tracepoint`",
-                )),
-            ),
-        ),
+    for (section, missing) in [
+        ("fentry/vfs_read", None),
+        ("fentry/no_such_function", Some("the kernel lacks function `no_such_function`")),
+        ("tp_btf/no_such_event", Some("the kernel lacks tracepoint `btf_trace_no_such_event`")),
     ] {
         let verdict = judge_object(program(section, &returns(0)));
+        let expected = match missing {
+            Some(text) => (Verdict::Refused, Some((ReasonKind::AttachTarget, text))),
+            None => (Verdict::Loads, None),
+        };
         assert_eq!(worst(&verdict), expected, "{section}");
     }
 }
