@@ -19,7 +19,8 @@ use std::{
     thread,
 };
 
-/// The smaller count. It is large enough for quadratic work to exceed linear work. The larger count is [`TIMES`] times as large.
+/// The smaller count. The larger count is [`TIMES`] times as large: quadratic work of 7 instructions or more for each pair of elements
+/// is then larger than [`MIN_WORK`] may grow.
 const COUNT: usize = 250;
 const TIMES: usize = 4;
 
@@ -97,16 +98,16 @@ fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result
         fs::remove_dir_all(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         Ok::<_, String>(forms.iter().copied().zip(counts).collect::<Vec<_>>())
     };
-    // Smaller numbers cannot contain one instruction for each pair of elements.
-    let square = (COUNT * TIMES).pow(2) as u64 / 2;
+    let own = |count: u64| count.saturating_sub(FIXED).max(MIN_WORK) as f64;
+    let exponent = |few: u64, many: u64| (own(many) / own(few)).log(TIMES as f64);
     let forms: Vec<_> = dimension.commands.iter().flat_map(Form::for_command).collect();
     let mut large = counted(COUNT * TIMES, &forms)?;
-    large.retain(|(_, count)| count.saturating_sub(FIXED) > square);
+    // Less work has not grown too fast, however little there is for the smaller count.
+    large.retain(|(_, count)| exponent(0, *count) > MAX_EXPONENT);
     let forms: Vec<_> = large.iter().map(|(form, _)| *form).collect();
     let small = if forms.is_empty() { Vec::new() } else { counted(COUNT, &forms)? };
     let report = |((form, few), (_, many)): (&(Form, u64), &(Form, u64))| {
-        let own = |count: u64| count.saturating_sub(FIXED).max(MIN_WORK) as f64;
-        let exponent = (own(*many) / own(*few)).log(TIMES as f64);
+        let exponent = exponent(*few, *many);
         println!("{exponent:5.2} {few:>12} {many:>12}  `{}`: {}", form.name(), dimension.name);
         let line = || {
             format!(
