@@ -125,20 +125,20 @@ impl<'v> Chooser<'v> {
     /// Rejects the part that an attempt failed at, and other programs that the kernel refused in the same attempt. Returns whether the
     /// selection changed, so that another attempt is worth it.
     pub(super) fn reject(&mut self, failed: FailedPart, others: &[RefusedProgram]) -> bool {
-        let loaded_parts = self.loaded_parts();
+        let indicators_before = self.indicator_values();
         let is_changed = match failed {
             FailedPart::Program(rejection) => self.reject_program(rejection),
             FailedPart::Map(rejection) => self.reject_map(&rejection),
         };
         if is_changed && !others.is_empty() {
-            self.reject_others(others, &loaded_parts);
+            self.reject_others(others, &indicators_before);
         }
         is_changed
     }
 
     /// Rejects the other programs of an attempt. A program may be refused for the value of a constant that tells whether a part is loaded.
     /// If the new selection changes such a constant, the refusals of programs that read constants do not count: the next attempt decides.
-    fn reject_others(&mut self, refused: &[RefusedProgram], loaded_parts: &[bool]) {
+    fn reject_others(&mut self, refused: &[RefusedProgram], indicators_before: &[bool]) {
         let reads_indicators = |refused: &&RefusedProgram| {
             let mut indicators = self.variants.indicators();
             indicators.any(|(global, _)| self.variants.uses_section(&refused.program, &global.global.section))
@@ -151,13 +151,13 @@ impl<'v> Chooser<'v> {
         for refused in readers {
             without_readers.reject_program(Rejection::from_refusal(refused));
         }
-        if without_readers.loaded_parts() == loaded_parts {
+        if without_readers.indicator_values() == indicators_before {
             *self = without_readers;
         }
     }
 
     /// Returns the values of the constants that tell whether a part is loaded.
-    fn loaded_parts(&self) -> Vec<bool> {
+    fn indicator_values(&self) -> Vec<bool> {
         let (variants, selection) = (self.variants, &self.selection);
         let uncreated = variants.uncreated_maps(selection, self.base);
         let is_loaded = |(_, part)| variants.is_part_loaded(part, selection, &uncreated, self.base);

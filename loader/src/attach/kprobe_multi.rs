@@ -2,6 +2,7 @@
 
 use super::{
     error::{AttachError, Hint},
+    function_list::fields,
     link::Link,
     names::{Glob, GlobError, c_string, is_glob},
     tracefs,
@@ -148,10 +149,6 @@ fn find_addresses(pattern: &str, label: &str) -> Result<Vec<u64>, AttachError> {
         return Err(AttachError::target(label, problem));
     }
     Ok(found)
-}
-
-fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty())
 }
 
 fn parse_address(field: &[u8]) -> Option<u64> {

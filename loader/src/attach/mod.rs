@@ -34,6 +34,7 @@ mod classifier;
 mod elf_file;
 mod error;
 mod file_range;
+mod function_list;
 #[cfg(feature = "usdt")]
 #[doc(hidden)]
 pub mod fuzzing;

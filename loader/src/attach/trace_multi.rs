@@ -35,7 +35,7 @@ pub struct TraceMultiOptions<'a> {
 /// [`AttachType::TraceFentryMulti`], [`AttachType::TraceFexitMulti`] or [`AttachType::TraceFsessionMulti`].
 ///
 /// The kernel refuses the whole link if one of the functions cannot be traced. A pattern selects only functions that tracefs lists as
-/// traceable, that have one address, and whose parameters and result trampolines support: at most 12 parameters of at most 16 bytes,
+/// traceable, that no other symbol has the name of, and whose parameters and result trampolines support: at most 12 parameters of at most 16 bytes,
 /// and no struct as result.
 pub fn trace_multi(
     prog: BorrowedFd<'_>,

@@ -2,12 +2,13 @@
 
 use super::{
     error::AttachError,
+    function_list::ListedNames,
     names::{Glob, GlobError},
     tracefs,
 };
 use crate::{
     limits::{TRACED_PARAMETER_BYTES, TRACED_PARAMETERS},
-    sys,
+    sys::{self, Errno},
     target::running_kernel_btf,
 };
 use core_relo::{
@@ -15,13 +16,13 @@ use core_relo::{
     btf::{Btf, Kind, Type},
 };
 use core_relo_object::target::{KernelBtf, ModuleBtf};
-use std::{collections::HashMap, fs, os::fd::BorrowedFd};
+use std::{collections::HashSet, fs, os::fd::BorrowedFd, path::PathBuf};
 
 /// Returns the type ids of functions by name, in the BTF of the kernel or module that the program was loaded for.
 pub(super) fn find_named(prog: BorrowedFd<'_>, names: &[&str], label: &str) -> Result<Vec<u32>, AttachError> {
     let kernel = running_kernel_btf();
-    let module = loaded_for(prog, &kernel, label)?;
-    let btf = functions_of(module, &kernel, label)?;
+    let module = attach_module(prog, &kernel, label)?;
+    let btf = attach_btf(module, &kernel, label)?;
     let of = module.map_or_else(|| "the kernel".to_owned(), |module| format!("module `{}`", module.name));
     let find = |name: &&str| match btf.find_own(name.as_bytes(), Kind::Func) {
         Some(function) => Ok(function.id().0),
@@ -45,7 +46,7 @@ pub(super) fn find_matching(
     let unmatchable = |e: GlobError| AttachError::target(label, e.to_string());
     let mut glob = Glob::new(function_pattern).map_err(unmatchable)?;
     let kernel = running_kernel_btf();
-    let module = loaded_for(prog, &kernel, label)?;
+    let module = attach_module(prog, &kernel, label)?;
     match (module_name, module.map(|module| module.name.as_str())) {
         (None, Some(module)) => {
             let problem = format!(
@@ -63,25 +64,23 @@ pub(super) fn find_matching(
         }
         _ => {}
     }
-    let traceable = TraceableFunctions::read(module_name);
-    let mut ids = Vec::new();
-    for function in functions_of(module, &kernel, label)?.types().filter(|ty| ty.kind() == Kind::Func) {
-        let name = function.name().as_bytes();
-        if glob.matches(name).map_err(unmatchable)?
-            && traceable.as_ref().is_none_or(|traceable| traceable.has_one(name))
+    let mut functions = Vec::new();
+    for function in attach_btf(module, &kernel, label)?.types().filter(|ty| ty.kind() == Kind::Func) {
+        if glob.matches(function.name().as_bytes()).map_err(unmatchable)?
             && has_trampoline_prototype(function)
         {
-            ids.push(function.id().0);
+            functions.push(function);
         }
     }
-    if ids.is_empty() {
+    retain_traceable(&mut functions, module_name);
+    if functions.is_empty() {
         return Err(AttachError::target(label, "no function that can be traced matches"));
     }
-    Ok(ids)
+    Ok(functions.into_iter().map(|function| function.id().0).collect())
 }
 
 /// Returns the module whose functions a program was loaded for. Returns `None` for those of the kernel itself.
-fn loaded_for<'k>(
+fn attach_module<'k>(
     prog: BorrowedFd<'_>,
     kernel: &'k KernelBtf,
     label: &str,
@@ -90,12 +89,25 @@ fn loaded_for<'k>(
         .map_err(|errno| AttachError::kernel(label, "read the properties of the program", errno))?;
     let modules =
         kernel.modules().map_err(|errno| AttachError::kernel(label, "list the kernel's modules", errno))?;
-    let mut modules = modules.iter().map(|module| &**module);
-    Ok(modules.find(|module| module.id == info.attach_btf_obj_id))
+    let id = info.attach_btf_obj_id;
+    if let Some(module) = modules.iter().find(|module| module.id == id) {
+        return Ok(Some(module));
+    }
+    match sys::btf_fd_by_id(id).and_then(|btf| sys::btf_name(&btf)) {
+        Ok(name) if name != "vmlinux" => {
+            let problem = format!("module `{name}`, for which the program was loaded, is not listed");
+            Err(AttachError::target(label, problem))
+        }
+        // Without CAP_SYS_ADMIN, no user sees which BTF it is, or loads a program for a module.
+        Ok(_) | Err(Errno(libc::EPERM)) => Ok(None),
+        // Programs without an attach target have no BTF.
+        Err(Errno(libc::ENOENT)) if id == 0 => Ok(None),
+        Err(errno) => Err(AttachError::kernel(label, "read the BTF of the attach target", errno)),
+    }
 }
 
 /// Returns the BTF whose own types contain the functions of the kernel or of a module.
-fn functions_of<'k>(
+fn attach_btf<'k>(
     module: Option<&'k ModuleBtf>,
     kernel: &'k KernelBtf,
     label: &str,
@@ -142,38 +154,21 @@ fn value_size(btf: &Btf<'_>, id: TypeId) -> Option<ByteSize> {
     }
 }
 
-/// The functions of the kernel itself, or of a module, that tracefs lists as traceable.
-#[derive(Debug)]
-struct TraceableFunctions {
-    /// For each name, whether one function alone has it.
-    names: HashMap<Vec<u8>, bool>,
-}
-
-impl TraceableFunctions {
-    /// Reads the list of the kernel's functions, or of a module's. Returns `None` without tracefs.
-    fn read(module: Option<&str>) -> Option<Self> {
-        let text = fs::read(tracefs::root().ok()?.join("available_filter_functions")).ok()?;
-        Self::parse(&text, module)
-    }
-
-    /// Parses lines of `name` or `name [module]`. Returns `None` if there is no function.
-    fn parse(text: &[u8], module: Option<&str>) -> Option<Self> {
-        let brackets = module.map(|module| format!("[{module}]"));
-        let mut names = HashMap::new();
-        for line in text.split(|b| *b == b'\n') {
-            let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
-            let (Some(name), of) = (fields.next(), fields.next()) else { continue };
-            if of == brackets.as_deref().map(str::as_bytes) {
-                names.entry(name.to_owned()).and_modify(|is_unique| *is_unique = false).or_insert(true);
-            }
-        }
-        (!names.is_empty()).then_some(Self { names })
-    }
-
-    /// Returns whether there is exactly one traceable function of a name.
-    fn has_one(&self, name: &[u8]) -> bool {
-        self.names.get(name) == Some(&true)
-    }
+/// Leaves only the functions that one link can trace: tracefs lists them, and no other symbol has the name. The kernel takes the first
+/// symbol of a name, and refuses the whole link if that one cannot be traced. A list that cannot be read is left out.
+fn retain_traceable(functions: &mut Vec<Type<'_>>, module: Option<&str>) {
+    let wanted: HashSet<&[u8]> = functions.iter().map(|function| function.name().as_bytes()).collect();
+    let read = |path: PathBuf| fs::read(path).ok().filter(|list| !list.is_empty());
+    let traceable = tracefs::root().ok().and_then(|root| read(root.join("available_filter_functions")));
+    let symbols = read("/proc/kallsyms".into());
+    let traceable = traceable.as_deref().map(|list| ListedNames::find(list, 0, module, &wanted));
+    let symbols = symbols.as_deref().map(|list| ListedNames::find(list, 2, module, &wanted));
+    drop(wanted);
+    functions.retain(|function| {
+        let name = function.name().as_bytes();
+        traceable.as_ref().is_none_or(|list| list.contains(name) && !list.is_repeated(name))
+            && symbols.as_ref().is_none_or(|list| !list.is_repeated(name))
+    });
 }
 
 #[cfg(test)]
@@ -209,21 +204,5 @@ mod tests {
             let function = btf.find(name.as_bytes(), Kind::Func).unwrap();
             assert_eq!(has_trampoline_prototype(function), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn traceable_functions_are_those_of_the_kernel_or_of_one_module() {
-        let list = b"start\nstop\nstop\nopen [veth]\nstart [veth]\nopen [veth2]\n";
-        let names = |module| {
-            let found = TraceableFunctions::parse(list, module);
-            let names = ["start", "stop", "open"].into_iter();
-            names
-                .filter(|name| found.as_ref().is_some_and(|f| f.has_one(name.as_bytes())))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(names(None), ["start"]);
-        assert_eq!(names(Some("veth")), ["start", "open"]);
-        assert_eq!(names(Some("veth2")), ["open"]);
-        assert!(TraceableFunctions::parse(list, Some("vet")).is_none());
     }
 }

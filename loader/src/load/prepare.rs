@@ -134,7 +134,7 @@ impl<K: Kernel> Prepared<'_, K> {
         let loaded: HashSet<_> = self.loaded().programs().iter().map(|p| p.plan.function()).collect();
         let mut refusals = Refusals::new(self.plan, replaceable);
         for program in self.plan.programs().iter().filter(|program| !loaded.contains(&program.function())) {
-            if !refusals.leaves_in(program) {
+            if !refusals.is_worth_loading(program) {
                 continue;
             }
             let result = self.loading.load_program(self.plan, program);

@@ -40,7 +40,7 @@ impl<'p> Refusals<'p> {
 
     /// Returns whether a program is worth loading. After a refusal, the load is undone anyway. Then only a program that is replaceable
     /// tells something, unless its part is refused already.
-    pub(super) fn leaves_in(&self, program: &ProgramPlan) -> bool {
+    pub(super) fn is_worth_loading(&self, program: &ProgramPlan) -> bool {
         let part = self.replaceable.parts.get(program.name());
         self.error.is_none() || part.is_some_and(|part| !self.parts.contains(part))
     }

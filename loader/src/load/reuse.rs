@@ -106,6 +106,8 @@ const fn family(map_type: MapType) -> Option<Family> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Loader, object::Object};
+    use core_relo_object::test_support::{TestObject, kernel, returns};
 
     #[test]
     fn types_with_the_same_helpers_are_a_family() {
@@ -122,5 +124,26 @@ mod tests {
         ] {
             assert!(!same(a, b), "{a} {b}");
         }
+    }
+
+    #[test]
+    fn data_maps_need_their_own_type_and_unknown_types_are_accepted() {
+        let mut m = TestObject::new();
+        m.map("hits", &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)], None);
+        m.bss(".bss", 8);
+        m.program("main", "tc", &returns(0));
+        let bytes = m.bytes();
+        let object = Object::parse(&bytes).unwrap();
+        let plan = Loader::for_kernel(&object, kernel(|_| {})).plan().unwrap();
+        let accepts = |name: &str, found: u32| {
+            let map = plan.maps().iter().find(|map| map.name() == name).unwrap();
+            can_stand_for(map, found)
+        };
+        let [hash, array, lru, percpu] =
+            [MapType::Hash, MapType::Array, MapType::LruHash, MapType::PercpuArray].map(MapType::number);
+        assert!(accepts("hits", hash) && accepts("hits", lru) && accepts("hits", array));
+        assert!(!accepts("hits", MapType::Ringbuf.number()));
+        assert!(accepts(".bss", array) && !accepts(".bss", percpu) && !accepts(".bss", hash));
+        assert!(accepts("hits", 1000) && accepts(".bss", 1000));
     }
 }

@@ -1,16 +1,12 @@
 //! Read-only mappings of files, and the system calls that decide whether a file may be mapped.
-#![expect(unsafe_code, reason = "mmap, munmap, open, fstatfs, getauxval and geteuid are calls into C")]
+#![expect(unsafe_code, reason = "mmap, munmap, getauxval and geteuid are calls into C")]
 
-use alloc::ffi::CString;
-use core::{ffi::c_void, mem::MaybeUninit, ptr::NonNull, slice};
+use super::open::file_system;
+use core::{ffi::c_void, ptr::NonNull, slice};
 use std::{
     fs::{self, File},
     io,
-    os::{
-        fd::{AsRawFd as _, FromRawFd as _},
-        unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
-    },
-    path::Path,
+    os::{fd::AsRawFd as _, unix::fs::MetadataExt as _},
 };
 
 /// A read-only mapping of a file's first bytes.
@@ -107,39 +103,6 @@ const LOCAL_FILE_SYSTEMS: [u64; 11] = [
     0x7371_7368,
     0xe0f5_e1e2,
 ];
-
-/// Opens a path without its file (`O_PATH`).
-///
-/// The standard library cannot: its `custom_flags` drops the bits of `O_ACCMODE`, which in musl contains `O_PATH`. The open would then wait
-/// for the writer of a pipe.
-pub(crate) fn open_path(path: &Path) -> io::Result<File> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    loop {
-        // SAFETY: `path` ends with a NUL and lives beyond the call.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
-        if fd >= 0 {
-            // SAFETY: the call above opened the descriptor, and nothing else owns it.
-            return Ok(unsafe { File::from_raw_fd(fd) });
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-/// Returns the magic number of a file's file system.
-pub(crate) fn file_system(file: &File) -> io::Result<u64> {
-    let mut stat = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the descriptor is open, and `stat` has room for the struct that the call writes.
-    if unsafe { libc::fstatfs(file.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call above succeeded, so it filled `stat`.
-    let stat = unsafe { stat.assume_init() };
-    // The type of `f_type` depends on the architecture: `i64`, `i32` or `u32`.
-    u64::try_from(i128::from(stat.f_type)).map_err(io::Error::other)
-}
 
 /// Returns the user of this process. Returns `None` for a set-user-ID program and for the overflow user, which stands for many users.
 fn trusted_user() -> Option<u32> {

@@ -32,6 +32,7 @@ mod miri_mmap;
 mod mmap;
 #[cfg(feature = "netlink")]
 mod netlink;
+mod open;
 mod perf;
 mod pod;
 #[doc(hidden)]
@@ -60,9 +61,10 @@ pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
-pub(crate) use mmap::{FileMapping, file_system, is_vmlinux_btf, open_path};
+pub(crate) use mmap::{FileMapping, is_vmlinux_btf};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
+pub(crate) use open::{file_system, open_path};
 pub use perf::{
     PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
     PerfEventOpen, PerfSample, PerfWakeup, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open,

@@ -1,9 +1,12 @@
 //! What the newest kernels have: links to many functions, streams, association with a struct_ops map.
 
-use super::harness::{Need, Veth, hits, live, load, load_with, run};
+use super::harness::{Need, Veth, hits, live, load, load_with, object, run};
 use core_relo_loader::{
+    Loader,
     attach::{TraceMultiOptions, TraceSet},
     load::StreamId,
+    load_plan::AttachTarget,
+    object::Object,
     sys::{self, Errno},
 };
 use core_relo_tests::skip::skip;
@@ -79,6 +82,21 @@ fn one_link_traces_functions_of_a_module() {
     }
     let error = attach("of_module", TraceSet::Functions(&["tcp_connect"])).unwrap_err().to_string();
     assert!(error.ends_with("no function `tcp_connect` in the BTF of module `veth`"), "{error}");
+}
+
+#[test]
+fn the_module_of_a_program_must_be_loaded() {
+    const TEST: &str = "newest::the_module_of_a_program_must_be_loaded";
+    let Some(_live) = live(TEST, &[Need::Btf]) else { return };
+    let bytes = object("fentry_multi");
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object);
+    loader.program_mut("enter").attach_to = Some(AttachTarget::Kernel("no_such_module:open_*".to_owned()));
+    let error = loader.load().unwrap_err().to_string();
+    assert!(
+        error.contains("program `enter`: no BTF of module `no_such_module`: it is not loaded, "),
+        "{error}"
+    );
 }
 
 #[test]

@@ -23,8 +23,15 @@ impl StartupReport {
             let name = Escaped(&group.name);
             match alternative.status {
                 Status::Rejected => {
-                    let stage = alternative.rejections.first().map(|rejection| rejection.stage.sentence());
-                    Some(format!("{}, see group {name}", stage.unwrap_or("does not work on this kernel")))
+                    let rejections = &alternative.rejections;
+                    let own = rejections.iter().find(|rejection| rejection.name == program);
+                    Some(match (own, rejections.first()) {
+                        (Some(own), _) => format!("{}, see group {name}", own.stage.sentence()),
+                        (None, Some(other)) => {
+                            format!("left out with {}, see group {name}", Escaped(&other.name))
+                        }
+                        (None, None) => format!("does not work on this kernel, see group {name}"),
+                    })
                 }
                 Status::NotNeeded => Some(format!("not needed, group {name}")),
                 Status::Used | Status::NotSelected => None,

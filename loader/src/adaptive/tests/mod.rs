@@ -114,6 +114,18 @@ fn the_next_alternative_is_tried_after_each_refusal() {
 }
 
 #[test]
+fn the_other_programs_of_a_refused_alternative_are_left_out_with_it() {
+    let (_, result) = adapt("group events = fast + medium > slow", |programs| match &*programs[0] {
+        "fast" => Err(refused("fast", libc::EINVAL)),
+        _ => Ok(()),
+    });
+    let report = result.unwrap().report;
+    let why = |program| report.why_not_loaded(program).unwrap();
+    assert_eq!(why("fast"), "the kernel refused it, see group events");
+    assert_eq!(why("medium"), "left out with fast, see group events");
+}
+
+#[test]
 fn the_attempts_end_when_the_alternatives_do() {
     let (tried, result) = adapt(TABLE, |programs| Err(refused(&programs[0], libc::EINVAL)));
     assert_eq!(tried.len(), 3);

@@ -6,7 +6,7 @@ pub use report::{ReportStep, VerifierReport};
 
 use self::report::LogParts;
 pub(super) use self::report::cut;
-use super::{old_verifier, verifier_stats::VerifierStats};
+use super::{is_shortage, old_verifier, verifier_stats::VerifierStats};
 use crate::{convert::before_nul, hint::Hint, memory_limit::memory_shortage, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
@@ -324,11 +324,6 @@ fn replacement_hint(plan: &LoadPlan, kfunc: &str) -> String {
 /// Returns whether a load failed because of the limits on open files, not because of the program.
 fn is_out_of_descriptors(errno: Errno) -> bool {
     matches!(errno.0, libc::EMFILE | libc::ENFILE)
-}
-
-/// Returns whether a load failed because of a lack of descriptors or memory.
-fn is_shortage(errno: Errno) -> bool {
-    is_out_of_descriptors(errno) || errno.0 == libc::ENOMEM
 }
 
 /// Returns the remedy for an error number, whatever the program.

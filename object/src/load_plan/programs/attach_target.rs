@@ -86,7 +86,7 @@ pub(super) fn find_module(
     let shown = text(name.as_bytes());
     if kernel.late_binding.has_names() {
         return Err(fail(format!(
-            "cannot be put in a loader program: it traces functions of module `{shown}`: load the object with `core-relo load`"
+            "cannot be put in a loader program, which traces no functions of a module (`{shown}`): expected a load of the object itself"
         )));
     }
     let loaded = kernel.btf.modules();
@@ -94,7 +94,11 @@ pub(super) fn find_module(
         .map_err(|errno| LoadPlanError::types_of_program(program, "the attach target", errno.into()))?;
     match loaded.iter().find(|module| module.name == name) {
         Some(module) => Ok(AttachPlan::functions_of(modules.index_of(&module.name, module.id))),
-        None => Err(fail(format!("module `{shown}` is not loaded, or has no BTF"))),
+        // Whether another kernel has the module is for its verdict.
+        None if !kernel.btf.is_live() => Ok(AttachPlan::functions_of(modules.index_of(name, 0))),
+        None => Err(fail(format!(
+            "no BTF of module `{shown}`: it is not loaded, was built without BTF, or is hidden from users without CAP_SYS_ADMIN"
+        ))),
     }
 }
 
