@@ -39,7 +39,7 @@ struct Dynamic {
 
 /// The part of executables and shared libraries that the guest gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "there is nothing between both")]
+#[expect(clippy::exhaustive_enums, reason = "a file is packed whole or as loaded")]
 pub enum ExecutableParts {
     /// What is loaded into memory.
     Loaded,

@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: the checks that every change must pass, cheapest first.
 
-use crate::system::{Failure, Outcome, cargo, check, output, root};
+use crate::system::{Failure, Outcome, cargo, check, output, report_skip, reported_skips, root};
 use crate::{fuzz, matrix, miri, test, tidy};
 use std::time::Instant;
 
@@ -25,6 +25,9 @@ pub fn run(args: &[String]) -> Outcome {
         let start = Instant::now();
         step()?;
         println!("ci: {name} took {} s", start.elapsed().as_secs());
+    }
+    for skip in reported_skips() {
+        println!("ci: {skip}");
     }
     Ok(())
 }
@@ -75,6 +78,6 @@ fn has_component(part: &str) -> bool {
     if added.is_ok() && works() {
         return true;
     }
-    println!("SKIP cargo {part}: not installed");
+    report_skip(&format!("cargo {part}"), "not installed");
     false
 }

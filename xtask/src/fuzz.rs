@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::cases;
 use crate::kernels::btf::elf_section;
-use crate::system::{Failure, Outcome, cargo, check, files_below, output, root};
+use crate::system::{Failure, Outcome, cargo, check, files_below, output, report_skip, root};
 
 /// The seconds for each target.
 const SECONDS: u32 = 60;
@@ -63,7 +63,10 @@ pub fn run(args: &[String]) -> Outcome {
     match (mode, missing) {
         (Mode::Minimise, Some(reason)) => return Err(Failure::CannotRun(format!("cargo-fuzz: {reason}"))),
         (Mode::Fuzz, Some(reason)) => {
-            println!("SKIP cargo-fuzz: {reason}; replaying the seeds and mutations of them instead");
+            report_skip(
+                "cargo-fuzz",
+                &format!("{reason}; replaying the seeds and mutations of them instead"),
+            );
         }
         _ => {}
     }

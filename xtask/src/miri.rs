@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::counts::Counts;
-use crate::system::{Failure, Outcome, check, output, root};
+use crate::system::{Failure, Outcome, check, output, report_skip, root};
 
 /// The tests of a package that run under Miri.
 struct Selection {
@@ -34,6 +34,9 @@ const MINUTES: u64 = 20;
 /// The arguments for `cargo xtask ci`: the package with unsafe code, for a few minutes.
 pub const CI_ARGUMENTS: [&str; 3] = ["--minutes", "4", "core-relo-loader"];
 
+/// The time after which a build of the tests, and of the standard library for Miri, is given up.
+const BUILD_TIME: Duration = Duration::from_secs(15 * 60);
+
 /// Tests read the committed objects and the clock.
 const FLAGS: &str = "-Zmiri-disable-isolation";
 
@@ -54,7 +57,7 @@ pub fn run(args: &[String]) -> Outcome {
         }
     }
     if !is_installed() {
-        println!("SKIP miri: not installed (rustup component add --toolchain nightly miri rust-src)");
+        report_skip("miri", "not installed (rustup component add --toolchain nightly miri rust-src)");
         return Ok(());
     }
     let is_requested = |selection: &&Selection| packages.is_empty() || packages.contains(&selection.package);
@@ -69,19 +72,19 @@ fn is_installed() -> bool {
 /// Runs the tests of a selection. Those that have not run after some minutes are skipped.
 fn test(selection: &Selection, minutes: u64) -> Outcome {
     let package = selection.package;
-    let start = Instant::now();
-    let deadline = start + Duration::from_secs(minutes * 60);
     let mut listed = Vec::new();
     let list = cargo_miri(package, ["--list"]);
-    let status =
-        run_until(list, deadline, |line| listed.extend(line.strip_suffix(": test").map(str::to_owned)))?;
-    let Some(status) = status else {
-        println!("SKIP miri: {package}: not built within {minutes} minutes");
-        return Ok(());
-    };
-    if !status.success() {
-        return Err(format!("miri: {package}: {status}").into());
+    let built_until = Instant::now() + BUILD_TIME;
+    let add_test = |line: &str| listed.extend(line.strip_suffix(": test").map(str::to_owned));
+    match run_until(list, built_until, add_test)? {
+        Some(status) if status.success() => {}
+        Some(status) => return Err(format!("miri: {package}: {status}").into()),
+        None => {
+            return Err(format!("miri: {package}: not built within {} s", BUILD_TIME.as_secs()).into());
+        }
     }
+    let start = Instant::now();
+    let deadline = start + Duration::from_secs(minutes * 60);
     let selected = select(&listed, selection.modules)
         .map_err(|module| format!("xtask/src/miri.rs: {package} has no tests in the module `{module}`"))?;
 
@@ -99,11 +102,12 @@ fn test(selection: &Selection, minutes: u64) -> Outcome {
     let seconds = start.elapsed().as_secs();
     match status {
         None => {
-            let left = selected.len().saturating_sub(finished);
-            println!(
-                "SKIP miri: {package}: {left} of {} tests did not run within {minutes} minutes",
-                selected.len()
-            );
+            let all = selected.len();
+            let why = format!("only {finished} of {all} tests ran within {minutes} minutes");
+            if finished == 0 {
+                return Err(format!("miri: {package}: {why}").into());
+            }
+            report_skip(&format!("miri: {package}"), &why);
             Ok(())
         }
         Some(status) if status.success() => {

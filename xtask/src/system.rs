@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use core_relo_vm::VmError;
 
@@ -26,6 +27,21 @@ impl fmt::Display for Failure {
             Self::Failed(what) | Self::CannotRun(what) => f.write_str(what),
         }
     }
+}
+
+/// The parts that were left out, as printed.
+static SKIPS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Prints that a part is left out and why, and remembers it.
+pub fn report_skip(part: &str, reason: &str) {
+    let line = format!("SKIP {part}: {reason}");
+    println!("{line}");
+    SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+}
+
+/// Returns the lines of all parts that this process left out.
+pub fn reported_skips() -> Vec<String> {
+    SKIPS.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 impl From<String> for Failure {

@@ -141,6 +141,9 @@ fn check_named_tests(files: &[File], problems: &mut Vec<String>) {
     }
 }
 
+/// The files that must have a table of features.
+const FEATURE_TABLES: [&str; 2] = ["loader/README.md", "loader/src/lib.rs"];
+
 /// Checks that the tables of features in `README.md` and `src/lib.rs` of a crate have the features of its `Cargo.toml`.
 fn check_feature_tables(files: &[File], problems: &mut Vec<String>) {
     for file in files {
@@ -150,7 +153,12 @@ fn check_feature_tables(files: &[File], problems: &mut Vec<String>) {
             _ => None,
         };
         let Some(directory) = directory else { continue };
-        let Some(documented) = feature_tables::documented(&file.text) else { continue };
+        let Some(documented) = feature_tables::documented(&file.text) else {
+            if FEATURE_TABLES.iter().any(|path| file.path == Path::new(path)) {
+                problems.push(format!("{}: expected a table of features", file.path.display()));
+            }
+            continue;
+        };
         let path = directory.join("Cargo.toml");
         let manifest = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
         let declared = feature_tables::declared(manifest);

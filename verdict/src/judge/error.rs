@@ -1,5 +1,6 @@
 //! Errors of the judge.
 
+use core_relo_object::InternalError;
 use thiserror::Error;
 
 /// A reason why an object cannot be judged: its requirements, the plan and the kernel's answers do not belong together.
@@ -20,4 +21,7 @@ pub enum JudgeError {
         /// The index of the record.
         index: usize,
     },
+    /// The requirements do not fit the object.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
 }

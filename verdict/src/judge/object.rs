@@ -17,7 +17,10 @@ use crate::{
     requirements::{Need, ObjectNeeds},
 };
 use core_relo::{Name, Plan, explain::text};
-use core_relo_object::object::{Object, Program};
+use core_relo_object::{
+    InternalError,
+    object::{Object, Program},
+};
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
 ///
@@ -58,7 +61,8 @@ pub fn judge(
     Ok(ObjectVerdict { verdict, reasons: distinct(reasons), programs, warnings })
 }
 
-/// Checks that every index of the requirements is one of the plan or of the answers. A requirement without an answer would count as met.
+/// Checks that every index of the requirements is one of the object, of the plan or of the answers. A requirement without an answer, and a
+/// table or extern that is not found, would count as met.
 fn check_indices(
     needs: &ObjectNeeds<'_, '_>,
     plan: &Plan<'_>,
@@ -73,6 +77,17 @@ fn check_indices(
     let mut ids = of_programs.chain(maps).chain(externs);
     if let Some(id) = ids.find(|id| answers.get(*id).is_none()) {
         return Err(JudgeError::OtherAnswers { index: id.index() });
+    }
+    let tables = needs.linker.struct_ops_tables().unwrap_or_default();
+    let has_table = |map| tables.binary_search_by_key(&map, |(table, _): &(_, _)| *table).is_ok();
+    if programs.clone().any(|program| needs.object.programs().get(program.index.0).is_none()) {
+        return Err(InternalError::new("the program of a requirement is one of the object's").into());
+    }
+    if needs.externs.len() != needs.linker.externs().len() {
+        return Err(InternalError::new("the requirements have every extern of the object").into());
+    }
+    if !tables.is_empty() && !needs.maps.iter().filter_map(|map| map.struct_ops).all(has_table) {
+        return Err(InternalError::new("each struct_ops map has a table").into());
     }
     let mut records = programs.flat_map(|program| &program.records);
     match records.find(|(_, record)| plan.get(*record).is_none()) {

@@ -86,9 +86,9 @@ impl AttachPoint {
             }
             SectionTarget::KprobeMulti { pattern, .. } | SectionTarget::TraceMulti { pattern } => {
                 // Only a pattern for trampolines has a module.
-                let of_module = pattern.split_once(':').map_or(pattern, |(_module, functions)| functions);
+                let functions = pattern.split_once(':').map_or(pattern, |(_module, functions)| functions);
                 let is_name = !pattern.contains(['*', '?']);
-                let declarations = if is_name { function(of_module) } else { Vec::new() };
+                let declarations = if is_name { function(functions) } else { Vec::new() };
                 (K::Functions, pattern.to_owned(), None, declarations)
             }
             SectionTarget::Ksyscall { syscall, retprobe } => {

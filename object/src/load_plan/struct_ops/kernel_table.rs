@@ -64,7 +64,7 @@ impl Default for StructOpsMatcher {
 
 impl StructOpsMatcher {
     /// Checks that a kernel accepts a table, whose map has values of type `value`: a struct `bpf_struct_ops_NAME` of the kernel or a
-    /// module. `programs` is the struct `NAME` of the same BTF. `btf` is the object's. All calls must have the same object and kernel.
+    /// module. `programs` is the struct `NAME`, of vmlinux or else of the BTF of `value`. `btf` is the object's. All calls must have the same object and kernel.
     ///
     /// # Errors
     ///

@@ -81,8 +81,8 @@ fn descriptors(all: &mut BTreeSet<String>) {
 
 /// Adds all ids of one kind of kernel object.
 ///
-/// Opens no object. The kernel clears a prog array once its last user closes it. A second close before the clear has run leaks the
-/// map (`prog_array_map_clear`, seen on 5.10 and 7.2).
+/// Opens no map: the kernel clears a prog array once its last user closes it, and a second close before the clear has run leaks the map
+/// (`prog_array_map_clear`, seen on 5.10 and 7.2).
 fn ids(kind: &str, next: fn(u32) -> Result<Option<u32>, Errno>, all: &mut BTreeSet<String>) {
     let mut last = 0;
     while let Some(id) = next(last).unwrap_or_else(|e| panic!("next {kind} id after {last}: {e}")) {
