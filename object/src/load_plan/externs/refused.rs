@@ -2,6 +2,7 @@
 
 use crate::{
     elf::text,
+    internal::Invariant as _,
     link::{ProgramLinker, RefTarget},
     load_plan::error::{KernelFact, LoadPlanError, Refusal},
     object::Program,
@@ -55,7 +56,8 @@ impl<'e> RefusedExterns<'e> {
         }
     }
 
-    /// Fails if a loaded program uses a refused extern. The error names the first such program.
+    /// Fails if a loaded program uses a refused extern. The error names the first such program. If all that the loaded programs lack are
+    /// facts about the kernel, the error names the first fact, and no program is to blame.
     pub(in crate::load_plan) fn check_unused(
         &self,
         linker: &ProgramLinker<'_, '_>,
@@ -64,24 +66,44 @@ impl<'e> RefusedExterns<'e> {
         if self.list.is_empty() {
             return Ok(());
         }
+        if let Some((program, Refusal { name, reason, .. })) =
+            self.find_use(linker, loaded, |refusal| refusal.missing.is_none())?
+        {
+            return Err(LoadPlanError::Program {
+                program: text(program.name()),
+                what: format!("unresolved extern: {name}: {reason}").into(),
+            });
+        }
+        match self.find_use(linker, loaded, |refusal| refusal.missing.is_some())? {
+            Some((_, refusal)) => Err(LoadPlanError::Externs(vec![refusal.clone()])),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the first loaded program that uses a refused extern of a kind, and the refusal.
+    fn find_use<'o, 'd>(
+        &self,
+        linker: &ProgramLinker<'o, 'd>,
+        loaded: &[bool],
+        is_sought: impl Fn(&Refusal) -> bool,
+    ) -> Result<Option<(&'o Program<'d>, &Refusal)>, LoadPlanError> {
         let used = Cell::new(None);
         let program = linker.find_caller(loaded, |function| {
-            let mut targets = linker.references(function);
-            let refused = targets.find_map(|target| match target {
-                RefTarget::Extern(index) => self.find(linker.externs.get(index.0)?.name),
+            let refused = linker.references(function).find_map(|target| match target {
+                RefTarget::Extern(index) => {
+                    let refusal = self.find(linker.externs.get(index.0)?.name)?;
+                    is_sought(refusal).then_some(refusal)
+                }
                 _ => None,
             });
             used.set(used.get().or(refused));
             refused.is_some()
         })?;
-        let program = program.and_then(|program| linker.object().programs().get(program.0));
-        match program.zip(used.get()) {
-            Some((program, Refusal { name, reason, .. })) => Err(LoadPlanError::Program {
-                program: text(Program::name(program)),
-                what: format!("unresolved extern: {name}: {reason}").into(),
-            }),
-            None => Ok(()),
-        }
+        let Some(program) = program else { return Ok(None) };
+        let program = linker.object().programs().get(program.0);
+        let program = program.invariant("a loaded program is one of the object's")?;
+        let refusal = used.get().invariant("a program that was found uses a refused extern")?;
+        Ok(Some((program, refusal)))
     }
 
     fn find(&self, name: &[u8]) -> Option<&Refusal> {

@@ -358,6 +358,33 @@ fn a_missing_strong_extern_refuses_the_programs_that_use_it_if_the_settings_say_
     }
 }
 
+#[test]
+fn an_unknown_fact_blames_no_program_if_the_load_goes_on_without_unused_externs() {
+    let plan = |programs: &[&str]| {
+        let mut m = with_an_unused_kfunc();
+        let void = m.types.modifier(Kind::Const, TypeId::VOID);
+        let var = m.types.var("address", void, 2);
+        m.types.datasec(".ksyms", 0, &[(var, 0, 0)]);
+        let code: Vec<_> = load(1, 0).into_iter().chain(returns(0)).collect();
+        let reader = m.program("reader", "raw_tp/x", &code);
+        let symbol = m.undefined("address", false);
+        m.refer(reader, 0, symbol, false);
+        // Offline, the symbols of the kernel are unknown.
+        let error = m.plan_on(TargetKernel::offline(kernel(|_| {}).btf), |setup| {
+            setup.select_programs(programs.iter().copied());
+            setup.allows_unused_externs = true;
+        });
+        error.map(drop)
+    };
+    assert_eq!(plan(&["other"]), Ok(()));
+    let error = plan(&["other", "reader"]).unwrap_err();
+    assert!(error.lacks_only_facts(), "{error}");
+    // Another program lacks what the kernel does not have, whatever the symbols are.
+    let error = plan(&["reader", "user"]).unwrap_err();
+    let LoadPlanError::Program { program, .. } = &error else { panic!("{error}") };
+    assert_eq!(&**program, "user");
+}
+
 /// Returns a kernel whose module `mod` has the function `do_it`.
 pub(super) fn with_module() -> TargetKernel {
     let mut base = Builder::new(core_relo::Endian::native());
