@@ -299,7 +299,7 @@ fn target_kernel(args: &LoadArgs) -> Result<(TargetKernel, Option<DryRunKernel>)
     let read = || DryRunKernel::read(args);
     if args.btf.is_some() {
         let kernels = read()?;
-        return Ok((kernels.kernel.plan_target(args.kernel_version), Some(kernels)));
+        return Ok((kernels.plan_target(), Some(kernels)));
     }
     let kernels = if args.dry_run { Some(read()?) } else { None };
     let target = core_relo_loader::running_kernel();
