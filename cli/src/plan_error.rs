@@ -37,15 +37,15 @@ pub(crate) fn lacks_only_facts(e: &LoadError) -> bool {
 }
 
 /// Returns the message of a failed load without the object's name. The library's message names its settings, this one the options of
-/// `load`.
+/// the commands that load objects.
 pub(crate) fn load_message(e: &LoadError) -> String {
     let LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } = e else {
         return e.without_object();
     };
     let lines: Vec<_> = group_externs(refused)
         .iter()
-        .map(|group| match group.missing.and_then(option_of) {
-            Some(option) => format!("{}: give it with {option}", group.text()),
+        .map(|group| match group.missing.map(remedy) {
+            Some(remedy) => format!("{}: {remedy}", group.text()),
             None => group.text(),
         })
         .collect();
@@ -56,11 +56,13 @@ pub(crate) fn load_message(e: &LoadError) -> String {
     }
 }
 
-/// Returns the option that gives a fact about the kernel.
-fn option_of(fact: KernelFact) -> Option<&'static str> {
+/// Returns how a user of the commands provides a fact about the kernel. Every command that loads an object takes a configuration. Only
+/// dry runs for another kernel lack its version or symbols.
+const fn remedy(fact: KernelFact) -> &'static str {
     match fact {
-        KernelFact::Version => Some("--kernel-version X.Y.Z"),
-        KernelFact::Kconfig => Some("--kconfig FILE"),
-        _ => None,
+        KernelFact::Version => "give it with --kernel-version X.Y.Z",
+        KernelFact::Kconfig => "give it with --kconfig FILE",
+        KernelFact::Symbols => "give it with --kallsyms FILE",
+        _ => "plan the load on that kernel",
     }
 }

@@ -371,8 +371,26 @@ fn only_programs_are_selected_by_a_tag_in_help_and_arguments() {
         let help = run(["prog", command, "--help"]).out;
         assert!(help.contains("--tag <TAG>"), "{command}: {help}");
     }
+    for (command, expected) in
+        [("prog", "an id, --name, --tag or --pinned"), ("map", "an id, --name or --pinned")]
+    {
+        let none = run([command, "pin"]);
+        let what = format!("nothing is selected, expected {expected}\n");
+        assert!(none.exit == 2 && none.err.contains(&what), "{none:?}");
+    }
     let one = run(["prog", "show", "--tag", TAG, "--id", "1"]);
     assert!(one.exit == 2 && one.err.contains("cannot be used with"), "{one:?}");
+}
+
+#[test]
+fn each_image_that_does_not_boot_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let images: Vec<_> = (0..12).map(|number| dir.path().join(format!("image-{number:02}"))).collect();
+    images.iter().for_each(|image| fs::write(image, "no kernel image\n").unwrap());
+    let run =
+        common::run(["check", "exec.bpf.o", "--boot"].into_iter().chain(images.iter().map(|i| text(i))));
+    let unnamed: Vec<_> = images.iter().filter(|image| !run.err.contains(text(image))).collect();
+    assert!(run.exit == 2 && unnamed.is_empty() && !run.err.contains("more:"), "{run:?}");
 }
 
 #[test]
@@ -387,8 +405,9 @@ fn many_files_without_btf_are_counted_after_ten() {
     assert_eq!(run.exit, 2, "{run:?}");
     let count = |what: &str| run.err.lines().filter(|line| line.contains(what)).count();
     assert_eq!((count(": no BTF in it; "), count("empty: is empty")), (10, 1), "{}", run.err);
-    assert!(run.err.ends_with("core-relo: … and 13 more: no BTF in it\n"), "{}", run.err);
+    assert!(run.err.ends_with("core-relo: … and 13 more: no BTF in it, see --format json\n"), "{}", run.err);
     // JSON has each of them.
     let json = common::run(args.into_iter().chain(["--format", "json"]));
     assert_eq!(json.lines().len(), 24);
+    assert!(json.err.ends_with("core-relo: … and 13 more: no BTF in it\n"), "{}", json.err);
 }

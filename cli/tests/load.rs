@@ -64,6 +64,44 @@ fn a_dry_run_without_facts_about_the_kernel_is_unknown_and_names_the_options() {
 }
 
 #[test]
+fn a_dry_run_takes_the_symbols_of_another_kernel() {
+    let object = prebuilt("live/ksym.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let symbols = dir.path().join("kallsyms");
+    fs::write(&symbols, "ffffffff81000000 T _stext\nffffffff81234560 T schedule\n").unwrap();
+    let plan =
+        |more: &[&str]| load(&[&[text(&object), "--dry-run", "--btf", "linux-6.12.btf"], more].concat()).out;
+    let unknown = "  schedule: its address in that kernel is unknown: give it with --kallsyms FILE\n";
+    let without = plan(&[]);
+    assert!(without.contains(unknown) && without.contains("symbol schedule may be missing"), "{without}");
+    // The kernel's BTF is reduced: another extern stays unresolved.
+    let with = plan(&["--kallsyms", text(&symbols)]);
+    assert!(with.contains("unresolved extern: runqueues: ") && !with.contains("schedule"), "{with}");
+    let wrong = load(&[text(&object), "--dry-run", "--kallsyms", text(&symbols)]);
+    assert!(wrong.exit == 2 && wrong.err.contains("--btf"), "{wrong:?}");
+}
+
+/// The error of an option that the kernel's configuration lacks says `give it with --kconfig FILE`.
+#[test]
+fn each_command_that_loads_an_object_takes_a_configuration() {
+    let object = prebuilt("live/kconfig.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config");
+    fs::write(&config, "CONFIG_HZ=many\n").unwrap();
+    let (object, config, pin) = (text(&object), text(&config), text(dir.path()));
+    for command in [
+        &["load", object, "--dry-run"][..],
+        &["run", object, "--program", "look"],
+        &["struct_ops", "register", object],
+        &["iter", "pin", object, pin],
+    ] {
+        let run = run(command.iter().chain(&["--kconfig", config]));
+        let text = run.out.clone() + &run.err;
+        assert!(text.contains("CONFIG_HZ") && text.contains("many"), "{command:?}: {run:?}");
+    }
+}
+
+#[test]
 fn a_wrong_argument_is_one_line_and_status_2() {
     let object = prebuilt("live/globals.bpf.o");
     let error = |args: &[&str]| {

@@ -1,13 +1,14 @@
 //! Hints for users of bpftool: what a command line of bpftool, which does not parse here, is called here.
 
+use super::bpftool_words::first_operand;
 use clap::{
     builder::StyledStr,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use std::ffi::OsString;
+use std::{ffi::OsString, iter};
 
 /// A command line of bpftool, and its counterpart.
-struct Hint {
+struct Counterpart {
     /// Beginnings of command lines. One that starts with `-` is an option before the command.
     beginnings: &'static [&'static str],
     /// One of these words follows the beginning. If empty, any words do.
@@ -18,50 +19,55 @@ struct Hint {
     here: Option<&'static str>,
 }
 
-const fn hint(
+const fn counterpart(
     beginnings: &'static [&'static str],
     keywords: &'static [&'static str],
     bpftool: &'static str,
     here: &'static str,
-) -> Hint {
-    Hint { beginnings, keywords, bpftool, here: Some(here) }
+) -> Counterpart {
+    Counterpart { beginnings, keywords, bpftool, here: Some(here) }
 }
 
 const fn no_counterpart(
     beginnings: &'static [&'static str],
     keywords: &'static [&'static str],
     bpftool: &'static str,
-) -> Hint {
-    Hint { beginnings, keywords, bpftool, here: None }
+) -> Counterpart {
+    Counterpart { beginnings, keywords, bpftool, here: None }
 }
 
-/// The hints. The first that fits a command line is given.
-const HINTS: &[Hint] = &[
+/// The counterparts. The first that fits a command line becomes the hint.
+const COUNTERPARTS: &[Counterpart] = &[
     // Options that change what the command does.
-    hint(
+    counterpart(
         &["-S", "--sign", "-k", "-i"],
         &[],
         "-S -k KEY -i CERT gen skeleton -L prog.bpf.o",
         "gen loader prog.bpf.o --signable -o prog.loader",
     ),
-    hint(&["-L", "--use-loader"], &[], "-L gen skeleton prog.bpf.o", "gen loader prog.bpf.o -o prog.loader"),
-    hint(&["-B", "--base-btf"], &[], "-B vmlinux btf dump file veth", "btf dump veth --base vmlinux"),
+    counterpart(
+        &["-L", "--use-loader"],
+        &[],
+        "-L gen skeleton prog.bpf.o",
+        "gen loader prog.bpf.o -o prog.loader",
+    ),
+    counterpart(&["-B", "--base-btf"], &[], "-B vmlinux btf dump file veth", "btf dump veth --base vmlinux"),
     // Commands.
-    hint(
+    counterpart(
         &["net attach"],
         &["tcx_ingress", "tcx_egress"],
         "net attach tcx_ingress id 7 dev eth0",
         "prog attach 7 --to dev:eth0,ingress",
     ),
-    hint(
+    counterpart(
         &["net attach"],
         &["overwrite"],
         "net attach xdpgeneric id 7 dev eth0 overwrite",
         "prog attach 7 --to dev:eth0,xdpgeneric --replace",
     ),
-    hint(&["net attach"], &[], "net attach xdp id 7 dev eth0", "prog attach 7 --to dev:eth0"),
-    hint(&["net detach"], &[], "net detach xdp dev eth0", "prog detach 7 --from dev:eth0"),
-    hint(
+    counterpart(&["net attach"], &[], "net attach xdp id 7 dev eth0", "prog attach 7 --to dev:eth0"),
+    counterpart(&["net detach"], &[], "net detach xdp dev eth0", "prog detach 7 --from dev:eth0"),
+    counterpart(
         &["prog load", "prog loadall"],
         LOADER_PROGRAM,
         "prog load -L prog.bpf.o PATH",
@@ -72,133 +78,143 @@ const HINTS: &[Hint] = &[
         &["dev", "offload_dev", "xdpmeta_dev"],
         "prog load prog.bpf.o PATH offload_dev eth0",
     ),
-    hint(
+    counterpart(
         &["prog load", "prog loadall"],
         &["autoattach"],
         "prog loadall prog.bpf.o DIR autoattach",
         "load prog.bpf.o --attach --pin DIR",
     ),
-    hint(
+    counterpart(
         &["prog load", "prog loadall"],
         &["kernel_btf"],
         "prog load prog.bpf.o PATH kernel_btf FILE",
         "load prog.bpf.o --pin DIR --relocate-against FILE",
     ),
-    hint(
+    counterpart(
         &["prog load", "prog loadall"],
         &["map"],
         "prog load prog.bpf.o PATH map name counts id 7",
         "load prog.bpf.o --reuse-map counts=7 --pin DIR",
     ),
-    hint(&["prog loadall"], &[], "prog loadall prog.bpf.o DIR pinmaps MAP_DIR", "load prog.bpf.o --pin DIR"),
-    hint(&["prog load"], &[], "prog load prog.bpf.o PATH", "load prog.bpf.o --pin DIR"),
-    hint(
+    counterpart(
+        &["prog loadall"],
+        &[],
+        "prog loadall prog.bpf.o DIR pinmaps MAP_DIR",
+        "load prog.bpf.o --pin DIR",
+    ),
+    counterpart(&["prog load"], &[], "prog load prog.bpf.o PATH", "load prog.bpf.o --pin DIR"),
+    counterpart(
         &["prog attach"],
         &["flow_dissector"],
         "prog attach id 7 flow_dissector",
         "prog attach 7 --to netns:/proc/self/ns/net",
     ),
-    hint(
+    counterpart(
         &["prog attach"],
         SOCKMAP_ATTACH_TYPES,
         "prog attach id 7 sk_skb_stream_verdict id 9",
         "prog attach 7 --to map:9,sk_skb_stream_verdict",
     ),
-    hint(
+    counterpart(
         &["prog detach"],
         &["flow_dissector"],
         "prog detach id 7 flow_dissector",
         "prog detach 7 --from netns:/proc/self/ns/net",
     ),
-    hint(
+    counterpart(
         &["prog detach"],
         SOCKMAP_ATTACH_TYPES,
         "prog detach id 7 sk_skb_stream_verdict id 9",
         "prog detach 7 --from map:9,sk_skb_stream_verdict",
     ),
-    hint(&["prog dump"], &["visual"], "prog dump xlated id 7 visual", "prog dump 7 --graph"),
-    hint(&["prog dump"], &["file"], "prog dump xlated id 7 file FILE", "prog dump 7 -o FILE"),
-    hint(
+    counterpart(&["prog dump"], &["visual"], "prog dump xlated id 7 visual", "prog dump 7 --graph"),
+    counterpart(&["prog dump"], &["file"], "prog dump xlated id 7 file FILE", "prog dump 7 -o FILE"),
+    counterpart(
         &["prog dump"],
         &["opcodes", "linum"],
         "prog dump xlated id 7 opcodes linum",
         "prog dump 7 --opcodes --linum",
     ),
-    hint(
+    counterpart(
         &["prog run"],
         &["data_in", "data_out", "data_size_out", "ctx_in", "ctx_out", "ctx_size_out", "repeat"],
         "prog run id 7 data_in FILE repeat 1000",
         "prog run 7 --data-in FILE --repeat 1000",
     ),
-    hint(&["prog tracelog"], &["stdout"], "prog tracelog stdout id 7", "prog stream 7"),
-    hint(&["prog tracelog"], &["stderr"], "prog tracelog stderr id 7", "prog stream 7 --stderr"),
+    counterpart(&["prog tracelog"], &["stdout"], "prog tracelog stdout id 7", "prog stream 7"),
+    counterpart(&["prog tracelog"], &["stderr"], "prog tracelog stderr id 7", "prog stream 7 --stderr"),
     no_counterpart(
         &["map create"],
         &["dev", "offload_dev"],
         "map create PATH type hash key 4 value 8 entries 64 name limits offload_dev eth0",
     ),
-    hint(
+    counterpart(
         &["map create"],
         &["type", "key", "value", "entries", "flags", "inner_map"],
         "map create PATH type hash key 4 value 8 entries 64 name limits",
         "map create PATH --type hash --key-size 4 --value-size 8 --max-entries 64 --name limits",
     ),
-    hint(&["map event_pipe"], &["cpu", "index"], "map event_pipe id 7 cpu 0 index 0", "map events 7"),
-    hint(
+    counterpart(&["map event_pipe"], &["cpu", "index"], "map event_pipe id 7 cpu 0 index 0", "map events 7"),
+    counterpart(
         &["cgroup attach"],
         &["multi"],
         "cgroup attach PATH connect4 id 7 multi",
         "prog attach 7 --to cgroup:PATH,connect4",
     ),
-    hint(
+    counterpart(
         &["cgroup attach"],
         &["override"],
         "cgroup attach PATH connect4 id 7 override",
         "prog attach 7 --to cgroup:PATH,connect4 --sharing override",
     ),
-    hint(
+    counterpart(
         &["cgroup attach"],
         &[],
         "cgroup attach PATH connect4 id 7",
         "prog attach 7 --to cgroup:PATH,connect4 --sharing exclusive",
     ),
-    hint(
+    counterpart(
         &["cgroup detach"],
         &[],
         "cgroup detach PATH connect4 id 7",
         "prog detach 7 --from cgroup:PATH,connect4",
     ),
-    hint(
+    counterpart(
         &["cgroup show", "cgroup list"],
         &["effective"],
         "cgroup show PATH effective",
         "cgroup list PATH --effective",
     ),
-    hint(&["cgroup tree"], &["effective"], "cgroup tree PATH effective", "cgroup tree PATH --effective"),
-    hint(&["btf dump file"], &["c"], "btf dump file vmlinux format c", "btf dump vmlinux --format c"),
-    hint(&["btf dump file"], &[], "btf dump file vmlinux", "btf dump vmlinux"),
-    hint(&["btf dump id"], &[], "btf dump id 12", "btf dump --kernel-id 12"),
-    hint(&["btf dump prog", "btf dump map"], &[], "btf dump prog id 7", "btf dump --kernel-id N"),
-    hint(
+    counterpart(
+        &["cgroup tree"],
+        &["effective"],
+        "cgroup tree PATH effective",
+        "cgroup tree PATH --effective",
+    ),
+    counterpart(&["btf dump file"], &["c"], "btf dump file vmlinux format c", "btf dump vmlinux --format c"),
+    counterpart(&["btf dump file"], &[], "btf dump file vmlinux", "btf dump vmlinux"),
+    counterpart(&["btf dump id"], &[], "btf dump id 12", "btf dump --kernel-id 12"),
+    counterpart(&["btf dump prog", "btf dump map"], &[], "btf dump prog id 7", "btf dump --kernel-id N"),
+    counterpart(
         &["gen skeleton"],
         LOADER_PROGRAM,
         "gen skeleton -L prog.bpf.o",
         "gen loader prog.bpf.o -o prog.loader",
     ),
-    hint(&["gen skeleton"], &[], "gen skeleton prog.bpf.o", "gen rust prog.bpf.o"),
+    counterpart(&["gen skeleton"], &[], "gen skeleton prog.bpf.o", "gen rust prog.bpf.o"),
     no_counterpart(&["gen subskeleton"], &[], "gen subskeleton prog.bpf.o"),
-    hint(
+    counterpart(
         &["gen min_core_btf"],
         &[],
         "gen min_core_btf vmlinux min.btf prog.bpf.o",
         "btf min prog.bpf.o --btf vmlinux -o min.btf",
     ),
-    hint(&["iter pin"], &["map"], "iter pin OBJ PATH map id 7", "iter pin OBJ PATH --map 7"),
-    hint(&["batch file"], &[], "batch file FILE", "batch FILE"),
+    counterpart(&["iter pin"], &["map"], "iter pin OBJ PATH map id 7", "iter pin OBJ PATH --map 7"),
+    counterpart(&["batch file"], &[], "batch file FILE", "batch FILE"),
     // Options that change how the command prints or prepares.
-    hint(&["-d", "--debug"], &[], "-d prog list", "-vv prog list"),
-    hint(&["-f", "--bpffs"], &[], "-f prog list", "prog list"),
-    hint(&["-n", "--nomount"], &[], "-n prog list", "prog list"),
+    counterpart(&["-d", "--debug"], &[], "-d prog list", "-vv prog list"),
+    counterpart(&["-f", "--bpffs"], &[], "-f prog list", "prog list"),
+    counterpart(&["-n", "--nomount"], &[], "-n prog list", "prog list"),
     no_counterpart(&["-l", "--legacy"], &[], "-l prog list"),
     no_counterpart(&["-m", "--mapcompat"], &[], "-m prog list"),
 ];
@@ -213,36 +229,41 @@ pub(super) fn add_hint(mut error: clap::Error, words: &[OsString]) -> clap::Erro
     // The text of other kinds is a help text.
     let is_problem =
         error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    if is_problem && let Some(hint) = find(words) {
-        // Clap's own suggestions guess at a typing error.
+    // Clap's suggestion of an option is for a typing error in an option of this command.
+    let is_typing_error = error.get(ContextKind::SuggestedArg).is_some();
+    if is_problem
+        && !is_typing_error
+        && let Some(counterpart) = find(words)
+    {
         error.remove(ContextKind::SuggestedSubcommand);
-        error.remove(ContextKind::SuggestedArg);
-        let hint = ContextValue::StyledStrs(vec![StyledStr::from(hint.text())]);
+        let hint = ContextValue::StyledStrs(vec![StyledStr::from(counterpart.text())]);
         error.insert(ContextKind::Suggested, hint);
     }
     error
 }
 
-/// Returns the first hint that fits a command line.
-fn find(words: &[OsString]) -> Option<&'static Hint> {
+/// Returns the first counterpart that fits a command line.
+fn find(words: &[OsString]) -> Option<&'static Counterpart> {
+    let place = first_operand(words, 1).unwrap_or(words.len());
     // A word that is no UTF-8 is none of bpftool's.
-    let words: Vec<&str> = words.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
-    let command = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
-    let (options, command) = words.split_at_checked(command)?;
-    HINTS.iter().find(|hint| {
-        hint.beginnings.iter().any(|beginning| {
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let (options, command) = words.split_at_checked(place)?;
+    COUNTERPARTS.iter().find(|counterpart| {
+        counterpart.beginnings.iter().any(|beginning| {
             let mut rest = command.iter();
             let is_option = options.contains(beginning);
             (is_option || beginning.split(' ').all(|expected| rest.next() == Some(&expected)))
-                && hint.has_keyword(rest.as_slice())
+                && counterpart.has_keyword(rest.as_slice())
         })
     })
 }
 
-impl Hint {
-    /// Returns whether one of the keywords is among some words.
+impl Counterpart {
+    /// Returns whether one of the keywords is among some words. A word after an option may be its value, and is none.
     fn has_keyword(&self, words: &[&str]) -> bool {
-        self.keywords.is_empty() || words.iter().any(|word| self.keywords.contains(word))
+        let mut pairs = iter::once(&"").chain(words).zip(words);
+        self.keywords.is_empty()
+            || pairs.any(|(before, word)| !before.starts_with('-') && self.keywords.contains(word))
     }
 
     fn text(&self) -> String {
@@ -272,15 +293,19 @@ mod tests {
 
     #[test]
     fn each_example_of_bpftool_gets_its_hint() {
-        for hint in HINTS {
-            let error = error(hint.bpftool);
-            assert!(error.contains(&format!("tip: {}", hint.text())), "{}: {error}", hint.bpftool);
+        for counterpart in COUNTERPARTS {
+            let error = error(counterpart.bpftool);
+            assert!(
+                error.contains(&format!("tip: {}", counterpart.text())),
+                "{}: {error}",
+                counterpart.bpftool
+            );
         }
     }
 
     #[test]
     fn each_counterpart_parses() {
-        for here in HINTS.iter().filter_map(|hint| hint.here) {
+        for here in COUNTERPARTS.iter().filter_map(|counterpart| counterpart.here) {
             // `N` stands for a number.
             let line = here.replace("--kernel-id N", "--kernel-id 12");
             let parsed = Args::parse_words(words(&line).into_iter());
@@ -288,19 +313,35 @@ mod tests {
         }
     }
 
-    /// The tip names the document, which has to say the same.
+    /// Returns whether a line of bpftool in the first column has a beginning.
+    fn names_beginning(column: &str, beginning: &str) -> bool {
+        column.split('`').skip(1).step_by(2).any(|line| {
+            let line = line.strip_prefix("bpftool ").unwrap_or(line);
+            match beginning.starts_with('-') {
+                true => line.split(' ').any(|word| word == beginning),
+                false => format!("{line} ").starts_with(&format!("{beginning} ")),
+            }
+        })
+    }
+
+    /// The tip names the document, which has to say the same: a row with the example, the other beginnings and the counterpart.
     #[test]
-    fn the_document_has_each_hint() {
+    fn the_document_has_each_counterpart() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coming-from.md");
         let document = fs::read_to_string(path).unwrap();
         let section = document.split("## Commands").nth(1).unwrap();
-        for hint in HINTS {
-            let beginning = hint.beginnings[0];
-            assert!(section.contains(beginning), "bpftool's `{beginning}`");
-            if let Some(here) = hint.here {
-                assert!(section.contains(here), "`{here}` of bpftool's `{}`", hint.bpftool);
-            }
-        }
+        let rows: Vec<_> =
+            section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).collect();
+        let missing = COUNTERPARTS.iter().filter(|counterpart| {
+            !rows.iter().any(|(bpftool, here)| {
+                bpftool.contains(&format!("`bpftool {}`", counterpart.bpftool))
+                    && counterpart.beginnings.iter().all(|beginning| names_beginning(bpftool, beginning))
+                    && here.contains(&counterpart.here.map_or("—".to_owned(), |here| format!("`{here}`")))
+            })
+        });
+        let missing: Vec<_> =
+            missing.map(|counterpart| (counterpart.text(), counterpart.beginnings)).collect();
+        assert!(missing.is_empty(), "{missing:#?}");
     }
 
     #[test]
@@ -310,6 +351,8 @@ mod tests {
             ("net attach tcx_egress id 7 dev lo", "--to dev:eth0,ingress`"),
             ("-j net attach xdp id 7 dev lo", "prog attach 7 --to dev:eth0`"),
             ("--debug prog show id 7", "-vv prog list`"),
+            ("--color never net attach xdp id 7 dev lo", "prog attach 7 --to dev:eth0`"),
+            ("--color never --base-btf vmlinux btf dump file a", "btf dump veth --base vmlinux`"),
             ("prog load a.o /sys/fs/bpf/a type xdp", "load prog.bpf.o --pin DIR`"),
             ("prog loadall a.o /sys/fs/bpf/a autoattach", "load prog.bpf.o --attach --pin DIR`"),
             ("btf dump file a format raw", "btf dump vmlinux`"),
@@ -321,9 +364,24 @@ mod tests {
     }
 
     #[test]
+    fn suggestions_for_typing_errors_stay() {
+        for (line, suggestion) in [
+            ("prog dump 7 -o file --opcods", "a similar argument exists: '--opcodes'"),
+            ("map create P --name key --tpye hash", "a similar argument exists: '--type'"),
+        ] {
+            let error = error(line);
+            assert!(error.contains(suggestion), "{line}: {error}");
+        }
+    }
+
+    #[test]
     fn other_errors_have_no_hint() {
         for line in [
             "prog run 7 --data_in file",
+            // Keywords as values of options.
+            "prog dump 7 -o file --opcods",
+            "prog dump 7 -o file --nonsense",
+            "map create P --name key --tpye hash",
             "prog dump 7 --visual",
             "prog attach 7 --to nonsense:x",
             "map create /sys/fs/bpf/m --type hsah",

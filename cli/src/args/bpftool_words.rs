@@ -4,19 +4,21 @@
 use clap::{Arg, Command};
 use std::ffi::{OsStr, OsString};
 
-/// bpftool's words, and the options for them.
-const SELECTORS: &[(&str, &str)] =
-    &[("id", "--id"), ("name", "--name"), ("pinned", "--pinned"), ("tag", "--tag")];
+/// bpftool's words that select an object. The options of the same names select it here.
+pub(super) const SELECTORS: &[&str] = &["id", "name", "pinned", "tag"];
+
+/// bpftool's command for its version.
+const VERSION: &str = "version";
 
 /// Returns the words of a command line with options in place of bpftool's words. The first word is the name of this command, `root`.
 pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
+    let (words, asks_json) = without_json_options(words, root);
     if let Some((last, before)) = words.split_last()
-        && last == "version"
+        && last == VERSION
         && is_command_place(before)
     {
         return before.iter().cloned().chain([OsString::from("--version")]).collect();
     }
-    let (words, asks_json) = without_json_options(words, root);
     let mut words = select_object(words, root);
     if asks_json {
         let end = NamedCommand::find(&words, root).end;
@@ -43,12 +45,14 @@ fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
         [word, rest @ ..] if is_program_dump && word == "jited" => (Some("--jited"), rest),
         _ => (None, operands),
     };
-    let option = match rest {
-        [word, _value, ..] => SELECTORS.iter().find(|(selector, _)| word == selector),
+    let selector = match rest {
+        [word, _value, ..] => SELECTORS.iter().find(|selector| word == **selector),
         _ => None,
     };
-    let skipped = usize::from(option.is_some());
-    let options = form.into_iter().chain(option.map(|(_, option)| *option)).map(OsString::from);
+    let selector = selector.filter(|selector| has_option(named.command, selector));
+    let skipped = usize::from(selector.is_some());
+    let options = form.map(str::to_owned).into_iter().chain(selector.map(|selector| format!("--{selector}")));
+    let options = options.map(OsString::from);
     before.iter().cloned().chain(options).chain(rest.iter().skip(skipped).cloned()).collect()
 }
 
@@ -64,21 +68,28 @@ fn selects_object(command: &str, subcommand: &str) -> bool {
     }
 }
 
-/// Removes bpftool's options for JSON, and returns whether there were any. They stand before the command or after it.
+/// Removes bpftool's options for JSON, and returns whether the named command prints JSON because of them. They stand before the command
+/// or after it.
 ///
 /// Words stay if the command has no `--format`, and after a command to which they are something else: `check -j 2`, or the words of
-/// `vm --command`.
+/// `vm --command`. Before the names of `version` and of groups of commands, they are removed too: an error is then about the other
+/// words.
 fn without_json_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsString>, bool) {
     let NamedCommand { command, end, .. } = NamedCommand::find(&words, root);
     let has = |is_wanted: &dyn Fn(&Arg) -> bool| command.get_arguments().any(is_wanted);
-    if !has(&|arg| arg.get_long() == Some("format")) {
-        return (words, false);
-    }
+    let has_format = has_option(command, "format");
     let literal = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let limit = match first_operand(&words, end) {
+        _ if has_format => literal,
+        _ if !command.has_subcommands() => return (words, false),
+        Some(place) if words.get(place).is_some_and(|word| word == VERSION) => literal,
+        Some(place) => place,
+        None => end,
+    };
     let takes_any_word = has(&Arg::is_allow_hyphen_values_set);
     let is_json = |place: usize, word: &OsStr| match (place, word.to_str()) {
         (0, _) | (_, None) => false,
-        (place, _) if place >= literal || (place >= end && takes_any_word) => false,
+        (place, _) if place >= limit || (place >= end && takes_any_word) => false,
         (_, Some("--json" | "--pretty")) => true,
         (place, Some(word)) => word.strip_prefix('-').is_some_and(|letters| {
             let is_free = |letter| place < end || !has(&|arg| arg.get_short() == Some(letter));
@@ -88,21 +99,26 @@ fn without_json_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsStri
     let before = words.len();
     let mut place = 0..;
     words.retain(|word| place.next().is_none_or(|place| !is_json(place, word)));
-    let asks_json = words.len() < before;
+    let asks_json = has_format && words.len() < before;
     (words, asks_json)
 }
 
+/// Returns whether a command has an option of this name.
+pub(super) fn has_option(command: &Command, name: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(name))
+}
+
 /// The command that a command line names.
-struct NamedCommand<'c> {
+pub(super) struct NamedCommand<'c> {
     command: &'c Command,
     /// The names of the command and of its parents, without aliases and without this program's name.
-    path: Vec<&'c str>,
+    pub(super) path: Vec<&'c str>,
     /// The place of the word after the last name.
-    end: usize,
+    pub(super) end: usize,
 }
 
 impl<'c> NamedCommand<'c> {
-    fn find(words: &[OsString], root: &'c Command) -> Self {
+    pub(super) fn find(words: &[OsString], root: &'c Command) -> Self {
         let mut named = Self { command: root, path: Vec::new(), end: 1 };
         while let Some(place) = first_operand(words, named.end)
             && let Some(command) = words.get(place).and_then(|word| named.command.find_subcommand(word))
@@ -123,7 +139,7 @@ fn is_command_place(words: &[OsString]) -> bool {
 }
 
 /// Returns the place of the first word, from `start` on, that is neither an option nor the value of one that every command has.
-fn first_operand(words: &[OsString], start: usize) -> Option<usize> {
+pub(super) fn first_operand(words: &[OsString], start: usize) -> Option<usize> {
     let mut place = start;
     loop {
         let word = words.get(place)?;
@@ -163,6 +179,7 @@ mod tests {
             ("core-relo prog dump jited 7", "core-relo prog dump --jited 7"),
             ("core-relo prog --color never show -v id 7", "core-relo prog --color never show -v id 7"),
             ("core-relo map event_pipe id 7", "core-relo map event_pipe --id 7"),
+            ("core-relo prog pin tag 0011223344556677 P", "core-relo prog pin --tag 0011223344556677 P"),
         ] {
             assert_eq!(converted(line), expected);
         }
@@ -178,6 +195,11 @@ mod tests {
             ("core-relo prog show -p 7", "core-relo prog show --format json 7"),
             ("core-relo map -v list -j", "core-relo map -v list --format json"),
             ("core-relo btf dump vmlinux -j", "core-relo btf dump --format json vmlinux"),
+            // These have no format. An error is about the other words.
+            ("core-relo -j prog", "core-relo prog"),
+            ("core-relo -j prog shwo", "core-relo prog shwo"),
+            ("core-relo prog -p shwo -j", "core-relo prog shwo -j"),
+            ("core-relo -j shwo", "core-relo shwo"),
             ("core-relo -j check -j 2 a.o", "core-relo check --format json -j 2 a.o"),
             ("core-relo prog stats -j -- jq -j", "core-relo prog stats --format json -- jq -j"),
             ("core-relo -p vm --command bpftool -j -p", "core-relo vm --format json --command bpftool -j -p"),
@@ -192,6 +214,9 @@ mod tests {
             ("core-relo version", "core-relo --version"),
             ("core-relo --color never version", "core-relo --color never --version"),
             ("core-relo load version", "core-relo load version"),
+            ("core-relo -j version", "core-relo --version"),
+            ("core-relo version -j", "core-relo --version"),
+            ("core-relo --json --pretty version", "core-relo --version"),
             ("core-relo --color version", "core-relo --color version"),
             ("core-relo version prog", "core-relo version prog"),
             ("version", "version"),
@@ -209,6 +234,11 @@ mod tests {
             "core-relo prog show id",
             "core-relo prog show 7",
             "core-relo prog show --name id",
+            // Only programs have tags, and `btf show` has no pins.
+            "core-relo map show tag 0011223344556677",
+            "core-relo link show tag 0011223344556677",
+            "core-relo btf show pinned /sys/fs/bpf/p",
+            "core-relo prog list name count",
             "core-relo map lookup 7 id 1",
             "core-relo map show xlated id",
             "core-relo map dump xlated id 7",
@@ -225,7 +255,6 @@ mod tests {
             "core-relo btf encode a -o b -j 2",
             // These have no format.
             "core-relo -j",
-            "core-relo -j prog",
             "core-relo -j iter read 3",
             "core-relo prog show --",
             "core-relo prog list - --jsonp -x -jx",

@@ -11,7 +11,7 @@ use crate::{
         relocate::KernelArgs,
     },
     glob::Glob,
-    kernel_objects::select::{Selection, Selector},
+    kernel_objects::select::{ObjectSelection, Selector},
 };
 use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
 use core_relo_verdict::btf_diff::ItemKind;
@@ -133,9 +133,9 @@ fn parse_id(text: &str) -> Result<u32, String> {
 }
 
 impl Selector for BtfSelector {
-    fn selection(&self) -> Option<Selection> {
-        let id = self.id.or(self.positional_id).map(Selection::Id);
-        id.or_else(|| self.name.clone().map(Selection::Name))
+    fn selection(&self) -> Option<ObjectSelection> {
+        let id = self.id.or(self.positional_id).map(ObjectSelection::Id);
+        id.or_else(|| self.name.clone().map(ObjectSelection::Name))
     }
 }
 

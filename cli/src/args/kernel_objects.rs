@@ -102,7 +102,8 @@ const LINK_DETACH_HELP: &str = "Examples:
   core-relo link detach --pinned /sys/fs/bpf/exec_link
 
 The link stays, without a target, as long as it has pins and holders; a note names the pins. The kernel detaches links of cgroups, network interfaces, network
-namespaces, sockmaps and struct_ops; links of other types end with their last pin and holder.";
+namespaces, netfilter, sockmaps and struct_ops; links of other types end with their last pin and holder. The kernel does not report
+whether a link of netfilter is detached.";
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = PROG_HELP)]

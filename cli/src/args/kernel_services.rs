@@ -119,6 +119,9 @@ pub(crate) struct RegisterArgs {
     /// Pin the links in this directory of a bpffs
     #[arg(value_name = "LINK_DIR", value_hint = ValueHint::DirPath)]
     pub(crate) link_dir: Option<PathBuf>,
+    /// File of CONFIG_…= lines that take precedence over the kernel's configuration
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kconfig: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -138,6 +141,9 @@ pub(crate) struct IterPinArgs {
     /// The iterator, if the object has several
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
+    /// File of CONFIG_…= lines that take precedence over the kernel's configuration
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kconfig: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

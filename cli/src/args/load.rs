@@ -57,7 +57,7 @@ and the signal ends the process. A complete load stays.
 Exit status: 0 if everything was loaded, 1 if the kernel refused something, a budget is exceeded, fewer than --count events arrived, or
 --attach or --attach-to attached nothing and no --pin keeps the programs, 2 for bad input or wrong usage. With
 --dry-run as for `check`: 0 if everything will load, 1 if something is refused or needs input, 2 if something is unknown, or the plan needs
-the version, the configuration or the symbols of a kernel of which they are unknown (--kernel-version, --kconfig).";
+the version, the configuration or the symbols of a kernel of which they are unknown (--kernel-version, --kconfig, --kallsyms).";
 pub(crate) const RUN_HELP: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
@@ -148,6 +148,9 @@ pub(crate) struct LoadArgs {
     /// Version of the kernel of --btf, for LINUX_KERNEL_VERSION and what BTF does not tell [default: that in the kernel's image]
     #[arg(long, value_name = "X.Y.Z", requires = "btf")]
     pub(crate) kernel_version: Option<KernelVersion>,
+    /// Symbols of the kernel of --btf: a copy of its /proc/kallsyms, which has the addresses that the plan needs
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "btf")]
+    pub(crate) kallsyms: Option<PathBuf>,
     /// Relocate against the BTF in this file instead of the kernel's own, for kernels without BTF
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "btf")]
     pub(crate) relocate_against: Option<PathBuf>,

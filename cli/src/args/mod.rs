@@ -133,7 +133,7 @@ impl Args {
         let options = bpftool_words::to_options(words.clone(), &command);
         let matches = command.try_get_matches_from_mut(&options);
         matches
-            .map_err(|error| suggest_show(error, &options))
+            .map_err(|error| suggest_show(error, &words, &command))
             .and_then(|mut matches| {
                 Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
             })

@@ -4,7 +4,7 @@
 use super::completion;
 use super::{format::Format, object_name::parse_name};
 use crate::{
-    kernel_objects::select::{ProgramTag, Selection, Selector},
+    kernel_objects::select::{ObjectSelection, ProgramTag, Selector},
     value_parser::text::parse_hex,
 };
 use clap::{Arg, Args, ValueHint};
@@ -43,17 +43,17 @@ pub(crate) struct ProgramSelector {
 }
 
 impl Selector for ObjectSelector {
-    fn selection(&self) -> Option<Selection> {
+    fn selection(&self) -> Option<ObjectSelection> {
         let Self { positional_id, id, name, pinned } = self;
-        let id = id.or(*positional_id).map(Selection::Id);
-        let name = || name.clone().map(Selection::Name);
-        id.or_else(name).or_else(|| pinned.clone().map(Selection::Pin))
+        let id = id.or(*positional_id).map(ObjectSelection::Id);
+        let name = || name.clone().map(ObjectSelection::Name);
+        id.or_else(name).or_else(|| pinned.clone().map(ObjectSelection::Pin))
     }
 }
 
 impl Selector for ProgramSelector {
-    fn selection(&self) -> Option<Selection> {
-        self.tag.map(Selection::Tag).or_else(|| self.object.selection())
+    fn selection(&self) -> Option<ObjectSelection> {
+        self.tag.map(ObjectSelection::Tag).or_else(|| self.object.selection())
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::BadInput,
-    kernel_objects::select::{ProgramTag, Selection},
+    kernel_objects::select::{ObjectSelection, ProgramTag},
 };
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -57,27 +57,33 @@ pub(crate) struct ProgramWords {
 
 impl ObjectWords {
     /// Returns the selection of the object, and the words after it. Without an option, the first word is the object's id.
-    pub(crate) fn split(&self) -> Result<(Selection, &[String]), BadInput> {
+    pub(crate) fn split(&self) -> Result<(ObjectSelection, &[String]), BadInput> {
+        self.split_or("an id, --name or --pinned")
+    }
+
+    /// Splits the words. Without a selection, the error names what is expected.
+    fn split_or(&self, expected: &str) -> Result<(ObjectSelection, &[String]), BadInput> {
         let Self { id, name, pinned, words } = self;
-        let name = || name.clone().map(Selection::Name);
-        let option = id.map(Selection::Id).or_else(name).or_else(|| pinned.clone().map(Selection::Pin));
+        let name = || name.clone().map(ObjectSelection::Name);
+        let option =
+            id.map(ObjectSelection::Id).or_else(name).or_else(|| pinned.clone().map(ObjectSelection::Pin));
         if let Some(selection) = option {
             return Ok((selection, words));
         }
         let (first, rest) = words
             .split_first()
-            .ok_or_else(|| BadInput::new("ID", "nothing is selected, expected an id, --name or --pinned"))?;
+            .ok_or_else(|| BadInput::new("ID", format_args!("nothing is selected, expected {expected}")))?;
         let id = parse_id(first).map_err(|what| BadInput::new(first, what))?;
-        Ok((Selection::Id(id), rest))
+        Ok((ObjectSelection::Id(id), rest))
     }
 }
 
 impl ProgramWords {
     /// Returns the selection of the program, and the words after it. Without an option, the first word is the program's id.
-    pub(crate) fn split(&self) -> Result<(Selection, &[String]), BadInput> {
+    pub(crate) fn split(&self) -> Result<(ObjectSelection, &[String]), BadInput> {
         match self.tag {
-            Some(tag) => Ok((Selection::Tag(tag), &self.object.words)),
-            None => self.object.split(),
+            Some(tag) => Ok((ObjectSelection::Tag(tag), &self.object.words)),
+            None => self.object.split_or("an id, --name, --tag or --pinned"),
         }
     }
 }

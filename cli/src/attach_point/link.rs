@@ -19,11 +19,12 @@ use std::{
 /// The samples per second of a program on a perf event, as few as do not disturb and without the beat of timers.
 const SAMPLES_PER_SECOND: u64 = 99;
 
-/// Attaches a program to an attach point. All processors together are a link for each.
+/// Attaches a program to an attach point. The link has the name of the attach point, as the user wrote it. All processors together are a
+/// link for each, named `cpu:N`.
 pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Result<Vec<Link>, AttachError> {
     let AttachedProgram { fd, program_type, attach_type, .. } = *program;
     let bad = |problem: String| AttachError::target(point.to_string(), problem);
-    let one = |link: Link| vec![link];
+    let one = |link: Link| vec![link.with_label(point.to_string())];
     match &point.site {
         Site::Interface { name, hook } => {
             let hook = interface_hook(*hook, program_type, attach_type).map_err(bad)?;
@@ -63,7 +64,8 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
         Site::Lirc(path) => attach::lirc(fd, path).map(one),
         Site::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
         Site::Process(pid) => attach_to_process(program, *pid).map(one),
-        Site::Cpu(cpu) => attach_to_cpus(program, *cpu),
+        Site::Cpu(Some(cpu)) => attach_to_cpu(program, *cpu).map(one),
+        Site::Cpu(None) => attach_to_each_cpu(program),
         Site::Route(route) => route.attach(program).map(one),
         Site::Section(section) => attach::auto(&ProgramRef {
             fd,
@@ -146,20 +148,21 @@ fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, At
     }
 }
 
-/// Attaches a program to a sampling perf event of a processor, or of each processor that is online.
-fn attach_to_cpus(program: &AttachedProgram<'_>, cpu: Option<u32>) -> Result<Vec<Link>, AttachError> {
+/// Attaches a program to a sampling perf event of a processor.
+fn attach_to_cpu(program: &AttachedProgram<'_>, cpu: u32) -> Result<Link, AttachError> {
     let sample = PerfSample::Frequency(SAMPLES_PER_SECOND);
-    let open = |cpu| attach::open_perf_counter(PerfCounter::CpuClock, sample, None, Some(cpu));
-    let options = PerfEventOptions::default();
-    if let Some(cpu) = cpu {
-        return Ok(vec![attach::perf_event(program.fd, open(cpu)?, &options)?]);
-    }
+    let event = attach::open_perf_counter(PerfCounter::CpuClock, sample, None, Some(cpu))?;
+    attach::perf_event(program.fd, event, &PerfEventOptions::default())
+}
+
+/// Attaches a program to a sampling perf event of each processor that is online.
+fn attach_to_each_cpu(program: &AttachedProgram<'_>) -> Result<Vec<Link>, AttachError> {
     let cpus = sys::possible_cpu_numbers()
         .map_err(|e| AttachError::target("cpu:all", format!("the processors are not known: {e}")))?;
     let mut links = Vec::new();
     for cpu in cpus {
-        match open(*cpu) {
-            Ok(event) => links.push(attach::perf_event(program.fd, event, &options)?),
+        match attach_to_cpu(program, *cpu) {
+            Ok(link) => links.push(link.with_label(format!("cpu:{cpu}"))),
             // A processor that is offline has no events.
             Err(e) if e.errno().and_then(|errno| errno.name()) == Some("ENODEV") => {}
             Err(e) => return Err(e),

@@ -1,6 +1,9 @@
 //! `iter pin` and `iter read`: iterators, programs whose output is read from a file.
 
-use super::{load::setup::object_name, object_refusal::ObjectRefusal};
+use super::{
+    load::setup::{object_name, set_kconfig},
+    object_refusal::ObjectRefusal,
+};
 use crate::{
     args::kernel_services::{IterCommand, IterPinArgs, IterReadArgs},
     cmd::object_change::ObjectChange,
@@ -55,6 +58,7 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
     let map = args.map.as_deref().map(open_map).transpose()?;
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
+    set_kconfig(&mut loader, args.kconfig.as_deref())?;
     let name = find_iterator(&file.name, &loader.plan()?, args.program.as_deref())?;
     loader.select_programs([name.as_str()]);
     let plan = loader.plan()?;

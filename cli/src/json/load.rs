@@ -172,7 +172,7 @@ struct SkippedJson<'l> {
 
 #[derive(Clone, Debug, Serialize)]
 struct LinkJson<'l> {
-    /// The name of the attachment, such as `kprobe/do_exit`.
+    /// The link's name, as in the text output.
     what: &'l str,
     pin: Option<String>,
 }

@@ -221,6 +221,7 @@ impl LinkTarget {
     }
 
     /// Returns whether the link is detached: its place is gone, or `BPF_LINK_DETACH` detached its program. The kernel then reports 0.
+    /// A detached link of netfilter keeps its hook and priority, and cannot be told from an attached one.
     pub(crate) fn is_detached(&self) -> bool {
         match self {
             Self::Cgroup { cgroup_id, .. } => *cgroup_id == 0,

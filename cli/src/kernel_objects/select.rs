@@ -27,7 +27,7 @@ pub(crate) type ProgramTag = [u8; 8];
 
 /// The property that selects objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
+pub(crate) enum ObjectSelection {
     Id(u32),
     Name(String),
     Pin(PathBuf),
@@ -38,7 +38,7 @@ pub(crate) enum Selection {
 /// Arguments that select objects.
 pub(crate) trait Selector {
     /// Returns the selection. `None` selects all objects, where the arguments are optional.
-    fn selection(&self) -> Option<Selection>;
+    fn selection(&self) -> Option<ObjectSelection>;
 
     /// Returns the name of the command whose `list` shows the objects of a kind.
     fn command(&self, kind: Kind) -> &'static str {
@@ -46,8 +46,8 @@ pub(crate) trait Selector {
     }
 }
 
-impl Selector for Selection {
-    fn selection(&self) -> Option<Selection> {
+impl Selector for ObjectSelection {
+    fn selection(&self) -> Option<ObjectSelection> {
         Some(self.clone())
     }
 }
@@ -57,16 +57,16 @@ pub(crate) fn select(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelO
     let command = selector.command(kind);
     let help = format!("`core-relo {command} list` lists them");
     match selector.selection() {
-        Some(Selection::Id(id)) => match kind.open(id) {
+        Some(ObjectSelection::Id(id)) => match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
             Err(e) if e.name() == Some("ENOENT") => {
                 Err(BadInput::new(format!("id {id}"), format_args!("no such {}", kind.noun())).help(help))
             }
             Err(e) => Err(refused(kind, &format!("open id {id} of"), e)),
         },
-        Some(Selection::Pin(path)) => Ok(vec![open_pin(kind, command, &path)?]),
-        Some(Selection::Tag(tag)) => with_tag(kind, tag, &help),
-        Some(Selection::Name(name)) => with_name(kind, &name, help),
+        Some(ObjectSelection::Pin(path)) => Ok(vec![open_pin(kind, command, &path)?]),
+        Some(ObjectSelection::Tag(tag)) => with_tag(kind, tag, &help),
+        Some(ObjectSelection::Name(name)) => with_name(kind, &name, help),
         None => {
             Err(BadInput::new(kind.noun(), "nothing is selected, expected an id, a name or a pin").help(help))
         }
@@ -122,25 +122,29 @@ pub(crate) fn select_or_all(kind: Kind, selector: &impl Selector) -> Result<Vec<
 }
 
 /// Parses the words that select an object: an id, `id N`, `name NAME` or `pinned PATH`.
-pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<Selection, String> {
+pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<ObjectSelection, String> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     match *texts {
         [text] | ["id", text] => match text.parse() {
-            Ok(id) => Ok(Selection::Id(id)),
+            Ok(id) => Ok(ObjectSelection::Id(id)),
             Err(_no_number) => Err(format!("`{text}`: expected the id of a {}", kind.noun())),
         },
-        ["name", name] => Ok(Selection::Name(name.to_owned())),
-        ["pinned", path] => Ok(Selection::Pin(path.into())),
+        ["name", name] => Ok(ObjectSelection::Name(name.to_owned())),
+        ["pinned", path] => Ok(ObjectSelection::Pin(path.into())),
         _ => Err(format!("expected the id of a {}, `name NAME` or `pinned PATH`", kind.noun())),
     }
 }
 
 /// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any other text a name.
-pub(crate) fn selection_from_word(word: &str) -> Selection {
+pub(crate) fn selection_from_word(word: &str) -> ObjectSelection {
     if let Ok(id) = word.parse() {
-        return Selection::Id(id);
+        return ObjectSelection::Id(id);
     }
-    if word.contains('/') { Selection::Pin(word.into()) } else { Selection::Name(word.to_owned()) }
+    if word.contains('/') {
+        ObjectSelection::Pin(word.into())
+    } else {
+        ObjectSelection::Name(word.to_owned())
+    }
 }
 
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
@@ -148,12 +152,13 @@ pub(crate) fn select_one(kind: Kind, selector: &impl Selector) -> Result<(u32, O
     let mut objects = select(kind, selector)?;
     let ids: Vec<String> = objects.iter().map(|object| object.id.to_string()).collect();
     let name = || match selector.selection() {
-        Some(Selection::Name(name)) => escape_path(Path::new(&name)),
-        Some(Selection::Tag(tag)) => hex::digits(&tag),
+        Some(ObjectSelection::Name(name)) => escape_path(Path::new(&name)),
+        Some(ObjectSelection::Tag(tag)) => hex::digits(&tag),
         _ => kind.noun().into(),
     };
     let object = objects.pop().filter(|_| objects.is_empty()).ok_or_else(|| {
-        let property = if matches!(selector.selection(), Some(Selection::Tag(_))) { "tag" } else { "name" };
+        let property =
+            if matches!(selector.selection(), Some(ObjectSelection::Tag(_))) { "tag" } else { "name" };
         let what = format!(
             "{} {}s have this {property}, expected one: ids {}",
             ids.len(),

@@ -73,7 +73,7 @@ fn sparse_members_that_are_read_count_toward_the_limit() {
     let count = |what: &str| run.err.lines().filter(|line| line.contains(what)).count();
     // Ten lines, and the count of the others.
     assert_eq!((run.exit, count("no BTF in it; ")), (2, 10), "{}", run.err);
-    assert!(run.err.contains("core-relo: … and 53 more: no BTF in it\n"), "{}", run.err);
+    assert!(run.err.contains("core-relo: … and 53 more: no BTF in it, see --format json\n"), "{}", run.err);
     assert!(count("more than 67108864 bytes, the limit for an archive") > 0, "{}", run.err);
 }
 

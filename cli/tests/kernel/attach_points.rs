@@ -403,7 +403,7 @@ fn load_attaches_to_the_named_points() {
     let loaded = load(&["--attach-to", &request, "--pin", "/sys/fs/bpf/named", "--format", "json"]);
     let line = &ok(loaded).lines()[0];
     schema().check("load", line);
-    assert_eq!(line["links"][0]["what"], "raw_tp/sys_exit");
+    assert_eq!(line["links"][0]["what"], "raw_tp:sys_exit", "the name of the text output");
     assert_eq!(line["links"].as_array().unwrap().len(), 1, "not to the point of its section");
     fs::remove_dir_all("/sys/fs/bpf/named").unwrap();
     let shown = ok(load(&["--attach-to", &request, "--pin", "/sys/fs/bpf/named"])).out;

@@ -120,6 +120,31 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
     assert!(wrong.exit == 2 && wrong.err.contains("expected `dev`"), "{wrong:?}");
 }
 
+/// The kernel reports the hook of a detached link of netfilter, as that of an attached one.
+#[test]
+fn a_link_of_netfilter_is_detached() {
+    if !has_own_netns("attachments::a_link_of_netfilter_is_detached") {
+        return;
+    }
+    let Some(filter) = returning(32, 45, "own_filter", 1) else { return };
+    let hook = NetfilterHook { family: 2, hook: 1, priority: -77, defragment: false };
+    let link = match attach::netfilter(filter.as_fd(), hook) {
+        Ok(link) => link,
+        Err(e) => return println!("SKIP: {e}"),
+    };
+    let id = sys::link_info(&link.fd().unwrap()).unwrap().id.to_string();
+    let detached = run(["link", "detach", &id]);
+    assert_eq!((detached.exit, detached.out), (0, format!("detached: link {id}\n")), "{}", detached.err);
+    attach::netfilter(filter.as_fd(), hook)
+        .expect("the hook and the priority are free again")
+        .detach()
+        .unwrap();
+    assert_eq!(ok(run(["link", "detach", &id])).out, format!("detached: link {id}\n"));
+    let target = &ok(run(["link", "show", &id, "--format", "json"])).lines()[0]["target"];
+    assert_eq!((&target["hooknum"], &target["priority"]), (&json!(1), &json!(-77)));
+    assert!(ok(run(["link", "detach", "--help"])).out.contains("netfilter, sockmaps"));
+}
+
 #[test]
 fn an_action_of_another_classifier_is_listed() {
     if !has_own_netns("attachments::an_action_of_another_classifier_is_listed") {

@@ -56,7 +56,7 @@ fn words_of_bpftool_and_tags_select_programs() {
     for (args, what) in [
         (&["prog", "show", "tag", "0000000000000001"][..], "no program has this tag"),
         (&["prog", "show", "tag", "12"], "expected a tag of 16 hexadecimal digits"),
-        (&["map", "show", "tag", &tag], "unexpected argument '--tag'"),
+        (&["map", "show", "tag", &tag], &format!("unexpected argument '{tag}'")),
         (&["prog", "show", "id"], "expected an id (a number)"),
     ] {
         let wrong = run(args.iter());

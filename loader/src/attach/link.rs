@@ -66,6 +66,12 @@ impl Link {
         Self::new(KernelLink(Some(fd)), label)
     }
 
+    /// Renames the attachment in messages and in the names of pins, for example to the words with which a user names it.
+    pub fn with_label(mut self, label: impl Into<Box<str>>) -> Self {
+        self.label = label.into();
+        self
+    }
+
     /// Opens a pinned link.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, AttachError> {
         let path = path.as_ref();

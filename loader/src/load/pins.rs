@@ -20,6 +20,8 @@ use std::{
 const MAPS: &str = "maps";
 /// The directory of the links.
 const LINKS: &str = "links";
+/// The limit on the bytes of a file name (`NAME_MAX`).
+const NAME_BYTES: usize = 255;
 
 /// The pins and directories that [`Loaded::pin_all`] created, in order. Dropping it removes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -152,8 +154,12 @@ impl<'d> PlannedPins<'d> {
         let created = loaded.maps().iter().filter(|map| map.fd().is_some());
         let maps = created.map(|map| maps_dir.join(names.add(map.name()))).collect();
         let kernel_links = links.iter().enumerate().filter(|(_, link)| link.fd().is_some());
-        let link_path =
-            |(index, link): (usize, &Link)| links_dir.join(format!("{index}_{}", sanitize(link.label())));
+        let link_path = |(index, link): (usize, &Link)| {
+            // The label may contain a path. The index keeps shortened names apart.
+            let mut name = format!("{index}_{}", sanitize(link.label()));
+            name.truncate(NAME_BYTES);
+            links_dir.join(name)
+        };
         Self { dir, programs, maps, links: kernel_links.map(link_path).collect() }
     }
 
@@ -251,7 +257,8 @@ mod tests {
         let Some(group) = Cgroup::new() else { return };
         let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
         let attached = || attach::cgroup(prog.fd(), group.fd(), AT, &CgroupOptions::default()).unwrap();
-        let mut links = [attached(), attached()];
+        // The longer name does not fit into a file name.
+        let mut links = [attached().with_label(format!("cgroup:/{}", "a/".repeat(200))), attached()];
         if links.iter().any(|link| link.fd().is_none()) {
             return println!("SKIP: no links of cgroups");
         }
@@ -269,6 +276,11 @@ mod tests {
         fs::remove_file(&taken_path).unwrap();
         let pins = loaded.pin_all(&RunningKernel, &bpffs, &mut links).unwrap();
         assert_eq!(pins.pins.len(), 2);
+        assert!(pins.pins[0].starts_with(bpffs.join("links")), "{pins:?}");
+        assert!(
+            pins.pins[0].file_name().unwrap().to_str().unwrap().starts_with("0_cgroup__a_a_a_"),
+            "{pins:?}"
+        );
         for mut link in links {
             link.unpin().unwrap();
             link.detach().unwrap();

@@ -9,7 +9,7 @@ use crate::{
     kernel_objects::{
         btf_cache::BtfCache,
         kind::Kind,
-        select::{Selection, select},
+        select::{ObjectSelection, select},
     },
     text::line::Line,
 };
@@ -82,7 +82,7 @@ fn with_kernel_id_help(path: &Path, bad: BadInput) -> BadInput {
 
 /// Reads the BTF with this id from the running kernel.
 fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
-    select(Kind::Btf, &Selection::Id(id))?;
+    select(Kind::Btf, &ObjectSelection::Id(id))?;
     BtfCache::default().get(id).ok_or_else(|| {
         BadInput::new(format!("BTF {id}"), "cannot be read").help("run the command with -v to see the reason")
     })

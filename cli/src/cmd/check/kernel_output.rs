@@ -50,6 +50,8 @@ pub(super) struct KernelOutput {
     pub(super) skipped: Option<String>,
     /// Further lines for stderr: the messages of a guest.
     pub(super) messages: Vec<Line>,
+    /// Whether the kernel was booted, or was to boot.
+    pub(super) is_booted: bool,
     /// The verdicts of a booted kernel, compared with its real loads.
     pub(super) agreement: AgreementCounts,
     pub(super) lines: JsonLines,
@@ -167,6 +169,7 @@ impl KernelOutput {
         if let (Err(_), Some(error)) = (&booted.report, &booted.boot_error) {
             let mut output = Self::bad_kernel(&setup::bad_input(error), Some(id), options)?;
             output.exit = ExitStatus::Error;
+            output.is_booted = true;
             output.messages.extend(setup::console_lines(error));
             return Ok(output);
         }
@@ -177,6 +180,7 @@ impl KernelOutput {
             }
             Err(bad) => Self::unjudged((&name, id), bad, booted, objects, options)?,
         };
+        output.is_booted = true;
         output.agreement = AgreementCounts::new(booted.programs(objects));
         if let Some(error) = &booted.boot_error {
             output.errors.push(setup::bad_input(error));

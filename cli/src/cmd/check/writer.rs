@@ -23,6 +23,7 @@ use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 const ALIGNED_ROWS: usize = 1000;
 
 /// The maximum number of lines on stderr with the same defect. The others are counted: a directory may have many files that are no kernels.
+/// Kernels that boot are exempt, because the user names each, and waits for it.
 const SAME_ERRORS: usize = 10;
 
 /// An output of the check.
@@ -109,13 +110,14 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             self.flush_table()?;
         }
         output.warnings.iter().try_for_each(|warning| self.console.warn(warning))?;
-        let is_booted = output.agreement != AgreementCounts::default();
-        if is_booted {
+        if output.is_booted {
             // A boot takes seconds, so no kernel waits for the next one.
             self.flush_table()?;
             self.flush_console()?;
+            output.errors.iter().try_for_each(|bad| self.console.report_error_on_stderr(bad))?;
+        } else {
+            output.errors.iter().try_for_each(|bad| self.report_error(bad))?;
         }
-        output.errors.iter().try_for_each(|bad| self.report_error(bad))?;
         output.messages.into_iter().try_for_each(|line| self.console.err.line(line))
     }
 
@@ -142,9 +144,11 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
     /// Prints the rest of the table, the summary of several kernels, and the reports.
     pub(super) fn finish(mut self, reports: &Reports) -> io::Result<()> {
         self.flush_table()?;
+        // The lines of the JSON format name each kernel.
+        let names = if self.console.format == Format::Json { "" } else { ", see --format json" };
         for (defect, count) in &self.defects {
             if let Some(more) = count.checked_sub(SAME_ERRORS).filter(|more| *more > 0) {
-                self.console.err.line(format_args!("core-relo: … and {more} more: {defect}"))?;
+                self.console.err.line(format_args!("core-relo: … and {more} more: {defect}{names}"))?;
             }
         }
         if reports.prints_lines() && self.console.format == Format::Text && has_several_kernels(&self.fleet) {

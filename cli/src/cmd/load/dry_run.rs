@@ -6,7 +6,7 @@ use crate::{
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
     },
-    error::BadInput,
+    error::{BadInput, escape_path},
     input::{
         image_facts::WantedFacts,
         kernel::{
@@ -21,13 +21,16 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::Plan;
-use core_relo_loader::{load_plan::Settings, object::Object};
+use core_relo_loader::{
+    load_plan::{Settings, TargetKernel},
+    object::Object,
+};
 use core_relo_verdict::{
     judge::{KernelFeature, ObjectVerdict},
     kernel::KernelInputs,
     requirements::NeedTable,
 };
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 /// The kernel of a dry run, and the kernel against whose types objects are relocated, if another.
 pub(super) struct DryRunKernel {
@@ -48,6 +51,10 @@ impl DryRunKernel {
             None => read_kernel(&KernelSource::Running, &[], Limits::default())?,
         };
         let mut inputs = KernelInputs { version: args.kernel_version, ..KernelInputs::default() };
+        if let Some(path) = &args.kallsyms {
+            inputs.kallsyms = Some(kernel_text::read_kallsyms(path)?.into());
+            inputs.origins.kallsyms = Some(escape_path(path).into());
+        }
         if let Some(path) = &args.setup.kconfig {
             let given = kernel_text::read_kconfig_options(path)?;
             // The lines of the user take precedence over those of the kernel.
@@ -57,6 +64,16 @@ impl DryRunKernel {
         }
         let relocated_against = args.relocate_against.as_deref().map(read_file).transpose()?;
         Ok(Self { kernel, relocated_against, inputs })
+    }
+
+    /// Returns the kernel for which to plan the load. Only the user's symbols have addresses: those of a kernel's files change when it
+    /// starts.
+    pub(super) fn plan_target(&self) -> TargetKernel {
+        let mut target = self.kernel.plan_target(self.inputs.version);
+        if let Some(symbols) = &self.inputs.kallsyms {
+            target.kallsyms = Some(Arc::clone(symbols));
+        }
+        target
     }
 
     /// Judges an object with the settings of a load.

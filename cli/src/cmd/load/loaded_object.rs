@@ -15,7 +15,6 @@ use core_relo_loader::{
     sys,
 };
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     mem,
     os::fd::AsFd as _,
@@ -32,8 +31,6 @@ pub(crate) struct LoadedObject {
     pub(crate) is_adaptive: bool,
     /// The readers of the maps whose records are printed.
     pub(crate) events: Option<EventReaders>,
-    /// The attach points that the user named, by the index of their links.
-    points: BTreeMap<usize, String>,
     pins: Option<Pins>,
     /// The pins that this load made at the paths that the object names.
     named_pins: Vec<PathBuf>,
@@ -76,7 +73,6 @@ impl LoadedObject {
             loaded,
             is_adaptive: false,
             events: None,
-            points: BTreeMap::new(),
             pins: None,
             named_pins: Vec::new(),
         }
@@ -114,11 +110,7 @@ impl LoadedObject {
                 return Err(LoadFailure::Interrupted);
             }
             let links = self.attach_one(request);
-            let links = links.map_err(|cause| LoadFailure::Attach { stage: "attach", cause })?;
-            for link in links {
-                self.points.insert(self.links.len(), request.point.to_string());
-                self.links.push(link);
-            }
+            self.links.extend(links.map_err(|cause| LoadFailure::Attach { stage: "attach", cause })?);
         }
         Ok(())
     }
@@ -157,13 +149,6 @@ impl LoadedObject {
             section: program.plan.section().into(),
             cause: Box::new(cause),
         })
-    }
-
-    /// Returns the links with their names: the attach point as the user typed it or, if the section names the target, the label.
-    pub(crate) fn named_links(&self) -> impl Iterator<Item = (&str, &Link)> {
-        let name =
-            |(index, link)| (self.points.get(&index).map_or_else(|| Link::label(link), String::as_str), link);
-        self.links.iter().enumerate().map(name)
     }
 
     /// Pins everything below a directory, then the maps at the paths that the object names.

@@ -79,9 +79,9 @@ fn keep_loaded(
         // Flushing is the last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
         // pins of maps that the objects themselves name.
         console.out.flush()?;
-        let links = loaded.iter().flat_map(LoadedObject::named_links);
+        let links = loaded.iter().flat_map(|object| &object.links);
         let unpinned: Vec<_> =
-            links.filter(|(_, link)| link.fd().is_none()).map(|(name, _)| name.to_owned()).collect();
+            links.filter(|link| link.fd().is_none()).map(|link| link.label().to_owned()).collect();
         loaded.into_iter().for_each(LoadedObject::leak);
         for name in unpinned {
             let note = "attached without a link, which no pin keeps: it stays when the pins are removed";
@@ -299,7 +299,7 @@ fn target_kernel(args: &LoadArgs) -> Result<(TargetKernel, Option<DryRunKernel>)
     let read = || DryRunKernel::read(args);
     if args.btf.is_some() {
         let kernels = read()?;
-        return Ok((kernels.kernel.plan_target(args.kernel_version), Some(kernels)));
+        return Ok((kernels.plan_target(), Some(kernels)));
     }
     let kernels = if args.dry_run { Some(read()?) } else { None };
     let target = core_relo_loader::running_kernel();

@@ -39,7 +39,8 @@ pub(crate) fn print_log(out: &mut Printer<'_>, log: &str) -> io::Result<()> {
 
 /// Prints the links of an object, with their pins.
 pub(super) fn print_links(out: &mut Printer<'_>, object: &LoadedObject) -> io::Result<()> {
-    for (name, link) in object.named_links() {
+    for link in &object.links {
+        let name = link.label();
         match link.pin_path() {
             Some(path) => out.line(format_args!("  link     {name}, pinned at {}", escape_path(path)))?,
             None => out.line(format_args!("  link     {name}"))?,

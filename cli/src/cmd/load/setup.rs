@@ -64,7 +64,12 @@ pub(crate) fn set_up(
     for name in &args.without_map {
         loader.map_mut(name).autocreate = Some(false);
     }
-    if let Some(path) = &args.kconfig {
+    set_kconfig(loader, args.kconfig.as_deref())
+}
+
+/// Gives a loader the options of a file that take precedence over the kernel's configuration.
+pub(crate) fn set_kconfig(loader: &mut Loader<'_, '_>, file: Option<&Path>) -> Result<(), BadInput> {
+    if let Some(path) = file {
         loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
     }
     Ok(())

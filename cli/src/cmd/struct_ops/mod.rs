@@ -17,7 +17,7 @@ use crate::{
         error::unreadable,
         kind::Kind,
         object::{self, KernelObject},
-        select::{Selection, Selector, select_or_all},
+        select::{ObjectSelection, Selector, select_or_all},
     },
     text::{
         hex, kernel_object as text,
@@ -35,7 +35,7 @@ const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD B
 struct StructOpsSelector<'a>(&'a ObjectSelector);
 
 impl Selector for StructOpsSelector<'_> {
-    fn selection(&self) -> Option<Selection> {
+    fn selection(&self) -> Option<ObjectSelection> {
         self.0.selection()
     }
 

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     args::{format::Format, kernel_services::RegisterArgs, object_selector::ObjectChangeArgs},
-    cmd::{load::setup::object_name, object_refusal::ObjectRefusal},
+    cmd::{
+        load::setup::{object_name, set_kconfig},
+        object_refusal::ObjectRefusal,
+    },
     console::Console,
     error::{BadInput, escape_path},
     input::object::ObjectFile,
@@ -75,7 +78,8 @@ pub(super) fn register(console: &mut Console<'_>, args: &RegisterArgs) -> io::Re
 
 fn register_object(file: &ObjectFile, args: &RegisterArgs) -> Result<Vec<Registration>, ObjectRefusal> {
     let object = file.parse()?;
-    let loader = Loader::new(&object).name(object_name(&args.object));
+    let mut loader = Loader::new(&object).name(object_name(&args.object));
+    set_kconfig(&mut loader, args.kconfig.as_deref())?;
     let plan = loader.plan()?;
     check_plan(&file.name, &plan, args.link_dir.as_deref())?;
     let mut loaded = loader.execute_unpinned(&plan, &RunningKernel)?;

@@ -203,7 +203,9 @@ pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     if let Some(own) = std::env::var_os(OWN) {
         return Some(own.into());
     }
-    let dir = std::env::temp_dir().join(format!("core-relo-bpffs-{}", std::process::id()));
+    // Tests of one process run at the same time.
+    let name = format!("core-relo-bpffs-{}-{}", std::process::id(), test.replace("::", "-"));
+    let dir = std::env::temp_dir().join(name);
     std::fs::create_dir(&dir).unwrap();
     let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3" --nocapture"#;
     let mut command = Command::new("unshare");
