@@ -268,3 +268,137 @@ fn check_refuses_an_object_only_without_a_working_alternative() {
     assert_eq!((several.exit, &*several.out), (2, ""));
     assert!(several.err.contains("--variants: 2 objects, expected one"), "{}", several.err);
 }
+
+/// Of the only group, no alternative works on 5.10. The other program loads.
+const EXHAUSTED: &str = "group exec = handle_exec\n";
+
+const NO_ALTERNATIVE: &str = "group `exec`: none of its 1 alternatives works on this kernel: ";
+
+#[test]
+fn explain_has_the_fixes_of_each_program_where_no_alternative_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("variants");
+    fs::write(&table, EXHAUSTED).unwrap();
+    let on = ["exec.bpf.o", "--btf", "linux-5.10.btf", "--variants", text(&table)];
+    let explained = run(["explain"].iter().chain(&on));
+    assert_eq!(explained.exit, 1, "{explained:?}");
+    let alone = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf"]);
+    // The explanation of the object without variants, and that of the group.
+    let reason = |run: &common::Run| run.out.split_once("\nrefused: `handle_exec`: ").unwrap().1.to_owned();
+    assert_eq!(reason(&explained), reason(&alone));
+    assert!(reason(&explained).contains(" fix "), "{}", explained.out);
+    assert!(explained.out.contains("2 programs: 1 refused, 1 loads; "), "{}", explained.out);
+    let of_group = format!("\nrefused: the object: {NO_ALTERNATIVE}");
+    assert!(explained.out.contains(&of_group), "{}", explained.out);
+
+    let lines = run(["explain", "--format", "json"].iter().chain(&on)).lines();
+    let programs: Vec<_> = lines.iter().filter(|line| line["relocation"].is_null()).collect();
+    programs.iter().for_each(|line| common::schema().check("program of explain", line));
+    let [exec, exit, object] = &*programs else { panic!("{programs:#?}") };
+    let parts = |line: &serde_json::Value| {
+        let reasons = line["reasons"].as_array().unwrap();
+        (line["program"].clone(), line["autoload"].clone(), line["verdict"].clone(), reasons.len())
+    };
+    assert_eq!(parts(exec), ("handle_exec".into(), true.into(), "refused".into(), 1));
+    assert!(!exec["reasons"][0]["fixes"].as_array().unwrap().is_empty(), "{exec}");
+    assert_eq!(parts(exit), ("handle_exit".into(), true.into(), "loads".into(), 0));
+    assert_eq!(parts(object), (serde_json::Value::Null, true.into(), "refused".into(), 1));
+    let of_group = object["reasons"][0]["text"].as_str().unwrap();
+    assert!(of_group.starts_with(NO_ALTERNATIVE), "{of_group}");
+}
+
+#[test]
+fn no_reason_of_a_program_accepts_that_no_alternative_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("variants");
+    fs::write(&table, EXHAUSTED).unwrap();
+    let report = dir.path().join("report.xml");
+    let check = |further: &[&str]| {
+        let args = ["check", "exec.bpf.o", "--btf", "linux-5.10.btf", "--variants", text(&table)];
+        run(args.iter().chain(further))
+    };
+    let checked = check(&["--allow", "kind=relocation", "--report", text(&report)]);
+    assert_eq!(checked.exit, 1, "{checked:?}");
+    assert!(checked.out.contains(NO_ALTERNATIVE), "{}", checked.out);
+    let report = fs::read_to_string(&report).unwrap();
+    assert!(report.contains("group `exec`: none of its 1 alternatives works"), "{report}");
+    assert_eq!(check(&["--allow", "kind=relocation", "--allow", "kind=object"]).exit, 0);
+    let lines = check(&["--format", "json"]).lines();
+    common::schema().check("check", &lines[0]);
+    assert_eq!(lines[0]["verdict"], "refused");
+    assert_eq!(lines[0]["programs"][1]["verdict"], "loads");
+    assert!(lines[0]["reasons"][0]["text"].as_str().unwrap().starts_with(NO_ALTERNATIVE), "{}", lines[0]);
+}
+
+#[test]
+fn explain_adds_a_table_as_check_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("variants");
+    fs::write(&table, "group task = handle_exec > handle_exit\n").unwrap();
+    let on = ["--btf", "linux-5.10.btf", "--variants", text(&table)];
+    let [explained, checked] =
+        ["explain", "check"].map(|command| run([&[command, "exec.bpf.o"], &on[..]].concat()));
+    for run in [&explained, &checked] {
+        assert_eq!(run.exit, 0, "{run:?}");
+        assert!(run.out.contains("variants: task = handle_exit (2 of 2)"), "{}", run.out);
+    }
+    let refused = "refused: `handle_exec` (not among the chosen variants): ";
+    assert!(explained.out.contains(refused), "{}", explained.out);
+    // Both commands know the same errors.
+    fs::write(&table, "group task = handle_exe\n").unwrap();
+    let [explained, checked] =
+        ["explain", "check"].map(|command| run([&[command, "exec.bpf.o"], &on[..]].concat()));
+    assert_eq!((explained.exit, &*explained.out, &explained.err), (2, "", &checked.err));
+    fs::write(&table, EXHAUSTED).unwrap();
+    for name in ["one.bpf.o", "two.bpf.o"] {
+        fs::copy(prebuilt("live/tracepoint.bpf.o"), dir.path().join(name)).unwrap();
+    }
+    let several = run([&["explain", text(dir.path())], &on[..]].concat());
+    assert_eq!((several.exit, &*several.out), (2, ""));
+    assert!(several.err.contains("--variants: 2 objects, expected one"), "{}", several.err);
+    let alone = run([&["explain", "exec.bpf.o", "--program", "handle_exit"], &on[..]].concat());
+    assert!(alone.exit == 2 && alone.err.contains("cannot be used with"), "{alone:?}");
+}
+
+#[test]
+fn a_malformed_declaration_is_reported_once_and_noted_where_nothing_chooses() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = fs::read(prebuilt("live/variants.bpf.o")).unwrap();
+    let (tag, bad) = (b"core_relo:variant:sum:1\0", b"core_relo:variant:sum:x\0");
+    let at = bytes.windows(tag.len()).position(|window| window == tag).unwrap();
+    let object = dir.path().join("bad.bpf.o");
+    fs::write(&object, [&bytes[..at], bad, &bytes[at + tag.len()..]].concat()).unwrap();
+    let reason = "the rank is no number, expected 0 to 4294967295, the best alternative first";
+    let on = ["--btf", "linux-5.10.btf", "--btf", "linux-6.1.btf"];
+    for command in ["check", "explain"] {
+        let refused = run([&[command, text(&object)], &on[..]].concat());
+        assert_eq!((refused.exit, refused.err.matches(reason).count()), (2, 1), "{command}: {refused:?}");
+        let lines = run([&[command, text(&object), "--format", "json"], &on[..]].concat()).lines();
+        let errors = lines.iter().filter(|line| line["error"]["what"].to_string().contains(reason));
+        assert_eq!(errors.count(), 1, "{command}: {lines:#?}");
+    }
+    let loader_file = dir.path().join("out.loader");
+    let loaded = run(["load", text(&object), "--dry-run", "--btf", "linux-6.1.btf"]);
+    let generated = run(["gen", "loader", text(&object), "-o", text(&loader_file)]);
+    assert_eq!(generated.exit, 0, "{generated:?}");
+    for run in [loaded, generated] {
+        assert_eq!(run.err.matches(reason).count(), 1, "{}", run.err);
+        assert!(run.err.contains("the declarations of variants have no effect here"), "{}", run.err);
+    }
+}
+
+#[test]
+fn a_dry_run_without_facts_exits_with_the_verdict_on_the_choice() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("variants");
+    fs::write(&table, "optional guarded\n").unwrap();
+    let object = prebuilt("kernel/guards.bpf.o");
+    let plain = ["load", text(&object), "--dry-run", "--btf", "linux-5.10.btf", "--format", "json"];
+    let adaptive = [&plain[..], &["--adaptive", "--variants", text(&table)]].concat();
+    for args in [&plain[..], &adaptive] {
+        let run = run(args);
+        let lines = run.lines();
+        assert_eq!((&lines[0]["status"], &lines[0]["verdict"]), (&"unknown".into(), &"refused".into()));
+        assert_eq!(run.exit, 1, "{run:?}");
+    }
+}

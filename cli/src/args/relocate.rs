@@ -45,6 +45,7 @@ pub(super) const EXPLAIN_HELP: &str = "Examples:
   core-relo explain prog.bpf.o --btf kernels/           also names the first kernel that fits
   core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
   core-relo explain prog.bpf.o --program handle_exec --format json
+  core-relo explain prog.bpf.o --btf kernels/ --variants prog.variants
 
 Prints the verdict of `check` on each program, every reason, and fixes as code: for the line that is named, for file scope, or for the
 loader. `guarded` is what a guard skips; it needs no change. The code is a suggestion: read it before you use it.
@@ -187,6 +188,10 @@ pub(crate) struct ExplainArgs {
     /// Explain this relocation, even if it resolves: its number in its section, or SECTION#N
     #[arg(long, value_name = "N|SECTION#N")]
     pub(crate) relocation: Option<RelocationRef>,
+    /// Table of variants of the object, in addition to those that the object declares. Of an object with variants, those are judged
+    /// that `load --adaptive` would choose on each kernel
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["program", "relocation"])]
+    pub(crate) variants: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -119,10 +119,8 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
                 add(FoundProgram { name: &program.name, autoload: program.autoload }, reason, allowed);
             }
         }
-        if verdict.programs.is_empty() {
-            let object = FoundProgram { name: WHOLE_OBJECT, autoload: true };
-            verdict.reasons.iter().for_each(|reason| add(object, reason, None));
-        }
+        let object = FoundProgram { name: WHOLE_OBJECT, autoload: true };
+        verdict.own_reasons().for_each(|reason| add(object, reason, None));
     }
     // The sort is stable: equally bad findings stay in the order of kernels and programs.
     sort_by_key(&mut findings, |finding| {

@@ -124,8 +124,10 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
     let mut cases: Vec<_> = programs.map(case_of).collect();
     let default_load = verdict.programs.iter().filter(|program| program.autoload);
     let worst = default_load.map(|program| program.verdict).max();
-    let is_decided_by_maps = worst.unwrap_or_default() < verdict.verdict || verdict.programs.is_empty();
-    if is_decided_by_maps && row.real_loads.is_empty() {
+    let has_own_verdict = worst.unwrap_or_default() < verdict.verdict
+        || verdict.programs.is_empty()
+        || verdict.own_reasons().next().is_some();
+    if has_own_verdict && row.real_loads.is_empty() {
         let words = row.outcome().words();
         let verdict_left = row.acceptance.as_ref().map_or(verdict.verdict, |accepted| accepted.verdict);
         let status = match row.outcome() {

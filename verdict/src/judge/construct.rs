@@ -12,6 +12,23 @@ impl ObjectVerdict {
         let verdict = default_load.map(|program| program.verdict).max().unwrap_or_default();
         Self { verdict, reasons: Vec::new(), programs, warnings: Vec::new() }
     }
+
+    /// Refuses the object for a reason that is none of its programs alone, such as a group of variants of which none works. The verdicts on
+    /// the programs stay.
+    #[must_use]
+    pub fn refused_for(mut self, reason: Reason) -> Self {
+        self.verdict = Verdict::Refused;
+        self.reasons.insert(0, reason);
+        self
+    }
+
+    /// Returns the reasons of the object that no program repeats. They decide on the object beside the verdicts on its programs.
+    pub fn own_reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.reasons.iter().filter(|own| {
+            let is_same = |reason: &Reason| reason.kind == own.kind && reason.text == own.text;
+            !self.programs.iter().any(|program| program.reasons.iter().any(is_same))
+        })
+    }
 }
 
 impl ProgramVerdict {

@@ -47,8 +47,8 @@ impl fmt::Display for Verdict {
 pub struct ObjectVerdict {
     /// The verdict on the default load: the worst of the programs that are loaded by default.
     pub verdict: Verdict,
-    /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat them. They alone decide on an
-    /// object without programs.
+    /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat them, except for those of
+    /// [`own_reasons`](Self::own_reasons). They alone decide on an object without programs.
     pub reasons: Vec<Reason>,
     /// The verdict on every program of the object, each as if it were loaded alone. The programs of a load with [known
     /// settings](crate::requirements::ObjectNeeds::apply_settings) are judged as loaded together.

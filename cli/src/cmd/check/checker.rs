@@ -11,7 +11,7 @@ use crate::{
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
         reasons::reason_lines,
-        variants::{VariantChoice, fitting_table},
+        variants::{VariantChoice, VariantTables},
         warnings::warning_lines,
     },
     describe,
@@ -31,8 +31,7 @@ pub(super) struct Checker<'c> {
     pub(super) judge: KernelJudge<'c>,
     allow_list: &'c AllowList,
     options: OutputOptions,
-    /// The table of each object with variants, or why the object's own cannot be read.
-    variants: Vec<Option<Result<VariantTable, BadInput>>>,
+    variants: VariantTables,
     max_entries: &'c [MapNumber],
     cache: ReportCache<KernelReport>,
 }
@@ -49,7 +48,7 @@ impl<'c> Checker<'c> {
             judge: KernelJudge::new(objects, inputs, threads),
             allow_list,
             options,
-            variants: Vec::new(),
+            variants: VariantTables::default(),
             max_entries: &[],
             cache: ReportCache::new(),
         }
@@ -62,16 +61,14 @@ impl<'c> Checker<'c> {
         table: Option<&VariantTable>,
         max_entries: &'c [MapNumber],
     ) -> Self {
-        let objects = self.judge.objects().iter();
-        let tables = objects.map(|object| fitting_table(object, table).transpose());
-        self.variants = tables.collect();
+        self.variants = VariantTables::new(self.judge.objects(), table);
         self.max_entries = max_entries;
         self
     }
 
     /// Returns why objects do not fit their tables of variants.
     pub(super) fn bad_variants(&self) -> impl Iterator<Item = &BadInput> {
-        self.variants.iter().flatten().filter_map(|table| table.as_ref().err())
+        self.variants.errors()
     }
 
     /// Checks the objects on a kernel, and returns the output for the kernel. `is_listed` is set for a kernel from a directory or an
@@ -120,7 +117,7 @@ impl<'c> Checker<'c> {
             let plans: Vec<_> = case.plans.iter().enumerate().collect();
             let objects = self.judge.threads().map(&plans, |(index, planned)| match planned {
                 Ok((object, plan)) => {
-                    let table = self.variants.get(*index).filter(|_| is_adaptive).and_then(Option::as_ref);
+                    let table = self.variants.get(*index).filter(|_| is_adaptive);
                     self.object_report((object, table), plan, case).unwrap_or_else(ObjectReport::Mismatch)
                 }
                 Err(bad) => ObjectReport::Mismatch(bad.clone()),
@@ -131,7 +128,7 @@ impl<'c> Checker<'c> {
 
     fn object_report(
         &self,
-        (object, table): (&JudgedObject<'_>, Option<&Result<VariantTable, BadInput>>),
+        (object, table): (&JudgedObject<'_>, Option<Result<&VariantTable, &BadInput>>),
         plan: &Plan<'_>,
         case: &KernelCase<'_, '_>,
     ) -> Result<ObjectReport, BadInput> {

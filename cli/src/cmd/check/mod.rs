@@ -17,7 +17,10 @@ mod writer;
 use crate::{
     args::{format::Format, load::MapNumber, relocate::CheckArgs},
     budget::BudgetGate,
-    cmd::verdicts::objects::{JudgedObjects, read_objects, with_judged_objects},
+    cmd::verdicts::{
+        objects::{JudgedObjects, read_objects, with_judged_objects},
+        variants::check_single_object,
+    },
     console::{self, Console, ExitStatus},
     error::BadInput,
     input::{
@@ -81,9 +84,7 @@ fn check_selection(
     settings: &CheckSettings<'_>,
     budget: BudgetGate,
 ) -> io::Result<()> {
-    if settings.variants.is_some() && objects.objects.len() > 1 {
-        let count = objects.objects.len();
-        let bad = BadInput::new("--variants", format_args!("{count} objects, expected one"));
+    if let Err(bad) = check_single_object(settings.variants.as_ref(), &objects.objects) {
         return console.report_error(&bad);
     }
     warn_of_unknown_maps(console, objects, &args.evidence.max_entries)?;

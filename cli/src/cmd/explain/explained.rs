@@ -3,7 +3,11 @@
 
 use crate::{
     args::load::MapNumber,
-    cmd::verdicts::{kernel_judge::KernelCase, objects::JudgedObject, variants::VariantChoice},
+    cmd::verdicts::{
+        kernel_judge::KernelCase,
+        objects::JudgedObject,
+        variants::{VariantChoice, VariantTables},
+    },
     describe,
     json::{plan::ExplainedRelocationJson, writer::JsonLines},
     text::{explanation::fact_lines, line::Line},
@@ -28,7 +32,7 @@ pub(super) struct ExplainedObject {
     pub(super) has_variants: bool,
     /// The chosen variants, for text.
     pub(super) variants: Vec<Line>,
-    /// The different reasons of all programs, or of the object if it has no programs.
+    /// The different reasons of the object and of all programs.
     pub(super) reasons: Vec<ExplainedReason>,
     /// For each program, the indices of its reasons.
     pub(super) by_program: Vec<Vec<usize>>,
@@ -64,6 +68,8 @@ pub(super) struct ExplainOptions<'a> {
     pub(super) program: Option<&'a str>,
     /// The maps whose size user space sets.
     pub(super) max_entries: &'a [MapNumber],
+    /// The tables of the objects with variants.
+    pub(super) variants: &'a VariantTables,
 }
 
 impl ExplainedObject {
@@ -79,6 +85,7 @@ impl ExplainedObject {
         let is_wanted = |name: &str| options.program.is_none_or(|wanted| wanted == name);
         verdict.programs.retain(|program| is_wanted(&program.name));
         if options.program.is_some() {
+            verdict.reasons.clear();
             verdict.warnings.retain(|warning| is_wanted(&warning.program));
             // One program is judged as if it were loaded alone.
             verdict.verdict =
@@ -88,7 +95,7 @@ impl ExplainedObject {
             index,
             object: object.file.name.clone(),
             summary: plan.summary(),
-            has_variants: choice.is_some(),
+            has_variants: choice.is_some_and(VariantChoice::is_chosen),
             variants: choice.map_or_else(Vec::new, |choice| choice.lines(None)),
             reasons: Vec::new(),
             by_program: Vec::new(),
@@ -119,16 +126,14 @@ impl ExplainedObject {
 
     fn add_reasons(&mut self, object: &JudgedObject<'_>, plan: &Plan<'_>, case: &KernelCase<'_, '_>) {
         let mut advisor = object.needs.as_ref().ok().map(|needs| Advisor::new(needs, plan, &case.answers));
-        if self.verdict.programs.is_empty() {
-            self.reasons.extend(self.verdict.reasons.iter().map(|reason| ExplainedReason {
-                reason: reason.clone(),
-                programs: Vec::new(),
-                is_later: false,
-                position: None,
-                facts: Vec::new(),
-                fixes: advisor.as_ref().map_or_else(Vec::new, |advisor| advisor.object_fixes(reason)),
-            }));
-        }
+        self.reasons.extend(self.verdict.own_reasons().map(|reason| ExplainedReason {
+            reason: reason.clone(),
+            programs: Vec::new(),
+            is_later: false,
+            position: None,
+            facts: Vec::new(),
+            fixes: advisor.as_ref().map_or_else(Vec::new, |advisor| advisor.object_fixes(reason)),
+        }));
         let mut explainer = Explainer::new(plan);
         let mut known: HashMap<ReasonKey, usize> = HashMap::new();
         let all_needs = object.needs.iter().flat_map(|needs| &needs.programs);

@@ -1,4 +1,5 @@
-//! The JSON lines of `explain`: one for each program, then one for each relocation that does not resolve.
+//! The JSON lines of `explain`: one for each program, one for the object if it has reasons of its own, then one for each relocation that
+//! does not resolve.
 
 use super::{
     availability::Neighbours,
@@ -12,7 +13,7 @@ use core_relo_verdict::{advice::Fix, judge::Reason};
 use serde::Serialize;
 use std::io;
 
-/// The verdict on a program, or on an object without programs.
+/// The verdict on a program, or on the object.
 #[derive(Debug, Serialize)]
 struct ExplainedProgramJson<'a> {
     object: &'a str,
@@ -75,8 +76,9 @@ pub(super) fn write<'a>(
             warnings: warnings_of(&program.name),
         })?;
     }
-    if explained.verdict.programs.is_empty() {
-        let reasons = explained.reasons.iter();
+    let own_reasons = || explained.reasons.iter().filter(|reason| reason.programs.is_empty());
+    if explained.verdict.programs.is_empty() || own_reasons().next().is_some() {
+        let reasons = own_reasons();
         out.json(&ExplainedProgramJson {
             object: &explained.object,
             target: kernel,

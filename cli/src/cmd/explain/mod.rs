@@ -13,7 +13,7 @@ use crate::{
         exit_status, kernel_inputs,
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects, read_objects, with_judged_objects},
-        variants::{VariantChoice, fitting_table},
+        variants::{VariantChoice, VariantTables, check_single_object},
     },
     console::Console,
     describe,
@@ -21,6 +21,7 @@ use crate::{
     input::{
         kernel::{parsed::Kernel, selection::Selection, source::KernelSource},
         object::ObjectFile,
+        variant_table::read_variants,
     },
     process::threads::Threads,
 };
@@ -34,8 +35,10 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     if args.relocation.is_some() {
         return relocations::run(console, args);
     }
-    let inputs = match kernel_inputs(&args.evidence) {
-        Ok(inputs) => inputs,
+    let read = kernel_inputs(&args.evidence)
+        .and_then(|inputs| Ok((inputs, args.variants.as_deref().map(read_variants).transpose()?)));
+    let (inputs, given) = match read {
+        Ok(read) => read,
         Err(bad) => return console.report_error(&bad),
     };
     let threads = Threads::none();
@@ -50,11 +53,20 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
             if objects.objects.is_empty() {
                 return Ok(());
             }
+            if let Err(bad) = check_single_object(given.as_ref(), &objects.objects) {
+                return console.report_error(&bad);
+            }
+            // One program is judged as if it were loaded alone.
+            let variants = match args.program {
+                Some(_) => VariantTables::default(),
+                None => VariantTables::new(&objects.objects, given.as_ref()),
+            };
             let selection = Selection::new(&args.kernels);
             let options = ExplainOptions {
                 is_json: console.format == Format::Json,
                 program: args.program.as_deref(),
                 max_entries: &args.evidence.max_entries,
+                variants: &variants,
             };
             explain_on(console, objects, &selection, inputs, options)
         },
@@ -69,7 +81,8 @@ pub(crate) fn explain(
 ) -> io::Result<()> {
     with_judged_objects(console, files, &[], &Threads::none(), report_bad, |console, objects| {
         let is_json = console.format == Format::Json;
-        let options = ExplainOptions { is_json, program: None, max_entries: &[] };
+        let variants = &VariantTables::new(&objects.objects, None);
+        let options = ExplainOptions { is_json, program: None, max_entries: &[], variants };
         explain_on(console, objects, selection, KernelInputs::default(), options)
     })
 }
@@ -93,6 +106,7 @@ fn explain_on(
     options: ExplainOptions<'_>,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
+    options.variants.errors().try_for_each(|bad| console.report_error(bad))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     let threads = Threads::none();
     let judge = KernelJudge::new(objects, inputs, &threads);
@@ -176,28 +190,18 @@ fn explain_object(
             return Ok(None);
         }
     }
-    // One program is judged as if it were loaded alone.
-    let choice = match options.program {
-        Some(_) => Ok(None),
-        None => choose_variants((object, plan), case, options),
-    };
-    let choice = match choice {
-        Ok(choice) => choice,
-        Err(bad) => return console.report_error(&bad).map(|()| None),
+    let choice = match options.variants.get(index) {
+        Some(Ok(table)) => match VariantChoice::new((object, table), options.max_entries, plan, case) {
+            Ok(choice) => Some(choice),
+            Err(bad) => return console.report_error(&bad).map(|()| None),
+        },
+        // Reported once for all kernels.
+        Some(Err(_)) => return Ok(None),
+        None => None,
     };
     let explained = ExplainedObject::new(index, (object, plan), case, choice.as_ref(), options)?;
     console.raise_exit(exit_status(explained.verdict.verdict, false));
     Ok(Some(explained))
-}
-
-/// Chooses among the variants of an object as `check` does. Returns `None` for an object without variants.
-fn choose_variants(
-    (object, plan): (&JudgedObject<'_>, &Plan<'_>),
-    case: &KernelCase<'_, '_>,
-    options: ExplainOptions<'_>,
-) -> Result<Option<VariantChoice>, BadInput> {
-    let table = fitting_table(object, None)?;
-    table.map(|table| VariantChoice::new((object, &table), options.max_entries, plan, case)).transpose()
 }
 
 fn no_program(object: &JudgedObject<'_>, name: &str) -> BadInput {

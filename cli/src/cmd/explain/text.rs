@@ -156,7 +156,7 @@ fn write_source(out: &mut Printer<'_>, source: &SourceLine, position: Option<&st
 /// Returns the programs that have a reason.
 fn programs(explained: &ExplainedObject, reason: &ExplainedReason) -> String {
     let all = &explained.verdict.programs;
-    if all.is_empty() {
+    if reason.programs.is_empty() {
         return "the object".to_owned();
     }
     if reason.programs.len() == all.len() && all.len() > 1 {

@@ -5,13 +5,10 @@ mod target;
 
 use crate::{
     args::gen_loader::GenLoaderArgs,
-    cmd::load::{
-        adaptive::declares_variants,
-        setup::{check_program_name, object_name, set_up},
-    },
+    cmd::load::setup::{check_program_name, object_name, set_up},
     console::Console,
     error::{BadInput, escape_path},
-    input::{loader_file, object::ObjectFile},
+    input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
     output,
     plan_error::{RefusedExterns, group_externs},
 };
@@ -98,13 +95,8 @@ fn generate_for(
     let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;
     let bytes = file.write().map_err(|e| bad(e.to_string()))?;
     output::write(output, &bytes)?;
-    let has_variants = args.program.is_empty() && declares_variants(object);
-    let note = has_variants.then(|| {
-        format!(
-            "{}: the object declares variants: the file has the default programs, nothing chooses among the variants; \
-             `load --adaptive` chooses among those of the object",
-            input.name
-        )
-    });
+    let note = "the object declares variants: the file has the default programs, nothing chooses among the variants; \
+                `load --adaptive` chooses among those of the object";
+    let note = args.program.is_empty().then(|| unchosen_note(input, object, note)).flatten();
     Ok((NamedLoaderFile { path: escape_path(output), file, bytes: bytes.len() }, note))
 }

@@ -35,25 +35,13 @@ pub(super) fn read_table(
     object: &Object<'_>,
     path: Option<&Path>,
 ) -> Result<VariantTable, BadInput> {
-    let bad = |e: VariantError| BadInput::new(&*file.name, e);
-    let declared = VariantTable::from_object(object).map_err(bad)?;
-    let table = match path {
-        Some(path) => {
-            let given = variant_table::read_variants(path)?;
-            declared.merge(given).map_err(bad)?
-        }
-        None => declared,
-    };
+    let given = path.map(variant_table::read_variants).transpose()?;
+    let table = variant_table::object_variants(file, object, given.as_ref())?;
     if table.is_empty() {
         let bad = BadInput::new(&*file.name, "declares no variants");
         return Err(bad.help("declare them with the macros of core_relo.h (`core-relo gen header`), or give a table with --variants"));
     }
     Ok(table)
-}
-
-/// Returns whether an object declares variants.
-pub(crate) fn declares_variants(object: &Object<'_>) -> bool {
-    VariantTable::from_object(object).is_ok_and(|table| !table.is_empty())
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {

@@ -18,11 +18,11 @@ use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     events::{EventLimits, find_sources, print_events},
-    input::{kernel::parsed::Kernel, object::ObjectFile},
+    input::{kernel::parsed::Kernel, object::ObjectFile, variant_table::unchosen_note},
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
 };
-use adaptive::{declares_variants, read_table};
+use adaptive::read_table;
 use core_relo_loader::{Loader, load_plan::TargetKernel, loader_program::LoaderFile, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
@@ -267,9 +267,9 @@ impl LoadRequest<'_, '_> {
             };
             return object_loader.run_adaptive(&loader, &table, judged_kernel);
         }
-        if !args.each && args.program.is_empty() && declares_variants(&object) {
+        if !args.each && args.program.is_empty() {
             let note = "the object declares variants: `load --adaptive` chooses among them, and `check` judges that choice";
-            console.note(&format!("{}: {note}", file.name))?;
+            unchosen_note(&file, &object, note).iter().try_for_each(|note| console.note(note))?;
         }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
         let verdict = match judged_kernel.map(judge).transpose() {

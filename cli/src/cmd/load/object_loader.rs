@@ -203,9 +203,11 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     pub(super) fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
         let is_unknown = self.args.dry_run && lacks_only_facts(e);
-        let verdict = self.verdict.map_or(Verdict::Loads, |verdict| verdict.verdict);
+        // An adaptive load has the verdict on the choice.
+        let of_object = self.verdict.map(|verdict| verdict.verdict);
+        let of_choice = self.report.as_ref().and_then(|report| report.verdict);
         let word = match is_unknown {
-            true => verdict.max(Verdict::Unknown),
+            true => of_object.max(of_choice).max(Some(Verdict::Unknown)).unwrap_or(Verdict::Unknown),
             false => Verdict::Refused,
         };
         self.console.raise_exit(exit_status(word, false));

@@ -9,7 +9,8 @@ use core_relo::sort::sort_by_key;
 use core_relo_verdict::judge::ObjectVerdict;
 use std::{cmp::Reverse, collections::HashSet};
 
-/// Returns the different reasons of the programs, or of an object without programs, as lines, with their source positions. With a limit, the others are only counted.
+/// Returns the different reasons of the object and its programs as lines, with their source positions. With a limit, the others are only
+/// counted.
 ///
 /// The reasons of the default load come first, among them the worst. Accepted reasons come last.
 pub(crate) fn reason_lines(
@@ -18,16 +19,13 @@ pub(crate) fn reason_lines(
     limit: Option<usize>,
 ) -> Vec<Line> {
     let limit = limit.unwrap_or(usize::MAX);
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<_> = verdict.own_reasons().map(|reason| (None, reason, None)).collect();
     for (number, program) in verdict.programs.iter().enumerate() {
         let accepted = acceptance.and_then(|acceptance| acceptance.program(number));
         for (index, reason) in program.reasons.iter().enumerate() {
             let entry = accepted.and_then(|accepted| accepted.reason(index));
             reasons.push((Some(program), reason, entry));
         }
-    }
-    if verdict.programs.is_empty() {
-        reasons.extend(verdict.reasons.iter().map(|reason| (None, reason, None)));
     }
     // The sort is stable: equally bad reasons stay in the order of the programs.
     sort_by_key(&mut reasons, |(program, reason, entry)| {

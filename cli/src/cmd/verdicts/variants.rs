@@ -5,6 +5,7 @@ use crate::{
     args::load::MapNumber,
     cmd::load::{adaptive::is_about_kernel, setup::object_name},
     error::BadInput,
+    input::variant_table::object_variants,
     text::{line::Line, style::DIM},
 };
 use core_relo::Plan;
@@ -15,35 +16,64 @@ use core_relo_loader::{
     target::{self, KernelBtf},
     variants::VariantTable,
 };
-use core_relo_verdict::judge::ObjectVerdict;
+use core_relo_verdict::judge::{ObjectVerdict, Reason, ReasonKind, Verdict};
 use std::{path::Path, sync::Arc};
 
 /// The number of groups up to which the text names the alternative of each. Of more groups, it names those that do not have their first.
 const GROUPS: usize = 4;
 
-/// Returns the table of an object: its declarations, and those of `given`. Returns `None` for an object without variants.
-pub(crate) fn fitting_table(
+/// The tables of objects, checked once for all kernels.
+#[derive(Debug, Default)]
+pub(crate) struct VariantTables(Vec<Option<Result<VariantTable, BadInput>>>);
+
+impl VariantTables {
+    /// Reads the declarations of each object, and adds the entries of `given`.
+    pub(crate) fn new(objects: &[JudgedObject<'_>], given: Option<&VariantTable>) -> Self {
+        Self(objects.iter().map(|object| fitting_table(object, given).transpose()).collect())
+    }
+
+    /// Returns the table of an object by its index, or why the object does not fit its table. Returns `None` for an object without variants.
+    pub(crate) fn get(&self, index: usize) -> Option<Result<&VariantTable, &BadInput>> {
+        self.0.get(index)?.as_ref().map(Result::as_ref)
+    }
+
+    /// Returns why objects do not fit their tables.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &BadInput> {
+        self.0.iter().flatten().filter_map(|table| table.as_ref().err())
+    }
+}
+
+/// Checks that a table of variants from a file is for a single object.
+pub(crate) fn check_single_object(
+    given: Option<&VariantTable>,
+    objects: &[JudgedObject<'_>],
+) -> Result<(), BadInput> {
+    match objects.len() {
+        count if count > 1 && given.is_some() => {
+            Err(BadInput::new("--variants", format_args!("{count} objects, expected one")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the table of an object, checked against the object. Returns `None` for an object without variants.
+fn fitting_table(
     object: &JudgedObject<'_>,
     given: Option<&VariantTable>,
 ) -> Result<Option<VariantTable>, BadInput> {
-    let bad = |error| BadInput::new(&*object.file.name, error);
-    let declared = VariantTable::from_object(object.object).map_err(bad)?;
-    let table = match given {
-        Some(given) => declared.merge(given.clone()).map_err(bad)?,
-        None => declared,
-    };
+    let table = object_variants(object.file, object.object, given)?;
     if table.is_empty() {
         return Ok(None);
     }
-    // The table is checked once, and not again for each kernel.
-    table.fit(object.object).map_err(bad)?;
+    table.fit(object.object).map_err(|error| BadInput::new(&*object.file.name, error))?;
     Ok(Some(table))
 }
 
 /// The variants that an adaptive load of an object would choose on a kernel.
 #[derive(Debug)]
 pub(crate) struct VariantChoice {
-    /// The verdict on the load of these variants.
+    /// The verdict on the load of these variants. Without a choice, the object is refused, and the programs are judged as those of the
+    /// default load.
     pub(crate) verdict: ObjectVerdict,
     /// The choice and its reasons. `None` if the kernel's types lack the value of a constant, so that nothing can be chosen.
     pub(crate) report: Option<Arc<StartupReport>>,
@@ -69,6 +99,7 @@ impl VariantChoice {
                 loader.settings_mut().map_mut(map).max_entries = Some(number.get());
             }
         }
+        let mut default_load = loader.settings_mut().clone();
         let adaptive = AdaptiveLoader::new(&loader, table).map_err(|error| bad(&error))?;
         let identity = KernelIdentity {
             release: case.kernel.release(),
@@ -91,11 +122,19 @@ impl VariantChoice {
                 Ok(Self { verdict, report: Some(Arc::new(report)) })
             }
             Err(AdaptiveError::Variants(error)) if !is_about_kernel(&error) => Err(bad(&error)),
-            Err(error) => Ok(Self {
-                verdict: ObjectVerdict::refused(object.object, &error.to_string()),
-                report: error.report().cloned().map(Arc::new),
-            }),
+            Err(error) => {
+                default_load.allows_unused_externs = true;
+                let verdict = case.judge_load(object, plan, &default_load).map_err(|error| bad(&error))?;
+                let reason = Reason::new(ReasonKind::Object, Verdict::Refused, error.to_string());
+                let report = error.report().cloned().map(Arc::new);
+                Ok(Self { verdict: verdict.refused_for(reason), report })
+            }
         }
+    }
+
+    /// Returns whether variants are chosen: not if no alternative of a group works, or the kernel's types lack the value of a constant.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.outcome == Outcome::Planned)
     }
 
     /// Returns the verdict on the programs that are part of the load, for text.
