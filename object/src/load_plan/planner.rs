@@ -3,7 +3,7 @@
 use super::{
     btf,
     error::LoadPlanError,
-    externs::{self, Modules, ResolvedExtern},
+    externs::{self, Modules, RefusedExterns, ResolvedExtern},
     maps::{MapPlan, MapPlanner, MapRole},
     plan::{LoadPlan, SkippedProgram},
     programs::{FixupTarget, ProgramPlan, ProgramPlanner, program_hash},
@@ -45,9 +45,11 @@ impl LoadPlan {
         let mut edit = btf::fix_up(object, &linker.externs)?;
         let mut modules = Modules::default();
 
-        let kconfig = externs::read_values(&linker.externs, kernel, settings.kconfig.as_deref())?;
+        let mut refused = RefusedExterns::default();
+        let extra_kconfig = settings.kconfig.as_deref();
+        let kconfig = externs::read_values(&linker.externs, kernel, extra_kconfig, &mut refused)?;
         let usdt = UsdtPlan::for_object(&linker, &kconfig, kernel);
-        let (resolved, refused) = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules)?;
+        let resolved = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules, &mut refused)?;
         if !settings.allows_unused_externs {
             refused.check_none()?;
         }

@@ -30,8 +30,9 @@ pub struct Settings {
     /// The verifier's log level for programs that it accepts: 0 is no log, 1 basic, 2 verbose. Adding 4 logs statistics. A program
     /// that the kernel refuses is loaded again with level 1, if the level has no log of the instructions.
     pub log_level: u32,
-    /// Whether the kernel may lack a strong extern of `.ksyms` that no loaded program uses. libbpf refuses the object. A load of
-    /// [variants](crate::variants) sets this, so that another program can be loaded in place of the one that uses the extern.
+    /// Whether the kernel may lack a strong extern that no loaded program uses: of `.ksyms`, or of `.kconfig`, where the value is then 0.
+    /// libbpf refuses the object. A load of [variants](crate::variants) sets this, so that another program can be loaded in place of the
+    /// one that uses the extern. A value of the configuration that does not fit its extern is refused in any case.
     pub allows_unused_externs: bool,
     /// Options of CO-RE relocation that differ from libbpf.
     pub core_options: core_relo::plan::Options,

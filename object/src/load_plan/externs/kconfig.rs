@@ -1,5 +1,6 @@
 //! The values of configuration externs, which are the contents of `.kconfig` (libbpf: `bpf_object__resolve_externs`).
 
+use super::refused::RefusedExterns;
 use crate::{
     elf::text,
     features::Feature,
@@ -14,10 +15,14 @@ use core_relo::{ByteOffset, ByteSize, Endian, sort::sort_by};
 use std::collections::HashMap;
 
 /// Returns the contents of `.kconfig`. Values in `extra` take precedence over the kernel's own configuration.
-pub(in crate::load_plan) fn read_values(
-    externs: &[ExternEntry<'_>],
+///
+/// Strong externs whose value is missing or unknown are added to `refused`, and are 0 in the contents. A value that does not fit its
+/// extern is an error.
+pub(in crate::load_plan) fn read_values<'e>(
+    externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
     extra: Option<&str>,
+    refused: &mut RefusedExterns<'e>,
 ) -> Result<Vec<u8>, LoadPlanError> {
     let size = externs::config_size(externs)?;
     if u64::from(size) > limits::DATA_BYTES {
@@ -27,21 +32,22 @@ pub(in crate::load_plan) fn read_values(
     }
     let mut bytes = vec![0u8; ByteSize(size).index()];
     let mut unresolved = HashMap::new();
-    let mut refused = Vec::new();
+    let (mut missing, mut invalid) = (Vec::new(), Vec::new());
     for e in externs {
         let ExternBinding::Config(slot) = e.binding else { continue };
         if e.name.starts_with(b"CONFIG_") {
             unresolved.insert(e.name, (e, slot));
             continue;
         }
-        let result = match virtual_value(e, kernel) {
+        match virtual_value(e, kernel) {
             Ok(Some(value)) => {
-                set_number(&mut bytes, slot, value).map_err(|why| Refusal::new(text(e.name), why))
+                let result = set_number(&mut bytes, slot, value);
+                invalid.extend(result.err().map(|why| Refusal::new(text(e.name), why)));
             }
-            Ok(None) => Ok(()),
-            Err(refusal) => Err(refusal),
-        };
-        refused.extend(result.err());
+            Ok(None) => {}
+            Err(refusal) if refusal.missing.is_some() => missing.push((e.name, refusal)),
+            Err(refusal) => invalid.push(refusal),
+        }
     }
     if !unresolved.is_empty() {
         // Resolves values from the text of a configuration. Returns whether all values are resolved.
@@ -51,7 +57,7 @@ pub(in crate::load_plan) fn read_values(
                     && let Err(why) = set(&mut bytes, slot, value)
                 {
                     let why = format!("{why} (the value in the configuration is {value})");
-                    refused.push(Refusal::new(text(e.name), why));
+                    invalid.push(Refusal::new(text(e.name), why));
                 }
             }
             unresolved.is_empty()
@@ -64,31 +70,33 @@ pub(in crate::load_plan) fn read_values(
                 // libbpf fails here even if all unresolved externs are weak.
                 Err(e) => {
                     let why = format!("the kernel's configuration cannot be read: {e}");
-                    refused.extend(
-                        unresolved
-                            .keys()
-                            .map(|name| Refusal::for_missing(text(name), why.clone(), KernelFact::Kconfig)),
-                    );
-                    unresolved.clear();
+                    missing.extend(unresolved.drain().map(|(name, _)| {
+                        (name, Refusal::for_missing(text(name), why.clone(), KernelFact::Kconfig))
+                    }));
                 }
             }
         }
         let is_unknown = !kernel.knows_kconfig() && extra.is_none();
         let strong = unresolved.values().filter(|(e, _)| !e.is_weak);
-        refused.extend(strong.map(|(e, _)| {
+        missing.extend(strong.map(|(e, _)| {
             if is_unknown {
                 let why = "the kernel's configuration is unknown";
-                return Refusal::for_missing(text(e.name), why, KernelFact::Kconfig);
+                return (e.name, Refusal::for_missing(text(e.name), why, KernelFact::Kconfig));
             }
             let why = "the kernel's configuration does not set it: declare it __weak to get 0 instead";
-            Refusal::new(text(e.name), why)
+            (e.name, Refusal::new(text(e.name), why))
         }));
     }
-    if refused.is_empty() {
-        return Ok(bytes);
+    if !invalid.is_empty() {
+        invalid.extend(missing.into_iter().map(|(_, refusal)| refusal));
+        sort_by(&mut invalid, |a, b| a.name.cmp(&b.name));
+        return Err(LoadPlanError::Externs(invalid));
     }
-    sort_by(&mut refused, |a, b| a.name.cmp(&b.name));
-    Err(LoadPlanError::Externs(refused))
+    sort_by(&mut missing, |(a, _), (b, _)| a.cmp(b));
+    for (name, refusal) in missing {
+        refused.add_refusal(name, || refusal);
+    }
+    Ok(bytes)
 }
 
 /// A value of the kernel's configuration that does not fit the extern's type. libbpf refuses the object.

@@ -21,19 +21,19 @@ use std::{
     io::{self, BufRead as _},
 };
 
-/// Returns the resolution of each extern, and the externs that are refused. Configuration values and refused externs stay
+/// Returns the resolution of each extern, and adds to `refused` those that are refused. Configuration values and refused externs stay
 /// [`ResolvedExtern::Missing`].
 pub(in crate::load_plan) fn resolve<'e>(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
     modules: &mut Modules,
-) -> Result<(Vec<ResolvedExtern>, RefusedExterns<'e>), LoadPlanError> {
+    refused: &mut RefusedExterns<'e>,
+) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
     if kernel.late_binding.has_names() {
-        return leave_to_kernel(btf, externs, kernel, modules);
+        return leave_to_kernel(btf, externs, kernel, modules, refused);
     }
-    let mut refused = RefusedExterns::default();
-    let addresses = find_addresses(externs, kernel, &mut refused);
+    let addresses = find_addresses(externs, kernel, refused);
     let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
     let mut resolutions = Vec::new();
     for e in externs {
@@ -42,12 +42,12 @@ pub(in crate::load_plan) fn resolve<'e>(
             ExternBinding::Address => addresses.get(e.name).copied().map(ResolvedExtern::Address),
             ExternBinding::Variable(ty) => {
                 let btf = btf.invariant("an object with externs has BTF")?;
-                search.resolve_typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
+                search.resolve_typed(btf, e, e.name, (Kind::Var, ty), refused)?
             }
             ExternBinding::Function(ty) => {
                 let btf = btf.invariant("an object with externs has BTF")?;
                 let name = Name::new(e.name).essential().as_bytes();
-                search.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)?
+                search.resolve_typed(btf, e, name, (Kind::Func, ty), refused)?
             }
         };
         if resolved.is_none() && !e.is_weak {
@@ -59,7 +59,7 @@ pub(in crate::load_plan) fn resolve<'e>(
         // A weak extern may be missing.
         resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
     }
-    Ok((resolutions, refused))
+    Ok(resolutions)
 }
 
 /// Leaves externs to the kernel that executes a loader program. That kernel does not compare types, so functions that are declared several
@@ -69,8 +69,8 @@ fn leave_to_kernel<'e>(
     externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
     modules: &mut Modules,
-) -> Result<(Vec<ResolvedExtern>, RefusedExterns<'e>), LoadPlanError> {
-    let mut refused = RefusedExterns::default();
+    refused: &mut RefusedExterns<'e>,
+) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
     let mut names = HashSet::new();
     let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
     let mut resolutions = Vec::new();
@@ -83,7 +83,7 @@ fn leave_to_kernel<'e>(
                 let is_repeated = !names.insert(name);
                 if kernel.late_binding == LateBinding::Names {
                     let btf = btf.invariant("an object with externs has BTF")?;
-                    match search.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)? {
+                    match search.resolve_typed(btf, e, name, (Kind::Func, ty), refused)? {
                         Some(ResolvedExtern::Incompatible) => ResolvedExtern::Incompatible,
                         _ => ResolvedExtern::Late,
                     }
@@ -101,7 +101,7 @@ fn leave_to_kernel<'e>(
         };
         resolutions.push(resolved);
     }
-    Ok((resolutions, refused))
+    Ok(resolutions)
 }
 
 /// Returns the reason why a strong extern that the kernel does not have is refused.
@@ -253,7 +253,8 @@ mod tests {
         externs: &[ExternEntry<'_>],
         kernel: &TargetKernel,
     ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
-        let (resolved, refused) = resolve(Some(object), externs, kernel, &mut Modules::default())?;
+        let mut refused = RefusedExterns::default();
+        let resolved = resolve(Some(object), externs, kernel, &mut Modules::default(), &mut refused)?;
         refused.check_none().map(|()| resolved)
     }
 

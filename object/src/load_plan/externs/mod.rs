@@ -14,6 +14,7 @@ pub use kconfig::{ConfigValueError, write_config_value};
 pub(super) use ksyms::resolve;
 pub use modules::ModulePlan;
 pub(super) use modules::Modules;
+pub(super) use refused::RefusedExterns;
 pub use replacement::KfuncReplacement;
 pub(super) use replacement::find_replacements;
 pub(super) use resolution::ResolvedExtern;

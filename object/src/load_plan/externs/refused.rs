@@ -27,7 +27,7 @@ impl<'e> RefusedExterns<'e> {
         self.add_refusal(name, || Refusal::new(text(name), why));
     }
 
-    fn add_refusal(&mut self, name: &'e [u8], refusal: impl FnOnce() -> Refusal) {
+    pub(super) fn add_refusal(&mut self, name: &'e [u8], refusal: impl FnOnce() -> Refusal) {
         let next = self.list.len();
         self.names.entry(name).or_insert_with(|| {
             self.list.push(refusal());

@@ -359,6 +359,46 @@ fn a_missing_strong_extern_refuses_the_programs_that_use_it_if_the_settings_say_
 }
 
 #[test]
+fn a_missing_strong_value_refuses_the_programs_that_use_it_if_the_settings_say_so() {
+    let plan = |kernel: TargetKernel, programs: &[&str], allows: bool| {
+        let mut m = TestObject::new();
+        let int = m.int;
+        let code: Vec<_> = load(1, 0).into_iter().chain(returns(0)).collect();
+        let mut infos = Vec::new();
+        for (name, program, section) in [("CONFIG_A", "main", "tc"), ("CONFIG_B", "reader", "raw_tp/x")] {
+            infos.push((m.types.var(name, int, 2), 0, 4));
+            let (reader, symbol) = (m.program(program, section, &code), m.undefined(name, false));
+            m.refer(reader, 0, symbol, false);
+        }
+        m.types.datasec(".kconfig", 0, &infos);
+        m.program("other", "xdp", &returns(0));
+        m.plan_on(kernel, |setup| {
+            setup.select_programs(programs.iter().copied());
+            setup.allows_unused_externs = allows;
+        })
+    };
+    let known = || kernel_with_config("CONFIG_B=7\n");
+    // libbpf refuses the object, whether a loaded program uses the value or not.
+    let error = line(&plan(known(), &["other"], false).unwrap_err());
+    assert!(
+        error.starts_with("unresolved extern: CONFIG_A: the kernel's configuration does not set it"),
+        "{error}"
+    );
+    let planned = plan(known(), &["other", "reader"], true).unwrap();
+    assert_eq!(words(planned.maps()[0].data()), [0, 7]);
+    let error = plan(known(), &["other", "main"], true).unwrap_err();
+    let LoadPlanError::Program { program, what } = &error else { panic!("{error}") };
+    assert!(&**program == "main" && what.starts_with("unresolved extern: CONFIG_A: "), "{error}");
+    // An unknown configuration is a missing fact, and concerns the programs that read it.
+    let unknown = || TargetKernel::offline(kernel(|_| {}).btf);
+    assert!(plan(unknown(), &["other"], true).is_ok());
+    assert!(plan(unknown(), &["reader"], true).unwrap_err().lacks_only_facts());
+    // A value that does not fit is refused in any case.
+    let error = plan(kernel_with_config("CONFIG_B=text\n"), &["other"], true).unwrap_err().to_string();
+    assert!(error.contains("CONFIG_B") && error.contains("CONFIG_A"), "{error}");
+}
+
+#[test]
 fn an_unknown_fact_blames_no_program_if_the_load_goes_on_without_unused_externs() {
     let plan = |programs: &[&str]| {
         let mut m = with_an_unused_kfunc();
