@@ -1,4 +1,4 @@
-//! Sorts with small machine code, for lists that are short or rarely sorted.
+//! Sorts and ordered collections with small machine code, for lists that are short or rarely sorted.
 //!
 //! The compiler makes one sort of the standard library per type of element and comparison, of about 3,000 bytes. These functions share one
 //! sort, which sorts positions.
@@ -25,10 +25,20 @@ pub fn sort_by<T>(elements: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     }
 }
 
-/// Returns, for each position in turn, the position of the element to exchange with.
+/// Collects elements into a `BTreeMap` or a `BTreeSet`, one by one. Their `collect` has a sort for each type.
+pub fn collect_ordered<C: Default + Extend<T>, T>(elements: impl IntoIterator<Item = T>) -> C {
+    let mut collection = C::default();
+    collection.extend(elements);
+    collection
+}
+
+/// Returns, for each position in turn, the position of the element to exchange with. Empty if the elements are sorted.
 #[inline(never)]
 #[expect(clippy::indexing_slicing, reason = "the elements of `order` are its positions")]
 fn swaps_that_sort(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    if (1..len).zip(0..).all(|(next, position)| compare(position, next).is_le()) {
+        return Vec::new();
+    }
     let mut order: Vec<usize> = (0..len).collect();
     order.sort_by(|a, b| compare(*a, *b));
     for position in 0..len {
@@ -45,7 +55,10 @@ fn swaps_that_sort(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::{String, ToString as _};
+    use alloc::{
+        collections::{BTreeMap, BTreeSet},
+        string::{String, ToString as _},
+    };
 
     #[test]
     fn agrees_with_the_standard_library() {
@@ -63,5 +76,14 @@ mod tests {
                 assert_eq!(ours, expected, "elements with equal keys keep their order");
             }
         }
+    }
+
+    #[test]
+    fn collections_agree_with_the_standard_library() {
+        let pairs = [(3, 'a'), (1, 'b'), (3, 'c'), (2, 'd')];
+        let ours: BTreeMap<_, _> = collect_ordered(pairs);
+        assert_eq!(ours, pairs.into_iter().collect::<BTreeMap<_, _>>(), "the last value of a key counts");
+        let ours: BTreeSet<_> = collect_ordered(pairs);
+        assert_eq!(ours, pairs.into_iter().collect::<BTreeSet<_>>());
     }
 }

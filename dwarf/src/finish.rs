@@ -87,7 +87,7 @@ fn drop_functions(merged: &Btf<'_>, dropped: &mut HashSet<TypeId>) -> Vec<String
         }
         dropped.extend(definitions.iter().skip(usize::from(is_consistent)).map(|ty| ty.id()));
     }
-    inconsistent.sort_unstable();
+    sort(&mut inconsistent);
     inconsistent
 }
 

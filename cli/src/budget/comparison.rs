@@ -3,7 +3,7 @@
 use super::file::{Budget, ProgramKey, Usage};
 use core_relo::sort::sort_by;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The programs of a run: the measured ones, the reasons why others have no statistics, and those left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Comparison {
             let finding = |problem| Finding { key: key.clone(), problem };
             comparison.findings.extend(problems.into_iter().map(finding));
         }
-        let objects: BTreeSet<_> = run.programs.keys().chain(run.unmeasured.keys()).map(object_key).collect();
+        let objects: HashSet<_> = run.programs.keys().chain(run.unmeasured.keys()).map(object_key).collect();
         for key in budget.keys().filter(|key| !run.programs.contains_key(*key)) {
             let reason = match run.unmeasured.get(key) {
                 Some(reason) => reason.clone(),

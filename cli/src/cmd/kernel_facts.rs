@@ -78,7 +78,7 @@ pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) ->
 /// Prints all facts of the selected objects, or of all objects.
 pub(super) fn show<F: KernelFacts>(
     console: &mut Console<'_>,
-    selector: &impl Selector,
+    selector: &dyn Selector,
     format: Format,
 ) -> io::Result<()> {
     let selected: Vec<F> = match read_all(console, select_or_all(F::KIND, selector))? {

@@ -6,7 +6,7 @@ use serde_json::{Serializer, ser::Formatter};
 use std::io::{self, Write};
 
 /// Writes a value as JSON. Control characters and invisible characters become `\u` and four hexadecimal digits.
-pub(crate) fn write(out: impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, EscapingFormatter)).map_err(io::Error::from)
 }
 

@@ -9,7 +9,7 @@ use core_relo::{
 };
 use core_relo_loader::sys::{self, ProgLines};
 use serde::Serialize;
-use std::{collections::BTreeMap, iter, rc::Rc, sync::Arc};
+use std::{collections::HashMap, iter, rc::Rc, sync::Arc};
 
 /// An instruction of one or two slots.
 #[derive(Clone, Debug, Default)]
@@ -90,11 +90,11 @@ pub(crate) struct Annotator<'s> {
 impl Annotator<'_> {
     /// Decodes and annotates instructions.
     pub(crate) fn annotate(&self, insns: &[u8], btfs: &mut BtfCache) -> Vec<Instruction> {
-        let functions: BTreeMap<u32, TypeId> =
+        let functions: HashMap<u32, TypeId> =
             self.records.functions.iter().map(|[insn, ty]| (*insn, TypeId(*ty))).collect();
-        let sources: BTreeMap<u32, &[u32; 4]> =
+        let sources: HashMap<u32, &[u32; 4]> =
             self.records.lines.iter().map(|record| (record[0], record)).collect();
-        let mut maps = BTreeMap::new();
+        let mut maps = HashMap::new();
         let mut function = None;
         let mut instructions = Vec::new();
         for (insn, mut line) in
@@ -120,7 +120,7 @@ impl Annotator<'_> {
         &self,
         slot: Slot,
         insn_number: u32,
-        functions: &BTreeMap<u32, TypeId>,
+        functions: &HashMap<u32, TypeId>,
         btfs: &mut BtfCache,
     ) -> Instruction {
         let insn = slot.first();

@@ -53,7 +53,7 @@ impl Selector for ObjectSelection {
 }
 
 /// Returns the selected objects, at least one. Several objects may have the same name or tag.
-pub(crate) fn select(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelObject>, BadInput> {
+pub(crate) fn select(kind: Kind, selector: &dyn Selector) -> Result<Vec<KernelObject>, BadInput> {
     let command = selector.command(kind);
     let help = format!("`core-relo {command} list` lists them");
     match selector.selection() {
@@ -117,7 +117,7 @@ fn with_tag(kind: Kind, tag: ProgramTag, help: &str) -> Result<Vec<KernelObject>
 }
 
 /// Returns the selected objects, or all objects of the kind if nothing is selected.
-pub(crate) fn select_or_all(kind: Kind, selector: &impl Selector) -> Result<Vec<KernelObject>, BadInput> {
+pub(crate) fn select_or_all(kind: Kind, selector: &dyn Selector) -> Result<Vec<KernelObject>, BadInput> {
     if selector.selection().is_none() { list(kind) } else { select(kind, selector) }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn selection_from_word(word: &str) -> ObjectSelection {
 }
 
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
-pub(crate) fn select_one(kind: Kind, selector: &impl Selector) -> Result<(u32, OwnedFd), BadInput> {
+pub(crate) fn select_one(kind: Kind, selector: &dyn Selector) -> Result<(u32, OwnedFd), BadInput> {
     let mut objects = select(kind, selector)?;
     let ids: Vec<String> = objects.iter().map(|object| object.id.to_string()).collect();
     let name = || match selector.selection() {

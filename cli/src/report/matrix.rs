@@ -2,9 +2,10 @@
 
 use super::model::{FleetReport, KernelVersion, KernelWarning, Outcome, Row};
 use crate::error::BadInput;
+use core_relo::sort::sort;
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
 };
 
 /// The results of a report: a line of cells per object, a column per kernel.
@@ -66,7 +67,9 @@ impl<'r> Matrix<'r> {
             version: row.kernel_version,
             name: &row.kernel,
         };
-        let kernels: BTreeSet<_> = report.rows.iter().map(kernel).collect();
+        let mut kernels: Vec<_> = report.rows.iter().map(kernel).collect();
+        sort(&mut kernels);
+        kernels.dedup();
         let mut rows = BTreeMap::<_, BTreeMap<_, &'r Row>>::new();
         for row in &report.rows {
             let of_object = rows.entry(row.object.as_str()).or_default();
@@ -82,7 +85,7 @@ impl<'r> Matrix<'r> {
         };
         let objects = rows.into_iter().map(line).collect();
         Self {
-            kernels: kernels.into_iter().collect(),
+            kernels,
             objects,
             unread: &report.unread,
             kernel_warnings: &report.kernel_warnings,

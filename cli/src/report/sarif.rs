@@ -20,15 +20,13 @@ use super::{
 };
 use crate::{error::BadInput, json::writer, policy::AllowEntry, stable_hash};
 use core_relo::Escaped;
+use core_relo::sort::sort;
 use core_relo_verdict::{
     SourceLine,
     judge::{ReasonKind, Verdict},
 };
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeSet,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 
 /// The address of the JSON schema, which also identifies the version.
 const SCHEMA: &str =
@@ -44,8 +42,9 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
         findings.map(move |finding| (object, finding))
     });
     let findings: Vec<_> = findings.collect();
-    let kinds: BTreeSet<_> = findings.iter().map(|(_, finding)| finding.reason.kind).collect();
-    let kinds: Vec<_> = kinds.into_iter().collect();
+    let mut kinds: Vec<_> = findings.iter().map(|(_, finding)| finding.reason.kind).collect();
+    sort(&mut kinds);
+    kinds.dedup();
     let mut results: Vec<_> =
         findings.iter().map(|(object, finding)| result(matrix, &kinds, object, finding)).collect();
     let warnings = matrix.objects.iter().flat_map(|object| {

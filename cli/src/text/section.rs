@@ -13,7 +13,16 @@ pub(crate) fn write_section(
     out: &mut Printer<'_>,
     title: &str,
     column_names: &[&str],
-    rows: impl Iterator<Item = Vec<Cell>>,
+    mut rows: impl Iterator<Item = Vec<Cell>>,
+) -> io::Result<()> {
+    write_rows(out, title, column_names, &mut rows)
+}
+
+fn write_rows(
+    out: &mut Printer<'_>,
+    title: &str,
+    column_names: &[&str],
+    rows: &mut dyn Iterator<Item = Vec<Cell>>,
 ) -> io::Result<()> {
     let mut table = AlignedTable::new();
     table.header(column_names.iter().map(left_cell));

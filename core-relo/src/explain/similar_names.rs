@@ -17,6 +17,10 @@ pub fn similar_names(btf: &Btf<'_>, kind: Kind, prefix: &[u8], wanted: &[u8]) ->
 
 /// Returns the names that are similar to `wanted`, the nearest first.
 pub fn nearest_names<'n>(wanted: &[u8], names: impl IntoIterator<Item = &'n [u8]>) -> Vec<String> {
+    nearest_of(wanted, &mut names.into_iter())
+}
+
+fn nearest_of(wanted: &[u8], names: &mut dyn Iterator<Item = &[u8]>) -> Vec<String> {
     let Some(pattern) = NamePattern::new(wanted) else { return Vec::new() };
     let mut similar = Vec::new();
     for name in names {

@@ -8,6 +8,7 @@ use crate::{
     variants::{ObjectVariants, Selection, VariantError},
 };
 use alloc::collections::BTreeMap;
+use core_relo::sort::collect_ordered;
 use core_relo_object::variants::{Alternative, VariantGroup};
 use core_relo_verdict::{
     judge::{KernelFeature, ObjectVerdict, ProgramVerdict, Reason, Verdict},
@@ -250,5 +251,5 @@ fn verdicts_of_programs(verdict: &ObjectVerdict) -> BTreeMap<String, (Verdict, V
         let reasons = program.reasons.iter().filter(|reason| reason.verdict == program.verdict);
         (program.name.clone(), (program.verdict, reasons.map(reason_text).collect()))
     };
-    loaded.map(verdict).collect()
+    collect_ordered(loaded.map(verdict))
 }

@@ -13,6 +13,7 @@ use super::{
 use crate::sys::Errno;
 use alloc::collections::BTreeSet;
 use core::sync::atomic::{AtomicU32, Ordering};
+use core_relo::sort::collect_ordered;
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
@@ -118,7 +119,7 @@ impl<'l, K: Kernel> StagedPins<'l, K> {
 
     /// Returns the directories of the pins.
     fn parents(&self) -> BTreeSet<&'l Path> {
-        self.pins.iter().filter_map(|pin| pin.path.parent()).collect()
+        collect_ordered(self.pins.iter().filter_map(|pin| pin.path.parent()))
     }
 
     /// Gives the pins their final names.

@@ -54,7 +54,11 @@ impl AsRef<[u8]> for PaddedBytes {
 /// # Ok(())
 /// # }
 /// ```
-pub fn read_all(source: impl Read, expected: u64, limit: u64) -> io::Result<Option<Data<'static>>> {
+pub fn read_all(mut source: impl Read, expected: u64, limit: u64) -> io::Result<Option<Data<'static>>> {
+    read_source(&mut source, expected, limit)
+}
+
+fn read_source(source: &mut dyn Read, expected: u64, limit: u64) -> io::Result<Option<Data<'static>>> {
     // The padding is shorter than ALIGN, so at least one byte is free for the read that finds the end of the file.
     let room = usize::try_from(expected.min(limit)).ok().and_then(|len| len.checked_add(ALIGN));
     let room = room.ok_or(io::ErrorKind::OutOfMemory)?;

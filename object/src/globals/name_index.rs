@@ -3,7 +3,7 @@
 use super::{Global, GlobalError, path::ambiguous};
 use alloc::sync::Arc;
 use core::cmp::Ordering;
-use core_relo::sort::sort_by_key;
+use core_relo::sort::{sort, sort_by_key};
 use std::collections::HashMap;
 
 /// The variables of an object with an index of their names.
@@ -51,7 +51,7 @@ impl GlobalIndex {
             (Some(position), None) => Ok(self.globals.get(position)),
             (Some(_), Some(_)) => {
                 let mut positions = [named, in_section].concat();
-                positions.sort_unstable();
+                sort(&mut positions);
                 let mut globals = positions.iter().filter_map(|position| self.globals.get(*position));
                 match (globals.next(), globals.next()) {
                     (Some(first), Some(second)) => Err(ambiguous(name, first, second)),

@@ -22,6 +22,7 @@ use core_relo::{
     Endian,
     btf::{IntInfo, Kind, Type},
     explain::nearest_names,
+    sort::collect_ordered,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -311,10 +312,10 @@ impl ObjectNames {
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
         let maps = linker.maps().iter().filter(|map| matches!(map.source, MapSource::Defined(_)));
         Self {
-            groups: table.groups().iter().map(|group| group.name.clone()).collect(),
-            programs: programs.map(|program| (key(program.name()), program.autoload())).collect(),
-            maps: maps.map(|map| key(map.name)).collect(),
-            constants: table.constants().iter().map(|constant| constant.global.clone()).collect(),
+            groups: collect_ordered(table.groups().iter().map(|group| group.name.clone())),
+            programs: collect_ordered(programs.map(|program| (key(program.name()), program.autoload()))),
+            maps: collect_ordered(maps.map(|map| key(map.name))),
+            constants: collect_ordered(table.constants().iter().map(|constant| constant.global.clone())),
         }
     }
 
@@ -424,5 +425,5 @@ fn collect_held_maps(linker: &ProgramLinker<'_, '_>) -> BTreeSet<String> {
         SlotPlan::Map(map) => linker.maps().get(map.0).map(|map| key(map.name)),
         _ => None,
     });
-    held.collect()
+    collect_ordered(held)
 }

@@ -10,6 +10,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
+    sort::collect_ordered,
 };
 
 /// The start of the tags of this project.
@@ -86,7 +87,7 @@ fn collect_map_variables(btf: &Btf<'_>) -> BTreeSet<TypeId> {
         name == b".maps" || name.starts_with(b".struct_ops")
     };
     let sections = btf.types().filter(|ty| ty.kind() == Kind::Datasec).filter(is_of_maps);
-    sections.flat_map(Type::secinfos).map(|variable| variable.ty).collect()
+    collect_ordered(sections.flat_map(Type::secinfos).map(|variable| variable.ty))
 }
 
 /// A declaration tag and the function or variable that has it.

@@ -8,11 +8,11 @@ use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
     requirements::{ExternNeed, Need, ObjectNeeds},
 };
-use alloc::collections::BTreeSet;
 use core_relo::{
     Name,
     btf::{Btf, Kind},
     resolve::MatchError,
+    sort::sort,
 };
 use core_relo_object::{
     ExternIndex,
@@ -81,7 +81,9 @@ impl<'o> ExternAnswers<'o> {
             RefTarget::Extern(index) => Some(*index),
             _ => None,
         });
-        let used: BTreeSet<_> = used.collect();
+        let mut used: Vec<_> = used.collect();
+        sort(&mut used);
+        used.dedup();
         used.into_iter().filter_map(|index| self.required_reason(index, answers)).collect()
     }
 

@@ -4,7 +4,10 @@ use super::{
     extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, program::ProgramNeeds,
 };
 use alloc::collections::BTreeMap;
-use core_relo::{Name, Relocs};
+use core_relo::{
+    Name, Relocs,
+    sort::{sort, sort_by_key},
+};
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkError, MapSource, ProgramLinker},
@@ -223,7 +226,7 @@ fn array_programs(
         }
     }
     let mut programs: Vec<_> = elements.into_iter().map(|((map, _), program)| (map, program)).collect();
-    programs.sort_unstable();
+    sort(&mut programs);
     programs.dedup();
     let name = |map: MapIndex| linker.maps().get(map.0).map(|entry| Name::new(entry.name).shortened());
     let programs = programs.into_iter().filter_map(|(map, program)| {
@@ -266,7 +269,7 @@ fn struct_ops_programs(
         }
         programs.extend(table.programs().map(|program| StructOpsProgram { program, is_created }));
     }
-    programs.sort_unstable_by_key(|program| (program.program, !program.is_created));
+    sort_by_key(&mut programs, |program| (program.program, !program.is_created));
     programs.dedup_by_key(|program| program.program);
     Ok(programs)
 }
@@ -295,6 +298,6 @@ fn records_by_function(object: &Object<'_>, relocs: &Relocs<'_>) -> Vec<(Program
         let function = first.checked_add(function).map(ProgramIndex);
         records.extend(function.map(|function| (function, insn.0, index)));
     }
-    records.sort_unstable();
+    sort(&mut records);
     records
 }

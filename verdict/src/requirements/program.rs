@@ -16,8 +16,12 @@ use crate::{
     reads::{Read, trace},
     source_line::source_line,
 };
-use alloc::collections::BTreeSet;
-use core_relo::{Name, btf::Btf, insn::Insn};
+use core_relo::{
+    Name,
+    btf::Btf,
+    insn::Insn,
+    sort::{sort, sort_by_key},
+};
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
@@ -153,7 +157,9 @@ impl ProgramNeeds {
     /// Returns the number of functions in the linked program whose address an instruction loads.
     pub fn callback_count(&self) -> usize {
         let Ok(code) = &self.code else { return 0 };
-        let starts: BTreeSet<_> = function_addresses(code).map(|(_, start)| start).collect();
+        let mut starts: Vec<_> = function_addresses(code).map(|(_, start)| start).collect();
+        sort(&mut starts);
+        starts.dedup();
         starts.len()
     }
 }
@@ -179,7 +185,7 @@ fn collect_sites(
         let needs = needs_of_reference(*target, is_call, def, externs, table);
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn: *insn, need }));
     }
-    sites.sort_unstable_by_key(|site| site.insn);
+    sort_by_key(&mut sites, |site| site.insn);
     sites
 }
 
@@ -220,7 +226,7 @@ fn add_license_sites(sites: &mut Vec<Site>, def: Option<&SecDef>, table: &mut Ne
         added.push(Site { need: table.add(Need::License(license_use)), ..*site });
     }
     sites.append(&mut added);
-    sites.sort_by_key(|site| site.insn);
+    sort_by_key(sites, |site| site.insn);
 }
 
 /// Returns the requirements of an instruction with a reference.
@@ -276,6 +282,6 @@ fn place_records(
             Some((copy.start.checked_add(insn.checked_sub(start.0)?)?, *record))
         }));
     }
-    placed.sort_unstable();
+    sort(&mut placed);
     placed
 }

@@ -3,6 +3,7 @@
 use super::instructions::{function_addresses, usize_of};
 use crate::limits::CALL_FRAMES;
 use core_relo::insn::{Class, Insn};
+use core_relo::sort::sort;
 use core_relo_object::link::LinkedProgram;
 
 /// The unit of a frame's size (kernel: `check_max_stack_depth`, before 6.8; then 16 for compiled programs).
@@ -33,7 +34,7 @@ pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
         .chain(function_addresses(code))
         .filter_map(|(at, callee)| Some((function_of(at)?, starts.binary_search(&callee).ok()?)))
         .collect();
-    edges.sort_unstable();
+    sort(&mut edges);
     edges.dedup();
     // A chain has at most `CALL_FRAMES` frames, so recursion ends.
     let mut deepest = frames.clone();

@@ -84,8 +84,8 @@ impl<'c> Checker<'c> {
                 if let Some(bad) = report.mismatch().filter(|_| is_listed) {
                     return Ok(KernelOutput::skipped(&name, bad));
                 }
-                let objects = self.judge.objects().iter().map(|object| &*object.file.name);
-                KernelOutput::new((&name, id), &report, objects, (self.allow_list, None), self.options)
+                let objects: Vec<_> = self.judge.objects().iter().map(|object| &*object.file.name).collect();
+                KernelOutput::new((&name, id), &report, &objects, (self.allow_list, None), self.options)
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }

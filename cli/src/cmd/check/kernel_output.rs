@@ -71,10 +71,10 @@ pub(super) struct Row {
 
 impl KernelOutput {
     /// Creates the output for a kernel that was checked. The real loads of a booted kernel are printed beside the verdicts.
-    pub(super) fn new<'o>(
+    pub(super) fn new(
         (name, id): (&str, &KernelId),
         report: &KernelReport,
-        objects: impl Iterator<Item = &'o str>,
+        objects: &[&str],
         (allow_list, booted): (&AllowList, Option<&BootedKernel>),
         options: OutputOptions,
     ) -> io::Result<Self> {
@@ -91,7 +91,7 @@ impl KernelOutput {
             acceptance,
             ..fleet_row((object, name), &release, outcome)
         };
-        for (index, (object, object_report)) in objects.zip(&report.objects).enumerate() {
+        for (index, (object, object_report)) in objects.iter().copied().zip(&report.objects).enumerate() {
             let loads = booted.map(|booted| booted.object(index, object));
             match object_report {
                 ObjectReport::BadVariants => {}
@@ -175,9 +175,7 @@ impl KernelOutput {
         }
         let name = escape_path(&booted.path);
         let mut output = match &booted.report {
-            Ok(report) => {
-                Self::new((&name, id), report, objects.iter().copied(), (allow_list, Some(booted)), options)?
-            }
+            Ok(report) => Self::new((&name, id), report, objects, (allow_list, Some(booted)), options)?,
             Err(bad) => Self::unjudged((&name, id), bad, booted, objects, options)?,
         };
         output.is_booted = true;

@@ -20,7 +20,7 @@ use core_relo_loader::{
     sys::{self, Errno},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fs::File,
     os::{fd::AsFd as _, unix::fs::MetadataExt as _},
 };
@@ -54,7 +54,7 @@ pub(super) fn collect(device: Option<&str>) -> Result<Vec<NetAttachment>, BadInp
         found.extend(interface_links(interface)?);
     }
     let only = device.and(interfaces.first()).map(|interface| interface.ifindex);
-    let by_index: BTreeMap<u32, &str> =
+    let by_index: HashMap<u32, &str> =
         interfaces.iter().map(|interface| (interface.ifindex, &*interface.name)).collect();
     for program in tc_programs(only).map_err(|e| query_refusal(&e))? {
         // An interface that was created since the interfaces were listed is left out.

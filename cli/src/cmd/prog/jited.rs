@@ -22,7 +22,7 @@ use core_relo_loader::{
     sys::{self, ProgLines, ProgMachineCode},
 };
 use serde::Serialize;
-use std::{collections::BTreeMap, env, fs, io, os::fd::OwnedFd};
+use std::{collections::HashMap, env, fs, io, os::fd::OwnedFd};
 
 /// The number of bytes in a line of `--raw`.
 const RAW_BYTES: usize = 16;
@@ -82,9 +82,9 @@ pub(super) fn dump(
             .map_or_else(|| format!("type {}", info.prog_type), |known| short_type_name(known.name()));
         text::title(&mut console.out, id, &program_type, &full_program_name(fd, &info))?;
     }
-    let sources = if args.raw { BTreeMap::new() } else { source_lines(&machine_code, &annotator) };
+    let sources = if args.raw { HashMap::new() } else { source_lines(&machine_code, &annotator) };
     let functions = functions(&machine_code, &annotator);
-    let names: BTreeMap<u64, &str> = functions
+    let names: HashMap<u64, &str> = functions
         .iter()
         .filter_map(|function| Some((function.address?, function.name.as_deref()?)))
         .collect();
@@ -168,7 +168,7 @@ fn functions<'c>(machine_code: &'c ProgMachineCode, annotator: &Annotator<'_>) -
 }
 
 /// Returns the source lines by the addresses at which their code begins. Of several lines at one address, the last counts.
-fn source_lines(machine_code: &ProgMachineCode, annotator: &Annotator<'_>) -> BTreeMap<u64, SourceLine> {
+fn source_lines(machine_code: &ProgMachineCode, annotator: &Annotator<'_>) -> HashMap<u64, SourceLine> {
     let records = machine_code.line_addresses.iter().zip(&annotator.records.lines);
     records.filter_map(|(address, record)| Some((*address, annotator.source_line(record)?))).collect()
 }

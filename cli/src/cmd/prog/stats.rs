@@ -31,7 +31,7 @@ use rustix::{
 };
 use serde::Serialize;
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     io,
     os::fd::OwnedFd,
     os::unix::process::ExitStatusExt as _,
@@ -147,7 +147,7 @@ fn measure(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<Result
 }
 
 /// Returns the counters of the selected programs, or of all programs.
-fn counters(selected: &[(u32, OwnedFd)]) -> Result<BTreeMap<u32, Counters>, BadInput> {
+fn counters(selected: &[(u32, OwnedFd)]) -> Result<HashMap<u32, Counters>, BadInput> {
     Ok(read_all(selected)?.into_iter().map(|(info, _)| (info.id, Counters::from(&info))).collect())
 }
 
@@ -168,7 +168,7 @@ fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgInfo, String)>, BadI
 
 /// Returns the runs of each program since `before`, the most time first. Programs that did not run are left out unless they are selected.
 fn program_runs(
-    before: &BTreeMap<u32, Counters>,
+    before: &HashMap<u32, Counters>,
     after: Vec<(ProgInfo, String)>,
     seconds: f64,
     is_selected: bool,

@@ -103,6 +103,20 @@ pub(crate) fn with_judged_objects(
     report_bad: BadObjectReporter,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
+    judge_objects(console, files, max_entries, threads, report_bad, Box::new(use_objects))
+}
+
+/// A function that uses parsed objects. One machine code for all of them keeps the program small.
+type ObjectsUser<'u> = Box<dyn FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()> + 'u>;
+
+fn judge_objects(
+    console: &mut Console<'_>,
+    files: &[ObjectFile],
+    max_entries: &[MapNumber],
+    threads: &Threads,
+    report_bad: BadObjectReporter,
+    use_objects: ObjectsUser<'_>,
+) -> io::Result<()> {
     let mut parsed = Vec::new();
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
         match object {

@@ -1,9 +1,9 @@
 //! Summaries in words: "loads from 5.15 on, refused before 5.15".
 
-use super::{Group, Label, Part, Summary, VersionRange, VersionRanges};
-use crate::report::{limits::MAX_NAMED_KERNELS, model::Outcome};
+use super::{Group, Part, Summary, VersionRange, VersionRanges};
+use crate::report::limits::MAX_NAMED_KERNELS;
 
-impl<T: Label> Group<'_, T> {
+impl Group<'_> {
     /// Returns the name of the group: `arm64, x86_64`. `is_named` is set if any group of the summary has a known architecture.
     fn title(&self, is_named: bool, name: &dyn Fn(&str) -> String) -> String {
         let mut architectures: Vec<_> =
@@ -25,7 +25,7 @@ impl<T: Label> Group<'_, T> {
     }
 }
 
-impl<T: Label> Part<'_, T> {
+impl Part<'_> {
     /// Returns the kernels in words: `from 5.15 on`, `on all 45 kernels`, `on 41 of 45 kernels`. `kernel_count` is that of the group.
     pub(in crate::report) fn extent(&self, kernel_count: usize, name: &dyn Fn(&str) -> String) -> String {
         let counted = format!("on {} of {kernel_count} kernels", self.kernels.len());
@@ -33,7 +33,7 @@ impl<T: Label> Part<'_, T> {
             (_, [kernel]) if kernel_count == 1 => format!("on {}", name(kernel)),
             (_, [_, _]) if kernel_count == 2 => "on both kernels".to_owned(),
             (_, kernels) if kernels.len() == kernel_count => format!("on all {kernel_count} kernels"),
-            (Some(ranges), _) => ranges.text(self.label.works(), name),
+            (Some(ranges), _) => ranges.text(self.outcome.is_loads(), name),
             (None, kernels) if kernels.len() <= MAX_NAMED_KERNELS => {
                 format!("on {}", join_names(kernels, name))
             }
@@ -81,25 +81,25 @@ fn join(words: &[String]) -> String {
     }
 }
 
-impl Summary<'_, Outcome> {
+impl Summary<'_> {
     /// Returns the summary in words: `loads from 5.15 on, refused before 5.15`. `name` escapes the names of kernels and architectures.
     pub(in crate::report) fn text(&self, name: &dyn Fn(&str) -> String) -> String {
-        let group = |group: &Group<'_, Outcome>| {
-            let part = |part: &Part<'_, Outcome>| {
-                format!("{} {}", part.label.words(), part.extent(group.kernel_count, name))
+        let group = |group: &Group<'_>| {
+            let part = |part: &Part<'_>| {
+                format!("{} {}", part.outcome.words(), part.extent(group.kernel_count, name))
             };
             group.parts.iter().map(part).collect::<Vec<_>>().join(", ")
         };
-        self.join_groups(name, group)
+        self.join_groups(name, &group)
     }
 
     /// Returns the outcomes other than `loads` in words: `refused before 5.15`. Empty if the object loads everywhere.
     pub(in crate::report) fn problems(&self, name: &dyn Fn(&str) -> String) -> String {
-        let is_problem = |part: &&Part<'_, Outcome>| !part.label.is_loads();
+        let is_problem = |part: &&Part<'_>| !part.outcome.is_loads();
         let groups = self.groups.iter().filter(|group| group.parts.iter().any(|part| is_problem(&part)));
-        let group = |group: &Group<'_, Outcome>| {
-            let part = |part: &Part<'_, Outcome>| {
-                format!("{} {}", part.label.words(), part.extent(group.kernel_count, name))
+        let group = |group: &Group<'_>| {
+            let part = |part: &Part<'_>| {
+                format!("{} {}", part.outcome.words(), part.extent(group.kernel_count, name))
             };
             let text = group.parts.iter().filter(is_problem).map(part).collect::<Vec<_>>().join(", ");
             if self.groups.len() > 1 {
@@ -110,28 +110,28 @@ impl Summary<'_, Outcome> {
         };
         groups.map(group).collect::<Vec<_>>().join("; ")
     }
-}
 
-impl Summary<'_, bool> {
     /// Returns the kernels of the set in words: `before 5.15`.
     pub(in crate::report) fn set_text(&self, name: &dyn Fn(&str) -> String) -> String {
-        let members = |group: &Group<'_, bool>| {
-            let part = group.parts.iter().find(|part| part.label);
+        let members = |group: &Group<'_>| {
+            let part = group.parts.iter().find(|part| !part.outcome.is_loads());
             part.map(|part| part.extent(group.kernel_count, name)).unwrap_or_default()
         };
-        let groups: Vec<_> =
-            self.groups.iter().filter(|group| group.parts.iter().any(|part| part.label)).cloned().collect();
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .filter(|group| group.parts.iter().any(|part| !part.outcome.is_loads()))
+            .cloned()
+            .collect();
         let is_whole = groups.len() == self.groups.len();
         match groups.as_slice() {
             [group] if is_whole => members(group),
-            _ => self.join_prefixed(&groups, name, " ", members),
+            _ => self.join_prefixed(&groups, name, " ", &members),
         }
     }
-}
 
-impl<T: Label> Summary<'_, T> {
     /// Joins the texts of groups. Names the architectures if there are several groups.
-    fn join_groups(&self, name: &dyn Fn(&str) -> String, text: impl Fn(&Group<'_, T>) -> String) -> String {
+    fn join_groups(&self, name: &dyn Fn(&str) -> String, text: &dyn Fn(&Group<'_>) -> String) -> String {
         match self.groups.as_slice() {
             [group] => text(group),
             groups => self.join_prefixed(groups, name, ": ", text),
@@ -146,10 +146,10 @@ impl<T: Label> Summary<'_, T> {
     /// Joins the texts of some groups of the summary, each with the group's name.
     fn join_prefixed(
         &self,
-        groups: &[Group<'_, T>],
+        groups: &[Group<'_>],
         name: &dyn Fn(&str) -> String,
         separator: &str,
-        text: impl Fn(&Group<'_, T>) -> String,
+        text: &dyn Fn(&Group<'_>) -> String,
     ) -> String {
         let is_named = self.has_architectures();
         let groups =

@@ -77,9 +77,12 @@ impl<'b> CHeader<'b> {
     ///
     /// A FUNC becomes a prototype if it is a kfunc. Types without a name and variables are left out, except for enums.
     pub fn with_roots(btf: &'b Btf<'_>, roots: impl IntoIterator<Item = TypeId>) -> Self {
+        Self::with_types(btf, roots.into_iter().filter_map(|id| btf.ty(id)).collect())
+    }
+
+    fn with_types(btf: &'b Btf<'_>, mut roots: Vec<Type<'b>>) -> Self {
         let tags = Tags::new(btf);
-        let mut roots: Vec<Type<'b>> =
-            roots.into_iter().filter_map(|id| btf.ty(id)).filter(|ty| is_root(*ty, &tags)).collect();
+        roots.retain(|ty| is_root(*ty, &tags));
         roots
             .sort_by_cached_key(|ty| (sort_key(ty.name().as_bytes()), ty.kind(), ty.size_or_type(), ty.id()));
         roots.dedup_by_key(|ty| ty.id());

@@ -53,7 +53,7 @@ impl HeaderRoots {
     pub fn new() -> Self {
         let mut roots = Self::default();
         let typedefs = HELPER_TYPES.iter().map(|name| (name.as_bytes().to_vec(), Root::default()));
-        roots.wanted.insert(RootKind::Typedef, typedefs.collect());
+        roots.wanted.entry(RootKind::Typedef).or_default().extend(typedefs);
         roots
     }
 

@@ -13,6 +13,7 @@ use crate::{
     variants::KernelValueError,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
+use core_relo::sort::collect_ordered;
 use core_relo_verdict::judge::KernelFeature;
 
 /// The parts of a report beside the choice.
@@ -146,7 +147,8 @@ fn program_types(chooser: &Chooser<'_>, settings: &Settings) -> Vec<ProgramType>
     let groups = variants.table().groups().iter().zip(&chooser.selection.alternatives);
     let last =
         groups.filter(|(_, chosen)| chosen.is_none()).filter_map(|(group, _)| group.alternatives.last());
-    let last: BTreeSet<&str> = last.flat_map(|alternative| &alternative.0).map(String::as_str).collect();
+    let last: BTreeSet<&str> =
+        collect_ordered(last.flat_map(|alternative| &alternative.0).map(String::as_str));
     let programs = chooser.object.programs().iter().filter(|program| !program.is_subprogram);
     let program_type = |program: &Program<'_>| {
         let name = String::from_utf8_lossy(program.name());
