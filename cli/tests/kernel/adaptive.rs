@@ -44,6 +44,26 @@ fn a_program_that_is_not_chosen_is_reported_as_not_attached() {
 }
 
 #[test]
+fn the_start_up_report_has_the_name_of_a_link_in_the_output() {
+    let test = "adaptive::the_start_up_report_has_the_name_of_a_link_in_the_output";
+    if types().is_none() || !has_own_bpffs(test) {
+        return;
+    }
+    let pin = "/sys/fs/bpf/adaptive";
+    let loaded = load(
+        "live/variants.bpf.o",
+        &["--attach-to", "send_ring=raw_tp:sys_exit", "--pin", pin, "--format", "json"],
+    );
+    let line = &loaded.lines()[0];
+    if line["not_attached"] != json!([]) {
+        return println!("SKIP: no ring buffer: {line}");
+    }
+    let name = json!("raw_tp:sys_exit");
+    assert_eq!((&line["links"][0]["what"], &line["adaptive"]["links"][0]["label"]), (&name, &name), "{line}");
+    fs::remove_dir_all(pin).unwrap();
+}
+
+#[test]
 fn attach_points_that_no_variant_can_have_are_refused_before_anything_is_loaded() {
     if types().is_none() {
         return;

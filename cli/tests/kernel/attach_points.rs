@@ -380,6 +380,32 @@ fn what_does_not_fit_is_refused_before_anything_happens() {
 }
 
 #[test]
+fn a_link_is_named_by_its_processor() {
+    if !has_own_bpffs("attach_points::a_link_is_named_by_its_processor") {
+        return;
+    }
+    let (object, pin) = (prebuilt("live/perf_event.bpf.o"), "/sys/fs/bpf/cpus");
+    let load = |format: &str| {
+        run(["load", text(&object), "--attach-to", "sample=cpu:all", "--pin", pin, "--format", format])
+    };
+    let loaded = load("json");
+    if loaded.exit != 0 {
+        return println!("SKIP: no perf events: {}", loaded.out);
+    }
+    fs::remove_dir_all(pin).unwrap();
+    let shown = ok(load("text")).out;
+    fs::remove_dir_all(pin).unwrap();
+    let links = loaded.lines()[0]["links"].as_array().unwrap().clone();
+    assert!(!links.is_empty());
+    for (index, link) in links.iter().enumerate() {
+        let name = link["what"].as_str().unwrap();
+        let cpu: usize = name.strip_prefix("cpu:").unwrap().parse().unwrap();
+        let expected = format!("  link     {name}, pinned at {pin}/links/{index}_cpu_{cpu}\n");
+        assert!(shown.contains(&expected), "{expected}: {shown}");
+    }
+}
+
+#[test]
 fn load_attaches_to_the_named_points() {
     if types().is_none() {
         return;
