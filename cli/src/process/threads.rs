@@ -1,73 +1,38 @@
 //! Worker threads: as many as requested, or as many as the system can create.
 
-use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder, prelude::*};
 use std::{
-    io,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError, mpsc},
-    thread,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread::{self, Scope},
 };
 
 /// The minimum number of items that [`Threads::map`] spreads over threads.
 const MIN_PARALLEL_ITEMS: usize = 32;
 
-/// A thread pool that starts with the first work and grows with the number of items, up to a limit.
+/// The number of chunks of [`Threads::map`] for each thread. Threads that are done early take more of them.
+const CHUNKS_PER_THREAD: usize = 8;
+
+/// A number of threads. They start with each piece of work, and end with it.
 #[derive(Debug)]
 pub(crate) struct Threads {
     count: usize,
-    running: Mutex<RunningThreads>,
-}
-
-/// The running threads.
-#[derive(Debug)]
-struct RunningThreads {
-    pool: Option<Arc<ThreadPool>>,
-    /// Whether the system refused to create more threads.
-    is_limited: bool,
-}
-
-impl RunningThreads {
-    const NONE: Self = Self { pool: None, is_limited: false };
-
-    /// Replaces the pool if it has fewer than `wanted` threads.
-    ///
-    /// The new pool has at least twice as many threads as the old one, up to `max`. Callers with one item more each time then start
-    /// few pools.
-    fn grow(&mut self, wanted: usize, max: usize) {
-        let current = self.pool.as_ref().map_or(0, |pool| pool.current_num_threads());
-        if current >= wanted || self.is_limited {
-            return;
-        }
-        let wanted = wanted.max(current.saturating_mul(2)).min(max);
-        let pool = start(wanted, spawn);
-        let granted = pool.as_ref().map_or(0, ThreadPool::current_num_threads);
-        self.is_limited = granted < wanted;
-        if granted > current {
-            self.pool = pool.map(Arc::new);
-        }
-    }
 }
 
 impl Threads {
     /// Sets the limit to `jobs` threads, or to one thread for each CPU. With one job, the calling thread does the work.
     pub(crate) fn new(jobs: Option<NonZeroUsize>) -> Self {
         let count = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        Self { count, running: Mutex::new(RunningThreads::NONE) }
+        Self { count }
     }
 
-    /// Creates a pool that starts no thread. The calling thread does the work.
+    /// Sets the limit to the calling thread.
     pub(crate) const fn none() -> Self {
-        Self { count: 1, running: Mutex::new(RunningThreads::NONE) }
+        Self { count: 1 }
     }
 
-    /// Returns the pool for `items` items, or `None` if the calling thread does the work.
-    pub(crate) fn pool(&self, items: usize) -> Option<Arc<ThreadPool>> {
-        if self.count <= 1 || items <= 1 {
-            return None;
-        }
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.grow(self.count.min(items), self.count);
-        running.pool.clone()
+    /// Returns the number of threads for `items` items.
+    pub(crate) fn for_items(&self, items: usize) -> usize {
+        self.count.min(items)
     }
 
     /// Maps each item. The results have the order of the items.
@@ -76,10 +41,7 @@ impl Threads {
         items: &'i [I],
         work: impl Fn(&'i I) -> R + Sync,
     ) -> Vec<R> {
-        match self.pool_for_map(items.len()) {
-            Some(pool) => pool.install(|| items.par_iter().map(&work).collect()),
-            None => items.iter().map(work).collect(),
-        }
+        self.map_in_chunks(items, CHUNKS_PER_THREAD, |chunk| chunk.iter().map(&work).collect())
     }
 
     /// Maps chunks of the items, one chunk for each thread. The results have the order of the items.
@@ -88,64 +50,72 @@ impl Threads {
         items: &'i [I],
         work: impl Fn(&'i [I]) -> Vec<R> + Sync,
     ) -> Vec<R> {
-        match self.pool_for_map(items.len()) {
-            Some(pool) => {
-                let chunk_len = items.len().div_ceil(pool.current_num_threads().max(1));
-                pool.install(|| items.par_chunks(chunk_len).flat_map_iter(&work).collect())
-            }
-            None => work(items),
+        self.map_in_chunks(items, 1, work)
+    }
+
+    fn map_in_chunks<'i, I: Sync, R: Send>(
+        &self,
+        items: &'i [I],
+        chunks_per_thread: usize,
+        work: impl Fn(&'i [I]) -> Vec<R> + Sync,
+    ) -> Vec<R> {
+        let count = self.for_items(items.len());
+        if count <= 1 || items.len() < MIN_PARALLEL_ITEMS {
+            return work(items);
         }
-    }
-
-    fn pool_for_map(&self, items: usize) -> Option<Arc<ThreadPool>> {
-        if items < MIN_PARALLEL_ITEMS { None } else { self.pool(items) }
-    }
-}
-
-/// The main function of a thread: waits for its [`ThreadBuilder`], and runs it as a worker of the pool.
-type Worker = Box<dyn FnOnce() + Send>;
-
-fn spawn(worker: Worker) -> io::Result<()> {
-    thread::Builder::new().name("worker".to_owned()).spawn(worker).map(drop)
-}
-
-/// Starts a pool of at most `count` threads: fewer if the system cannot create more, `None` if it cannot create any.
-///
-/// The threads start before the pool, because rayon creates a pool of a fixed size or fails.
-fn start(count: usize, mut spawn: impl FnMut(Worker) -> io::Result<()>) -> Option<ThreadPool> {
-    let (builders, receiver) = mpsc::channel::<ThreadBuilder>();
-    let receiver = Arc::new(Mutex::new(receiver));
-    let mut started = 0usize;
-    for _ in 0..count {
-        let receiver = Arc::clone(&receiver);
-        let worker = Box::new(move || {
-            let builder = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            if let Ok(builder) = builder {
-                builder.run();
+        let chunk_len = items.len().div_ceil(count.saturating_mul(chunks_per_thread));
+        let waiting = Mutex::new(items.chunks(chunk_len).enumerate());
+        let done = Mutex::new(Vec::new());
+        let worker = || {
+            while let Some((index, chunk)) = next(&waiting) {
+                let results = work(chunk);
+                lock(&done).push((index, results));
             }
+        };
+        thread::scope(|scope| {
+            start(scope, count.saturating_sub(1), &worker);
+            worker();
         });
-        if let Err(e) = spawn(worker) {
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(index, _)| *index);
+        done.into_iter().flat_map(|(_, results)| results).collect()
+    }
+}
+
+/// Takes the next item, and unlocks the iterator.
+fn next<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
+    lock(items).next()
+}
+
+/// Locks a value. What a thread that panicked leaves is not used, because the panic goes on in the thread that waits for it.
+pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts `count` threads that do the work, or as many as the system can create, and returns their number.
+pub(crate) fn start<'s>(scope: &'s Scope<'s, '_>, count: usize, work: &'s (impl Fn() + Sync)) -> usize {
+    for started in 0..count {
+        let thread = thread::Builder::new().name("worker".to_owned());
+        if let Err(e) = thread.spawn_scoped(scope, work) {
             log::info!("{started} threads of {count}: no more can be created: {e}");
-            break;
+            return started;
         }
-        started = started.saturating_add(1);
     }
-    if started == 0 {
-        return None;
-    }
-    let send = move |builder| builders.send(builder).map_err(|_| io::Error::other("the thread has ended"));
-    let pool = ThreadPoolBuilder::new().num_threads(started).spawn_handler(send).build();
-    pool.inspect_err(|e| log::info!("no threads: {e}")).ok()
+    count
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
+
+    fn jobs(n: usize) -> Threads {
+        Threads::new(NonZeroUsize::new(n))
+    }
 
     #[test]
     fn items_keep_their_order_on_any_number_of_threads() {
-        let jobs = |n| Threads::new(NonZeroUsize::new(n));
-        for threads in [Threads::none(), jobs(1), jobs(3), Threads::new(None)] {
+        for threads in [Threads::none(), jobs(1), jobs(3), jobs(100), Threads::new(None)] {
             for len in [0, 1, MIN_PARALLEL_ITEMS - 1, MIN_PARALLEL_ITEMS, 1000] {
                 let items: Vec<usize> = (0..len).collect();
                 let doubled: Vec<_> = items.iter().map(|n| 2 * n).collect();
@@ -156,31 +126,22 @@ mod tests {
     }
 
     #[test]
-    fn one_job_starts_no_thread() {
-        let threads = Threads::new(NonZeroUsize::new(1));
-        assert!(threads.pool(1000).is_none() && Threads::none().pool(1000).is_none());
-        let threads = Threads::new(Some(NonZeroUsize::MAX));
-        assert!(threads.pool(1).is_none(), "one item needs no thread");
-        let threads = Threads::new(NonZeroUsize::new(10));
-        // More items start more threads, up to the number that was requested.
-        for (items, expected) in [(3, 3), (2, 3), (4, 6), (6, 6), (7, 10), (1000, 10)] {
-            let pool = threads.pool(items);
-            assert_eq!(pool.map(|pool| pool.current_num_threads()), Some(expected), "{items} items");
+    fn there_are_no_more_threads_than_jobs_and_items() {
+        for (jobs, items, expected) in [(1, 1000, 1), (10, 1, 1), (10, 3, 3), (10, 1000, 10)] {
+            assert_eq!(Threads::new(NonZeroUsize::new(jobs)).for_items(items), expected, "{items} items");
         }
+        assert_eq!(Threads::none().for_items(1000), 1);
+        let items: Vec<u32> = (0..1000).collect();
+        let threads: HashSet<_> = jobs(3).map(&items, |_| thread::current().id()).into_iter().collect();
+        assert!(threads.len() <= 3, "{threads:?}");
+        // Each chunk is one thread's, and the calling thread is one of them if the others are busy.
+        assert_eq!(jobs(3).map_chunks(&items, |chunk| vec![chunk.len()]), [334, 334, 332]);
     }
 
     #[test]
-    fn the_pool_has_as_many_threads_as_can_be_created() {
-        for granted in 0..5 {
-            let mut left = granted;
-            let pool = start(4, |worker| {
-                left = usize::checked_sub(left, 1).ok_or(io::ErrorKind::WouldBlock)?;
-                spawn(worker)
-            });
-            let expected = (granted > 0).then_some(granted.min(4));
-            assert_eq!(pool.as_ref().map(ThreadPool::current_num_threads), expected);
-            let sum = |pool: ThreadPool| pool.install(|| (0..100u32).into_par_iter().sum::<u32>());
-            assert_eq!(pool.map(sum), expected.map(|_| 4950));
-        }
+    fn a_panic_of_a_thread_reaches_the_caller() {
+        let items: Vec<u32> = (0..1000).collect();
+        let map = || jobs(4).map(&items, |n| assert_ne!(*n, 900));
+        assert!(std::panic::catch_unwind(map).is_err());
     }
 }

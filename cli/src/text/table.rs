@@ -2,9 +2,12 @@
 
 use crate::text::{line::Line, style::DIM};
 use anstyle::Style;
-use comfy_table::{CellAlignment, ContentArrangement, Row, Table};
 use core_relo::Escaped;
 use std::fmt;
+use unicode_width::UnicodeWidthStr as _;
+
+/// The space between two columns.
+const GAP: &str = "  ";
 
 /// A cell of a table. Its text is escaped when the cell is created, so that escapes count in the column width.
 #[derive(Clone, Debug)]
@@ -23,14 +26,21 @@ pub(crate) fn right_cell(text: impl fmt::Display) -> Cell {
     Cell { text: Escaped(text).to_string(), is_right_aligned: true }
 }
 
+impl Cell {
+    /// Returns the width of the cell on a terminal.
+    fn width(&self) -> usize {
+        self.text.width()
+    }
+}
+
 /// A table of aligned columns.
+#[derive(Debug, Default)]
 pub(crate) struct AlignedTable {
-    table: Table,
-    /// The coloured part of each row.
-    colours: Vec<RowColour>,
+    rows: Vec<(Vec<Cell>, RowColour)>,
 }
 
 /// The coloured part of a row.
+#[derive(Debug)]
 enum RowColour {
     Plain,
     /// The style, and the number of bytes from the start of the row.
@@ -40,49 +50,48 @@ enum RowColour {
 
 impl AlignedTable {
     pub(crate) fn new() -> Self {
-        let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        table.set_content_arrangement(ContentArrangement::Disabled);
-        Self { table, colours: Vec::new() }
+        Self::default()
     }
 
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        self.add(cells, RowColour::Plain);
+        self.rows.push((cells.into_iter().collect(), RowColour::Plain));
     }
 
     /// Adds the row of column names.
     pub(crate) fn header(&mut self, names: impl IntoIterator<Item = Cell>) {
-        self.add(names, RowColour::All(DIM));
+        self.rows.push((names.into_iter().collect(), RowColour::All(DIM)));
     }
 
     /// Adds a row with a style for its first cell.
     pub(crate) fn styled_row(&mut self, style: Style, first: &str, rest: impl IntoIterator<Item = Cell>) {
         let first = left_cell(first);
         let colour = RowColour::FirstBytes(style, first.text.len());
-        self.add([first].into_iter().chain(rest), colour);
-    }
-
-    fn add(&mut self, cells: impl IntoIterator<Item = Cell>, colour: RowColour) {
-        let cell = |Cell { text, is_right_aligned }| {
-            let alignment = if is_right_aligned { CellAlignment::Right } else { CellAlignment::Left };
-            comfy_table::Cell::new(text).set_alignment(alignment)
-        };
-        self.table.add_row(Row::from(cells.into_iter().map(cell).collect::<Vec<_>>()));
-        self.colours.push(colour);
+        self.rows.push(([first].into_iter().chain(rest).collect(), colour));
     }
 
     /// Returns the rows as lines, without trailing spaces.
-    pub(crate) fn lines(&mut self) -> Vec<Line> {
-        if self.table.row_count() == 0 {
-            return Vec::new();
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut widths: Vec<usize> = Vec::new();
+        for (cells, _) in &self.rows {
+            widths.resize(widths.len().max(cells.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = cell.width().max(*width);
+            }
         }
-        for column in self.table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        let lines = self.table.lines().zip(&self.colours);
-        lines.map(|(line, colour)| colour.apply(line.trim_end())).collect()
+        self.rows.iter().map(|(cells, colour)| colour.apply(aligned(cells, &widths).trim_end())).collect()
     }
+}
+
+/// Joins the cells of a row, each with the width of its column.
+fn aligned(cells: &[Cell], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells.iter().zip(widths) {
+        let spaces = " ".repeat(width.abs_diff(cell.width()));
+        let (before, after) = if cell.is_right_aligned { (&*spaces, "") } else { ("", &*spaces) };
+        line.extend([before, &cell.text, after, GAP]);
+    }
+    line
 }
 
 impl RowColour {

@@ -89,8 +89,9 @@ fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &Hash
     // The immediate of a load of a map is the map's id.
     let mut at = 0;
     while at < insns.len() {
-        let is_wide = insns[at] == 0x18;
-        if is_wide && matches!(insns[at + 1] >> 4, 1 | 2) {
+        let insn = Insn::decode(Endian::native(), insns[at..at + 8].try_into().unwrap());
+        let is_wide = insn.code == 0x18;
+        if is_wide && matches!(insn.src, 1 | 2) {
             let id = u32::from_ne_bytes(insns[at + 4..at + 8].try_into().unwrap());
             used.insert(at, maps.get(&id).cloned());
             insns[at + 4..at + 8].fill(0);
@@ -294,7 +295,9 @@ fn closes_descriptors(file: &LoaderFile, returned: i32, result: i32) -> LoaderFi
         insns.extend([insn(0xb7, 1, 0, 0, fd), insn(0x85, 0, 0, 0, SYS_CLOSE)]);
     }
     let place = map_fd_offset(0).unwrap().try_into().unwrap();
-    insns.extend([insn(0x62, 6, 0, place, returned), insn(0xb7, 0, 0, 0, result), insn(0x95, 0, 0, 0, 0)]);
+    // Before Linux 6.4, the verifier accepted no store of a constant into the context.
+    insns.extend([insn(0xb7, 1, 0, 0, returned), insn(0x63, 6, 1, place, 0)]);
+    insns.extend([insn(0xb7, 0, 0, 0, result), insn(0x95, 0, 0, 0, 0)]);
     with_instructions(file, &insns)
 }
 

@@ -102,9 +102,8 @@ fn the_module_of_a_program_must_be_loaded() {
 #[test]
 fn the_output_of_a_program_is_read_from_its_stream() {
     const TEST: &str = "newest::the_output_of_a_program_is_read_from_its_stream";
-    let Some(_live) = live(TEST, &[Need::Function("bpf_prog_stream_read"), Need::MemoryAnywhere]) else {
-        return;
-    };
+    let needs = [Need::Jit, Need::Function("bpf_prog_stream_read"), Need::MemoryAnywhere];
+    let Some(_live) = live(TEST, &needs) else { return };
     let loaded = load("stream");
     for _ in 0..2 {
         run(&loaded, "print");
@@ -124,7 +123,7 @@ fn the_output_of_a_program_is_read_from_its_stream() {
 #[test]
 fn a_program_is_associated_with_one_struct_ops_map() {
     const TEST: &str = "newest::a_program_is_associated_with_one_struct_ops_map";
-    let Some(_live) = live(TEST, &[Need::Btf]) else { return };
+    let Some(_live) = live(TEST, &[Need::Btf, Need::StructOps]) else { return };
     let (tables, others, stream) = (load("struct_ops"), load("struct_ops"), load("stream"));
     let map = |loaded: &core_relo_loader::load::Loaded| {
         loaded.map("still").unwrap().fd().unwrap().try_clone_to_owned().unwrap()

@@ -2,14 +2,23 @@
 //!
 //! The number of results in memory depends on the number of threads, not on the number of units.
 
-use crate::process::threads::Threads;
-use std::{collections::VecDeque, io, ops::ControlFlow, sync::mpsc};
+use crate::process::threads::{Threads, lock, start};
+use std::{
+    collections::VecDeque,
+    io,
+    ops::ControlFlow,
+    sync::{Mutex, mpsc},
+    thread,
+};
 
 /// The maximum number of started units for each thread. Threads start later units while a slow unit is not finished.
 const STARTED_PER_THREAD: usize = 8;
 
 /// The maximum number of results of one unit that wait for earlier units. A thread that has more results blocks.
 const WAITING_RESULTS: usize = 16;
+
+/// A broken invariant: the queue of units is open until the last thread has ended.
+const QUEUE_IS_GONE: &str = "internal error: the queue of units was closed before the last unit was started";
 
 /// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` at the end of each unit.
 ///
@@ -20,23 +29,37 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
     work: impl Fn(&U, &mut dyn FnMut(R) -> ControlFlow<()>) + Sync,
     mut emit: impl FnMut(Option<R>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let Some(pool) = threads.pool(units.len()) else { return sequentially(units, work, emit) };
-    let max_started = pool.current_num_threads() * STARTED_PER_THREAD;
-    let work = &work;
-    pool.in_place_scope_fifo(|scope| {
+    let count = threads.for_items(units.len());
+    if count <= 1 {
+        return sequentially(units, work, emit);
+    }
+    let (sender, waiting) = mpsc::channel::<(&U, mpsc::SyncSender<R>)>();
+    let waiting = Mutex::new(waiting);
+    let worker = || {
+        loop {
+            let next = lock(&waiting).recv();
+            let Ok((unit, results)) = next else { return };
+            work(unit, &mut |result| match results.send(result) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            });
+        }
+    };
+    thread::scope(|scope| {
+        let max_started = start(scope, count, &worker).saturating_mul(STARTED_PER_THREAD);
+        if max_started == 0 {
+            return sequentially(units, &work, emit);
+        }
+        // The threads end when the sender is dropped: with this closure.
+        let sender = sender;
         let mut units = units.iter();
         let mut started = VecDeque::new();
         loop {
             while started.len() < max_started {
                 let Some(unit) = units.next() else { break };
                 let (results, receiver) = mpsc::sync_channel(WAITING_RESULTS);
-                // First in, first out: units start in order, so a blocked thread waits only for units that have started.
-                scope.spawn_fifo(move |_| {
-                    work(unit, &mut |result| match results.send(result) {
-                        Ok(()) => ControlFlow::Continue(()),
-                        Err(_) => ControlFlow::Break(()),
-                    });
-                });
+                // Units start in order, so a blocked thread waits only for units that have started.
+                sender.send((unit, results)).map_err(|_| io::Error::other(QUEUE_IS_GONE))?;
                 started.push_back(receiver);
             }
             let Some(first) = started.pop_front() else { return Ok(()) };
