@@ -71,6 +71,10 @@ fn open_error(label: &str, errno: Errno) -> AttachError {
     let hint = match errno.0 {
         libc::ENOENT => Hint("no such function in this kernel: see /proc/kallsyms"),
         libc::EADDRNOTAVAIL => Hint("several functions have this name"),
+        libc::EINVAL if cfg!(target_arch = "riscv64") => Hint(
+            "this function cannot be probed: see kprobes/blacklist in debugfs; \
+             without CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS, no entry of a function can be: use fentry or an offset",
+        ),
         libc::EINVAL => Hint("this function cannot be probed: see kprobes/blacklist in debugfs"),
         libc::EILSEQ => Hint("the offset is not the start of an instruction"),
         _ => perf_hint(errno),

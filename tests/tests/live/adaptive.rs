@@ -95,7 +95,7 @@ fn choose() -> StartupReport {
 #[test]
 fn the_load_makes_the_choice_of_the_verdicts() {
     let test = "adaptive::the_load_makes_the_choice_of_the_verdicts";
-    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf]) else { return };
+    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf, Need::FunctionEntries]) else { return };
     let chosen = choose();
     let AdaptiveLoad { value, report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
     for (chosen, loaded) in chosen.groups.iter().zip(&report.groups) {
@@ -198,7 +198,7 @@ fn a_struct_ops_map_contains_the_chosen_variant() {
 #[test]
 fn the_first_variant_that_this_kernel_attaches_is_used() {
     let test = "adaptive::the_first_variant_that_this_kernel_attaches_is_used";
-    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf]) else { return };
+    let Some(_live) = live(test, &[Need::Tracefs, Need::Btf, Need::FunctionEntries]) else { return };
     let AdaptiveLoad { value: (loaded, links), report, .. } =
         adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
     assert_eq!(report.outcome, Outcome::Attached);

@@ -28,7 +28,11 @@ const LATE: [LateBinding; 2] = [LateBinding::Names, LateBinding::NamesAndRelocat
 fn generate(bytes: &[u8], name: &str, late: LateBinding, checks_data: bool) -> Result<LoaderFile, String> {
     let object = Object::parse(bytes).map_err(|e| e.to_string())?;
     let kernel = match late {
-        LateBinding::NamesAndRelocations => TargetKernel::unknown(),
+        LateBinding::NamesAndRelocations => {
+            let mut kernel = TargetKernel::unknown();
+            kernel.page_size = running_kernel().page_size;
+            kernel
+        }
         _ => {
             let mut kernel = running_kernel();
             kernel.late_binding = late;
@@ -119,7 +123,9 @@ fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &Hash
 /// Returns whether the upper half of an address is that of memory which the verifier refers to, such as the program itself.
 fn is_heap_address(high: &[u8]) -> bool {
     let high = u32::from_ne_bytes(high.try_into().unwrap());
-    (0xffff_0000..0xffff_ffff).contains(&high)
+    let linear =
+        if cfg!(target_arch = "powerpc64") { 0xc000_0000..0xc010_0000 } else { 0xffff_0000..0xffff_ffff };
+    linear.contains(&high)
 }
 
 /// A kfunc of `live/stream` that kernels from 7.0 have under another name.

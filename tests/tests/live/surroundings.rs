@@ -26,7 +26,7 @@ fn every_need_is_met_in_the_virtual_machine() {
         (Need::Btf, has_btf),
         (Need::Tracing, has_tracing),
         (Need::Lsm, has_tracing && is_configured("CONFIG_BPF_LSM")),
-        (Need::Kprobes, true),
+        (Need::Kprobes, Need::FunctionEntries.is_met().is_ok()),
         (Need::Uprobes, true),
         (Need::Tracefs, true),
         (Need::Cgroup, true),

@@ -153,7 +153,7 @@ fn kprobe_and_ksyscall_programs_fire() {
 
 #[test]
 fn kprobe_multi_programs_fire() {
-    let needs = [Need::Kprobes, Need::Tracefs, Need::Tracing, Need::Kernel(6, 2)];
+    let needs = [Need::KprobeMulti, Need::Tracefs, Need::Tracing, Need::Kernel(6, 2)];
     let Some(_live) = live("tracing::kprobe_multi_programs_fire", &needs) else { return };
     let calls = Tracer::load_with("fentry", |loader| loader.select_programs(["test1_entry"]));
     let tracer = Tracer::load("kprobe_multi");
@@ -163,7 +163,7 @@ fn kprobe_multi_programs_fire() {
 
 #[test]
 fn a_kprobe_session_program_fires() {
-    let needs = [Need::Kprobes, Need::Tracefs, Need::Tracing, Need::Kernel(6, 10)];
+    let needs = [Need::KprobeMulti, Need::Tracefs, Need::Tracing, Need::Kernel(6, 10)];
     let Some(_live) = live("tracing::a_kprobe_session_program_fires", &needs) else { return };
     let calls = Tracer::load_with("fentry", |loader| loader.select_programs(["test1_entry"]));
     let tracer = Tracer::load("kprobe_session");

@@ -16,6 +16,9 @@ use core_relo::{Endian, insn::Insn};
 /// `-ENOENT`.
 const NOT_FOUND: i32 = -2;
 
+/// `-EINVAL`: the result of a search by name in a kernel without BTF.
+const NO_BTF: i32 = -22;
+
 /// The symbols of a plan, each once. A symbol is weak if all references are.
 #[derive(Debug, Default)]
 pub(super) struct Symbols(BTreeMap<(String, SymbolKind), (usize, bool)>);
@@ -66,7 +69,13 @@ impl Generator<'_> {
                 self.code.call(helper::KALLSYMS_LOOKUP);
             }
             self.code.copy(RESULT, R0);
-            let missing = is_weak.then(|| self.code.jump(Condition::Equal, RESULT, NOT_FOUND));
+            let missing: &[i32] = match is_weak {
+                true if btf_kind(kind).is_some() => &[NOT_FOUND, NO_BTF],
+                true => &[NOT_FOUND],
+                false => &[],
+            };
+            let missing = missing.iter().map(|errno| self.code.jump(Condition::Equal, RESULT, *errno));
+            let missing: Vec<_> = missing.collect();
             self.code.check_result()?;
             if btf_kind(kind).is_some() {
                 // The low half is the type id, the high half the descriptor of a module's BTF.
@@ -74,8 +83,8 @@ impl Generator<'_> {
                 self.code.shift_right(RESULT, 32);
                 self.code.store(Size::Word, self.tables.symbol_fd(index)?, RESULT);
             }
-            if let Some(missing) = missing {
-                self.code.land(missing)?;
+            for jump in missing {
+                self.code.land(jump)?;
             }
             self.symbols.0.insert((name, kind), (index, is_weak));
         }

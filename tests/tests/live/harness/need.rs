@@ -37,8 +37,12 @@ pub enum Need {
     Tracing,
     /// LSM programs: tracing, and `bpf` among the active security modules.
     Lsm,
-    /// Kprobes.
+    /// Kprobes, also at [the entries of functions](Need::FunctionEntries).
     Kprobes,
+    /// Kprobes at the entries of functions, if the kernel has kprobes at all.
+    FunctionEntries,
+    /// Links of several kprobes.
+    KprobeMulti,
     /// Uprobes.
     Uprobes,
     /// A mounted tracefs. If it is not mounted, this thread mounts it in a new mount namespace.
@@ -97,7 +101,17 @@ impl Need {
                 )?;
                 tracing().clone()
             }
-            Self::Kprobes => exists("/sys/bus/event_source/devices/kprobe"),
+            Self::Kprobes => {
+                exists("/sys/bus/event_source/devices/kprobe")?;
+                Self::FunctionEntries.is_met()
+            }
+            Self::FunctionEntries => met(
+                !cfg!(target_arch = "riscv64") || is_configured("CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS"),
+                "this kernel probes no entries of functions that ftrace can trace",
+            ),
+            Self::KprobeMulti => in_btf("bpf_kprobe_multi_link", "struct", |btf| {
+                btf.find(b"bpf_kprobe_multi_link", Kind::Struct).is_some()
+            }),
             Self::Uprobes => exists("/sys/bus/event_source/devices/uprobe"),
             Self::Tracefs => tracefs(),
             Self::Cgroup => {
