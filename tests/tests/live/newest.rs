@@ -15,12 +15,9 @@ use std::path::Path;
 #[test]
 fn one_link_traces_the_functions_that_the_section_names() {
     const TEST: &str = "newest::one_link_traces_the_functions_that_the_section_names";
-    let Some(_live) = live(TEST, &[Need::Tracing, Need::Function("bpf_tracing_multi_attach")]) else {
+    let Some(_live) = live(TEST, &[Need::Tracing, Need::Function("bpf_trampoline_multi_attach")]) else {
         return;
     };
-    if cfg!(any(target_arch = "powerpc64", target_arch = "riscv64")) {
-        return skip(TEST, "kernels of this architecture attach no program to many functions by one link");
-    }
     let loaded = load("fentry_multi");
     let attached = loaded.attach("enter").unwrap();
     assert_eq!(attached.label(), "fentry.multi/bpf_fentry_test?");
@@ -40,11 +37,8 @@ fn one_link_traces_the_functions_that_the_section_names() {
 #[test]
 fn one_link_traces_functions_of_a_module() {
     const TEST: &str = "newest::one_link_traces_functions_of_a_module";
-    let needs = [Need::Tracing, Need::Function("bpf_tracing_multi_attach"), Need::Veth];
+    let needs = [Need::Tracing, Need::Function("bpf_trampoline_multi_attach"), Need::Veth];
     let Some(_live) = live(TEST, &needs) else { return };
-    if cfg!(any(target_arch = "powerpc64", target_arch = "riscv64")) {
-        return skip(TEST, "kernels of this architecture attach no program to many functions by one link");
-    }
     if !Path::new("/sys/kernel/btf/veth").exists() {
         return skip(TEST, "veth is no module of this kernel, or has no BTF");
     }

@@ -7,14 +7,34 @@ use core_relo_object::{
     object::{AttachType, LinkType},
 };
 
-/// The structs of links that exist only if the link type is compiled, with the option.
-pub(super) const LINK_STRUCTS: [(LinkType, &str, &str); 5] = [
-    (LinkType::KprobeMulti, "bpf_kprobe_multi_link", "CONFIG_FPROBE"),
-    (LinkType::UprobeMulti, "bpf_uprobe_multi_link", "CONFIG_UPROBES"),
-    (LinkType::Netfilter, "bpf_nf_link", "CONFIG_NETFILTER_BPF_LINK"),
-    (LinkType::Tcx, "tcx_link", "CONFIG_NET_XGRESS"),
-    (LinkType::Netkit, "netkit_link", "CONFIG_NETKIT"),
-];
+/// A type in the BTF of kernels that are compiled with a link type.
+pub(super) struct LinkMark {
+    link_type: LinkType,
+    pub(super) kind: Kind,
+    pub(super) name: &'static str,
+    option: &'static str,
+}
+
+/// The types of links that the configuration or the architecture may leave out.
+pub(super) const LINK_MARKS: [LinkMark; 6] = {
+    const fn mark(link_type: LinkType, kind: Kind, name: &'static str, option: &'static str) -> LinkMark {
+        LinkMark { link_type, kind, name, option }
+    }
+    [
+        mark(LinkType::KprobeMulti, Kind::Struct, "bpf_kprobe_multi_link", "CONFIG_FPROBE"),
+        mark(LinkType::UprobeMulti, Kind::Struct, "bpf_uprobe_multi_link", "CONFIG_UPROBES"),
+        mark(LinkType::Netfilter, Kind::Struct, "bpf_nf_link", "CONFIG_NETFILTER_BPF_LINK"),
+        mark(LinkType::Tcx, Kind::Struct, "tcx_link", "CONFIG_NET_XGRESS"),
+        mark(LinkType::Netkit, Kind::Struct, "netkit_link", "CONFIG_NETKIT"),
+        // Only some architectures have the option, such as x86-64.
+        mark(
+            LinkType::TracingMulti,
+            Kind::Func,
+            "bpf_trampoline_multi_attach",
+            "CONFIG_HAVE_SINGLE_FTRACE_DIRECT_OPS",
+        ),
+    ]
+};
 
 /// The struct of kprobe events, which exists only with `CONFIG_KPROBE_EVENTS`.
 pub(super) const KPROBE_STRUCT: &str = "trace_kprobe";
@@ -28,6 +48,7 @@ const fn conditional_link(attach_type: AttachType) -> Option<LinkType> {
         A::Netfilter => Some(LinkType::Netfilter),
         A::TcxIngress | A::TcxEgress => Some(LinkType::Tcx),
         A::NetkitPrimary | A::NetkitPeer => Some(LinkType::Netkit),
+        A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti => Some(LinkType::TracingMulti),
         _ => None,
     }
 }
@@ -81,14 +102,16 @@ impl KernelFacts<'_> {
     }
 
     fn compiled_link(&self, link_type: LinkType, in_enum: Answer) -> Answer {
-        let Some((_, name, option)) = LINK_STRUCTS.iter().find(|(other, ..)| *other == link_type) else {
+        let Some(mark) = LINK_MARKS.iter().find(|mark| mark.link_type == link_type) else {
             return in_enum;
         };
-        if self.vmlinux.find(self.query, name.as_bytes(), Kind::Struct).is_some() {
-            return Answer::from_btf(true, format!("struct {name}"));
+        let LinkMark { kind, name, option, .. } = *mark;
+        let text = if kind == Kind::Func { format!("FUNC {name}") } else { format!("struct {name}") };
+        if self.vmlinux.find(self.query, name.as_bytes(), kind).is_some() {
+            return Answer::from_btf(true, text);
         }
         if self.describes_bpf_functions() {
-            return Answer::from_btf(false, format!("no struct {name}: {option} is not set"));
+            return Answer::from_btf(false, format!("no {text}: {option} is not set"));
         }
         self.answer_option(option)
     }

@@ -1,7 +1,7 @@
 //! The names that objects ask a kernel for.
 
 use super::{
-    attachments::{KPROBE_STRUCT, LINK_STRUCTS},
+    attachments::{KPROBE_STRUCT, LINK_MARKS},
     changes,
     conditional::{
         ALWAYS_COMPILED, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF,
@@ -63,8 +63,10 @@ impl Default for NameQuery {
         for name in ENUMS {
             query.enumeration(name.as_bytes());
         }
-        let links = LINK_STRUCTS.iter().map(|(_, name, _)| *name);
-        for name in links.chain([CONTEXTS, MODULE_BTF_STRUCT, KPROBE_STRUCT]) {
+        for mark in &LINK_MARKS {
+            query.types.insert(mark.name.as_bytes(), mark.kind);
+        }
+        for name in [CONTEXTS, MODULE_BTF_STRUCT, KPROBE_STRUCT] {
             query.structure(name.as_bytes());
         }
         let map_functions = MAP_TYPES.iter().flat_map(|row| row.functions);

@@ -6,6 +6,7 @@ use core_relo::{
     Endian, Target, TypeId,
     btf::{Btf, Builder},
 };
+use core_relo_object::object::AttachType;
 
 const FUNCTIONS: [&str; 5] = ["array_map_alloc", "htab_map_alloc", "bpf_check", "fget", "stack_map_alloc"];
 
@@ -141,6 +142,22 @@ fn recent_kernel(trampolines: &[&str], architecture: Option<(&str, &str)>) -> Ta
         add_function(&mut b, name);
     }
     Target::new("vmlinux", parse(&b))
+}
+
+#[test]
+fn links_to_many_functions_need_an_option_that_few_architectures_have() {
+    let expect = |functions: &[&str], expected| {
+        let target = recent_kernel(functions, None);
+        with_facts(&target, &KernelInputs::default(), |facts| {
+            let answer = facts.attachment_after_load(AttachType::TraceFsessionMulti).unwrap();
+            assert_eq!(text(&answer), expected);
+            let link = facts.attachment_after_load(AttachType::TraceFentry);
+            assert_eq!(link, None, "the load checks it");
+        });
+    };
+    expect(&["bpf_trampoline_multi_attach"], ("present", "FUNC bpf_trampoline_multi_attach"));
+    let missing = "no FUNC bpf_trampoline_multi_attach: CONFIG_HAVE_SINGLE_FTRACE_DIRECT_OPS is not set";
+    expect(&["bpf_tracing_multi_attach"], ("absent", missing));
 }
 
 #[test]
