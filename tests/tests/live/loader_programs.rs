@@ -124,7 +124,7 @@ fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &Hash
 fn is_heap_address(high: &[u8]) -> bool {
     let high = u32::from_ne_bytes(high.try_into().unwrap());
     let linear =
-        if cfg!(target_arch = "powerpc64") { 0xc000_0000..0xc010_0000 } else { 0xfff0_0000..0xffff_ffff };
+        if cfg!(target_arch = "powerpc64") { 0xc000_0000..0xc010_0000 } else { 0xff00_0000..0xffff_ffff };
     linear.contains(&high)
 }
 
