@@ -177,7 +177,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     pub(crate) fn find_caller(
         &self,
         loaded: &[bool],
-        is_sought: impl Fn(ProgramIndex) -> bool,
+        mut is_sought: impl FnMut(ProgramIndex) -> Result<bool, InternalError>,
     ) -> Result<Option<ProgramIndex>, LinkError> {
         // The functions that the programs so far reach: none of them is sought.
         let mut reached = vec![false; loaded.len()];
@@ -185,8 +185,11 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             if reached.get_mut(program.0).is_none_or(|is_reached| core::mem::replace(is_reached, true)) {
                 continue;
             }
-            let mut is_found = is_sought(program);
-            let visit = &mut |callee| is_found |= is_sought(callee);
+            let mut is_found = is_sought(program)?;
+            let visit = &mut |callee| {
+                is_found |= is_sought(callee)?;
+                Ok(())
+            };
             let is_complete = self.visit_callees(vec![program], &mut reached, visit)?;
             if is_found {
                 return Ok(Some(program));
@@ -200,10 +203,13 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     }
 
     /// Returns the targets of a function's references.
-    pub(crate) fn references(&self, function: ProgramIndex) -> impl Iterator<Item = RefTarget> {
-        let function = self.object.programs().get(function.0);
-        let refs = function.map(|p| self.refs.in_range(p.section_index, p.start().0, p.insn_count()));
-        refs.into_iter().flatten().map(|(_, target)| *target)
+    pub(crate) fn references(
+        &self,
+        function: ProgramIndex,
+    ) -> Result<impl Iterator<Item = RefTarget>, InternalError> {
+        let p = self.function(function)?;
+        let refs = self.refs.in_range(p.section_index, p.start().0, p.insn_count());
+        Ok(refs.map(|(_, target)| *target))
     }
 
     /// Extends a set of functions to the transitive closure of their calls.
@@ -211,7 +217,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
         let pending = selected.map(|(function, _)| function).collect();
         // Linking refuses the programs of an incomplete set, and names the program.
-        self.visit_callees(pending, reached, &mut |_| ()).map(|_is_complete| ())
+        self.visit_callees(pending, reached, &mut |_| Ok(())).map(|_is_complete| ())
     }
 
     /// Visits the functions that the functions in `pending` call, directly or not, and that are not `reached` yet. Returns whether all are
@@ -220,7 +226,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         &self,
         mut pending: Vec<ProgramIndex>,
         reached: &mut [bool],
-        visit: &mut dyn FnMut(ProgramIndex),
+        visit: &mut dyn FnMut(ProgramIndex) -> Result<(), InternalError>,
     ) -> Result<bool, InternalError> {
         let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         // Linking refuses more instructions than this.
@@ -241,7 +247,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 let target = self.target(p, insn_index, Insn::decode(self.object.endian(), *raw));
                 let Some(callee) = target.and_then(|target| self.function_at(target)) else { continue };
                 if reached.get_mut(callee.0).is_some_and(|is_reached| !core::mem::replace(is_reached, true)) {
-                    visit(callee);
+                    visit(callee)?;
                     pending.push(callee);
                 }
             }

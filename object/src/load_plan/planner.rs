@@ -63,7 +63,7 @@ impl LoadPlan {
         }
         let selected = selected_functions(&linker, &loaded)?;
         let find_caller = |functions: &SelectedFunctions| {
-            let caller = linker.find_caller(&loaded, |function| functions.contains(&function))?;
+            let caller = linker.find_caller(&loaded, |function| Ok(functions.contains(&function)))?;
             Ok(caller.and_then(|caller| object.programs().get(caller.0)).map(Program::name))
         };
         let (code, poisoned) = relocate_code(object, &selected, settings, kernel, find_caller)?;

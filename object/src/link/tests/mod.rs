@@ -71,9 +71,9 @@ fn a_program_with_too_many_instructions_is_no_program_without_a_call() {
     let mut loaded = vec![false; object.programs().len()];
     loaded[index("main")] = true;
     // The call of the long subprogram is found before the limit.
-    let caller = linker.find_caller(&loaded, |function| function.0 == index("long"));
+    let caller = linker.find_caller(&loaded, |function| Ok(function.0 == index("long")));
     assert_eq!(caller, Ok(Some(ProgramIndex(index("main")))));
-    let caller = linker.find_caller(&loaded, |function| function.0 == index("last"));
+    let caller = linker.find_caller(&loaded, |function| Ok(function.0 == index("last")));
     let expected = LinkError::TooLong { program: "main".into(), limit: limits::PROGRAM_INSNS };
     assert_eq!(caller.map_err(|error| error.to_string()), Err(expected.to_string()));
 }

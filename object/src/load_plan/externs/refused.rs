@@ -8,7 +8,6 @@ use crate::{
     object::Program,
     target::KernelBtfError,
 };
-use core::cell::Cell;
 use core_relo::Text;
 use std::collections::HashMap;
 
@@ -87,22 +86,23 @@ impl<'e> RefusedExterns<'e> {
         loaded: &[bool],
         is_sought: impl Fn(&Refusal) -> bool,
     ) -> Result<Option<(&'o Program<'d>, &Refusal)>, LoadPlanError> {
-        let used = Cell::new(None);
+        let mut used = None;
         let program = linker.find_caller(loaded, |function| {
-            let refused = linker.references(function).find_map(|target| match target {
-                RefTarget::Extern(index) => {
-                    let refusal = self.find(linker.externs.get(index.0)?.name)?;
-                    is_sought(refusal).then_some(refusal)
+            for target in linker.references(function)? {
+                let RefTarget::Extern(index) = target else { continue };
+                let symbol =
+                    linker.externs.get(index.0).invariant("a reference is to an extern of the object")?;
+                if let Some(refusal) = self.find(symbol.name).filter(|refusal| is_sought(refusal)) {
+                    used.get_or_insert(refusal);
+                    return Ok(true);
                 }
-                _ => None,
-            });
-            used.set(used.get().or(refused));
-            refused.is_some()
+            }
+            Ok(false)
         })?;
         let Some(program) = program else { return Ok(None) };
         let program = linker.object().programs().get(program.0);
         let program = program.invariant("a loaded program is one of the object's")?;
-        let refusal = used.get().invariant("a program that was found uses a refused extern")?;
+        let refusal = used.invariant("a program that was found uses a refused extern")?;
         Ok(Some((program, refusal)))
     }
 
