@@ -70,73 +70,95 @@ impl PerfRing {
         &mut self,
         mut on_record: impl FnMut(PerfRecord<'_>) -> ControlFlow<()>,
     ) -> Result<(), RingFault> {
-        // The position stays in a register: the callback may be any code.
-        let mut tail = self.tail;
-        self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
+        self.release(self.tail)?;
         loop {
-            if tail == self.head {
+            if self.tail == self.head {
                 self.head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
             }
-            if tail == self.head {
+            if self.tail == self.head {
                 return Ok(());
             }
-            let (kind, len) = match self.header(self.head, tail) {
-                Ok(header) => header,
+            match self.for_each_unread(&mut on_record) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
                 Err(fault) => {
                     self.tail = self.head;
-                    self.memory.store_release(TAIL, self.tail).ok_or(PAGES_ARE_MAPPED)?;
+                    self.release(self.tail)?;
                     return Err(fault);
                 }
-            };
-            let record_start = tail;
-            tail = tail.wrapping_add(len);
-            // If the callback panics, the record counts as read.
-            self.tail = tail;
-            let flow = on_record(parse(kind, self.record(record_start, len)?));
-            self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
-            if flow.is_break() {
-                return Ok(());
             }
         }
     }
 
-    /// Returns kind and length of the record at the reader's position.
-    fn header(&self, head: usize, tail: usize) -> Result<(u32, usize), RingFault> {
-        let available = head.wrapping_sub(tail);
-        if available > self.size.bytes() || !tail.is_multiple_of(8) {
-            return Err(RingFault::Positions { consumer: tail, producer: head });
-        }
-        // Records are multiples of 8, so a header does not wrap around the end.
-        let at = self.size.mapping_offset(tail)?;
-        let kind = self.memory.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
-        let rest = at.checked_add(4).and_then(|at| self.memory.load_u32_acquire(at));
-        let e = Endian::native();
-        let len = rest.and_then(|rest| e.u16(&e.u32_bytes(rest), 2)).ok_or(PAGES_ARE_MAPPED)?;
-        let len = usize::from(len);
-        if len < 8 || len > available || !len.is_multiple_of(8) {
-            return Err(RingFault::Length { at: tail, len, available });
-        }
-        Ok((kind, len))
+    /// Gives the memory before a position back to the kernel.
+    fn release(&self, tail: usize) -> Result<(), RingFault> {
+        self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)
     }
 
-    /// Returns the record at a position without its header, in one piece.
-    fn record(&mut self, position: usize, len: usize) -> Result<&[u8], RingFault> {
-        let from = self.size.mapping_offset(position)?;
-        // The bytes from the record's start to the ring's end.
-        let until_end = self.size.bytes().checked_sub(self.size.offset(position)).ok_or(PAGES_ARE_MAPPED)?;
-        if until_end < len {
-            self.joined.resize(len, 0);
-            let (head, rest) = self.joined.split_at_mut(until_end);
-            self.memory.read(from, head).ok_or(PAGES_ARE_MAPPED)?;
-            self.memory.read(self.size.data_offset(), rest).ok_or(PAGES_ARE_MAPPED)?;
-            return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
+    /// Calls `on_record` with each record up to the writer's position or the ring's end, one at least, until the callback stops.
+    fn for_each_unread(
+        &mut self,
+        on_record: &mut impl FnMut(PerfRecord<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, RingFault> {
+        let e = Endian::native();
+        let Self { memory, size, head, tail: read_to, joined, .. } = self;
+        // The position stays in a register: the callback may be any code.
+        let mut tail = *read_to;
+        let available = head.wrapping_sub(tail);
+        if available > size.bytes() || !(available | tail).is_multiple_of(8) {
+            return Err(RingFault::Positions { consumer: tail, producer: *head });
         }
-        // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
-        // reader's position moves on, because the mapping is writable. Only `for_each` moves the position, after the callback,
-        // which cannot keep the slice. Nobody else has the event of this ring.
-        let record = unsafe { self.memory.bytes(from, len) };
-        record.and_then(|record| record.get(8..)).ok_or(PAGES_ARE_MAPPED)
+        let until_end = size.bytes().checked_sub(size.offset(tail)).ok_or(PAGES_ARE_MAPPED)?;
+        // SAFETY: the bytes lie between the positions of reader and writer, and the kernel does not write there until the
+        // reader's position moves on, because the mapping is writable. The position moves on record by record, after the callback,
+        // which cannot keep the record; `unread` has none of the records before it. Nobody else has the event of this ring.
+        let unread = unsafe { memory.bytes(size.mapping_offset(tail)?, available.min(until_end)) };
+        let mut unread = unread.ok_or(PAGES_ARE_MAPPED)?;
+        // Records are multiples of 8, so a header does not wrap around the end.
+        while let Some(header) = unread.first_chunk::<8>() {
+            let (kind, len) = (e.u32(header, 0), e.u16(header, 6).map(usize::from));
+            let (kind, len) = kind.zip(len).ok_or(PAGES_ARE_MAPPED)?;
+            let available = head.wrapping_sub(tail);
+            if len < 8 || len > available || !len.is_multiple_of(8) {
+                return Err(RingFault::Length { at: tail, len, available });
+            }
+            let record = match unread.split_at_checked(len) {
+                Some((record, rest)) => {
+                    unread = rest;
+                    record
+                }
+                None => {
+                    join(memory, *size, unread, len, joined)?;
+                    unread = &[];
+                    &joined[..]
+                }
+            };
+            tail = tail.wrapping_add(len);
+            // If the callback panics, the record counts as read.
+            *read_to = tail;
+            let flow = on_record(parse(kind, record.get(8..).ok_or(PAGES_ARE_MAPPED)?));
+            memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
+}
+
+/// Copies a record of `len` bytes that wraps around the ring's end. `first` is the part before the end.
+#[cold]
+fn join(
+    memory: &Mapping,
+    size: RingSize,
+    first: &[u8],
+    len: usize,
+    joined: &mut Vec<u8>,
+) -> Result<(), RingFault> {
+    joined.resize(len, 0);
+    let (head, rest) = joined.split_at_mut_checked(first.len()).ok_or(PAGES_ARE_MAPPED)?;
+    head.copy_from_slice(first);
+    memory.read(size.data_offset(), rest).ok_or(PAGES_ARE_MAPPED)
 }
 
 impl AsFd for PerfRing {
