@@ -122,16 +122,13 @@ impl PerfRing {
             if len < 8 || len > available || !len.is_multiple_of(8) {
                 return Err(RingFault::Length { at: tail, len, available });
             }
-            let record = match unread.split_at_checked(len) {
-                Some((record, rest)) => {
-                    unread = rest;
-                    record
-                }
-                None => {
-                    join(memory, *size, unread, len, joined)?;
-                    unread = &[];
-                    &joined[..]
-                }
+            let record = if let Some((record, rest)) = unread.split_at_checked(len) {
+                unread = rest;
+                record
+            } else {
+                join(memory, *size, unread, len, joined)?;
+                unread = &[];
+                joined.as_slice()
             };
             tail = tail.wrapping_add(len);
             // If the callback panics, the record counts as read.
