@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use crate::install;
 use crate::system::{
@@ -33,7 +34,7 @@ const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 const FEATURES: [(&str, &[&str]); 3] = [
     ("core-relo-object", &["static-link", "test-support"]),
     ("core-relo-loader", &["adaptive", "kconfig-gz", "netlink", "static-link", "sys", "usdt"]),
-    ("core-relo-cli", &["completions", "man"]),
+    ("core-relo-cli", &["completions", "man", "sign"]),
 ];
 
 /// A target without an operating system, for the engine's promise of `no_std`.
@@ -133,7 +134,9 @@ pub fn run(args: &[String]) -> Outcome {
     let is_default = |row: &&Row| args.is_empty() && row.name != "big-endian-fast";
     for row in ROWS.iter().filter(|row| is_default(row) || args.iter().any(|arg| arg == row.name)) {
         eprintln!("matrix {}: {}", row.name, row.about);
+        let start = Instant::now();
         (row.run)()?;
+        eprintln!("matrix {} took {} s", row.name, start.elapsed().as_secs());
     }
     Ok(())
 }
