@@ -22,8 +22,10 @@ use std::io;
 pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> io::Result<()> {
     let name = escape_path(&batch.file);
     let text = file::read(&batch.file, MAX_BATCH_BYTES).and_then(|bytes| {
-        let text = str::from_utf8(&bytes).map(str::to_owned);
-        text.map_err(|e| BadInput::for_path(&batch.file, format_args!("it is no UTF-8 text: {e}")))
+        str::from_utf8(&bytes).map(str::to_owned).map_err(|e| {
+            let lines_before = bytes.iter().take(e.valid_up_to()).filter(|byte| **byte == b'\n').count();
+            BadInput::new(format!("{name}:{}", lines_before + 1), "the line is no UTF-8 text")
+        })
     });
     let text = match text {
         Ok(text) => text,

@@ -25,7 +25,6 @@ pub(super) fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
 }
 
 /// Returns the name of an object; of a link, the name of its program. Empty for an object without a name.
-#[cfg(feature = "completions")]
 pub(crate) fn object_label(kind: Kind, fd: &OwnedFd) -> String {
     let name = match kind {
         Kind::Prog => sys::prog_info(fd).map(|info| full_program_name(fd, &info)).ok(),

@@ -6,17 +6,19 @@ use crate::{
     kernel_objects::{
         error::{refused, unreadable},
         kind::Kind,
-        names::has_name,
+        names::{has_name, object_label},
         object::{KernelObject, list},
         pins,
     },
     text::hex,
+    words::suggestion,
 };
 use core_relo_loader::{
     Hint,
     sys::{self, Errno},
 };
 use std::{
+    collections::BTreeSet,
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -89,10 +91,19 @@ fn with_name(kind: Kind, name: &str, help: String) -> Result<Vec<KernelObject>, 
         }
     }
     if objects.is_empty() {
-        let what = format!("no {} of this name", kind.noun());
+        let what = format!("no {} of this name{}", kind.noun(), nearest_name(kind, name)?);
         return Err(BadInput::new(escape_path(Path::new(name)), what).help(help));
     }
     Ok(objects)
+}
+
+/// Returns the name of an object that resembles an unknown name, as the end of an error.
+fn nearest_name(kind: Kind, unknown: &str) -> Result<String, BadInput> {
+    let mut names = BTreeSet::new();
+    for object in list(kind)? {
+        names.extend(object.open()?.map(|fd| object_label(kind, &fd)).filter(|name| !name.is_empty()));
+    }
+    Ok(suggestion(unknown, names.iter().map(String::as_str)))
 }
 
 /// Returns the programs with this tag, at least one.

@@ -325,6 +325,8 @@ fn maps_are_created_and_pinned() {
     }
     let refused = create(&dir.join("none"), &["--name", &name, "--flags", "0x40000000"]);
     assert!(refused.exit == 2 && refused.err.contains("the kernel refuses this hash: EINVAL"), "{refused:?}");
+    let refused = create(&dir.join("none"), &["--name", "a/b"]);
+    assert!(refused.exit == 2 && refused.err.contains("--name: `/` is not allowed"), "{refused:?}");
     assert!(!fs::exists(dir.join("none")).unwrap());
 }
 

@@ -365,6 +365,9 @@ fn objects_are_found_by_name_and_by_pin() {
     let lines = ok(run(["map", "show", "--name", &name, "--format", "json"])).lines();
     assert_eq!((lines.len(), &lines[0]["id"]), (1, &json!(id)));
 
+    let unknown = run(["map", "show", "--name", &format!("x{name}")]);
+    assert!(unknown.err.contains("no map of this name; did you mean `find"), "{unknown:?}");
+
     let prog = program(&types, &map, "count_things_of_a_long_name");
     for name in ["count_things_of_a_long_name", "count_things_of"] {
         let lines = ok(run(["prog", "show", "--name", name, "--format", "json"])).lines();

@@ -362,7 +362,10 @@ fn a_batch_stops_at_the_first_line_that_fails() {
     }
     fs::write(dir.path().join("bytes"), b"map list\n\xff\n").unwrap();
     let wrong = run_in(dir.path(), ["batch", "bytes"]);
-    assert!(wrong.exit == 2 && wrong.err.contains("no UTF-8 text") && wrong.out.is_empty(), "{wrong:?}");
+    assert!(
+        wrong.exit == 2 && wrong.err.contains("bytes:2: the line is no UTF-8 text") && wrong.out.is_empty(),
+        "{wrong:?}"
+    );
 }
 
 #[test]

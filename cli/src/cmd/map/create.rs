@@ -30,6 +30,12 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
         let what = format!("a name of {} bytes, expected at most {}", args.name.len(), sys::OBJ_NAME_LEN - 1);
         return Err(BadInput::new("--name", what));
     }
+    // The kernel's rule (`bpf_obj_name_cpy`).
+    if let Some(other) = args.name.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.')) {
+        let what =
+            format!("`{}` is not allowed, expected letters, digits, `_` and `.`", other.escape_default());
+        return Err(BadInput::new("--name", what));
+    }
     let inner = args.inner_map.map(|id| {
         Kind::Map.open(id).map_err(|e| BadInput::new("--inner-map", format_args!("map {id}: {e}")))
     });
