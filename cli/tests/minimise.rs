@@ -96,6 +96,16 @@ fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
     assert_eq!(checked.exit, 2);
     let output = checked.out + &checked.err;
     assert!(output.contains("minimal BTF without the types on which verdicts depend"), "{output}");
+
+    // Kernels of an archive are skipped, and the error has the remedy.
+    let plain = text(&dir.path().join("plain.tar.gz"));
+    assert_eq!(
+        run(["btf", "min", "exec.bpf.o", "--btf", KERNELS[0], "--btf", KERNELS[1], "-o", &plain]).exit,
+        0
+    );
+    let checked = run(["check", "exec.bpf.o", "--no-config", "--btf", &plain]);
+    let help = "no kernel fits the objects: all are skipped; write it with `btf min --verdicts`";
+    assert!(checked.exit == 2 && checked.err.contains(help), "{checked:?}");
 }
 
 /// The programs read fields of `struct tcp_sock` through a `struct sock *`, for example: both must be known to begin alike.

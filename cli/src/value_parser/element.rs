@@ -36,6 +36,7 @@ pub(crate) fn parse_part(
 ) -> Result<Vec<u8>, String> {
     let bytes = match (words, ty) {
         ([], _) if size == 0 => Vec::new(),
+        (_, _) if size == 0 => return Err(format!("the map has no {}s, expected no words", part.noun())),
         ([], _) => return Err(format!("no {}, expected {}", part.noun(), wanted(size, ty))),
         ([first, digits @ ..], _) if first == "hex" => hex_bytes(digits)?,
         ([_, _, ..], _) => bytes_from_numbers(words)?,
@@ -46,6 +47,9 @@ pub(crate) fn parse_part(
                 return Err(format!("its type has {found} bytes, expected `hex` and {size} bytes"));
             }
             typed_bytes(word, btf, id)?
+        }
+        ([word], None) if !matches!(size, 1 | 2 | 4 | 8) => {
+            return Err(format!("{word}: expected {}", wanted(size, ty)));
         }
         ([word], None) => parse_number(word, size, None)
             .map_err(|what| format!("{word}: {what}; expected {}", wanted(size, ty)))?,
@@ -146,7 +150,8 @@ mod tests {
             ("{", 8, Some(pair), "{: no JSON: EOF"),
             ("x", 4, Some(int), "x: no `int`: expected a number"),
             ("4294967296", 4, None, "expected a number, or `hex` and 4 bytes"),
-            ("1", 16, None, "expected `hex` and 16 bytes"),
+            ("1", 16, None, "1: expected `hex` and 16 bytes"),
+            ("1", 0, None, "the map has no keys, expected no words"),
         ] {
             let error = parse(words, size, ty).unwrap_err();
             assert!(error.contains(expected), "{words}: {error}");

@@ -32,7 +32,7 @@ pub(crate) fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Ve
             "it is `{}`: set a member (NAME.MEMBER=VALUE), or give its bytes as hex:…",
             CType::new(btf, ty.id())
         )),
-        _ => Err(format!("it is {}: give its bytes as hex:…", ty.kind())),
+        _ => Err(format!("it is {}: give its bytes in hex", ty.kind())),
     }
 }
 
@@ -83,7 +83,7 @@ fn parse_float(value: &str, size: usize) -> Result<Vec<u8>, String> {
     match size {
         4 => Ok((number as f32).to_ne_bytes().to_vec()),
         8 => Ok(number.to_ne_bytes().to_vec()),
-        _ => Err("give its bytes as hex:…".into()),
+        _ => Err("give its bytes in hex".into()),
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn parse_number(value: &str, size: usize, signed: Option<bool>) -> Re
         2 => 16,
         4 => 32,
         8 => 64,
-        _ => return Err(format!("it has {size} bytes: give them as hex:…")),
+        _ => return Err(format!("it has {size} bytes: give them in hex")),
     };
     let (low, high) = match signed {
         Some(true) => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),

@@ -345,7 +345,7 @@ fn kernels_of_the_other_byte_order_in_a_directory_are_skipped() {
     fs::copy(fleet.path("kernels/s390x"), fleet.path("big/s390x")).unwrap();
     for command in ["check", "explain"] {
         let run = fleet.run([command, "exec.bpf.o", "--btf", "big"]);
-        let error = "core-relo: --btf: no kernel has the byte order of the objects";
+        let error = "core-relo: --btf: no kernel fits the objects: all are skipped; compile the object";
         assert!(run.exit == 2 && run.err.contains(error), "{command}: {}{}", run.out, run.err);
     }
 }

@@ -104,8 +104,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether the kernel has trampolines, which fentry, fexit, fmod_ret, freplace, LSM and struct_ops programs need.
-    pub fn trampolines(&self) -> Answer {
+    /// Answers whether the kernel is compiled with the functions of trampolines that all architectures share.
+    pub(super) fn compiled_trampolines(&self) -> Answer {
         if let Some(function) = self.find_any(&TRAMPOLINES) {
             return Answer::from_btf(true, format!("FUNC {function}"));
         }

@@ -65,7 +65,7 @@ impl KernelFacts<'_> {
                 let text = format!("no FUNC {ERROR_INJECTION}: CONFIG_FUNCTION_ERROR_INJECTION is not set");
                 Answer::from_btf(false, text)
             }
-            None => Answer::Unknown("the kernel's BTF is reduced and has no functions of BPF".into()),
+            None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
         }
     }
 

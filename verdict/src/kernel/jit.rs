@@ -1,10 +1,14 @@
 //! The JIT compiler: what programs need it for, and what the compilers of some architectures lack.
 
 use super::{
-    answer::{Answer, Evidence},
+    answer::{Answer, Evidence, EvidenceSource},
     changes::InsnFeature,
     facts::KernelFacts,
-    mark::{Mark, MarkPresence},
+    mark::{
+        Change,
+        Mark::{self, Enumerator},
+        MarkPresence,
+    },
     observed::Observations,
 };
 
@@ -18,6 +22,7 @@ struct Architecture {
 }
 
 const RISCV: Architecture = Architecture { name: "RISC-V", mark: Mark::Member("pt_regs", "epc") };
+const ARM64: Architecture = Architecture { name: "arm64", mark: Mark::Member("pt_regs", "orig_x0") };
 const POWERPC: Architecture =
     Architecture { name: "PowerPC", mark: Mark::Member("paca_struct", "paca_index") };
 
@@ -28,6 +33,13 @@ const WITHOUT_ARENAS: [Architecture; 2] = [RISCV, POWERPC];
 /// The architectures whose JIT compiler has no exceptions, observed up to 7.2 (kernel: `bpf_jit_supports_exceptions`).
 const WITHOUT_EXCEPTIONS: [Architecture; 1] = [RISCV];
 
+/// The architectures whose trampolines came later than the functions that all architectures share, and the release. Until then,
+/// `arch_prepare_bpf_trampoline` fails.
+const LATE_TRAMPOLINES: [(Architecture, Change); 2] = [
+    (ARM64, Change::new(6, 0, &[Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")])),
+    (POWERPC, Change::new(6, 13, &[Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_SESSION")])),
+];
+
 /// The kfunc that throws an exception.
 const THROW: &[u8] = b"bpf_throw";
 
@@ -36,13 +48,33 @@ impl KernelFacts<'_> {
     ///
     /// From 5.6 on, the functions of trampolines are compiled with the compiler.
     pub fn jit(&self) -> Answer {
-        match self.trampolines() {
+        match self.compiled_trampolines() {
             Answer::Absent(evidence) => Answer::Absent(Evidence {
                 text: format!("{}: the kernel has no JIT compiler", evidence.text),
                 ..evidence
             }),
             Answer::Unknown(_) => self.answer_option(OPTION),
             present @ Answer::Present(_) => present,
+        }
+    }
+
+    /// Answers whether the kernel has trampolines, which fentry, fexit, fmod_ret, freplace, LSM and struct_ops programs need.
+    pub fn trampolines(&self) -> Answer {
+        let compiled = self.compiled_trampolines();
+        let is_late = |(architecture, _): &&(Architecture, Change)| {
+            compiled.is_present() && self.find_mark(architecture.mark) == MarkPresence::Found
+        };
+        let Some((Architecture { name, .. }, change)) = LATE_TRAMPOLINES.iter().find(is_late) else {
+            return compiled;
+        };
+        let subject = format!("trampolines of {name}");
+        match self.answer_change(*change, &subject) {
+            Answer::Absent(Evidence { source: EvidenceSource::Btf, text }) => Answer::Absent(Evidence {
+                source: EvidenceSource::Btf,
+                text: format!("{subject} came with {}: {text}", change.release),
+            }),
+            Answer::Present(_) => compiled,
+            other => other,
         }
     }
 
@@ -102,5 +134,8 @@ const fn needs_jit(feature: InsnFeature) -> bool {
 
 /// Returns the marks of the architectures.
 pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    WITHOUT_ARENAS.iter().chain(&WITHOUT_EXCEPTIONS).map(|architecture| architecture.mark)
+    let architectures = WITHOUT_ARENAS.iter().chain(&WITHOUT_EXCEPTIONS);
+    let late = LATE_TRAMPOLINES.iter();
+    let late = late.flat_map(|(architecture, change)| change.marks.iter().chain([&architecture.mark]));
+    architectures.map(|architecture| &architecture.mark).chain(late).copied()
 }

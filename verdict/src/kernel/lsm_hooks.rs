@@ -36,7 +36,7 @@ impl KernelFacts<'_> {
             None if self.describes_bpf_functions() => {
                 Answer::from_btf(false, format!("no FUNC {HAS_SLEEPABLE_LSM}"))
             }
-            None => Answer::Unknown("the kernel's BTF is reduced and has no functions of BPF".into()),
+            None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
         }
     }
 }

@@ -256,7 +256,7 @@ impl<'k> KernelFacts<'k> {
             }
         }
         if !self.describes_bpf_functions() {
-            return Answer::Unknown(format!("the kernel's BTF is reduced and has no {named}"));
+            return Answer::Unknown(format!("the kernel's BTF is incomplete and has no {named}"));
         }
         let modules = match self.given_modules {
             [] => String::new(),

@@ -161,6 +161,28 @@ fn links_to_many_functions_need_an_option_that_few_architectures_have() {
 }
 
 #[test]
+fn trampolines_of_some_architectures_came_later() {
+    let expect = |kernel: &Target<'_>, expected| {
+        with_facts(kernel, &KernelInputs::default(), |facts| {
+            assert_eq!(text(&facts.trampolines()), expected);
+            assert_eq!(text(&facts.jit()).0, "present");
+        });
+    };
+    let arm64 = |attach_type| {
+        let mut b = builder();
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("pt_regs", 4, &[("orig_x0", int, 0)]);
+        b.enumeration("bpf_attach_type", 4, false, &[(attach_type, 42)]);
+        add_function(&mut b, "bpf_trampoline_get");
+        Target::new("vmlinux", parse(&b))
+    };
+    let absent = "trampolines of arm64 came with 6.0: enum bpf_attach_type has no BPF_LSM_CGROUP, as kernels before 6.0";
+    expect(&arm64("BPF_XDP"), ("absent", absent));
+    expect(&arm64("BPF_LSM_CGROUP"), ("present", "FUNC bpf_trampoline_get"));
+    expect(&recent_kernel(&["bpf_trampoline_get"], None), ("present", "FUNC bpf_trampoline_get"));
+}
+
+#[test]
 fn callbacks_kfuncs_and_arenas_need_a_jit_compiler() {
     let needs = [
         InsnFeature::FunctionAddress,

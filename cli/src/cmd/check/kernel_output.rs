@@ -46,8 +46,8 @@ pub(super) struct KernelOutput {
     pub(super) errors: Vec<BadInput>,
     /// Warnings for stderr, with the kernel's name.
     pub(super) warnings: Vec<String>,
-    /// Why the kernel is skipped, for stderr.
-    pub(super) skipped: Option<String>,
+    /// Why the kernel is skipped. The file is the kernel's name.
+    pub(super) skipped: Option<BadInput>,
     /// Further lines for stderr: the messages of a guest.
     pub(super) messages: Vec<Line>,
     /// Whether the kernel was booted, or was to boot.
@@ -228,7 +228,7 @@ impl KernelOutput {
 
     /// Creates the output for a kernel that the user did not name, and that no object fits.
     pub(super) fn skipped(name: &str, bad: &BadInput) -> Self {
-        Self { skipped: Some(format!("{name}: skipped: {}", bad.what)), ..Self::default() }
+        Self { skipped: Some(BadInput { file: name.to_owned(), ..bad.clone() }), ..Self::default() }
     }
 
     /// Creates the output for a kernel that cannot be read.

@@ -238,7 +238,7 @@ fn check_kernels(
         }
     };
     let (mut kernel_count, mut ended_units) = (0u64, units.iter());
-    let (mut has_skipped, mut has_kernel) = (false, previous.kernel_count() > 0);
+    let (mut skipped, mut has_kernel) = (None, previous.kernel_count() > 0);
     ordered::for_each_in_order(&threads.kernels, &units, work, |output| {
         let Some(output) = output.transpose()? else {
             if let Some(KernelSource::Archive(path)) = ended_units.next().map(|unit| unit.source) {
@@ -258,8 +258,8 @@ fn check_kernels(
             }
         };
         if let CheckOutput::Kernel(_, kernel) = &output {
-            has_skipped |= kernel.skipped.is_some();
             has_kernel |= kernel.skipped.is_none();
+            skipped = kernel.skipped.clone().or(skipped.take());
             progress.inc_length(kernel_count.min(1));
             progress.inc(1);
             kernel_count += 1;
@@ -271,18 +271,20 @@ fn check_kernels(
     })?;
     progress.finish_and_clear();
     // Another shard may have the kernels that fit.
-    if has_skipped && !has_kernel && !settings.is_shard {
-        let output = KernelOutput::bad_kernel(&no_fitting_kernel(), None, options)?;
+    if let Some(last) = skipped
+        && !has_kernel
+        && !settings.is_shard
+    {
+        let output = KernelOutput::bad_kernel(&no_fitting_kernel(last.help), None, options)?;
         writer.write(CheckOutput::Kernel(None, Box::new(output)))?;
     }
     writer.finish(&settings.reports)?;
     budget.finish(console)
 }
 
-/// Creates the error if every kernel is skipped.
-pub(crate) fn no_fitting_kernel() -> BadInput {
-    let bad = BadInput::new("--btf", "no kernel has the byte order of the objects");
-    bad.help("compile the objects for the kernels: --target=bpfel or --target=bpfeb")
+/// Creates the error if every kernel is skipped, with the remedy for one of them.
+pub(crate) fn no_fitting_kernel(help: Option<String>) -> BadInput {
+    BadInput { help, ..BadInput::new("--btf", "no kernel fits the objects: all are skipped") }
 }
 
 /// A kernel, or an archive of kernels, to check.

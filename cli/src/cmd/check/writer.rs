@@ -82,8 +82,8 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             CheckOutput::Kernel(id, output) => (id, output),
             CheckOutput::Note(note) => return self.console.note(&note),
         };
-        if let Some(note) = &output.skipped {
-            return self.console.note(note);
+        if let Some(BadInput { file, what, .. }) = &output.skipped {
+            return self.console.note(&format!("{file}: skipped: {what}"));
         }
         self.console.raise_exit(output.exit);
         if let (Some(results), Some(id)) = (&mut self.results, &id)

@@ -141,7 +141,8 @@ fn explain_on(
         note.iter().try_for_each(|note| console.note(note))?;
     }
     if has_skipped && !has_kernel {
-        console.report_error(&no_fitting_kernel())?;
+        let help = "compile the objects for the kernels: --target=bpfel or --target=bpfeb";
+        console.report_error(&no_fitting_kernel(Some(help.to_owned())))?;
     }
     explained.iter().try_for_each(|kernel| write_kernel(console, kernel, &availability))
 }

@@ -20,10 +20,18 @@ pub(super) struct Banner {
     pub(super) version_string: Option<String>,
 }
 
-/// Finds the first banner in bytes.
+/// Finds the first banner in bytes. Images since Linux 6.1 have two: the first is a placeholder without build number (`# SMP`), which the
+/// linker replaces by the second.
 pub(super) fn find_banner(bytes: &[u8]) -> Option<Banner> {
     let places = memmem::find_iter(bytes, BANNER).take(MAX_BANNERS);
-    let banner = places.filter_map(|at| parse_banner(bytes.get(at..)?)).next()?;
+    let mut banners = places.filter_map(|at| parse_banner(bytes.get(at..)?));
+    let first = banners.next()?;
+    let banner = match first.version_string {
+        Some(_) => first,
+        None => banners
+            .find(|other| other.release == first.release && other.version_string.is_some())
+            .unwrap_or(first),
+    };
     if banner.version.is_some() {
         return Some(banner);
     }
@@ -41,8 +49,9 @@ pub(super) fn parse_banner(bytes: &[u8]) -> Option<Banner> {
     let (release, rest) = text.split_once(' ')?;
     let from_release: KernelVersion = release.parse().ok()?;
     // The compiler's version comes before, and may name a distribution too.
-    let version_string = rest.rsplit_once(" #").map(|(_, build)| format!("#{build}"));
-    let build = version_string.as_deref().unwrap_or_default();
+    let build = rest.rsplit_once(" #").map_or("", |(_, build)| build);
+    let has_number = !build.is_empty() && !build.starts_with(' ');
+    let version_string = has_number.then(|| format!("#{build}"));
     let version = if let Some((_, debian)) = build.split_once(" Debian ") {
         debian.parse().ok().filter(|version| is_same_release(from_release, *version))
     } else if build.split(' ').next().is_some_and(|number| number.ends_with("-Ubuntu")) {
@@ -107,6 +116,21 @@ mod tests {
         }
         assert_eq!(find(&format!("Linux version 6.1.0 ({})", "x".repeat(MAX_BANNER_BYTES))), None);
         assert_eq!(find_banner(b"Linux version 6.1.0 (no end of line)"), None);
+    }
+
+    #[test]
+    fn the_version_string_is_not_that_of_the_placeholder() {
+        let placeholder = "Linux version 6.1.0-50-amd64 (a@b) (gcc-12) # SMP Debian 6.1.176-1 (2026-07-02)";
+        let real = placeholder.replace("# SMP", "#1 SMP");
+        let find = |text: &str| {
+            let banner = find_banner(text.as_bytes()).unwrap();
+            assert_eq!(banner.version, "6.1.176".parse().ok());
+            banner.version_string
+        };
+        let expected = Some("#1 SMP Debian 6.1.176-1 (2026-07-02)".to_owned());
+        assert_eq!(find(&format!("{placeholder}\n\0{real}\n\0")), expected);
+        assert_eq!(find(&format!("{real}\n\0{placeholder}\n\0")), expected);
+        assert_eq!(find(&format!("{placeholder}\n\0")), None);
     }
 
     #[test]
