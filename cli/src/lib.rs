@@ -35,7 +35,7 @@ mod words;
 use console::ExitStatus;
 use error::BadInput;
 use process::{diagnostics, signals};
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -44,7 +44,10 @@ pub fn main() -> ExitCode {
     diagnostics::init_panic_hook();
     #[cfg(feature = "completions")]
     args::completion::answer_shell();
-    let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
+    let args = match args::Args::from_process() {
+        Ok(args) => args,
+        Err(error) => return print_usage(&error),
+    };
     diagnostics::init_log(args.verbose);
     if let Err(e) = signals::catch_file_size_signal() {
         diagnostics::report(&e.into());
@@ -56,5 +59,17 @@ pub fn main() -> ExitCode {
             diagnostics::report(&BadInput::new("stdout", e));
             ExitStatus::Error.into()
         }
+    }
+}
+
+/// Prints help, the version, or an error of the command line.
+fn print_usage(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(e) if !error.use_stderr() && e.kind() != io::ErrorKind::BrokenPipe => {
+            diagnostics::report(&BadInput::new("stdout", e));
+            ExitStatus::Error.into()
+        }
+        _ if error.use_stderr() => ExitStatus::Error.into(),
+        _ => ExitStatus::Success.into(),
     }
 }

@@ -266,3 +266,13 @@ fn inputs_are_no_outputs() {
     }
     assert!(contents() == before);
 }
+
+#[test]
+fn help_and_version_on_a_full_device_are_an_error() {
+    for words in [&["--version"][..], &["--help"], &["check", "--help"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command(Path::new("."), words).stdout(full).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && err.contains("stdout: No space left"), "{words:?}: {err}");
+    }
+}

@@ -13,11 +13,7 @@ use core_relo_loader::{
     object::ProgramType,
     sys::{self, Errno, TestRun, TestRunResult},
 };
-use std::{
-    io,
-    os::fd::BorrowedFd,
-    path::{Path, PathBuf},
-};
+use std::{io, os::fd::BorrowedFd, path::PathBuf};
 
 /// The size of the buffers for output data and context, in bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
@@ -101,8 +97,14 @@ impl TestRunOutput {
         args: &TestRunArgs,
     ) -> io::Result<()> {
         let Self { result, data, context } = self;
-        let written = write_output(args.data_out.as_deref(), data, result.data_len)
-            .and_then(|()| write_output(args.ctx_out.as_deref(), context, result.ctx_len));
+        let data = returned(data, result.data_len);
+        let context = returned(context, result.ctx_len);
+        let written = match (&args.data_out, &args.ctx_out) {
+            (Some(to_data), Some(to_context)) => output::write_both((to_data, data), (to_context, context)),
+            (Some(to_data), None) => output::write(to_data, data),
+            (None, Some(to_context)) => output::write(to_context, context),
+            (None, None) => Ok(()),
+        };
         if let Err(bad) = written {
             return console.report_error(&bad);
         }
@@ -165,10 +167,7 @@ pub(super) fn refusal_help(errno: Errno, type_name: &str) -> String {
     }
 }
 
-/// Writes the first `len` bytes to a file, if there is a path.
-fn write_output(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
-    let Some(path) = path else { return Ok(()) };
-    // The kernel also reports lengths beyond the buffer, whose data it cuts off.
-    let len = usize::try_from(len).unwrap_or(usize::MAX);
-    output::write(path, bytes.get(..len).unwrap_or(bytes))
+/// Returns the bytes that the kernel wrote to a buffer. It also reports lengths beyond the buffer, whose data it cuts off.
+fn returned(buffer: &[u8], len: u32) -> &[u8] {
+    usize::try_from(len).ok().and_then(|len| buffer.get(..len)).unwrap_or(buffer)
 }

@@ -78,6 +78,11 @@ fn a_program_in_the_kernel_runs_on_data_and_context() {
     assert_eq!(fs::read(dir.path().join("out")).unwrap(), 42u64.to_ne_bytes());
     let wrong = run(["prog", "run", &id, "--cpu", "0"]);
     assert!(wrong.exit == 2 && wrong.err.contains("cannot be run: EINVAL"), "{wrong:?}");
+    // An output that cannot be written leaves the other one as it was.
+    let outputs = ["--data-out", "new", "--ctx-out", "no/dir", "--ctx-in", "in"];
+    let wrong = run_in(dir.path(), [&["prog", "run", &id][..], &outputs].concat());
+    assert!(wrong.exit == 2 && wrong.err.contains("no/dir: cannot be written"), "{wrong:?}");
+    assert!(!dir.path().join("new").exists());
     let wrong = run(["prog", "run", &id, "--ctx-in", "/no/such/file"]);
     assert!(wrong.exit == 2 && wrong.err.contains("/no/such/file: no such file"), "{wrong:?}");
 

@@ -106,7 +106,7 @@ pub(crate) fn boot_kernels(
     settings: &BootSettings<'_>,
     emit: &mut KernelVisitor<'_>,
 ) -> io::Result<()> {
-    let report_bad: BadObjectReporter = |console, bad| console.report_error(bad);
+    let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
     let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
     let files = read_objects(console, objects, &no_threads, report_bad)?;
     let max_entries = &settings.max_entries;

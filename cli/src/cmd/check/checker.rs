@@ -224,7 +224,7 @@ mod tests {
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let (threads, allow_list) = (Threads::none(), AllowList::default());
         let result =
-            with_judged_objects(&mut console, &files, &[], &threads, report_bad_object, |_, objects| {
+            with_judged_objects(&mut console, &files, &[], &threads, &report_bad_object, |_, objects| {
                 let checker = || {
                     Checker::new(
                         objects,

@@ -43,7 +43,7 @@ use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
-use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
+use std::{cell::RefCell, io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -63,16 +63,18 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     };
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
-    let files = read_objects(console, &args.objects, &threads.objects, report_bad_object)?;
+    // Reports name them.
+    let bad_objects = RefCell::new(Vec::new());
+    let report_bad = |console: &mut Console<'_>, bad: &BadInput| {
+        bad_objects.borrow_mut().push(bad.clone());
+        report_bad_object(console, bad)
+    };
+    let files = read_objects(console, &args.objects, &threads.objects, &report_bad)?;
     let max_entries = &settings.max_entries;
-    with_judged_objects(
-        console,
-        &files,
-        max_entries,
-        &threads.objects,
-        report_bad_object,
-        |console, objects| check_selection(console, args, objects, &threads, &settings, budget),
-    )
+    with_judged_objects(console, &files, max_entries, &threads.objects, &report_bad, |console, objects| {
+        let state = CheckState { resumed: None, budget, bad_objects: bad_objects.take() };
+        check_selection(console, args, objects, &threads, &settings, state)
+    })
 }
 
 /// Checks objects on the kernels that the arguments select.
@@ -82,7 +84,7 @@ fn check_selection(
     objects: &JudgedObjects<'_>,
     threads: &CheckThreads,
     settings: &CheckSettings<'_>,
-    budget: BudgetGate,
+    state: CheckState,
 ) -> io::Result<()> {
     if let Err(bad) = check_single_object(settings.variants.as_ref(), &objects.objects) {
         return console.report_error(&bad);
@@ -118,7 +120,7 @@ fn check_selection(
     }
     // An entry may be for a kernel of another shard or of an earlier run.
     let is_complete = args.shard.is_none() && resumed.is_none();
-    check_kernels(console, objects, &selection, threads, settings, (resumed, budget))?;
+    check_kernels(console, objects, &selection, threads, settings, CheckState { resumed, ..state })?;
     if is_complete { warn_of_unused_entries(console, &settings.allow_list) } else { Ok(()) }
 }
 
@@ -151,8 +153,8 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_judged_objects(console, files, &[], &threads.objects, report_bad_object, |console, objects| {
-        let state = (None, BudgetGate::default());
+    with_judged_objects(console, files, &[], &threads.objects, &report_bad_object, |console, objects| {
+        let state = CheckState { resumed: None, budget: BudgetGate::default(), bad_objects: Vec::new() };
         check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
     })
 }
@@ -163,6 +165,15 @@ fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()
         console.out.json_lines(&bad_object_line(bad)?)?;
     }
     console.report_error_on_stderr(bad)
+}
+
+/// What a check begins with.
+struct CheckState {
+    /// The results file of an earlier run, and its results.
+    resumed: Option<(ResultsFile, PreviousResults)>,
+    budget: BudgetGate,
+    /// The objects that cannot be read or parsed.
+    bad_objects: Vec<BadInput>,
 }
 
 /// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
@@ -177,7 +188,7 @@ fn check_kernels(
     selection: &Selection,
     threads: &CheckThreads,
     settings: &CheckSettings<'_>,
-    (resumed, mut budget): (Option<(ResultsFile, PreviousResults)>, BudgetGate),
+    CheckState { resumed, mut budget, mut bad_objects }: CheckState,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     let (results, previous) = match resumed {
@@ -211,10 +222,12 @@ fn check_kernels(
     for bad in checker.bad_variants() {
         budget.record_incomplete(bad.to_string());
         report_bad_object(console, bad)?;
+        bad_objects.push(bad.clone());
     }
     let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
     let progress = progress_bar(units.len());
     let mut writer = CheckWriter::new(console, results, &settings.reports);
+    writer.add_unread(bad_objects);
     for BadSource { id, bad } in &selection.bad {
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
             let output = KernelOutput::bad_kernel(bad, id.as_ref(), options)?;

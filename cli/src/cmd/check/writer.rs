@@ -66,6 +66,11 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         }
     }
 
+    /// Adds objects that cannot be read to the reports.
+    pub(super) fn add_unread(&mut self, bad: Vec<BadInput>) {
+        self.fleet.unread.extend(bad);
+    }
+
     /// Reports bad input on stderr, and only counts it after [`SAME_ERRORS`] lines with the same defect.
     fn report_error(&mut self, bad: &BadInput) -> io::Result<()> {
         let count = self.defects.entry(bad.what.clone()).or_default();

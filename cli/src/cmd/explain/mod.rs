@@ -42,13 +42,13 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
         Err(bad) => return console.report_error(&bad),
     };
     let threads = Threads::none();
-    let files = read_objects(console, slice::from_ref(&args.object), &threads, report_bad)?;
+    let files = read_objects(console, slice::from_ref(&args.object), &threads, &report_bad)?;
     with_judged_objects(
         console,
         &files,
         &args.evidence.max_entries,
         &threads,
-        report_bad,
+        &report_bad,
         |console, objects| {
             if objects.objects.is_empty() {
                 return Ok(());
@@ -79,7 +79,7 @@ pub(crate) fn explain(
     files: &[ObjectFile],
     selection: &Selection,
 ) -> io::Result<()> {
-    with_judged_objects(console, files, &[], &Threads::none(), report_bad, |console, objects| {
+    with_judged_objects(console, files, &[], &Threads::none(), &report_bad, |console, objects| {
         let is_json = console.format == Format::Json;
         let variants = &VariantTables::new(&objects.objects, None);
         let options = ExplainOptions { is_json, program: None, max_entries: &[], variants };

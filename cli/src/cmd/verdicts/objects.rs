@@ -70,14 +70,14 @@ pub(crate) fn with_needs<T>(
 }
 
 /// A function that reports an object that cannot be read or parsed.
-pub(crate) type BadObjectReporter = fn(&mut Console<'_>, &BadInput) -> io::Result<()>;
+pub(crate) type BadObjectReporter<'r> = &'r dyn Fn(&mut Console<'_>, &BadInput) -> io::Result<()>;
 
 /// Reads the object files, and those in directories. Bad input is reported.
 pub(crate) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
-    report_bad: BadObjectReporter,
+    report_bad: BadObjectReporter<'_>,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
     let paths = directory::find_objects(paths);
@@ -100,7 +100,7 @@ pub(crate) fn with_judged_objects(
     files: &[ObjectFile],
     max_entries: &[MapNumber],
     threads: &Threads,
-    report_bad: BadObjectReporter,
+    report_bad: BadObjectReporter<'_>,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     judge_objects(console, files, max_entries, threads, report_bad, Box::new(use_objects))
@@ -114,7 +114,7 @@ fn judge_objects(
     files: &[ObjectFile],
     max_entries: &[MapNumber],
     threads: &Threads,
-    report_bad: BadObjectReporter,
+    report_bad: BadObjectReporter<'_>,
     use_objects: ObjectsUser<'_>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();

@@ -18,8 +18,8 @@ use std::{io, path::Path};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()> {
     let threads = Threads::none();
-    let files = read_objects(console, &args.objects, &threads, |console, bad| console.report_error(bad))?;
-    let report_bad: BadObjectReporter = |console, bad| console.report_error(bad);
+    let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
+    let files = read_objects(console, &args.objects, &threads, report_bad)?;
     with_judged_objects(console, &files, &[], &threads, report_bad, |console, objects| {
         minimise(console, args, objects)
     })
