@@ -58,8 +58,10 @@ fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Resu
         [] => return Ok(None),
         [source] => read_kernel(source, &selection.modules, selection.limits),
         sources => {
-            let what =
-                format!("an object is patched for one kernel: found {} kernels, expected 1", sources.len());
+            let what = format!(
+                "an object is patched for one kernel: {} files are selected, expected 1",
+                sources.len()
+            );
             Err(BadInput::new("--btf", what))
         }
     };
