@@ -411,3 +411,28 @@ fn many_files_without_btf_are_counted_after_ten() {
     assert_eq!(json.lines().len(), 24);
     assert!(json.err.ends_with("core-relo: … and 13 more: no BTF in it\n"), "{}", json.err);
 }
+
+#[test]
+fn every_report_names_an_object_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("broken.bpf.o"), b"\x7fELF and no more").unwrap();
+    fs::copy(prebuilt("kernel/exec.bpf.o"), dir.path().join("exec.bpf.o")).unwrap();
+    let kernel = demo().join("linux-6.1.btf");
+    for objects in [&["broken.bpf.o"][..], &["exec.bpf.o", "broken.bpf.o", "missing.bpf.o"]] {
+        for (format, expected) in [
+            ("sarif", "\"executionSuccessful\":false"),
+            ("xml", "testsuite name=\"input files\""),
+            ("md", "Files that could not be read"),
+            ("html", "Files that could not be read"),
+        ] {
+            let report = dir.path().join(format!("report.{format}"));
+            let more = ["--btf", text(&kernel), "--report", text(&report)];
+            let run = run_in(dir.path(), [&["check"], objects, &more].concat());
+            assert_eq!(run.exit, 2, "{run:?}");
+            let text = fs::read_to_string(report).unwrap();
+            assert!(text.contains(expected), "{format}: {text}");
+            let bad = objects.iter().filter(|object| **object != "exec.bpf.o");
+            bad.for_each(|object| assert!(text.contains(object), "{format}: {object}: {text}"));
+        }
+    }
+}
