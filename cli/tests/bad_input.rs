@@ -422,8 +422,8 @@ fn every_report_names_an_object_that_cannot_be_read() {
         for (format, expected) in [
             ("sarif", "\"executionSuccessful\":false"),
             ("xml", "testsuite name=\"input files\""),
-            ("md", "Files that could not be read"),
-            ("html", "Files that could not be read"),
+            ("md", "Files that could not be judged"),
+            ("html", "Files that could not be judged"),
         ] {
             let report = dir.path().join(format!("report.{format}"));
             let more = ["--btf", text(&kernel), "--report", text(&report)];

@@ -104,7 +104,7 @@ fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
         0
     );
     let checked = run(["check", "exec.bpf.o", "--no-config", "--btf", &plain]);
-    let help = "no kernel fits the objects: all are skipped; write it with `btf min --verdicts`";
+    let help = "no kernel fits the objects: all are skipped; write the BTF with `btf min --verdicts`";
     assert!(checked.exit == 2 && checked.err.contains(help), "{checked:?}");
 }
 

@@ -59,6 +59,10 @@ impl LastingAttachment<'_> {
     /// Attaches the program. With `replace`, the program takes the place of another one, where only one can be attached.
     pub(crate) fn attach(&self, sharing: CgroupSharing, replace: bool) -> Result<(), AttachError> {
         let fd = self.program.fd;
+        if replace && !self.can_replace()? {
+            let what = "--replace replaces an XDP program or that of a sockmap; this place may have several programs";
+            return Err(self.bad(format!("{what}: detach the other one")));
+        }
         match &self.point.site {
             Site::Interface { name, hook } => {
                 match self.interface_hook(*hook)? {
@@ -115,6 +119,14 @@ impl LastingAttachment<'_> {
         }
     }
 
+    /// Returns whether the attach point has one program at most, and another one can take its place.
+    fn can_replace(&self) -> Result<bool, AttachError> {
+        Ok(match &self.point.site {
+            Site::Interface { hook, .. } => matches!(self.interface_hook(*hook)?, InterfaceHook::Xdp(_)),
+            site => matches!(site, Site::Map { .. }),
+        })
+    }
+
     /// Attaches a classifier of tcx or netkit.
     fn attach_classifier(&self, interface: &str, of: AttachType) -> Result<(), AttachError> {
         let ifindex = InterfaceRef::from(interface).index()?;
@@ -163,7 +175,7 @@ impl LastingAttachment<'_> {
         let request = ProgAttach { prog: Some(self.program.fd), ..ProgAttach::default() };
         match &self.point.site {
             Site::Interface { name, hook } => match self.interface_hook(*hook)? {
-                InterfaceHook::Xdp(_) => self.detach_xdp(name),
+                InterfaceHook::Xdp(mode) => self.detach_xdp(name, mode),
                 InterfaceHook::Tc(direction) => self.detach_tc(name, direction),
                 InterfaceHook::Direction(direction) => self.detach_classifier(name, direction.attach_type()),
                 InterfaceHook::Classifier(of) => self.detach_classifier(name, of),
@@ -208,7 +220,7 @@ impl LastingAttachment<'_> {
         }
     }
 
-    fn detach_xdp(&self, name: &str) -> Result<(), AttachError> {
+    fn detach_xdp(&self, name: &str, wanted: XdpMode) -> Result<(), AttachError> {
         let XdpPrograms {
             has_multiple_modes,
             prog_id,
@@ -223,8 +235,9 @@ impl LastingAttachment<'_> {
             (hardware_prog_id, XdpMode::Hardware),
             (if has_multiple_modes { 0 } else { prog_id }, XdpMode::Any),
         ];
-        let (_, mode) =
-            modes.into_iter().find(|(id, _)| *id == self.id).ok_or_else(|| self.not_attached())?;
+        let is_wanted =
+            |(id, mode): &(u32, XdpMode)| *id == self.id && (wanted == XdpMode::Any || *mode == wanted);
+        let (_, mode) = modes.into_iter().find(is_wanted).ok_or_else(|| self.not_attached())?;
         attach::xdp_detach(name, mode, Some(self.program.fd)).map_err(|e| match e.errno() {
             Some(errno) if errno.name() == Some("EBUSY") => self.attached_by_link(),
             _ => e,

@@ -1,7 +1,9 @@
 //! Worker threads: as many as requested, or as many as the system can create.
 
 use std::{
+    any::Any,
     num::NonZeroUsize,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, Scope},
 };
@@ -44,7 +46,7 @@ impl Threads {
         self.map_in_chunks(items, CHUNKS_PER_THREAD, |chunk| chunk.iter().map(&work).collect())
     }
 
-    /// Maps chunks of the items, one chunk for each thread. The results have the order of the items.
+    /// Maps chunks of the items, as many chunks as there may be threads. The results have the order of the items.
     pub(crate) fn map_chunks<'i, I: Sync, R: Send>(
         &self,
         items: &'i [I],
@@ -66,16 +68,22 @@ impl Threads {
         let chunk_len = items.len().div_ceil(count.saturating_mul(chunks_per_thread));
         let waiting = Mutex::new(items.chunks(chunk_len).enumerate());
         let done = Mutex::new(Vec::new());
+        let panic = FirstPanic::default();
         let worker = || {
-            while let Some((index, chunk)) = next(&waiting) {
-                let results = work(chunk);
-                lock(&done).push((index, results));
+            while !panic.happened()
+                && let Some((index, chunk)) = next(&waiting)
+            {
+                panic.catch(|| {
+                    let results = work(chunk);
+                    lock(&done).push((index, results));
+                });
             }
         };
         thread::scope(|scope| {
             start(scope, count.saturating_sub(1), &worker);
             worker();
         });
+        panic.resume();
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_unstable_by_key(|(index, _)| *index);
         done.into_iter().flat_map(|(_, results)| results).collect()
@@ -87,9 +95,33 @@ fn next<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
     lock(items).next()
 }
 
-/// Locks a value. What a thread that panicked leaves is not used, because the panic goes on in the thread that waits for it.
+/// Locks a value. A thread that panicked has changed it completely or not at all.
 pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The first panic of several threads. A panic that ends a thread instead would leave its work to fewer threads, or to none.
+#[derive(Debug, Default)]
+pub(crate) struct FirstPanic(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl FirstPanic {
+    /// Does work whose values are not used after a panic.
+    pub(crate) fn catch(&self, work: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
+            lock(&self.0).get_or_insert(payload);
+        }
+    }
+
+    pub(crate) fn happened(&self) -> bool {
+        lock(&self.0).is_some()
+    }
+
+    /// Goes on with the panic, if there was one.
+    pub(crate) fn resume(self) {
+        if let Some(payload) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            resume_unwind(payload);
+        }
+    }
 }
 
 /// Starts `count` threads that do the work, or as many as the system can create, and returns their number.
@@ -107,7 +139,11 @@ pub(crate) fn start<'s>(scope: &'s Scope<'s, '_>, count: usize, work: &'s (impl 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
+    use std::{
+        collections::HashSet,
+        sync::atomic::{AtomicBool, Ordering::Relaxed},
+        time::{Duration, Instant},
+    };
 
     fn jobs(n: usize) -> Threads {
         Threads::new(NonZeroUsize::new(n))
@@ -134,14 +170,26 @@ mod tests {
         let items: Vec<u32> = (0..1000).collect();
         let threads: HashSet<_> = jobs(3).map(&items, |_| thread::current().id()).into_iter().collect();
         assert!(threads.len() <= 3, "{threads:?}");
-        // Each chunk is one thread's, and the calling thread is one of them if the others are busy.
+        // There are as many chunks as threads; the calling thread takes chunks, too.
         assert_eq!(jobs(3).map_chunks(&items, |chunk| vec![chunk.len()]), [334, 334, 332]);
     }
 
     #[test]
     fn a_panic_of_a_thread_reaches_the_caller() {
-        let items: Vec<u32> = (0..1000).collect();
-        let map = || jobs(4).map(&items, |n| assert_ne!(*n, 900));
-        assert!(std::panic::catch_unwind(map).is_err());
+        let (items, caller) = ([0u32; 1000], thread::current().id());
+        let has_run = AtomicBool::new(false);
+        let work = |_: &u32| {
+            if thread::current().id() != caller {
+                has_run.store(true, Relaxed);
+                panic!("in a worker");
+            }
+            // The calling thread leaves items to the worker.
+            let start = Instant::now();
+            while !has_run.load(Relaxed) && start.elapsed() < Duration::from_secs(60) {
+                thread::yield_now();
+            }
+        };
+        let panic = catch_unwind(AssertUnwindSafe(|| jobs(2).map(&items, work))).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"in a worker"));
     }
 }

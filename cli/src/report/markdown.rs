@@ -64,7 +64,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     let rest = comment.add_all(&with_details, MAX_COMMENT_BYTES, |object| details(matrix, object));
     comment.text += &left_out(rest, "objects with details");
     if !matrix.unread.is_empty() {
-        comment.text += "\n**Files that could not be read**\n\n";
+        comment.text += "\n**Files that could not be judged**\n\n";
         let rest = comment.add_all(matrix.unread, MAX_COMMENT_BYTES, |bad| {
             format!("* {}: {}\n", MarkdownCode(&bad.file), MarkdownCode(&bad.what))
         });

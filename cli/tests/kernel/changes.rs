@@ -419,6 +419,25 @@ fn a_detached_link_names_its_pins() {
 }
 
 #[test]
+fn another_mode_or_place_changes_nothing() {
+    let test = "changes::another_mode_or_place_changes_nothing";
+    if types().is_none() || !has_own_netns(test) {
+        return;
+    }
+    let (xdp, classifier) = (returns(6, 2).unwrap(), returns(3, 0).unwrap());
+    let [xdp, classifier] = [&xdp, &classifier].map(|program| id_of_program(program).to_string());
+    let attached = run(["prog", "attach", &xdp, "--to", "dev:own_lo,xdpgeneric"]);
+    if attached.exit != 0 {
+        return println!("SKIP: no XDP: {}", attached.err);
+    }
+    let wrong = run(["prog", "detach", &xdp, "--from", "dev:own_lo,xdpdrv"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("not attached"), "{wrong:?}");
+    ok(run(["prog", "detach", &xdp, "--from", "dev:own_lo,xdpgeneric"]));
+    let wrong = run(["prog", "attach", &classifier, "--to", "dev:own_lo,tc_ingress", "--replace"]);
+    assert!(wrong.exit == 2 && wrong.err.contains("this place may have several programs"), "{wrong:?}");
+}
+
+#[test]
 fn programs_and_links_are_pinned() {
     const RAW_TRACEPOINT: u32 = 17;
     if types().is_none() || !has_own_bpffs("changes::programs_and_links_are_pinned") {

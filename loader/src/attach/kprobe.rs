@@ -73,7 +73,7 @@ fn open_error(label: &str, errno: Errno) -> AttachError {
         libc::EADDRNOTAVAIL => Hint("several functions have this name"),
         libc::EINVAL if cfg!(target_arch = "riscv64") => Hint(
             "this function cannot be probed: see kprobes/blacklist in debugfs; \
-             without CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS, no entry of a function can be: use fentry or an offset",
+             without CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS, entries of functions cannot be probed: use fentry, or a probe at an offset",
         ),
         libc::EINVAL => Hint("this function cannot be probed: see kprobes/blacklist in debugfs"),
         libc::EILSEQ => Hint("the offset is not the start of an instruction"),

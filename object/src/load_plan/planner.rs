@@ -18,7 +18,7 @@ use crate::{
     features::Feature,
     globals::{self, Global, ObjectTypes},
     index::{ExternIndex, ProgramIndex},
-    internal::InternalError,
+    internal::{InternalError, Invariant as _},
     link::{
         ProgramLinker,
         maps::{MapEntry, MapSource},
@@ -64,7 +64,10 @@ impl LoadPlan {
         let selected = selected_functions(&linker, &loaded)?;
         let find_caller = |functions: &SelectedFunctions| {
             let caller = linker.find_caller(&loaded, |function| Ok(functions.contains(&function)))?;
-            Ok(caller.and_then(|caller| object.programs().get(caller.0)).map(Program::name))
+            let program = |caller: ProgramIndex| {
+                object.programs().get(caller.0).invariant("a loaded program is one of the object's")
+            };
+            Ok(caller.map(program).transpose()?.map(Program::name))
         };
         let (code, poisoned) = relocate_code(object, &selected, settings, kernel, find_caller)?;
         let late_relocs = collect_late_relocs(object, &selected, kernel)?;

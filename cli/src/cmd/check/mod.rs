@@ -172,7 +172,7 @@ struct CheckState {
     /// The results file of an earlier run, and its results.
     resumed: Option<(ResultsFile, PreviousResults)>,
     budget: BudgetGate,
-    /// The objects that cannot be read or parsed.
+    /// The objects that cannot be read or parsed, and tables of variants with errors.
     bad_objects: Vec<BadInput>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The number of results in memory depends on the number of threads, not on the number of units.
 
-use crate::process::threads::{Threads, lock, start};
+use crate::process::threads::{FirstPanic, Threads, lock, start};
 use std::{
     collections::VecDeque,
     io,
@@ -34,18 +34,20 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
         return sequentially(units, work, emit);
     }
     let (sender, waiting) = mpsc::channel::<(&U, mpsc::SyncSender<R>)>();
-    let waiting = Mutex::new(waiting);
+    let (waiting, panic) = (Mutex::new(waiting), FirstPanic::default());
     let worker = || {
         loop {
             let next = lock(&waiting).recv();
             let Ok((unit, results)) = next else { return };
-            work(unit, &mut |result| match results.send(result) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
+            panic.catch(|| {
+                work(unit, &mut |result| match results.send(result) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                });
             });
         }
     };
-    thread::scope(|scope| {
+    let done = thread::scope(|scope| {
         let max_started = start(scope, count, &worker).saturating_mul(STARTED_PER_THREAD);
         if max_started == 0 {
             return sequentially(units, &work, emit);
@@ -64,9 +66,15 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
             }
             let Some(first) = started.pop_front() else { return Ok(()) };
             first.into_iter().try_for_each(|result| emit(Some(result)))?;
+            // The unit may have no end.
+            if panic.happened() {
+                return Ok(());
+            }
             emit(None)?;
         }
-    })
+    });
+    panic.resume();
+    done
 }
 
 fn sequentially<U, R>(
@@ -155,5 +163,19 @@ mod tests {
             assert_eq!(ended.unwrap_err().to_string(), "full");
             assert!(done.into_inner() < 100);
         }
+    }
+
+    #[test]
+    fn a_panic_of_the_work_reaches_the_caller() {
+        let units = [0u32; 1000];
+        let (sender, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let work = |_: &u32, _: &mut dyn FnMut(u32) -> ControlFlow<()>| panic!("in each unit");
+            let run = || for_each_in_order(&jobs(2), &units, work, |_| Ok(()));
+            let payload = std::panic::catch_unwind(run).unwrap_err();
+            sender.send(payload.downcast_ref().copied() == Some("in each unit")).unwrap();
+        });
+        // The time limit ends the test if every thread has gone.
+        assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
     }
 }

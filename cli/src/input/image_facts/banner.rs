@@ -20,8 +20,8 @@ pub(super) struct Banner {
     pub(super) version_string: Option<String>,
 }
 
-/// Finds the first banner in bytes. Images since Linux 6.1 have two: the first is a placeholder without build number (`# SMP`), which the
-/// linker replaces by the second.
+/// Finds the first banner in bytes. Images since Linux 6.1 have two: the first is a placeholder without build number (`# SMP Debian …`) or
+/// without date (`#3 SMP `), as the builder sets neither, one or both. The kernel uses the second.
 pub(super) fn find_banner(bytes: &[u8]) -> Option<Banner> {
     let places = memmem::find_iter(bytes, BANNER).take(MAX_BANNERS);
     let mut banners = places.filter_map(|at| parse_banner(bytes.get(at..)?));
@@ -50,8 +50,8 @@ pub(super) fn parse_banner(bytes: &[u8]) -> Option<Banner> {
     let from_release: KernelVersion = release.parse().ok()?;
     // The compiler's version comes before, and may name a distribution too.
     let build = rest.rsplit_once(" #").map_or("", |(_, build)| build);
-    let has_number = !build.is_empty() && !build.starts_with(' ');
-    let version_string = has_number.then(|| format!("#{build}"));
+    let is_placeholder = build.is_empty() || build.starts_with(' ') || build.ends_with(' ');
+    let version_string = (!is_placeholder).then(|| format!("#{build}"));
     let version = if let Some((_, debian)) = build.split_once(" Debian ") {
         debian.parse().ok().filter(|version| is_same_release(from_release, *version))
     } else if build.split(' ').next().is_some_and(|number| number.ends_with("-Ubuntu")) {
@@ -131,6 +131,9 @@ mod tests {
         assert_eq!(find(&format!("{placeholder}\n\0{real}\n\0")), expected);
         assert_eq!(find(&format!("{real}\n\0{placeholder}\n\0")), expected);
         assert_eq!(find(&format!("{placeholder}\n\0")), None);
+        let numbered = "Linux version 6.1.176 (a@b) (gcc-12) #3 SMP PREEMPT_DYNAMIC ";
+        let expected = Some("#3 SMP PREEMPT_DYNAMIC Mon Jan 5".to_owned());
+        assert_eq!(find(&format!("{numbered}\n\0{numbered}Mon Jan 5\n\0")), expected);
     }
 
     #[test]

@@ -263,7 +263,7 @@ impl Kernel {
             return Ok(());
         }
         let bad = BadInput::new(&*self.name, "is minimal BTF without the types on which verdicts depend");
-        Err(bad.help("write it with `btf min --verdicts`, or use `plan`"))
+        Err(bad.help("write the BTF with `btf min --verdicts`, or use `plan`"))
     }
 
     /// Returns the purpose of the kernel's BTF if it is minimal.

@@ -91,12 +91,12 @@ fn write_kernel_warnings(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result
     writeln!(out, "</ul>")
 }
 
-/// Writes the inputs that could not be read.
+/// Writes the inputs that could not be read or judged.
 fn write_unread(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
     if matrix.unread.is_empty() {
         return Ok(());
     }
-    write!(out, "<h2>Files that could not be read</h2>\n<ul>\n")?;
+    write!(out, "<h2>Files that could not be judged</h2>\n<ul>\n")?;
     for bad in matrix.unread {
         let help = bad.help.as_ref().map(|help| format!("<br>help: {}", Markup(help))).unwrap_or_default();
         writeln!(out, "<li><code>{}</code>: {}{help}</li>", Markup(&bad.file), Markup(&bad.what))?;

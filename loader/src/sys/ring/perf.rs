@@ -252,6 +252,34 @@ mod tests {
     }
 
     #[test]
+    fn a_writer_between_two_records_is_a_fault() {
+        let mut ring = ring();
+        ring.memory.write(page_size(), &header(9, 8)).unwrap();
+        ring.memory.write(HEAD, 12usize.as_bytes()).unwrap();
+        assert_eq!(samples(&mut ring), Err(RingFault::Positions { consumer: 0, producer: 12 }));
+        assert_eq!(samples(&mut ring), Ok(vec![]));
+    }
+
+    #[test]
+    fn records_go_on_after_the_end_of_the_ring() {
+        // The first record ends at the end, or wraps around.
+        for before in [16, 8] {
+            let mut ring = ring();
+            let page = page_size();
+            let tail = page - before;
+            (ring.tail, ring.head) = (tail, tail);
+            let record = [&header(9, 16)[..], 4u32.as_bytes(), b"abcd"].concat();
+            let (first, rest) = record.split_at(before);
+            ring.memory.write(page + tail, first).unwrap();
+            ring.memory.write(page, rest).unwrap();
+            ring.memory.write(page + rest.len(), &record).unwrap();
+            ring.memory.write(HEAD, (tail + 32).as_bytes()).unwrap();
+            assert_eq!(samples(&mut ring), Ok(vec![b"abcd".to_vec(); 2]), "{before}");
+            assert_eq!(samples(&mut ring), Ok(vec![]));
+        }
+    }
+
+    #[test]
     fn a_record_cut_by_the_end_is_joined() {
         let mut ring = ring();
         let page = page_size();
