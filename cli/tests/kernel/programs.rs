@@ -147,12 +147,12 @@ fn messages_are_printed_until_a_signal() {
         return println!("SKIP: {}", first.err);
     }
     let number = i32::try_from(std::process::id() % 10_000).unwrap();
-    let text = u32::from_ne_bytes(*b"n%d\0");
+    let text = u32::from_ne_bytes(*b"%d\n\0");
     let printer = load(
         SYSCALL,
         SLEEPABLE,
         &[
-            insn(0x62, 10, 0, -4, text.cast_signed()), // *(u32 *)(r10 - 4) = "n%d"
+            insn(0x62, 10, 0, -4, text.cast_signed()), // *(u32 *)(r10 - 4) = "%d\n"
             insn(0xbf, 1, 10, 0, 0),
             insn(0x07, 1, 0, 0, -4),
             insn(0xb7, 2, 0, 0, 4),
@@ -169,9 +169,19 @@ fn messages_are_printed_until_a_signal() {
         .spawn()
         .unwrap();
     let stdout = BufReader::new(tracelog.stdout.take().unwrap());
+    let message = number.to_string();
     let reader = thread::spawn(move || {
         let lines = stdout.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-        lines.into_iter().find(|line| line["message"] == format!("n{number}"))
+        let mut found = Vec::new();
+        // The line break of a message is no message.
+        for line in lines {
+            assert_ne!(line["message"], "");
+            found.extend((line["message"] == *message).then_some(line));
+            if found.len() == 2 {
+                break;
+            }
+        }
+        found.pop()
     });
     while !reader.is_finished() {
         ok(run(["prog", "run", &id]));

@@ -25,6 +25,9 @@ pub(super) trait MessageSource {
     /// Reads bytes; 0 if there are none now.
     fn read(&mut self, into: &mut [u8]) -> Result<usize, BadInput>;
 
+    /// Returns whether a line is a message, or a part of one.
+    fn is_message(&self, line: &[u8]) -> bool;
+
     /// Prints a line, without its line break.
     fn print(&self, console: &mut Console<'_>, line: &[u8]) -> io::Result<()>;
 
@@ -71,6 +74,9 @@ fn print_until(
         while let Some(line) = take_line(&mut lines, is_end) {
             if left == Some(0) {
                 break;
+            }
+            if !source.is_message(&line) {
+                continue;
             }
             source.print(console, &line)?;
             left = left.map(|left| left.saturating_sub(1));

@@ -74,6 +74,11 @@ impl MessageSource for TracePipe {
         }
     }
 
+    fn is_message(&self, line: &[u8]) -> bool {
+        // The kernel ends each message with a line break, also one that has its own.
+        !line.is_empty()
+    }
+
     fn print(&self, console: &mut Console<'_>, line: &[u8]) -> io::Result<()> {
         let text = String::from_utf8_lossy(line);
         match console.format {
