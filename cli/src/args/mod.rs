@@ -128,14 +128,22 @@ impl Args {
 
     /// Parses the words of a command line. The first one is the name of this command.
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        Self::parse_with(&mut Self::full_command(), words)
+    }
+
+    /// Parses the words of a command line as [`parse_words`](Self::parse_words), with a description of the command line that serves many of
+    /// them: to make it takes most of the time.
+    pub(crate) fn parse_with(
+        command: &mut clap::Command,
+        words: impl Iterator<Item = OsString>,
+    ) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.collect();
-        let mut command = Self::full_command();
-        let options = bpftool_words::to_options(words.clone(), &command);
+        let options = bpftool_words::to_options(words.clone(), command);
         let matches = command.try_get_matches_from_mut(&options);
         matches
-            .map_err(|error| suggest_show(error, &words, &command))
+            .map_err(|error| suggest_show(error, &words, command))
             .and_then(|mut matches| {
-                Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+                Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
             })
             .map_err(|error| bpftool_hints::add_hint(error, &words))
     }

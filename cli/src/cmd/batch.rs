@@ -31,10 +31,11 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
         Ok(text) => text,
         Err(bad) => return console.report_error(&bad),
     };
+    let mut command = Args::full_command();
     let mut lines = (1u32..).zip(text.lines());
     while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
-        let args = match parse_line(line, batch.format) {
+        let args = match parse_line(&mut command, line, batch.format) {
             Ok(None) => continue,
             Ok(Some(args)) => args,
             Err(what) => {
@@ -90,14 +91,15 @@ fn has_command(line: &str) -> bool {
 
 /// Parses a line: `None` if it has no command. The growth test counts the instructions from one call to the next.
 #[inline(never)]
-fn parse_line(line: &str, format: Format) -> Result<Option<Args>, String> {
+fn parse_line(command: &mut clap::Command, line: &str, format: Format) -> Result<Option<Args>, String> {
     let words = shlex::split(line).ok_or("a quote is not closed, or a backslash ends the line")?;
     if words.is_empty() {
         return Ok(None);
     }
-    let parse = |more: &[&str]| {
-        let words = words.iter().map(String::as_str);
-        Args::parse_words(["core-relo"].into_iter().chain(words).chain(more.iter().copied()).map(Into::into))
+    let mut parse = |more: &[&str]| {
+        let words =
+            ["core-relo"].into_iter().chain(words.iter().map(String::as_str)).chain(more.iter().copied());
+        Args::parse_with(command, words.map(Into::into))
     };
     let json: &[&str] = &["--format", "json"];
     let parsed = match format {
@@ -141,12 +143,15 @@ mod tests {
 
     #[test]
     fn lines_are_words_with_quotes_and_comments() {
+        // A batch parses all lines with one description of the command line.
+        let mut command = Args::full_command();
+        let mut parse = |line: &str, format| parse_line(&mut command, line, format);
         for line in ["", "  ", "# map list", "  # x"] {
-            assert!(parse_line(line, Format::Text).unwrap().is_none() && !has_command(line), "{line}");
+            assert!(parse(line, Format::Text).unwrap().is_none() && !has_command(line), "{line}");
         }
-        let args = parse_line("map update --name 'a b' 1 2 # comment", Format::Json).unwrap().unwrap();
+        let args = parse("map update --name 'a b' 1 2 # comment", Format::Json).unwrap().unwrap();
         assert_eq!(args.command.format(), Format::Json);
-        let args = parse_line("map list --format text", Format::Json).unwrap().unwrap();
+        let args = parse("map list --format text", Format::Json).unwrap().unwrap();
         assert_eq!(args.command.format(), Format::Text, "the line's own format");
         for (line, what) in [
             ("map 'list", "a quote is not closed"),
@@ -157,11 +162,11 @@ mod tests {
             ("prog", "`prog` is incomplete, expected a subcommand"),
             ("vm", "arguments were not provided: --kernel"),
         ] {
-            let error = parse_line(line, Format::Text).unwrap_err();
+            let error = parse(line, Format::Text).unwrap_err();
             assert!(error.contains(what) && !error.contains('\n'), "{line}: {error}");
             assert!(has_command(line), "{line}");
         }
-        let long = parse_line(&format!("map list {}", "x".repeat(100_000)), Format::Text).unwrap_err();
+        let long = parse(&format!("map list {}", "x".repeat(100_000)), Format::Text).unwrap_err();
         assert!(long.len() < 500 && long.ends_with(" bytes)"), "{long}");
     }
 }
