@@ -39,6 +39,10 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
         loop {
             let next = lock(&waiting).recv();
             let Ok((unit, results)) = next else { return };
+            // After a panic, units end without work.
+            if panic.happened() {
+                continue;
+            }
             panic.catch(|| {
                 work(unit, &mut |result| match results.send(result) {
                     Ok(()) => ControlFlow::Continue(()),
