@@ -131,8 +131,8 @@ impl Args {
         Self::parse_with(&mut Self::full_command(), words)
     }
 
-    /// Parses the words of a command line as [`parse_words`](Self::parse_words), with a description of the command line that serves many of
-    /// them: to make it takes most of the time.
+    /// Parses the words of a command line as [`parse_words`](Self::parse_words) does. A caller with many command lines creates the description
+    /// of the command once, because its creation takes most of the time.
     pub(crate) fn parse_with(
         command: &mut clap::Command,
         words: impl Iterator<Item = OsString>,

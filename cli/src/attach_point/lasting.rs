@@ -119,7 +119,7 @@ impl LastingAttachment<'_> {
         }
     }
 
-    /// Returns whether the attach point has one program at most, and another one can take its place.
+    /// Returns whether the attach point has at most one program, which another program can replace.
     fn can_replace(&self) -> Result<bool, AttachError> {
         Ok(match &self.point.site {
             Site::Interface { hook, .. } => matches!(self.interface_hook(*hook)?, InterfaceHook::Xdp(_)),

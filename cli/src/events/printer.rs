@@ -87,15 +87,14 @@ fn print_until(
     loop {
         // The records that arrived before a signal or the deadline are printed.
         let is_last = is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let records = match readers.wait(if is_last { Some(Instant::now()) } else { deadline }) {
+        let deadline_of_wait = if is_last { Some(Instant::now()) } else { deadline };
+        let max_records = left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
+        let records = match readers.wait(deadline_of_wait, max_records) {
             Ok(records) => records,
             Err(e) => return console.report_error(&BadInput::new("events", e)),
         };
         let is_idle = records.is_empty();
         for record in &records {
-            if left == Some(0) {
-                break;
-            }
             write_event(console, &readers.sources, record)?;
             left = left.map(|left| left.saturating_sub(1));
         }

@@ -36,6 +36,8 @@ pub(super) struct Record {
 struct Queue {
     records: VecDeque<Record>,
     bytes: usize,
+    /// The number of records at which the reader stops. Later records stay in the buffer.
+    max_records: usize,
 }
 
 /// The open buffers of a loaded object.
@@ -74,8 +76,13 @@ impl EventReaders {
         Ok(Self { readers: vec![Reader::open(map, 0, source.buffer)?], sources: vec![source] })
     }
 
-    /// Waits for records at most until `deadline`, and returns the records that there are. Without a deadline, the wait is short.
-    pub(super) fn wait(&mut self, deadline: Option<Instant>) -> Result<VecDeque<Record>, RingError> {
+    /// Waits for records at most until `deadline`, and returns at most `max_records` records, at least 1. Without a deadline, the wait is
+    /// short.
+    pub(super) fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        max_records: usize,
+    ) -> Result<VecDeque<Record>, RingError> {
         let longest = if self.readers.len() > 1 { WAIT_FOR_ONE } else { WAIT_FOR_ONLY };
         let mut records = VecDeque::new();
         for reader in &mut self.readers {
@@ -83,7 +90,11 @@ impl EventReaders {
             // A record of one buffer must not wait for another buffer.
             let timeout =
                 if records.is_empty() { left.unwrap_or(longest).min(longest) } else { Duration::ZERO };
-            records.append(&mut reader.read(timeout)?);
+            let wanted = max_records.saturating_sub(records.len());
+            if wanted == 0 {
+                break;
+            }
+            records.append(&mut reader.read(timeout, wanted)?);
         }
         Ok(records)
     }
@@ -140,7 +151,8 @@ impl Reader {
         Ok(Self { buffer, queue, is_behind: false })
     }
 
-    fn read(&mut self, timeout: Duration) -> Result<VecDeque<Record>, RingError> {
+    fn read(&mut self, timeout: Duration, max_records: usize) -> Result<VecDeque<Record>, RingError> {
+        lock(&self.queue).max_records = max_records;
         let consumed = match (&mut self.buffer, self.is_behind || timeout.is_zero()) {
             (Buffer::Ring(buffer), true) => buffer.consume(),
             (Buffer::Ring(buffer), false) => buffer.poll(Some(timeout)),
@@ -174,5 +186,6 @@ fn push(queue: &Mutex<Queue>, record: Record) -> ControlFlow<()> {
     // Records without bytes take memory, too.
     queue.bytes = queue.bytes.saturating_add(record.bytes.len()).saturating_add(size_of::<Record>());
     queue.records.push_back(record);
-    if queue.bytes < QUEUE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    let has_room = queue.bytes < QUEUE_BYTES && queue.records.len() < queue.max_records;
+    if has_room { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }

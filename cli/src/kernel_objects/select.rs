@@ -97,7 +97,7 @@ fn with_name(kind: Kind, name: &str, help: String) -> Result<Vec<KernelObject>, 
     Ok(objects)
 }
 
-/// Returns the name of an object that resembles an unknown name, as the end of an error.
+/// Returns the end of an error about an unknown name: a suggestion, if an object has a similar name.
 fn nearest_name(kind: Kind, unknown: &str) -> Result<String, BadInput> {
     let mut names = BTreeSet::new();
     for object in list(kind)? {

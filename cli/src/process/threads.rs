@@ -14,7 +14,7 @@ const MIN_PARALLEL_ITEMS: usize = 32;
 /// The number of chunks of [`Threads::map`] for each thread. Threads that are done early take more of them.
 const CHUNKS_PER_THREAD: usize = 8;
 
-/// A number of threads. They start with each piece of work, and end with it.
+/// A limit on the number of threads. Threads start with each call, and end with it.
 #[derive(Debug)]
 pub(crate) struct Threads {
     count: usize,
@@ -32,8 +32,8 @@ impl Threads {
         Self { count: 1 }
     }
 
-    /// Returns the number of threads for `items` items.
-    pub(crate) fn for_items(&self, items: usize) -> usize {
+    /// Returns the number of threads that share `items` items.
+    pub(crate) fn count_for(&self, items: usize) -> usize {
         self.count.min(items)
     }
 
@@ -61,7 +61,7 @@ impl Threads {
         chunks_per_thread: usize,
         work: impl Fn(&'i [I]) -> Vec<R> + Sync,
     ) -> Vec<R> {
-        let count = self.for_items(items.len());
+        let count = self.count_for(items.len());
         if count <= 1 || items.len() < MIN_PARALLEL_ITEMS {
             return work(items);
         }
@@ -71,7 +71,7 @@ impl Threads {
         let panic = FirstPanic::default();
         let worker = || {
             while !panic.happened()
-                && let Some((index, chunk)) = next(&waiting)
+                && let Some((index, chunk)) = take_next(&waiting)
             {
                 panic.catch(|| {
                     let results = work(chunk);
@@ -91,7 +91,7 @@ impl Threads {
 }
 
 /// Takes the next item, and unlocks the iterator.
-fn next<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
+fn take_next<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
     lock(items).next()
 }
 
@@ -100,23 +100,24 @@ pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first panic of several threads. A panic that ends a thread instead would leave its work to fewer threads, or to none.
+/// The first panic of several threads. A thread that keeps its panic here goes on; without it, fewer threads or none would do the work.
 #[derive(Debug, Default)]
 pub(crate) struct FirstPanic(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl FirstPanic {
-    /// Does work whose values are not used after a panic.
+    /// Runs `work`, and keeps its panic. The caller uses no value of a work that panicked.
     pub(crate) fn catch(&self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
             lock(&self.0).get_or_insert(payload);
         }
     }
 
+    /// Returns whether a panic is kept.
     pub(crate) fn happened(&self) -> bool {
         lock(&self.0).is_some()
     }
 
-    /// Goes on with the panic, if there was one.
+    /// Continues the panic in this thread, if one is kept.
     pub(crate) fn resume(self) {
         if let Some(payload) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             resume_unwind(payload);
@@ -164,9 +165,9 @@ mod tests {
     #[test]
     fn there_are_no_more_threads_than_jobs_and_items() {
         for (jobs, items, expected) in [(1, 1000, 1), (10, 1, 1), (10, 3, 3), (10, 1000, 10)] {
-            assert_eq!(Threads::new(NonZeroUsize::new(jobs)).for_items(items), expected, "{items} items");
+            assert_eq!(Threads::new(NonZeroUsize::new(jobs)).count_for(items), expected, "{items} items");
         }
-        assert_eq!(Threads::none().for_items(1000), 1);
+        assert_eq!(Threads::none().count_for(1000), 1);
         let items: Vec<u32> = (0..1000).collect();
         let threads: HashSet<_> = jobs(3).map(&items, |_| thread::current().id()).into_iter().collect();
         assert!(threads.len() <= 3, "{threads:?}");

@@ -87,7 +87,8 @@ impl AlignedTable {
 fn aligned(cells: &[Cell], widths: &[usize]) -> String {
     let mut line = String::new();
     for (cell, width) in cells.iter().zip(widths) {
-        let spaces = " ".repeat(width.abs_diff(cell.width()));
+        // A column is as wide as its widest cell.
+        let spaces = " ".repeat(width.saturating_sub(cell.width()));
         let (before, after) = if cell.is_right_aligned { (&*spaces, "") } else { ("", &*spaces) };
         line.extend([before, &cell.text, after, GAP]);
     }

@@ -34,7 +34,7 @@ const WITHOUT_ARENAS: [Architecture; 2] = [RISCV, POWERPC];
 const WITHOUT_EXCEPTIONS: [Architecture; 1] = [RISCV];
 
 /// The architectures whose trampolines came later than the functions that all architectures share, and the release. Until then,
-/// `arch_prepare_bpf_trampoline` fails. RISC-V and s390x got theirs with 6.3; verdicts on older kernels of them do not know it.
+/// `arch_prepare_bpf_trampoline` fails. The list lacks RISC-V and s390x, whose trampolines came with 6.3.
 const LATE_TRAMPOLINES: [(Architecture, Change); 2] = [
     (ARM64, Change::new(6, 0, &[Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")])),
     (POWERPC, Change::new(6, 13, &[Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_SESSION")])),

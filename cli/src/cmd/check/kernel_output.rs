@@ -46,7 +46,7 @@ pub(super) struct KernelOutput {
     pub(super) errors: Vec<BadInput>,
     /// Warnings for stderr, with the kernel's name.
     pub(super) warnings: Vec<String>,
-    /// Why the kernel is skipped. The file is the kernel's name.
+    /// The reason why the kernel is skipped, with the name of the kernel as its file.
     pub(super) skipped: Option<BadInput>,
     /// Further lines for stderr: the messages of a guest.
     pub(super) messages: Vec<Line>,

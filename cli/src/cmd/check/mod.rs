@@ -63,7 +63,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     };
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
-    // Reports name them.
+    // Reports name the objects that cannot be read.
     let bad_objects = RefCell::new(Vec::new());
     let report_bad = |console: &mut Console<'_>, bad: &BadInput| {
         bad_objects.borrow_mut().push(bad.clone());
@@ -167,7 +167,7 @@ fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()
     console.report_error_on_stderr(bad)
 }
 
-/// What a check begins with.
+/// The state at the start of a check.
 struct CheckState {
     /// The results file of an earlier run, and its results.
     resumed: Option<(ResultsFile, PreviousResults)>,

@@ -29,7 +29,7 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
     work: impl Fn(&U, &mut dyn FnMut(R) -> ControlFlow<()>) + Sync,
     mut emit: impl FnMut(Option<R>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let count = threads.for_items(units.len());
+    let count = threads.count_for(units.len());
     if count <= 1 {
         return sequentially(units, work, emit);
     }
@@ -70,7 +70,7 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
             }
             let Some(first) = started.pop_front() else { return Ok(()) };
             first.into_iter().try_for_each(|result| emit(Some(result)))?;
-            // The unit may have no end.
+            // The results of the unit may be incomplete.
             if panic.happened() {
                 return Ok(());
             }
@@ -179,7 +179,7 @@ mod tests {
             let payload = std::panic::catch_unwind(run).unwrap_err();
             sender.send(payload.downcast_ref().copied() == Some("in each unit")).unwrap();
         });
-        // The time limit ends the test if every thread has gone.
+        // The time limit ends the test if no thread is left.
         assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
     }
 }

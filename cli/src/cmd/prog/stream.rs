@@ -59,10 +59,6 @@ impl MessageSource for ProgramStream {
         }
     }
 
-    fn is_message(&self, _line: &[u8]) -> bool {
-        true
-    }
-
     fn print(&self, console: &mut Console<'_>, line: &[u8]) -> io::Result<()> {
         let message = &*String::from_utf8_lossy(line);
         if console.format == Format::Text {

@@ -75,7 +75,7 @@ impl MessageSource for TracePipe {
     }
 
     fn is_message(&self, line: &[u8]) -> bool {
-        // The kernel ends each message with a line break, also one that has its own.
+        // The kernel adds a line break to each message. After the line break of the message itself, this makes an empty line.
         !line.is_empty()
     }
 

@@ -20,8 +20,10 @@ pub(super) struct Banner {
     pub(super) version_string: Option<String>,
 }
 
-/// Finds the first banner in bytes. Images since Linux 6.1 have two: the first is a placeholder without build number (`# SMP Debian …`) or
-/// without date (`#3 SMP `), as the builder sets neither, one or both. The kernel uses the second.
+/// Finds the banner of the kernel in bytes.
+///
+/// Images since Linux 6.1 have two banners. The first may be a placeholder without build number (`# SMP Debian …`) or without date
+/// (`#3 SMP `). The kernel uses the second.
 pub(super) fn find_banner(bytes: &[u8]) -> Option<Banner> {
     let places = memmem::find_iter(bytes, BANNER).take(MAX_BANNERS);
     let mut banners = places.filter_map(|at| parse_banner(bytes.get(at..)?));

@@ -95,7 +95,7 @@ impl PerfRing {
         self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)
     }
 
-    /// Calls `on_record` with each record up to the writer's position or the ring's end, one at least, until the callback stops.
+    /// Calls `on_record` with each record up to the writer's position or the ring's end, until the callback stops. There is at least one record.
     fn for_each_unread(
         &mut self,
         on_record: &mut impl FnMut(PerfRecord<'_>) -> ControlFlow<()>,
