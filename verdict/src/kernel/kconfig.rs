@@ -63,7 +63,13 @@ impl KernelFacts<'_> {
     }
 
     /// Answers whether system calls have wrappers named after the architecture (libbpf: `probe_kern_syscall_wrapper`).
+    ///
+    /// A load attaches a kprobe to find out. It finds no wrapper in a kernel without kprobe events.
     fn syscall_wrapper(&self) -> Answer {
+        let kprobe_events = self.kprobe_events();
+        if matches!(kprobe_events, Answer::Absent(_)) {
+            return kprobe_events;
+        }
         if let Some(function) = self.find_any(&SYSCALL_WRAPPERS) {
             return Answer::from_btf(true, format!("FUNC {function}"));
         }

@@ -49,6 +49,14 @@ fn builder() -> Builder {
     b
 }
 
+/// The same kernel with kprobe events.
+fn builder_with_kprobes() -> Builder {
+    let mut b = builder();
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.structure("trace_kprobe", 4, &[("nhit", int, 0)]);
+    b
+}
+
 fn parse(b: &Builder) -> Arc<Btf<'static>> {
     Arc::new(Btf::parse_unvalidated(b.finish(), None).unwrap())
 }
@@ -404,7 +412,7 @@ fn variables_of_the_linked_kernel_need_a_configuration_that_shows_them() {
 
 #[test]
 fn system_call_wrappers_are_known_from_symbols() {
-    let target = Target::new("vmlinux", parse(&builder()));
+    let target = Target::new("vmlinux", parse(&builder_with_kprobes()));
     for (kallsyms, expected) in [
         ("0 T __s390x_sys_bpf\n0 T __se_sys_bpf\n", "1"),
         // PowerPC: from 6.1, and before.
@@ -416,12 +424,17 @@ fn system_call_wrappers_are_known_from_symbols() {
             let found = facts.kconfig("LINUX_HAS_SYSCALL_WRAPPER");
             assert!(matches!(found, KconfigAnswer::Value(value, _) if value == expected), "{kallsyms}");
         });
+        // The probe of a load needs kprobes.
+        with_facts(&Target::new("vmlinux", parse(&builder())), &inputs, |facts| {
+            let found = facts.kconfig("LINUX_HAS_SYSCALL_WRAPPER");
+            assert!(matches!(found, KconfigAnswer::Value(value, _) if value == "0"), "{kallsyms}");
+        });
     }
 }
 
 #[test]
 fn the_configuration_has_values() {
-    let target = Target::new("vmlinux", parse(&builder()));
+    let target = Target::new("vmlinux", parse(&builder_with_kprobes()));
     with_facts(&target, &KernelInputs::default(), |facts| {
         assert!(matches!(facts.kconfig("CONFIG_HZ"), KconfigAnswer::Unknown(_)));
         assert!(matches!(facts.kconfig("LINUX_KERNEL_VERSION"), KconfigAnswer::Unknown(_)));
