@@ -6,6 +6,7 @@ use crate::{
     json::error::Failure,
     text::{line::Line, printer::Printer, style},
 };
+use serde::Serialize;
 use std::{
     io::{self, IsTerminal as _},
     process::ExitCode,
@@ -70,6 +71,25 @@ impl Console<'_> {
             self.out.json(&Failure::new(bad))?;
         }
         self.report_error_on_stderr(bad)
+    }
+
+    /// Prints the report on a change in the running kernel: `report` as JSON, or the line. If it cannot be written, prints the line on
+    /// stderr: the change stays, and a caller that repeats it would fail.
+    pub(crate) fn report_change(
+        &mut self,
+        format: Format,
+        report: &impl Serialize,
+        line: &Line,
+    ) -> io::Result<()> {
+        let printed = match format {
+            Format::Json => self.out.json(report),
+            Format::Text => self.out.line(line.clone()),
+        };
+        let written = printed.and_then(|()| self.out.flush());
+        if written.is_err() {
+            self.err.line(Line::new().text("core-relo: the change was made: ").line(line))?;
+        }
+        written
     }
 
     /// Prints a warning on stderr. The exit status does not change.

@@ -46,7 +46,7 @@ An iterator is a program that the kernel calls for each object of a kind when a 
 const ITER_PIN_HELP: &str = "Examples:
   core-relo iter pin tasks.bpf.o /sys/fs/bpf/tasks
   core-relo iter pin elements.bpf.o /sys/fs/bpf/elements --map 7
-  core-relo iter pin elements.bpf.o /sys/fs/bpf/elements --map pinned /sys/fs/bpf/counts
+  core-relo iter pin elements.bpf.o /sys/fs/bpf/elements --map /sys/fs/bpf/counts
 
 Each read of the pin runs the program. Exit status: 0 if the iterator is pinned, 1 if the kernel refuses the object, 2 for another
 error.";
@@ -135,7 +135,7 @@ pub(crate) struct IterPinArgs {
     /// The path of the pin, on a bpffs
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
-    /// The map whose elements the iterator visits: an id, `name NAME` or `pinned PATH`
+    /// The map whose elements the iterator visits: its id, name or pin
     #[arg(long, value_names = ["MAP"], num_args = 1..=2)]
     pub(crate) map: Option<Vec<String>>,
     /// The iterator, if the object has several

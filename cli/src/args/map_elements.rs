@@ -35,13 +35,15 @@ const UPDATE_HELP: &str = "Examples:
   core-relo map update 7 42 100
   core-relo map update --name flows '{\"port\": 80}' '{\"packets\": 0}' --noexist
   core-relo map update --pinned /sys/fs/bpf/counts key hex 2a 00 00 00 value hex 64 00 00 00
-  core-relo map update --name jumps 0 value pinned /sys/fs/bpf/tail
+  core-relo map update --name jumps 0 /sys/fs/bpf/tail
+  core-relo map update --name .data 0 '{\"limit\": 7}'
   core-relo map update --name hits 0 100 --cpu 2
 
 Takes a key and a value. If one of them has several words, the word `value` stands between them. Both are written as for
 `core-relo map lookup`. All CPUs of a per-CPU map get the value; with --cpu N one CPU gets it, and the others keep theirs, on a kernel
-that can do so (Linux 7.2 can, 6.18 cannot). The value of a map of programs or maps is an id, `name NAME` or
-`pinned PATH`, that of an array of cgroups a directory.
+that can do so (Linux 7.2 can, 6.18 cannot). The value of a map of programs or maps is an id, a name or the
+path of a pin, that of an array of cgroups a directory. The value of a data section may be some of its variables: the others keep
+their values, but a value that a program writes to them at this moment is lost.
 Exit status: 0 if the element was written, 1 if --noexist or --exist refuses it, 2 if it could not be written.";
 const DELETE_HELP: &str = "Examples:
   core-relo map delete 7 42
@@ -208,9 +210,9 @@ pub(crate) struct MapCreateArgs {
     /// BPF_F_* flags, as a number
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_flags)]
     pub(crate) flags: u32,
-    /// The id of a map that is like the inner maps
-    #[arg(long, value_name = "ID")]
-    pub(crate) inner_map: Option<u32>,
+    /// A map that is like the inner maps: its id, name or pin
+    #[arg(long, value_name = "MAP", value_hint = ValueHint::FilePath)]
+    pub(crate) inner_map: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -21,9 +21,9 @@ const PIN_HELP: &str = "Examples:
 The path is on a bpffs. `rm` removes the pin.";
 const UPDATE_HELP: &str = "Examples:
   core-relo link update 3 42
-  core-relo link update --pinned /sys/fs/bpf/exec_link pinned /sys/fs/bpf/handle_exec_2
+  core-relo link update --pinned /sys/fs/bpf/exec_link /sys/fs/bpf/handle_exec_2
 
-The new program is an id, `name NAME` or `pinned PATH`; for a link of struct_ops, it is a map.";
+The new program is given by its id, its name or the path of its pin; for a link of struct_ops, it is a map.";
 
 /// A map or link, and words after it
 #[derive(Clone, Debug, Args)]

@@ -47,9 +47,9 @@ pub(crate) struct ProgAttachArgs {
     /// Replace an XDP program, or the program of a sockmap
     #[arg(long, conflicts_with = "pin")]
     pub(crate) replace: bool,
-    /// How the program shares its cgroup with others
-    #[arg(long, value_enum, value_name = "WAY", default_value_t, conflicts_with = "pin")]
-    pub(crate) sharing: CgroupSharing,
+    /// How the program shares its cgroup with others [default: multi]
+    #[arg(long, value_enum, value_name = "WAY", conflicts_with = "pin")]
+    pub(crate) sharing: Option<CgroupSharing>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -4,13 +4,18 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     attach_type::{
         attach_types_of, attach_types_of_cgroups, attach_types_of_sockmaps, is_of_cgroup, short_name,
+        shortest_word,
     },
 };
-use crate::{describe::short_type_name, words::list};
+use crate::{
+    describe::short_type_name,
+    words::{list, suggestion},
+};
 use core_relo_loader::{
     attach::XdpMode,
     object::{AttachType, ProgramType, SEC_DEFS, SecMatch},
 };
+use std::path::Path;
 
 /// The kinds of attach points that are no section names, and the program types that fit them.
 const KINDS: [(&str, &[ProgramType]); 9] = {
@@ -125,7 +130,38 @@ impl AttachPoint {
             let expected = list(fitting);
             return Err(format!("`{self}` does not fit a program of type {type_name}: expected {expected}"));
         }
-        Ok(())
+        self.check_word(program_type)
+    }
+
+    /// Checks that the word after the last comma is a known attach type, or part of a path that exists.
+    fn check_word(&self, program_type: ProgramType) -> Result<(), String> {
+        let (place, candidates): (&Path, Vec<_>) = match &self.site {
+            Site::Cgroup { path, attach_type: None } => (path, attach_types_of_cgroups().collect()),
+            Site::Map { map, attach_type: None } => (Path::new(map), attach_types_of_sockmaps().collect()),
+            _ => return Ok(()),
+        };
+        let Some((point, word)) = self.text.rsplit_once(',').filter(|_| !place.exists()) else {
+            return Ok(());
+        };
+        let words: Vec<_> =
+            attach_types_of(program_type, &candidates).into_iter().map(shortest_word).collect();
+        if words.is_empty() {
+            return Ok(());
+        }
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let expected = list(words.iter().copied());
+        let nearest = suggestion(word, words);
+        Err(format!("unknown attach type `{word}`, expected `{point},TYPE` with {expected}{nearest}"))
+    }
+
+    /// Returns the text without an attach type.
+    fn text_of_place(&self) -> &str {
+        match &self.site {
+            Site::Cgroup { attach_type: Some(_), .. } | Site::Map { attach_type: Some(_), .. } => {
+                self.text.rsplit_once(',').map_or(&self.text, |(place, _)| place)
+            }
+            _ => &self.text,
+        }
     }
 
     /// Returns the attach type with which a program is attached to a cgroup.
@@ -171,8 +207,9 @@ impl AttachPoint {
                     None => "the attach type is missing".to_owned(),
                 };
                 let type_name = short_type_name(program_type.name());
+                let place = self.text_of_place();
                 Err(format!(
-                    "`{self}`: program of type {type_name}: {what}: expected `{self},TYPE` with {expected}"
+                    "`{self}`: program of type {type_name}: {what}: expected `{place},TYPE` with {expected}"
                 ))
             }
         }

@@ -57,8 +57,11 @@ pub(crate) struct LastingAttachment<'a> {
 
 impl LastingAttachment<'_> {
     /// Attaches the program. With `replace`, the program takes the place of another one, where only one can be attached.
-    pub(crate) fn attach(&self, sharing: CgroupSharing, replace: bool) -> Result<(), AttachError> {
+    pub(crate) fn attach(&self, sharing: Option<CgroupSharing>, replace: bool) -> Result<(), AttachError> {
         let fd = self.program.fd;
+        if sharing.is_some() && !matches!(self.point.site, Site::Cgroup { .. }) {
+            return Err(self.bad("--sharing is for cgroups only".into()));
+        }
         if replace && !self.can_replace()? {
             let what = "--replace replaces an XDP program or that of a sockmap; this place may have several programs";
             return Err(self.bad(format!("{what}: detach the other one")));
@@ -85,7 +88,7 @@ impl LastingAttachment<'_> {
                 if of == AttachType::TraceIter {
                     return Err(self.needs_link());
                 }
-                attach::cgroup_attach(fd, path, of, sharing.into(), None)?.leak();
+                attach::cgroup_attach(fd, path, of, sharing.unwrap_or_default().into(), None)?.leak();
                 Ok(())
             }
             Site::Map { map, attach_type } => {

@@ -8,7 +8,7 @@ use core_relo_loader::{
         UprobeOptions, UprobeSet,
     },
     object::{AttachType, ProgramType},
-    sys,
+    sys::{self, Errno},
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -63,8 +63,17 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
         }
         Site::Lirc(path) => attach::lirc(fd, path).map(one),
         Site::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
-        Site::Process(pid) => attach_to_process(program, *pid).map(one),
-        Site::Cpu(Some(cpu)) => attach_to_cpu(program, *cpu).map(one),
+        Site::Process(pid) => attach_to_process(program, *pid).map(one).map_err(|e| match errno_name(&e) {
+            Some("ESRCH") => bad(format!("no such process: {e}")),
+            _ => e,
+        }),
+        Site::Cpu(Some(cpu)) => {
+            check_cpu(*cpu).map_err(bad)?;
+            attach_to_cpu(program, *cpu).map(one).map_err(|e| match errno_name(&e) {
+                Some("ENODEV") => bad(format!("the CPU is offline: {e}")),
+                _ => e,
+            })
+        }
         Site::Cpu(None) => attach_to_each_cpu(program),
         Site::Route(route) => route.attach(program).map(one),
         Site::Section(section) => attach::auto(&ProgramRef {
@@ -148,6 +157,22 @@ fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, At
     }
 }
 
+/// Returns the name of the kernel's error.
+pub(super) fn errno_name(e: &AttachError) -> Option<&'static str> {
+    e.errno().and_then(Errno::name)
+}
+
+/// Checks that the machine can have a processor.
+fn check_cpu(cpu: u32) -> Result<(), String> {
+    let numbers = sys::possible_cpu_numbers().map_err(|e| format!("the processors are not known: {e}"))?;
+    match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) if !numbers.contains(&cpu) => {
+            Err(format!("no such CPU: expected one from {first} to {last}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Attaches a program to a sampling perf event of a processor.
 fn attach_to_cpu(program: &AttachedProgram<'_>, cpu: u32) -> Result<Link, AttachError> {
     let sample = PerfSample::Frequency(SAMPLES_PER_SECOND);
@@ -164,7 +189,7 @@ fn attach_to_each_cpu(program: &AttachedProgram<'_>) -> Result<Vec<Link>, Attach
         match attach_to_cpu(program, *cpu) {
             Ok(link) => links.push(link.with_label(format!("cpu:{cpu}"))),
             // A processor that is offline has no events.
-            Err(e) if e.errno().and_then(|errno| errno.name()) == Some("ENODEV") => {}
+            Err(e) if errno_name(&e) == Some("ENODEV") => {}
             Err(e) => return Err(e),
         }
     }

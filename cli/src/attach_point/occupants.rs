@@ -4,7 +4,7 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     attach_type::{attach_types_of_sockmaps, short_name},
     fit::interface_hook,
-    link::{netns_attach_type, open},
+    link::{errno_name, netns_attach_type, open},
 };
 use crate::{
     kernel_objects::{btf_cache::BtfCache, kind::Kind, link_target::LinkTarget, object::list},
@@ -13,7 +13,7 @@ use crate::{
 use core_relo_loader::{
     attach::{self, AttachError, InterfaceRef, QueryTarget},
     object::{AttachType, LinkType},
-    sys::{self, Errno, LinkInfo},
+    sys::{self, LinkInfo},
 };
 use rustix::fs::OFlags;
 use std::os::fd::AsFd as _;
@@ -67,10 +67,11 @@ pub(crate) fn explain_refusal(
     point: &AttachPoint,
     loaded: &[(u32, &str)],
 ) -> AttachError {
-    let may_be_occupied = matches!(
-        error.errno().and_then(Errno::name),
-        Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE")
-    );
+    let may_be_occupied =
+        matches!(errno_name(&error), Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE"));
+    // The kernel refuses no program of a cgroup with `EINVAL` because of another one.
+    let is_cgroup = matches!(point.site, Site::Cgroup { .. });
+    let may_be_occupied = may_be_occupied && !(is_cgroup && errno_name(&error) == Some("EINVAL"));
     let found = if may_be_occupied { Occupied::find(program, point) } else { None };
     let Some(Occupied { place, mut occupants }) = found else {
         return explain_refusal_of_cgroup(error, point);
@@ -92,7 +93,7 @@ pub(crate) fn explain_refusal(
     let way_out = match own_id {
         _ if !loaded.iter().any(|(id, _)| *id == cause.prog_id) => {
             // The kernel has many reasons for `EINVAL`, such as an XDP mode that the device lacks.
-            let is_doubtful = error.errno().and_then(Errno::name) == Some("EINVAL");
+            let is_doubtful = errno_name(&error) == Some("EINVAL");
             format!(
                 "{}{}",
                 if is_doubtful { "if it is the cause, " } else { "" },
@@ -144,10 +145,14 @@ impl XdpHolder {
 /// Adds the command that shows the programs of all cgroups: a program of a cgroup above may forbid others below.
 fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachError {
     let errno = error.errno();
-    if !matches!(point.site, Site::Cgroup { .. }) || errno.and_then(Errno::name) != Some("EPERM") {
-        return error;
-    }
-    let problem = format!("{error}; `core-relo cgroup tree` shows the programs of the cgroups above");
+    let help = match errno_name(&error) {
+        _ if !matches!(point.site, Site::Cgroup { .. }) => return error,
+        Some("EPERM") => "`core-relo cgroup tree` shows the programs of the cgroups above",
+        // The kernel does not report the attach type of a loaded program.
+        Some("EINVAL") => "was the program loaded for this attach type, as its section names it?",
+        _ => return error,
+    };
+    let problem = format!("{error}; {help}");
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 

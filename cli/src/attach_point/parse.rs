@@ -112,6 +112,8 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         }
         "lirc" => Site::Lirc(place.into()),
         "netfilter" => Site::Netfilter(netfilter_hook(place)?),
+        // The kernel takes 0 for this process.
+        "pid" if place == "0" => return Err("pid: 0: expected the id of a process, 1 or more".into()),
         "pid" => Site::Process(number(kind, place)?),
         "cpu" if place == "all" => Site::Cpu(None),
         "route" => Site::Route(Route::parse(place)?),

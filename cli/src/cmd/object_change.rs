@@ -72,17 +72,12 @@ impl ObjectChange {
     }
 
     pub(super) fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
-        if format == Format::Json {
-            console.out.json(self)?;
-        } else {
-            self.write_text(console)?;
-        }
+        console.report_change(format, self, &self.line())?;
         let Some(note) = &self.note else { return Ok(()) };
-        console.out.flush()?;
         console.note(&format!("{}: {note}", self.name))
     }
 
-    fn write_text(&self, console: &mut Console<'_>) -> io::Result<()> {
+    fn line(&self) -> Line {
         let mut line = Line::new().styled(style::GOOD, self.change).text(format_args!(": {}", self.name));
         if let Some(path) = &self.pin {
             line = line.text(format_args!(": {path}"));
@@ -92,7 +87,7 @@ impl ObjectChange {
                 line = line.text(format_args!(": {}", object_name(kind, id, "")));
             }
         }
-        console.out.line(line)
+        line
     }
 }
 

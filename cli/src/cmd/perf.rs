@@ -20,6 +20,10 @@ use std::{fs, io, path::Path, process};
 
 const COLUMNS: &[&str] = &["PID", "COMMAND", "FD", "ID", "NAME", "TYPE", "ATTACHED TO"];
 
+/// The text if nothing is found. The kernel answers for no other perf events, such as CPU clocks.
+const NOTHING_FOUND: &str = "no process has a program on a kprobe, uprobe, tracepoint or raw tracepoint; \
+                             `core-relo link list` shows the links, also those of other perf events";
+
 /// The largest number of processes that a warning names.
 const SHOWN_PIDS: usize = 5;
 
@@ -152,7 +156,7 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
             left_cell(line.place()),
         ]);
     }
-    text::write_table(&mut console.out, &mut table, found.len(), "no process has a program on a perf event")
+    text::write_table(&mut console.out, &mut table, found.len(), NOTHING_FOUND)
 }
 
 /// Returns the descriptors of a process that have a program, and why some cannot be read. A process that has ended has none.

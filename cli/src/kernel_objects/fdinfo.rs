@@ -7,8 +7,12 @@ use std::{
 
 /// Returns a value for one of this process's descriptors.
 pub(crate) fn fdinfo(fd: &impl AsFd, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd())).ok()?;
-    fdinfo_value(&text, key)
+    fdinfo_value(&read_fdinfo(fd)?, key)
+}
+
+/// Reads the values for one of this process's descriptors.
+pub(crate) fn read_fdinfo(fd: &impl AsFd) -> Option<String> {
+    fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd())).ok()
 }
 
 /// Returns the value of a line `key:\tvalue`.

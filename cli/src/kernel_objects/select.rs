@@ -132,17 +132,19 @@ pub(crate) fn select_or_all(kind: Kind, selector: &dyn Selector) -> Result<Vec<K
     if selector.selection().is_none() { list(kind) } else { select(kind, selector) }
 }
 
-/// Parses the words that select an object: an id, `id N`, `name NAME` or `pinned PATH`.
+/// Parses the words that select an object: an id, a name or the path of a pin, or with bpftool's words `id N`, `name NAME` or
+/// `pinned PATH`.
 pub(crate) fn parse_selector(kind: Kind, words: &[String]) -> Result<ObjectSelection, String> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     match *texts {
-        [text] | ["id", text] => match text.parse() {
+        [word] => Ok(selection_from_word(word)),
+        ["id", text] => match text.parse() {
             Ok(id) => Ok(ObjectSelection::Id(id)),
             Err(_no_number) => Err(format!("`{text}`: expected the id of a {}", kind.noun())),
         },
         ["name", name] => Ok(ObjectSelection::Name(name.to_owned())),
         ["pinned", path] => Ok(ObjectSelection::Pin(path.into())),
-        _ => Err(format!("expected the id of a {}, `name NAME` or `pinned PATH`", kind.noun())),
+        _ => Err(format!("expected the id, the name or the pin of a {}", kind.noun())),
     }
 }
 
@@ -211,7 +213,9 @@ fn open_pin(kind: Kind, command: &str, path: &Path) -> Result<KernelObject, BadI
             Some("EPERM") if loader_pin(path).is_some() => {
                 bad.help("the name of a pin has no dots: loaders pin `.rodata` as `_rodata`")
             }
-            Some("EPERM" | "EINVAL") => bad.help("is it below a mounted bpffs, and may this user read it?"),
+            Some("EPERM" | "EINVAL" | "EACCES") => {
+                bad.help("is it a pin, below a mounted bpffs such as /sys/fs/bpf, and may this user read it?")
+            }
             _ => bad,
         }
     };

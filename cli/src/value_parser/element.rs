@@ -4,7 +4,11 @@ use super::{
     json::json_to_bytes,
     text::{parse_number, parse_typed},
 };
-use core_relo::{TypeId, btf::Btf, explain::CType};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Kind},
+    explain::CType,
+};
 use serde_json::Value;
 
 /// A part of an element.
@@ -24,16 +28,19 @@ impl ElementPart {
     }
 }
 
-/// Parses the words of a key or value to `size` bytes.
+/// Parses the words of a key or value.
+///
+/// `start` has the size of the result. It is zero, or has the bytes of members that a JSON object may leave out.
 ///
 /// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the type. Without a type, the
 /// word is a number.
 pub(crate) fn parse_part(
     part: ElementPart,
     words: &[String],
-    size: usize,
+    start: Vec<u8>,
     ty: Option<(&Btf<'_>, TypeId)>,
 ) -> Result<Vec<u8>, String> {
+    let size = start.len();
     let bytes = match (words, ty) {
         ([], _) if size == 0 => Vec::new(),
         (_, _) if size == 0 => return Err(format!("the map has no {}s, expected no words", part.noun())),
@@ -46,7 +53,7 @@ pub(crate) fn parse_part(
             if usize::try_from(found) != Ok(size) {
                 return Err(format!("its type has {found} bytes, expected `hex` and {size} bytes"));
             }
-            typed_bytes(word, btf, id)?
+            typed_bytes(word, btf, id, start)?
         }
         ([word], None) if !matches!(size, 1 | 2 | 4 | 8) => {
             return Err(format!("{word}: expected {}", wanted(size, ty)));
@@ -62,10 +69,10 @@ pub(crate) fn parse_part(
     Err(format!("{several}the {} has {} bytes, expected {size}", part.noun(), bytes.len()))
 }
 
-fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String> {
+fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId, start: Vec<u8>) -> Result<Vec<u8>, String> {
     if !word.starts_with(['{', '[', '"']) {
         let ty = btf.strip(id).map_err(|e| e.to_string())?;
-        if ty.kind().is_composite() {
+        if ty.kind().is_composite() || ty.kind() == Kind::Datasec {
             return Err(format!(
                 "{word}: expected a value of `{}` as a JSON object, or `hex` and the bytes",
                 CType::new(btf, id)
@@ -75,7 +82,7 @@ fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId) -> Result<Vec<u8>, String>
             .map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
     }
     let json: Value = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
-    json_to_bytes(btf, id, &json)
+    json_to_bytes(btf, id, &json, start)
 }
 
 /// Returns one byte for each word, a number, as bpftool does.
@@ -129,7 +136,7 @@ mod tests {
         let btf = Btf::parse(b.finish()).unwrap();
         let parse = |words: &str, size, ty: Option<TypeId>| {
             let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
-            parse_part(ElementPart::Key, &words, size, ty.map(|ty| (&btf, ty)))
+            parse_part(ElementPart::Key, &words, vec![0; size], ty.map(|ty| (&btf, ty)))
         };
         let seven = 7u32.to_ne_bytes();
         assert_eq!(parse("7", 4, Some(int)), Ok(seven.to_vec()));

@@ -13,10 +13,15 @@ const SEARCHED_MEMBERS: u32 = 1 << 16;
 /// The levels of anonymous structs and unions that are searched for a member.
 const ANONYMOUS_DEPTH: u32 = 32;
 
-/// Converts a JSON value to the bytes of a type. Members that the JSON does not have are zero.
-pub(crate) fn json_to_bytes(btf: &Btf<'_>, ty: TypeId, value: &Value) -> Result<Vec<u8>, String> {
-    let size = byte_size(btf, ty)?;
-    let mut writer = ValueWriter { btf, bytes: vec![0; size], written: vec![0; size] };
+/// Writes a JSON value of a type over `bytes`, which have the type's size. Members that the JSON does not have stay.
+pub(crate) fn json_to_bytes(
+    btf: &Btf<'_>,
+    ty: TypeId,
+    value: &Value,
+    bytes: Vec<u8>,
+) -> Result<Vec<u8>, String> {
+    let written = vec![0; bytes.len()];
+    let mut writer = ValueWriter { btf, bytes, written };
     writer.value(ty, Place { start: 0, bits: None }, value).map_err(|e| e.to_string())?;
     Ok(writer.bytes)
 }
@@ -75,7 +80,14 @@ impl<'b> ValueWriter<'b> {
                     self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))
                 })
             }
-            (Kind::Struct | Kind::Union, _) => Err(expected(btf, stripped, "a JSON object", value)),
+            (Kind::Datasec, Value::Object(variables)) => variables.iter().try_for_each(|(name, value)| {
+                let (ty, place) = find_variable(btf, stripped, name)
+                    .ok_or_else(|| Misfit::new(format!("`{}` has no variable `{name}`", stripped.name())))?;
+                self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))
+            }),
+            (Kind::Struct | Kind::Union | Kind::Datasec, _) => {
+                Err(expected(btf, stripped, "a JSON object", value))
+            }
             (Kind::Array, _) => self.array(stripped, at, value),
             _ => self.scalar(stripped, at, value),
         }
@@ -158,7 +170,7 @@ impl<'b> ValueWriter<'b> {
                 return Err(Misfit::new("contradicts another member of the union: give one of them"));
             }
             *written |= 1 << bit;
-            *byte |= u8::from(is_set) << bit;
+            *byte = *byte & !(1 << bit) | u8::from(is_set) << bit;
         }
         Ok(())
     }
@@ -193,6 +205,15 @@ fn find_member(
         }
         let bits = if is_bitfield { Some(usize::try_from(bits).ok()?) } else { None };
         (member.name.to_string() == name).then_some((member.ty, Place { start, bits }))
+    })
+}
+
+/// Finds a variable of a data section by name.
+fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Option<(TypeId, Place)> {
+    section.secinfos().find_map(|info| {
+        let variable = btf.ty(info.ty).filter(|ty| ty.name().to_string() == name)?;
+        let start = usize::try_from(info.offset).ok()?.checked_mul(8)?;
+        Some((variable.target()?, Place { start, bits: None }))
     })
 }
 
@@ -321,7 +342,11 @@ mod tests {
                     bytes[text.len()..4].fill(0);
                 }
                 let parsed: Value = serde_json::from_str(&json.to_string()).unwrap();
-                assert_eq!(json_to_bytes(&btf, ty, &parsed).as_ref(), Ok(&bytes), "{endian:?} {json}");
+                assert_eq!(
+                    json_to_bytes(&btf, ty, &parsed, vec![0; 56]).as_ref(),
+                    Ok(&bytes),
+                    "{endian:?} {json}"
+                );
             }
         }
     }
@@ -334,13 +359,13 @@ mod tests {
             ty = b.union("", 4, &[("", ty, 0), ("", ty, 0), ("", ty, 0)]);
         }
         let btf = Btf::parse(b.finish()).unwrap();
-        assert!(json_to_bytes(&btf, ty, &json!({"nosuch": 1})).is_err());
+        assert!(json_to_bytes(&btf, ty, &json!({"nosuch": 1}), vec![0; 4]).is_err());
     }
 
     #[test]
     fn values_that_do_not_fit_are_named_by_their_path() {
         let (btf, ty) = types(Endian::native());
-        let error = |json| json_to_bytes(&btf, ty, &json).unwrap_err();
+        let error = |json| json_to_bytes(&btf, ty, &json, vec![0; 56]).unwrap_err();
         assert_eq!(error(json!({"nosuch": 1})), "`struct key` has no member `nosuch`");
         assert_eq!(error(json!({"low": 4})), "low: 4 does not fit, expected -4 to 3");
         assert_eq!(error(json!({"high": -1})), "high: -1 does not fit, expected 0 to 31");
@@ -354,6 +379,27 @@ mod tests {
             error(json!({"word": 1, "bytes": [9, 9, 9, 9]})),
             "bytes[0]: contradicts another member of the union: give one of them"
         );
-        assert_eq!(json_to_bytes(&btf, ty, &json!({})), Ok(vec![0; 56]));
+        assert_eq!(json_to_bytes(&btf, ty, &json!({}), vec![0; 56]), Ok(vec![0; 56]));
+    }
+
+    #[test]
+    fn variables_that_the_json_leaves_out_keep_their_bytes() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut b = Builder::new(endian);
+            let int = b.int("int", 4, Builder::SIGNED);
+            let short = b.int("short", 2, Builder::SIGNED);
+            let pair = b.structure("pair", 8, &[("a", int, 0), ("b", int, 32)]);
+            let (low, both) = (b.var("low", short, 1), b.var("both", pair, 1));
+            let section = b.datasec(".data", 12, &[(low, 0, 2), (both, 4, 8)]);
+            let btf = Btf::parse(b.finish()).unwrap();
+            let old: Vec<u8> = vec![0xff; 12];
+            let write = |json| json_to_bytes(&btf, section, &json, old.clone());
+            let seven = endian.u32_bytes(7);
+            assert_eq!(write(json!({"both": {"b": 7}})), Ok([&old[..8], &seven].concat()), "{endian:?}");
+            assert_eq!(write(json!({"low": 0})), Ok([&[0; 2], &old[2..]].concat()), "{endian:?}");
+            assert_eq!(write(json!({"high": 0})), Err("`.data` has no variable `high`".into()));
+            assert_eq!(write(json!({"both": {"c": 1}})), Err("both: `struct pair` has no member `c`".into()));
+            assert_eq!(write(json!(1)), Err("1 is no value of `.data`, expected a JSON object".into()));
+        }
     }
 }

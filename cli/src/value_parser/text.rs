@@ -62,8 +62,9 @@ fn parse_array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<
     let mut out = Vec::new();
     if takes_text(element, value) {
         out.extend_from_slice(value.as_bytes());
-        if out.len() >= size {
-            return Err(format!("expected at most {} bytes of text", size.saturating_sub(1)));
+        // Text that fills the array has no NUL at its end, as in C.
+        if out.len() > size {
+            return Err(format!("expected at most {size} bytes of text"));
         }
     } else {
         for part in value.split(',') {
@@ -146,6 +147,8 @@ mod tests {
         let set = |ty: TypeId, value: &str| parse_typed(&btf, btf.ty(ty).unwrap(), value);
         let [chars, bytes, bools] = arrays;
         assert_eq!(set(chars, "1,2"), Ok(b"1,2\0".to_vec()));
+        assert_eq!(set(chars, "full"), Ok(b"full".to_vec()));
+        assert!(set(chars, "above").is_err());
         assert_eq!(set(bytes, "1, 255,0x10"), Ok(vec![1, 255, 16, 0]));
         assert_eq!(set(bytes, "ab"), Ok(b"ab\0\0".to_vec()));
         assert_eq!(set(bools, "true,0,1"), Ok(vec![1, 0, 1, 0]));

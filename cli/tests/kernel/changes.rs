@@ -186,7 +186,9 @@ fn queues_take_and_give_values() {
     for value in ["0x01010101", "0x02020202"] {
         ok(run_on("push", &queue, &[value]));
     }
-    let full = run_on("push", &queue, &["3"]);
+    let twice = run_on("push", &queue, &["3", "exist", "--exist"]);
+    assert!(twice.exit == 2 && twice.err.contains("the condition is given twice"), "{twice:?}");
+    let full = run_on("push", &queue, &["value", "3", "0", "0", "0", "any"]);
     assert!(full.exit == 2 && full.err.contains("it is full"), "{full:?}");
     let line = &ok(run_on("push", &queue, &["0x03030303", "--exist", "--format", "json"])).lines()[0];
     schema().check(ELEMENT_CHANGES, line);
@@ -223,14 +225,14 @@ fn programs_and_maps_become_values() {
     let line = &ok(run_on("update", &outer, &["0", &id.to_string(), "--format", "json"])).lines()[0];
     schema().check(ELEMENT_CHANGES, line);
     assert_eq!(line["value_bytes"], Value::Null, "the number of a descriptor means nothing");
-    ok(run_on("update", &outer, &["1", "value", "name", &unique("inner")]));
+    ok(run_on("update", &outer, &["1", &unique("inner")]));
     for key in [0, 1] {
         assert_eq!(event_of(&outer, key), Ok(native32(id).to_vec()));
     }
     let unlike = run_on("update", &outer, &["0", &map_id(&untyped(HASH, 4)).to_string()]);
     assert!(unlike.exit == 2 && unlike.err.contains("is it like the inner map"), "{unlike:?}");
     let none = run_on("update", &outer, &["0", "inner"]);
-    assert!(none.exit == 2 && none.err.contains("value: `inner`: expected the id of a map"), "{none:?}");
+    assert!(none.exit == 2 && none.err.contains("inner: no map of this name"), "{none:?}");
 
     let jumps = untyped(PROG_ARRAY, 4);
     let program = program(&types, &inner, "tail");
@@ -366,8 +368,9 @@ fn a_link_gets_another_program_and_is_detached() {
 
     let other_type = id_of_program(&returns(1, 0).unwrap());
     for (args, what) in [
-        (&[&*id][..], "expected the id of a program, `name NAME` or `pinned PATH`"),
-        (&[&id, "new"], "`new`: expected the id of a program"),
+        (&[&*id][..], "expected the id, the name or the pin of a program"),
+        (&[&id, "id", "new"], "`new`: expected the id of a program"),
+        (&[&id, "nosuch"], "nosuch: no program of this name"),
         (&[&id, &other_type.to_string()], "no such program"),
     ] {
         let wrong = run(["link", "update"].iter().chain(args));
@@ -465,6 +468,8 @@ fn programs_and_links_are_pinned() {
     let kept = run(["link", "detach", &id]);
     let what = "the kernel does not detach links of this type (BPF_LINK_TYPE_RAW_TRACEPOINT)";
     assert!(kept.exit == 2 && kept.err.contains(what), "{kept:?}");
+    let kept = run(["link", "update", &id, &id_of_program(&program).to_string()]);
+    assert!(kept.exit == 2 && kept.err.contains("attach the new program, and end this link"), "{kept:?}");
     // The pin keeps the program attached after its holder.
     drop(link);
     assert_eq!(

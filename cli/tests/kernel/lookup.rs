@@ -126,7 +126,7 @@ fn maps_that_cannot_be_read_say_why() {
     let ring = MapCreate { map_type: RINGBUF, name: b"ring", max_entries: 4096, ..MapCreate::default() };
     let ring = MapFd::new(sys::map_create(&ring).unwrap()).unwrap();
     let refused = look_up(&ring, &["1"]);
-    assert!(refused.exit == 2 && refused.err.contains("core-relo load --attach --print"), "{refused:?}");
+    assert!(refused.exit == 2 && refused.err.contains("`core-relo map events` prints"), "{refused:?}");
 
     let frozen = untyped(HASH, 4, 4);
     map_update(frozen.shape(), &[1; 4], &[2; 4], 0).unwrap();

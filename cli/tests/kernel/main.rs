@@ -14,6 +14,7 @@ mod links;
 mod lookup;
 mod occupants;
 mod programs;
+mod refusals;
 mod selection;
 mod services;
 

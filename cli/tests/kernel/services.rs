@@ -76,8 +76,13 @@ fn a_struct_ops_map_without_a_link_is_registered_until_it_is_unregistered() {
     let value = &ok(run(["struct_ops", "dump", &map, "--format", "json"])).lines()[0];
     schema().check("struct_ops dump", value);
     assert_eq!(value["value"]["data"]["name"], name);
+    let programs = value["programs"].as_array().unwrap();
+    let ssthresh = programs.iter().find(|program| program["member"] == "ssthresh").unwrap();
+    let program = &ok(run(["prog", "show", &ssthresh["id"].to_string(), "--format", "json"])).lines()[0];
+    assert_eq!(program["name"], ssthresh["name"]);
     let dumped = ok(run(["struct_ops", "dump", &map])).out;
     assert!(dumped.contains(&format!("\"{name}\"")), "{dumped}");
+    assert!(dumped.contains(&format!(".ssthresh: program {} (", ssthresh["id"])), "{dumped}");
 
     let done = ok(run(["struct_ops", "unregister", &map])).out;
     assert!(done.starts_with(&format!("unregistered: map {map} (")), "{done}");

@@ -57,6 +57,17 @@ impl Loaded {
     }
 }
 
+impl Loaded {
+    /// Returns [`AttachError::PinsExist`] if pins of these programs and maps exist in `dir`. [`pin_all`](Self::pin_all) would fail.
+    ///
+    /// Links are not counted. An attach point that is taken, perhaps by an earlier load of the same object, is a reason to ask.
+    pub fn check_pins(&self, dir: &Path) -> Result<(), AttachError> {
+        let planned = PlannedPins::new(dir, self, &[]);
+        let taken = planned.programs.iter().chain(&planned.maps).find(|pin| pin.symlink_metadata().is_ok());
+        taken.map_or(Ok(()), |path| Err(planned.taken(path, &[])))
+    }
+}
+
 impl Pins {
     fn pin_object(
         &mut self,

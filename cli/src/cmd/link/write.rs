@@ -18,6 +18,10 @@ use crate::{
 use core_relo_loader::sys::{self, Errno, LinkInfo};
 use std::{io, os::fd::AsFd as _, path::PathBuf};
 
+/// The types of links whose program the kernel replaces: cgroups, iterators, network namespaces, XDP, struct_ops, tcx, netkit and
+/// sockmaps (the `update_prog` and `update_map` functions of `bpf_link_ops`).
+const REPLACEABLE: [u32; 8] = [3, 4, 5, 6, 9, 11, 13, 14];
+
 pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
     let selected = Ok((args.selector.clone(), &[][..]));
     open_and_change(console, Kind::Link, selected, args.format, |id, fd, _| {
@@ -77,6 +81,9 @@ fn refusal(info: &LinkInfo, change: &str, e: Errno) -> BadInput {
         Some("EOPNOTSUPP" | "ENOTSUPP" | "EINVAL") if change == "detached" => bad.help(format!(
             "the kernel does not detach links of this type ({link_type}): such a link ends with its last pin and holder, which \
              `core-relo link show` lists"
+        )),
+        Some("EINVAL") if !REPLACEABLE.contains(&info.link_type) => bad.help(format!(
+            "the kernel does not replace programs of {link_type} links: attach the new program, and end this link"
         )),
         Some("EINVAL") => bad.help(format!(
             "the kernel does not replace the program of a {link_type} link by this one: is it of the same type?"

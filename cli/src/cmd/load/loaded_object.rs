@@ -151,6 +151,19 @@ impl LoadedObject {
         })
     }
 
+    /// Returns the reason why attaching failed: that the pins of this load exist, if an attach point is taken, or else the error itself.
+    pub(crate) fn explain_taken(&self, failure: LoadFailure, dir: &Path) -> LoadFailure {
+        let is_taken =
+            |e: &AttachError| matches!(e.errno().and_then(sys::Errno::name), Some("EBUSY" | "EEXIST"));
+        match failure {
+            LoadFailure::Attach { cause, .. } if is_taken(&cause) => match self.loaded.check_pins(dir) {
+                Err(cause) => LoadFailure::Attach { stage: "pin", cause },
+                Ok(()) => LoadFailure::Attach { stage: "attach", cause },
+            },
+            failure => failure,
+        }
+    }
+
     /// Pins everything below a directory, then the maps at the paths that the object names.
     pub(crate) fn pin(&mut self, kernel: &InterruptibleKernel<'_>, dir: &Path) -> Result<(), LoadFailure> {
         let pins = self.loaded.pin_all(kernel, dir, &mut self.links);

@@ -108,6 +108,20 @@ impl ObjectLoader<'_, '_, '_, '_> {
         object.is_adaptive = self.args.adaptive;
         // A perf event array loses the samples of programs that are attached before it is opened.
         object.open_events(self.events)?;
+        if let Err(failure) = self.attach(&mut object, plan) {
+            return Err(match &self.args.pin {
+                Some(dir) => object.explain_taken(failure, dir),
+                None => failure,
+            });
+        }
+        if let Some(dir) = &self.args.pin {
+            object.pin(self.kernel, dir)?;
+        }
+        Ok(object)
+    }
+
+    /// Attaches the programs as `--attach` and `--attach-to` say.
+    fn attach(&self, object: &mut LoadedObject, plan: &LoadPlan) -> Result<(), LoadFailure> {
         if self.args.attach {
             object.attach(self.kernel)?;
         }
@@ -115,11 +129,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             !self.left_out.contains(&request.program)
                 || plan.programs().iter().any(|program| program.name() == request.program)
         };
-        object.attach_to(self.kernel, self.args.attach_to.iter().filter(is_loaded))?;
-        if let Some(dir) = &self.args.pin {
-            object.pin(self.kernel, dir)?;
-        }
-        Ok(object)
+        object.attach_to(self.kernel, self.args.attach_to.iter().filter(is_loaded))
     }
 
     /// Checks that the programs of `--attach-to` can have their attach points, before anything is loaded.
@@ -318,6 +328,11 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let line = Line::new().styled(ERROR, "refused");
             self.console.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
             self.print_report()?;
+        }
+        if matches!(e, AttachError::PinsExist { .. }) && self.args.objects.len() > 1 {
+            self.console.note(
+                "the objects of this command are pinned in one directory: if they have names in common, load each with its own --pin",
+            )?;
         }
         Ok(())
     }

@@ -42,11 +42,9 @@ impl MapChange {
 
     /// Prints the change. `map` is the map's id and name.
     pub(super) fn write(&self, console: &mut Console<'_>, format: Format, map: &str) -> io::Result<()> {
-        if format == Format::Json {
-            return console.out.json(self);
-        }
         let separator = if self.text.is_empty() { "" } else { ": " };
         let line = Line::new().styled(style::GOOD, self.change);
-        console.out.line(line.text(format_args!(": {map}{separator}{}", self.text)))
+        let line = line.text(format_args!(": {map}{separator}{}", self.text));
+        console.report_change(format, self, &line)
     }
 }

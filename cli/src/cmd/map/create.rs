@@ -6,7 +6,10 @@ use crate::{
     console::Console,
     describe::short_type_name,
     error::BadInput,
-    kernel_objects::kind::Kind,
+    kernel_objects::{
+        kind::Kind,
+        select::{select_one, selection_from_word},
+    },
 };
 use core_relo_loader::{
     Hint,
@@ -36,10 +39,8 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
             format!("`{}` is not allowed, expected letters, digits, `_` and `.`", other.escape_default());
         return Err(BadInput::new("--name", what));
     }
-    let inner = args.inner_map.map(|id| {
-        Kind::Map.open(id).map_err(|e| BadInput::new("--inner-map", format_args!("map {id}: {e}")))
-    });
-    let inner = inner.transpose()?;
+    let inner = args.inner_map.as_ref().map(|word| select_one(Kind::Map, &selection_from_word(word)));
+    let inner = inner.transpose()?.map(|(_, map)| map);
     let map = sys::map_create(&MapCreate {
         map_type: args.map_type,
         name: args.name.as_bytes(),

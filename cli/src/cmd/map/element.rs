@@ -326,13 +326,16 @@ fn to_json(ty: Option<&MapElementType>, bytes: &[u8]) -> io::Result<Option<Value
 /// Returns why the elements of a map type cannot be read, and what to do instead.
 pub(super) fn unreadable_type(map_type: Option<MapType>) -> Option<(&'static str, &'static str)> {
     Some(match map_type? {
-        MapType::Ringbuf | MapType::UserRingbuf => (
+        MapType::Ringbuf => (
             "a ring buffer has no elements to list",
-            "only its consumer can read its records: `core-relo load --attach --print MAP`",
+            "`core-relo map events` prints its records as they arrive",
         ),
+        MapType::UserRingbuf => {
+            ("a ring buffer of user space has no elements to list", "a program reads its records")
+        }
         MapType::PerfEventArray => (
             "a perf event array contains descriptors, which cannot be read",
-            "only the process that opened the events reads them: `core-relo load --attach --print MAP`",
+            "`core-relo map events` prints the events as they arrive",
         ),
         MapType::BloomFilter => {
             ("a Bloom filter does not store its elements", "only a program or bpf(2) can ask it for a value")

@@ -4,7 +4,12 @@ use crate::{
     cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
     describe::short_type_name,
     error::BadInput,
-    kernel_objects::{btf_cache::BtfCache, fdinfo::fdinfo, kind::Kind, processes::Process},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        fdinfo::{fdinfo_value, read_fdinfo},
+        kind::Kind,
+        processes::Process,
+    },
     text::{
         kernel_object as text,
         printer::Printer,
@@ -13,7 +18,7 @@ use crate::{
 };
 use core_relo::{TypeId, btf::Btf, explain::CType};
 use core_relo_loader::{
-    object::MapType,
+    object::{MapType, ProgramType},
     sys::{self, Errno, MapInfo},
 };
 use serde::Serialize;
@@ -36,6 +41,9 @@ pub(super) struct MapFacts {
     key_type: Option<String>,
     value_type: Option<String>,
     ifindex: Option<u32>,
+    /// Of a map that only programs of one type may use, that type.
+    owner_program_type: Option<String>,
+    owner_jited: Option<bool>,
     pinned: Vec<String>,
     pids: Vec<Process>,
 }
@@ -54,6 +62,8 @@ impl KernelFacts for MapFacts {
     fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
         let info = sys::map_info(fd)?;
         let (key, value) = (key_type(&info, btfs), value_type(&info, btfs));
+        let fdinfo = read_fdinfo(fd);
+        let fdinfo = |key| fdinfo_value(fdinfo.as_deref()?, key);
         let c_type = |ty: Option<MapElementType>| ty.map(|ty| CType::new(&ty.btf, ty.id).to_string());
         Ok(Self {
             id: info.id,
@@ -64,12 +74,14 @@ impl KernelFacts for MapFacts {
             max_entries: info.max_entries,
             flags: info.map_flags,
             map_extra: info.map_extra,
-            bytes_memlock: fdinfo(fd, "memlock"),
-            frozen: fdinfo(fd, "frozen").map(|frozen| frozen != 0),
+            bytes_memlock: fdinfo("memlock"),
+            frozen: fdinfo("frozen").map(|frozen| frozen != 0),
             btf_id: (info.btf_id != 0).then_some(info.btf_id),
             key_type: c_type(key),
             value_type: c_type(value),
             ifindex: (info.ifindex != 0).then_some(info.ifindex),
+            owner_program_type: fdinfo("owner_prog_type").map(program_type_name),
+            owner_jited: fdinfo("owner_jited").map(|jited| jited != 0),
             pinned: holders.pins(Kind::Map, info.id),
             pids: holders.processes(Kind::Map, info.id).to_vec(),
         })
@@ -109,8 +121,21 @@ impl KernelFacts for MapFacts {
         text::optional_field(out, "memlock", self.bytes_memlock)?;
         text::optional_field(out, "btf", self.btf_id)?;
         text::optional_field(out, "ifindex", self.ifindex)?;
+        if let Some(program_type) = &self.owner_program_type {
+            let jited = if self.owner_jited == Some(true) { ", jited" } else { "" };
+            text::field(
+                out,
+                "owner",
+                format_args!("programs of type {}{jited}", short_type_name(program_type)),
+            )?;
+        }
         text::holders(out, &self.pids, &self.pinned)
     }
+}
+
+fn program_type_name(number: u64) -> String {
+    let known = u32::try_from(number).ok().and_then(ProgramType::from_number);
+    known.map_or_else(|| format!("unknown({number})"), |known| known.name().to_owned())
 }
 
 /// Returns the kernel's name of a map type.

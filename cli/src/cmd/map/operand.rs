@@ -11,8 +11,11 @@ use crate::{
     text::{line::Line, style},
     value_parser::element::{ElementPart, parse_part},
 };
-use core_relo::Endian;
-use core_relo_loader::{maps::Flags, object::MapType};
+use core_relo::{
+    Endian,
+    btf::{Kind as BtfKind, Type},
+};
+use core_relo_loader::{maps::Flags, object::MapType, sys};
 use rustix::fs::{self, Mode, OFlags};
 use std::{
     io,
@@ -40,7 +43,7 @@ impl MapElements<'_> {
     pub(super) fn parse_key(&self, words: &[String]) -> Result<Vec<u8>, ElementError> {
         let words = without_label("key", words);
         let ty = self.key_type.as_ref().map(|ty| (&*ty.btf, ty.id));
-        parse_part(ElementPart::Key, words, self.shape.key_size(), ty)
+        parse_part(ElementPart::Key, words, vec![0; self.shape.key_size()], ty)
             .map_err(|what| self.bad_input(&format!("key: {what}"), "`core-relo map dump` prints its keys"))
     }
 
@@ -57,7 +60,8 @@ impl MapElements<'_> {
         Ok(())
     }
 
-    /// Parses the words of a value. bpftool's word `value` may stand before them. All CPUs of a per-CPU map get the value.
+    /// Parses the words of a value. bpftool's word `value` may stand before them. All CPUs of a per-CPU map get the value. Variables of a
+    /// data section that the value leaves out stay as they are.
     pub(super) fn parse_value(&self, words: &[String]) -> Result<ValueOperand, ElementError> {
         let words = without_label("value", words);
         if let Some(kind) = self.value_kind() {
@@ -68,7 +72,8 @@ impl MapElements<'_> {
         }
         let ty = self.value_type.as_ref().map(|ty| (&*ty.btf, ty.id));
         let size = usize::try_from(self.info.value_size).map_err(|e| self.bad_input(&e.to_string(), ""))?;
-        let mut bytes = parse_part(ElementPart::Value, words, size, ty).map_err(|what| {
+        let start = self.data_section()?.unwrap_or_else(|| vec![0; size]);
+        let mut bytes = parse_part(ElementPart::Value, words, start, ty).map_err(|what| {
             self.bad_input(&format!("value: {what}"), "`core-relo map dump` prints its values")
         })?;
         if self.is_per_cpu() {
@@ -83,7 +88,19 @@ impl MapElements<'_> {
         Ok(ValueOperand { bytes, descriptor: None })
     }
 
-    /// Opens a program or map that becomes a value: an id, `id N`, `name NAME` or `pinned PATH`.
+    /// Returns the bytes of a data section now; `None` for another map.
+    fn data_section(&self) -> Result<Option<Vec<u8>>, ElementError> {
+        let kind = self.value_type.as_ref().and_then(|ty| ty.btf.ty(ty.id)).map(Type::kind);
+        if kind != Some(BtfKind::Datasec) {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; self.shape.value_size()];
+        let index = vec![0; self.shape.key_size()];
+        sys::map_lookup(self.shape, &index, &mut bytes, 0)?;
+        Ok(Some(bytes))
+    }
+
+    /// Opens a program or map that becomes a value.
     fn object_operand(&self, kind: Kind, words: &[String]) -> Result<ValueOperand, ElementError> {
         let selector = parse_selector(kind, words).map_err(|what| {
             self.bad_input(
@@ -181,8 +198,11 @@ fn without_label<'w>(label: &str, words: &'w [String]) -> &'w [String] {
     }
 }
 
-/// Removes bpftool's word for the flags of an update, the last one, if a key and a value precede it.
-pub(super) fn split_flags(words: &[String]) -> (&[String], Option<Flags>) {
+/// Removes bpftool's word for the flags of an update, the last one, if the words before it `are_complete`.
+pub(super) fn split_flags(
+    words: &[String],
+    are_complete: impl FnOnce(&[String]) -> bool,
+) -> (&[String], Option<Flags>) {
     let Some((last, rest)) = words.split_last() else { return (words, None) };
     let flags = match last.as_str() {
         "any" => Flags::ANY,
@@ -190,10 +210,17 @@ pub(super) fn split_flags(words: &[String]) -> (&[String], Option<Flags>) {
         "noexist" => Flags::NO_EXIST,
         _ => return (words, None),
     };
-    match split_key_and_value(rest) {
-        Ok((_, value)) if !value.is_empty() => (rest, Some(flags)),
-        _ => (words, None),
-    }
+    if are_complete(rest) { (rest, Some(flags)) } else { (words, None) }
+}
+
+/// Returns whether words are a key and a value.
+pub(super) fn are_key_and_value(words: &[String]) -> bool {
+    split_key_and_value(words).is_ok_and(|(_, value)| !value.is_empty())
+}
+
+/// Returns whether words are a value, with bpftool's word `value` or without it.
+pub(super) fn are_value(words: &[String]) -> bool {
+    !matches!(words, []) && words != ["value"]
 }
 
 /// Divides words into those of a key and those of a value: `KEY VALUE`, or `[key] KEY... value VALUE...`.
@@ -243,9 +270,19 @@ mod tests {
     fn the_last_word_may_be_the_flags() {
         let split = |text: &str| {
             let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            let (rest, flags) = split_flags(&words);
+            let (rest, flags) = split_flags(&words, are_key_and_value);
             (rest.join(" "), flags)
         };
+        let split_push = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            let (rest, flags) = split_flags(&words, are_value);
+            (rest.join(" "), flags)
+        };
+        assert_eq!(split_push("value 4 0 0 0 exist"), ("value 4 0 0 0".into(), Some(Flags::EXIST)));
+        assert_eq!(split_push("4 any"), ("4".into(), Some(Flags::ANY)));
+        for value in ["exist", "value exist", "4"] {
+            assert_eq!(split_push(value), (value.into(), None));
+        }
         assert_eq!(split("1 2 noexist"), ("1 2".into(), Some(Flags::NO_EXIST)));
         assert_eq!(split("key 1 0 value 2 0 exist"), ("key 1 0 value 2 0".into(), Some(Flags::EXIST)));
         assert_eq!(split("1 2 any"), ("1 2".into(), Some(Flags::ANY)));

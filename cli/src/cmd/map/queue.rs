@@ -3,6 +3,7 @@
 use super::{
     changed::MapChange,
     element::{ElementError, MapElements},
+    operand::{are_value, split_flags},
     write::change_map,
 };
 use crate::{
@@ -30,8 +31,10 @@ pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> io::Result<
         if !elements.is_queue() && elements.map_type() != Some(MapType::BloomFilter) {
             return Err(not_a_queue(elements));
         }
+        let (words, flags) = split_flags(words, are_value);
+        elements.check_one_condition(flags, args.exist)?;
         let value = elements.parse_value(words)?;
-        let flags = if args.exist { Flags::EXIST } else { Flags::ANY };
+        let flags = if args.exist { Flags::EXIST } else { flags.unwrap_or(Flags::ANY) };
         sys::map_update(elements.shape, &[], &value.bytes, flags.0).map_err(|e| match e.name() {
             Some("E2BIG") => {
                 let most = elements.info.max_entries;

@@ -3,7 +3,7 @@
 use super::{
     changed::MapChange,
     element::{ElementError, MapElements},
-    operand::{split_flags, split_key_and_value},
+    operand::{are_key_and_value, split_flags, split_key_and_value},
 };
 use crate::{
     args::{
@@ -33,12 +33,8 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
         elements.check_writable_by_key()?;
         let cpu = elements.select_cpu(args.cpu)?;
         let help = "core-relo map update --help has examples";
-        let (words, flags) = split_flags(words);
-        if flags.is_some() && (args.noexist || args.exist) {
-            return Err(
-                elements.bad_input("the condition is given twice, as an option and as the last word", help)
-            );
-        }
+        let (words, flags) = split_flags(words, are_key_and_value);
+        elements.check_one_condition(flags, args.noexist || args.exist)?;
         let (key, value) = split_key_and_value(words).map_err(|what| elements.bad_input(what, help))?;
         let (key, value) = (elements.parse_key(key)?, elements.parse_value(value)?);
         let flags = match (args.noexist, args.exist) {
@@ -124,6 +120,19 @@ pub(super) fn change_map(
 }
 
 impl MapElements<'_> {
+    /// Returns an error if the last word and an option are a condition.
+    pub(super) fn check_one_condition(
+        &self,
+        word: Option<Flags>,
+        has_option: bool,
+    ) -> Result<(), ElementError> {
+        if word.is_some() && has_option {
+            let what = "the condition is given twice, as an option and as the last word";
+            return Err(self.bad_input(what, "one is enough"));
+        }
+        Ok(())
+    }
+
     /// Writes the value of one CPU, which is the first of `values`. The values of the other CPUs stay.
     fn update_cpu(&self, key: &[u8], values: &[u8], cpu: u32, flags: Flags) -> Result<(), Errno> {
         let value = values.get(..self.shape.cpu_value_size()).unwrap_or(values);
@@ -151,6 +160,9 @@ impl MapElements<'_> {
             ),
             Some("EINVAL") => {
                 let help = match self.value_kind() {
+                    _ if self.map_type() == Some(MapType::LpmTrie) => {
+                        "is the prefix length, the first 4 bytes of the key, at most the number of bits after it?"
+                    }
                     Some(Kind::Map) => "is it like the inner map with which the outer one was created?",
                     Some(_) => "is it of the same type as the programs that use this map?",
                     None => "the kernel does not accept this value or flag for this type of map",

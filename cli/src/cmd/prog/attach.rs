@@ -38,16 +38,13 @@ struct AttachChange {
 
 impl AttachChange {
     fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
-        if format == Format::Json {
-            return console.out.json(self);
-        }
         let line = Line::new().styled(style::GOOD, self.change);
         let program = object_name(Kind::Prog, self.prog_id, &self.name);
         let mut line = line.text(format_args!(": {program}: {}", self.attach_point));
         if let (Some(link), Some(pin)) = (self.link_id, &self.pin) {
             line = line.text(format_args!(": link {link}, pinned at {pin}"));
         }
-        console.out.line(line)
+        console.report_change(format, self, &line)
     }
 }
 

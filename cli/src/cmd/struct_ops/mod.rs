@@ -1,6 +1,7 @@
 //! `struct_ops`: the structs of the kernel that programs implement.
 
 mod facts;
+mod programs;
 mod register;
 
 use crate::{
@@ -14,9 +15,10 @@ use crate::{
     error::BadInput,
     kernel_objects::{
         btf_cache::BtfCache,
-        error::unreadable,
+        error::{object_name, unreadable},
         kind::Kind,
         object::{self, KernelObject},
+        program_names::ProgramNames,
         select::{ObjectSelection, Selector, select_or_all},
     },
     text::{
@@ -25,6 +27,7 @@ use crate::{
     },
 };
 use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name, to_json};
+use programs::{StructOpsProgram, programs};
 use serde::Serialize;
 use serde_json::Value;
 use std::io;
@@ -51,6 +54,7 @@ struct StructOpsValue {
     name: String,
     kernel_struct_ops: Option<String>,
     value: Option<Value>,
+    programs: Vec<StructOpsProgram>,
     value_bytes: String,
 }
 
@@ -148,7 +152,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
         Ok(maps) => maps,
         Err(bad) => return console.report_error(&bad),
     };
-    let mut btfs = BtfCache::default();
+    let (mut btfs, mut names) = (BtfCache::default(), ProgramNames::default());
     for map in &maps {
         let id = map.info.id;
         let value = match map.value() {
@@ -160,6 +164,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
         };
         let ty = map.value_type(&mut btfs);
         let kernel_struct = ty.as_ref().and_then(kernel_struct_name);
+        let programs = ty.as_ref().map_or_else(Vec::new, |ty| programs(ty, &value, &mut names));
         let ty = ty.filter(|_| !args.elements.hex);
         if args.elements.format == Format::Json {
             console.out.json(&StructOpsValue {
@@ -167,6 +172,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
                 name: map.info.name(),
                 kernel_struct_ops: kernel_struct,
                 value: ty.as_ref().map(|ty| to_json(ty, &value)).transpose()?,
+                programs,
                 value_bytes: hex::digits(&value),
             })?;
             continue;
@@ -186,6 +192,10 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
             None => hex::lines(&value),
         };
         print(&mut console.out, text.trim_start_matches('\n'))?;
+        for StructOpsProgram { member, id, name } in programs {
+            let program = object_name(Kind::Prog, id, name.as_deref().unwrap_or("gone"));
+            console.out.line(format_args!(".{member}: {program}"))?;
+        }
     }
     Ok(())
 }

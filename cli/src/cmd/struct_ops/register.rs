@@ -51,9 +51,6 @@ struct Registration {
 
 impl Registration {
     fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
-        if format == Format::Json {
-            return console.out.json(self);
-        }
         let map = kernel_object_name(Kind::Map, self.id, &self.name);
         let kernel_struct = self.kernel_struct_ops.as_deref().unwrap_or("struct_ops");
         let mut line = Line::new().styled(style::GOOD, self.change);
@@ -61,7 +58,7 @@ impl Registration {
         if let (Some(link_id), Some(pin)) = (self.link_id, &self.pin) {
             line = line.text(format_args!(": link {link_id}, pinned at {pin}"));
         }
-        console.out.line(line)
+        console.report_change(format, self, &line)
     }
 }
 

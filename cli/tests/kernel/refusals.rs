@@ -1,0 +1,184 @@
+//! Tests of what users are told when a change is refused, or was made but cannot be reported.
+
+use super::{
+    attach_points::{CGROUP_DEVICE, Cgroup, XDP, attach, id_of, load, refused},
+    common::{has_own_bpffs, prebuilt, run, text},
+    fixture::*,
+    links::has_own_netns,
+};
+use core_relo_loader::sys::{self, MapFd};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+const PERF_EVENT: u32 = 7;
+const CGROUP_SOCK_ADDR: u32 = 18;
+const CGROUP_INET4_CONNECT: u32 = 10;
+
+/// Runs a command whose standard output is full.
+fn run_full(args: &[&str]) -> Output {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    Command::new(env!("CARGO_BIN_EXE_core-relo")).args(args).stdout(full).output().unwrap()
+}
+
+#[test]
+fn a_change_that_was_made_is_named_if_stdout_is_full() {
+    if types().is_none() || !has_own_bpffs("refusals::a_change_that_was_made_is_named_if_stdout_is_full") {
+        return;
+    }
+    let pin = "/sys/fs/bpf/unreported";
+    let sizes = ["--type", "array", "--key-size", "4", "--value-size", "4", "--max-entries", "1"];
+    let create = [&["map", "create", pin], &sizes[..]].concat();
+    for format in ["text", "json"] {
+        let created = run_full(&[&create[..], &["--format", format]].concat());
+        let err = String::from_utf8(created.stderr).unwrap();
+        assert_eq!(created.status.code(), Some(2), "{err}");
+        assert!(err.contains("core-relo: the change was made: created: map "), "{err}");
+        assert!(err.contains("core-relo: stdout: No space left on device"), "{err}");
+        assert!(Path::new(pin).exists());
+        if format == "text" {
+            fs::remove_file(pin).unwrap();
+        }
+    }
+    let updated = run_full(&["map", "update", "--pinned", pin, "0", "7"]);
+    let err = String::from_utf8(updated.stderr).unwrap();
+    assert!(err.contains("the change was made: updated: map "), "{err}");
+    fs::remove_file(pin).unwrap();
+    // What was not changed is not claimed.
+    let refused = run_full(&["map", "update", "--pinned", pin, "0", "7"]);
+    let err = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && !err.contains("the change was made"), "{err}");
+}
+
+#[test]
+fn a_second_load_says_that_it_is_loaded_although_the_place_is_taken() {
+    let test = "refusals::a_second_load_says_that_it_is_loaded_although_the_place_is_taken";
+    if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {
+        return;
+    }
+    let (object, pin) = (prebuilt("live/xdp.bpf.o"), "/sys/fs/bpf/twice");
+    let load = || run(["load", text(&object), "--attach-to", "count=dev:own_lo", "--pin", pin]);
+    let first = load();
+    if first.exit != 0 {
+        return println!("SKIP: no XDP link: {}", first.out);
+    }
+    let second = load();
+    assert!(
+        second.exit == 1 && second.out.contains("pins of this load exist, so it is loaded"),
+        "{second:?}"
+    );
+    assert!(second.out.contains(&format!("`rm -r {pin}`")), "{second:?}");
+    fs::remove_dir_all(pin).unwrap();
+    // Another program at the place is named.
+    let other = super::attach_points::load(XDP, 0, 2).unwrap();
+    ok(attach(&id_of(&other), "dev:own_lo", &[]));
+    let taken = load();
+    assert!(taken.exit == 1 && taken.out.contains("attached there: program "), "{taken:?}");
+    assert!(!Path::new(pin).exists());
+}
+
+#[test]
+fn objects_with_the_same_names_need_directories_of_their_own() {
+    if types().is_none()
+        || !has_own_bpffs("refusals::objects_with_the_same_names_need_directories_of_their_own")
+    {
+        return;
+    }
+    let (first, second) = (prebuilt("live/xdp.bpf.o"), prebuilt("live/tc.bpf.o"));
+    let loaded = run(["load", text(&first), text(&second), "--pin", "/sys/fs/bpf/both"]);
+    assert!(loaded.exit == 1 && loaded.err.contains("load each with its own --pin"), "{loaded:?}");
+    fs::remove_dir_all("/sys/fs/bpf/both").unwrap();
+}
+
+#[test]
+fn places_that_do_not_exist_are_named() {
+    if types().is_none() || !has_own_bpffs("refusals::places_that_do_not_exist_are_named") {
+        return;
+    }
+    let Ok(program) = load(PERF_EVENT, 0, 0) else { return println!("SKIP: no programs of perf events") };
+    let (id, pin) = (id_of(&program), "/sys/fs/bpf/event");
+    refused(&attach(&id, "cpu:99999", &["--pin", pin]), "cpu:99999: no such CPU: expected one from 0 to ");
+    let ended = attach(&id, "pid:4194304", &["--pin", pin]);
+    refused(&ended, "pid:4194304: ");
+    let no_pin = run(["prog", "show", "--pinned", "/etc/passwd"]);
+    refused(&no_pin, "is it a pin, below a mounted bpffs");
+}
+
+#[test]
+fn what_a_cgroup_refuses_is_explained() {
+    if types().is_none() || !has_own_bpffs("refusals::what_a_cgroup_refuses_is_explained") {
+        return;
+    }
+    let Some(group) = Cgroup::new("core_relo_refusals") else { return };
+    let connect = load(CGROUP_SOCK_ADDR, CGROUP_INET4_CONNECT, 1).unwrap();
+    let id = id_of(&connect);
+    refused(&attach(&id, &group.point(",bind4"), &[]), "was the program loaded for this attach type");
+    refused(&attach(&id, &group.point(",conect4"), &[]), "unknown attach type `conect4`");
+    let xdp = load(XDP, 0, 2).unwrap();
+    refused(&attach(&id_of(&xdp), "dev:lo", &["--sharing", "multi"]), "--sharing is for cgroups only");
+    // A directory may have a comma in its name.
+    let comma = group.0.join("a,b");
+    fs::create_dir(&comma).unwrap();
+    let device = load(CGROUP_DEVICE, 6, 1).unwrap();
+    ok(attach(&id_of(&device), &format!("cgroup:{}", comma.display()), &[]));
+    fs::remove_dir(comma).unwrap();
+}
+
+#[test]
+fn variables_of_a_data_section_are_updated_one_by_one() {
+    if types().is_none() || !has_own_bpffs("refusals::variables_of_a_data_section_are_updated_one_by_one") {
+        return;
+    }
+    let (object, pin) = (prebuilt("live/globals.bpf.o"), "/sys/fs/bpf/globals");
+    ok(run(["load", text(&object), "--pin", pin]));
+    let data = "/sys/fs/bpf/globals/maps/_data";
+    let dump = || ok(run(["map", "dump", "--pinned", data, "--format", "json"])).lines()[0]["value"].clone();
+    let before = dump();
+    let (name, _) = before.as_object().unwrap().iter().find(|(_, value)| value.is_number()).unwrap();
+    let mut expected = before.clone();
+    expected[name] = 7.into();
+    let value = format!("{{\"{name}\":7}}");
+    ok(run(["map", "update", "--pinned", data, "0", &value]));
+    assert_eq!(dump(), expected);
+    // What a dump prints is a value.
+    ok(run(["map", "update", "--pinned", data, "0", &before.to_string()]));
+    assert_eq!(dump(), before);
+    let wrong = run(["map", "update", "--pinned", data, "0", "{\"nosuch\":1}"]);
+    refused(&wrong, "`.data` has no variable `nosuch`");
+    refused(&run(["map", "update", "--pinned", data, "0", "7"]), "expected a value of");
+    fs::remove_dir_all(pin).unwrap();
+}
+
+#[test]
+fn a_map_of_maps_is_created_with_the_name_or_pin_of_its_inner_map() {
+    if types().is_none()
+        || !has_own_bpffs("refusals::a_map_of_maps_is_created_with_the_name_or_pin_of_its_inner_map")
+    {
+        return;
+    }
+    let name = unique("inner");
+    let map = sys::MapCreate {
+        map_type: 2,
+        name: name.as_bytes(),
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..sys::MapCreate::default()
+    };
+    let inner = MapFd::new(sys::map_create(&map).unwrap()).unwrap();
+    ok(run(["map", "pin", &map_id(&inner).to_string(), "/sys/fs/bpf/inner"]));
+    let sizes = ["--type", "array_of_maps", "--key-size", "4", "--value-size", "4", "--max-entries", "1"];
+    let create = |word: &str| {
+        let created =
+            run([&["map", "create", "/sys/fs/bpf/outer"], &sizes[..], &["--inner-map", word]].concat());
+        let _ = fs::remove_file("/sys/fs/bpf/outer");
+        created
+    };
+    for word in ["/sys/fs/bpf/inner", &name, &map_id(&inner).to_string()] {
+        ok(create(word));
+    }
+    refused(&create("nosuch"), "nosuch: no map of this name");
+    fs::remove_file("/sys/fs/bpf/inner").unwrap();
+}
