@@ -10,10 +10,10 @@ pub(crate) struct EventArgs {
     /// [default: as the object declares with EVENT_TYPE of core_relo.h, or bytes]
     #[arg(long, value_name = "MAP[=TYPE]")]
     pub(crate) print: Vec<PrintedMap>,
-    /// End after this number of events
+    /// With --print: end after this number of events
     #[arg(long, value_name = "N", requires = "print")]
     pub(crate) count: Option<NonZeroU64>,
-    /// End after this time
+    /// With --print: end after this time
     #[arg(long, value_name = "SECONDS", requires = "print", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
 }

@@ -10,7 +10,7 @@ use crate::args::{
     },
     object_selector::{
         ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ProgramSelector, ProgramShowArgs, ShowArgs,
-        one_name,
+        link_name, one_link_name, one_name,
     },
     object_words::{LinkUpdateArgs, PinArgs, ProgramPinArgs},
     prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
@@ -194,14 +194,16 @@ pub(crate) enum LinkCommand {
     #[command(after_help = LINK_LIST_HELP)]
     List(ListArgs),
     /// Show everything that the kernel reports about links
-    #[command(after_help = LINK_SHOW_HELP)]
+    #[command(after_help = LINK_SHOW_HELP, mut_arg("name", link_name))]
     Show(ShowArgs),
     /// Pin a link, so that the program stays attached when its holders end
+    #[command(mut_arg("name", one_link_name))]
     Pin(PinArgs),
     /// Detach the program of a link, even if the link has other holders
-    #[command(after_help = LINK_DETACH_HELP)]
+    #[command(after_help = LINK_DETACH_HELP, mut_arg("name", one_link_name))]
     Detach(ObjectChangeArgs),
     /// Replace the program of a link
+    #[command(mut_arg("name", one_link_name))]
     Update(LinkUpdateArgs),
 }
 

@@ -3,7 +3,7 @@
 use crate::args::{
     format::Format,
     object_name::parse_name,
-    object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs, one_name},
+    object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs, one_link_name},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -150,7 +150,7 @@ pub(crate) struct IterPinArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("name", one_name))]
+#[command(mut_arg("name", one_link_name))]
 pub(crate) struct IterReadArgs {
     #[command(flatten)]
     pub(crate) selector: ObjectSelector,

@@ -62,6 +62,16 @@ pub(super) fn one_name(name: Arg) -> Arg {
     name.help("The object with this name; several are an error. The map of a data section also has the section's name, such as `.rodata`")
 }
 
+/// Changes the help of `--name` for a command that shows links.
+pub(super) fn link_name(name: Arg) -> Arg {
+    name.help("All links of programs with this name")
+}
+
+/// Changes the help of `--name` for a command that takes one link.
+pub(super) fn one_link_name(name: Arg) -> Arg {
+    name.help("The link of the program with this name; several are an error")
+}
+
 /// Changes the help of `--name` for a command that takes one program.
 pub(super) fn one_program_name(name: Arg) -> Arg {
     name.help("The program with this name; several are an error")

@@ -110,8 +110,11 @@ fn parse_line(command: &mut clap::Command, line: &str, format: Format) -> Result
     match parsed {
         Ok(Args { command: Command::Batch(_), .. }) => Err("`batch` cannot run in a batch".into()),
         Ok(args) => Ok(Some(args)),
-        Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+        Err(e) if e.kind() == ErrorKind::DisplayHelp => {
             Err("a batch prints no help, expected a command".into())
+        }
+        Err(e) if e.kind() == ErrorKind::DisplayVersion => {
+            Err("a batch prints no version: run `core-relo version` by itself".into())
         }
         // The text of this error is the help, not the problem.
         Err(e) if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {

@@ -4,6 +4,9 @@ use crate::{args::Args, console::Console, error::BadInput};
 use clap::Command;
 use std::io;
 
+/// The source of the pages, in their footer.
+const SOURCE: &str = concat!("core-relo ", env!("CARGO_PKG_VERSION"));
+
 pub(crate) fn run(console: &mut Console<'_>, names: &[String]) -> io::Result<()> {
     let mut root = Args::full_command();
     root.build();
@@ -16,7 +19,7 @@ pub(crate) fn run(console: &mut Console<'_>, names: &[String]) -> io::Result<()>
 /// Returns the page of a command.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    clap_mangen::Man::new(command.clone()).source(SOURCE).render(&mut page)?;
     Ok(page)
 }
 
@@ -60,6 +63,7 @@ mod tests {
             let page = String::from_utf8(page(found).unwrap()).unwrap();
             let name = ["core-relo"].into_iter().chain(path.iter().map(String::as_str));
             let title = format!(".TH {} 1 ", name.collect::<Vec<_>>().join("-"));
+            assert!(page.contains("\"core-relo 0."), "{page}");
             assert!(page.contains(&title) && page.contains(".SH SYNOPSIS"), "{title}: {page}");
             let mut count = 1;
             for child in command.get_subcommands().filter(|child| child.get_name() != "help") {

@@ -102,6 +102,19 @@ fn a_device_is_refused_as_results_file() {
     assert!(run.err.contains("/dev/full: is a device"), "{}", run.err);
 }
 
+/// As on a full disk, the header cannot be written.
+#[test]
+fn a_run_that_cannot_begin_leaves_no_results_file() {
+    let fleet = Fleet::with_kernels(3);
+    let script = "ulimit -f 0; exec \"$0\" check \"$@\" --resume results.jsonl";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_core-relo")]).args(["exec.bpf.o", "--btf", "kernels"]);
+    let output = command.current_dir(fleet.path("")).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && err.contains("results.jsonl: cannot be written: "), "{err}");
+    assert!(!fleet.path("results.jsonl").exists());
+}
+
 /// Runs a check. Returns the results file and the length of its header.
 fn results(fleet: &Fleet) -> (Vec<u8>, usize) {
     assert_eq!(fleet.check(&["--resume", "results.jsonl"]).exit, 1);

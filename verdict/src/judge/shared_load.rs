@@ -73,7 +73,9 @@ pub(super) fn add_array_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [Pro
     for (program, judged) in needs.programs.iter().zip(programs) {
         let is_together = needs.is_load && program.autoload;
         let is_loaded = |other: &ProgramNeeds| other.index == program.index || is_together && other.autoload;
-        add(judged, array_reason(needs, is_loaded));
+        let reason = array_reason(needs, is_loaded);
+        let alone = |reason: Reason| Reason { text: format!("loaded alone: {}", reason.text), ..reason };
+        add(judged, if is_together { reason } else { reason.map(alone) });
     }
 }
 

@@ -1,6 +1,9 @@
 //! `btf dump`: types in the notation of `bpftool btf dump`, or as JSON.
 
-use super::{header, read::read_file};
+use super::{
+    header,
+    read::{read_file, suggest_type},
+};
 use crate::{
     args::{btf::BtfDumpArgs, format::BtfDumpFormat},
     console::Console,
@@ -56,7 +59,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
             console
                 .report_error(&BadInput::new(name, format_args!("no type [{id}], expected [1] to [{last}]")))
         }
-        (None, Some(ty)) => console.report_error(&BadInput::new(name, format_args!("no type `{ty}`"))),
+        (None, Some(ty)) => {
+            let bad = BadInput::new(name, format_args!("no type `{ty}`"));
+            console.report_error(&suggest_type(&btf, ty, |_| true, bad))
+        }
         (None, None) => Ok(()),
     }
 }

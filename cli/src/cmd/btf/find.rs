@@ -1,7 +1,7 @@
 //! `btf find`: types by name, kind, member, size, or by the type that they use.
 
 use super::{
-    read::{RUNNING_KERNEL, read_file},
+    read::{RUNNING_KERNEL, read_file, suggest_type},
     users::find_users,
 };
 use crate::{
@@ -34,6 +34,9 @@ struct FoundJson {
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<()> {
     let mut is_found = false;
+    // The type of `--users`, which no file has so far, and the error about it.
+    let mut unknown_type = None;
+    let mut knows_type = args.users.is_none();
     let files = match files(&args.paths) {
         Ok(files) => files,
         Err(bad) => return console.report_error(&bad),
@@ -53,10 +56,17 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<(
             }
         };
         let name = escape_path(&path);
+        if let Some(ty) = args.users.as_deref().filter(|_| !knows_type) {
+            knows_type = !named(&btf, ty).is_empty();
+            unknown_type.get_or_insert_with(|| unknown(&btf, ty));
+        }
         for ty in matches(&btf, args) {
             is_found = true;
             write(console, &name, ty, args.format)?;
         }
+    }
+    if let Some(bad) = unknown_type.filter(|_| !knows_type) {
+        return console.report_error(&bad);
     }
     if !is_found {
         console.raise_exit(ExitStatus::Incompatible);
@@ -104,6 +114,12 @@ fn matches<'b>(btf: &'b Btf<'_>, args: &BtfFindArgs) -> Vec<Type<'b>> {
             && args.member.as_ref().is_none_or(|member| has_member(btf, *ty, member.as_bytes()))
     };
     candidates.into_iter().filter(fits).collect()
+}
+
+/// Returns the error about a type of `--users` that no file has, by the types of one of them.
+fn unknown(btf: &Btf<'_>, ty: &str) -> BadInput {
+    let name = ty.split_once(' ').map_or(ty, |(_, name)| name.trim());
+    suggest_type(btf, name, |_| true, BadInput::new("--users", format_args!("no type `{ty}`")))
 }
 
 /// Returns the ids of the types of a name, the base's included.

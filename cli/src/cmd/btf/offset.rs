@@ -1,13 +1,13 @@
 //! `btf offset`: a field by its path.
 
-use super::read::read_source;
+use super::read::{read_source, similar, suggest_type};
 use crate::{
     args::{btf_query::BtfOffsetArgs, format::Format},
     console::Console,
     error::BadInput,
     text::line::Line,
 };
-use core_relo::btf::{CType, FieldStep, field_path};
+use core_relo::btf::{Btf, CType, FieldPathError, FieldStep, Kind, Type, field_path};
 use serde::Serialize;
 use std::io;
 
@@ -28,7 +28,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfOffsetArgs) -> io::Result
     };
     let steps = match field_path(&btf, &args.path) {
         Ok(steps) => steps,
-        Err(error) => return console.report_error(&BadInput::new(&*args.path, error)),
+        Err(error) => return console.report_error(&unknown_field(&btf, &args.path, &error)),
     };
     let width = steps.iter().map(|step| step.path.chars().count()).max().unwrap_or_default();
     for FieldStep { path, ty, extent, .. } in steps {
@@ -55,4 +55,32 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfOffsetArgs) -> io::Result
         }
     }
     Ok(())
+}
+
+/// Returns the error of a path that leads nowhere, with the most similar name.
+fn unknown_field(btf: &Btf<'_>, path: &str, error: &FieldPathError) -> BadInput {
+    let bad = BadInput::new(path, error);
+    match error {
+        FieldPathError::NoType { name } => suggest_type(btf, &name.to_string(), |ty| is_root(ty.kind()), bad),
+        FieldPathError::NoMember { ty, member } => {
+            let is_named = |of: &Type<'_>| is_root(of.kind()) && of.name().to_string() == ty.to_string();
+            let members = btf.types().find(is_named).map(member_names).unwrap_or_default();
+            match similar(members.into_iter(), &member.to_string()) {
+                Some(similar) => bad.help(format!("there is `{similar}`")),
+                None => bad,
+            }
+        }
+        _ => bad,
+    }
+}
+
+/// Returns whether a path can begin with types of a kind.
+fn is_root(kind: Kind) -> bool {
+    matches!(kind, Kind::Struct | Kind::Union | Kind::Typedef)
+}
+
+/// Returns the names of the members of a type, without those of anonymous members.
+fn member_names(ty: Type<'_>) -> Vec<String> {
+    let composite = ty.btf().strip(ty.id()).unwrap_or(ty);
+    composite.members().filter(|member| !member.name.is_empty()).map(|m| m.name.to_string()).collect()
 }

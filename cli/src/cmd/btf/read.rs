@@ -56,20 +56,28 @@ pub(super) fn find_type<'b>(btf: &'b Btf<'_>, name: &str) -> Result<Type<'b>, Ba
     };
     let found = kinds.iter().find_map(|kind| btf.find(bare.as_bytes(), *kind));
     found.ok_or_else(|| {
-        let bad = BadInput::new(name, "no such type");
-        match similar(btf, kinds, bare) {
-            Some(similar) => bad.help(format!("there is `{similar}`")),
-            None => bad.help("`core-relo btf find --name 'PATTERN'` searches by a pattern"),
-        }
+        suggest_type(btf, bare, |ty| kinds.contains(&ty.kind()), BadInput::new(name, "no such type"))
     })
 }
 
-/// Returns the most similar name of a type.
-fn similar(btf: &Btf<'_>, kinds: &[Kind], name: &str) -> Option<String> {
+/// Adds a remedy to the error about an unknown type: the type with the most similar name, or how to search.
+pub(super) fn suggest_type(
+    btf: &Btf<'_>,
+    name: &str,
+    is_wanted: impl Fn(&Type<'_>) -> bool,
+    bad: BadInput,
+) -> BadInput {
+    let named = btf.types().filter(|ty| is_wanted(ty) && !ty.name().is_empty());
+    match similar(named.map(|ty| ty.name().to_string()), name) {
+        Some(similar) => bad.help(format!("there is `{similar}`")),
+        None => bad.help("`core-relo btf find --name 'PATTERN'` searches by a pattern"),
+    }
+}
+
+/// Returns the most similar of some names, if one is similar enough.
+pub(super) fn similar(names: impl Iterator<Item = String>, name: &str) -> Option<String> {
     const ENOUGH: f64 = 0.85;
-    let named = btf.types().filter(|ty| kinds.contains(&ty.kind()) && !ty.name().is_empty());
-    let candidates = named.map(|ty| ty.name().to_string());
-    let scored = candidates.map(|candidate| (strsim::jaro_winkler(&candidate, name), candidate));
+    let scored = names.map(|candidate| (strsim::jaro_winkler(&candidate, name), candidate));
     let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
     best.filter(|(score, _)| *score > ENOUGH).map(|(_, name)| name)
 }

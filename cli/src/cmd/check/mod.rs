@@ -43,7 +43,7 @@ use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
-use std::{cell::RefCell, io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
+use std::{cell::RefCell, collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -251,7 +251,7 @@ fn check_kernels(
         }
     };
     let (mut kernel_count, mut ended_units) = (0u64, units.iter());
-    let (mut skipped, mut has_kernel) = (None, previous.kernel_count() > 0);
+    let (mut skipped, mut has_kernel) = (SkippedKernels::default(), previous.kernel_count() > 0);
     ordered::for_each_in_order(&threads.kernels, &units, work, |output| {
         let Some(output) = output.transpose()? else {
             if let Some(KernelSource::Archive(path)) = ended_units.next().map(|unit| unit.source) {
@@ -272,7 +272,7 @@ fn check_kernels(
         };
         if let CheckOutput::Kernel(_, kernel) = &output {
             has_kernel |= kernel.skipped.is_none();
-            skipped = kernel.skipped.clone().or(skipped.take());
+            skipped.add(kernel.skipped.as_ref());
             progress.inc_length(kernel_count.min(1));
             progress.inc(1);
             kernel_count += 1;
@@ -284,18 +284,42 @@ fn check_kernels(
     })?;
     progress.finish_and_clear();
     // Another shard may have the kernels that fit.
-    if let Some(last) = skipped
-        && !has_kernel
+    if !has_kernel
         && !settings.is_shard
+        && let Some(bad) = skipped.no_fitting_kernel()
     {
-        let output = KernelOutput::bad_kernel(&no_fitting_kernel(last.help), None, options)?;
+        let output = KernelOutput::bad_kernel(&bad, None, options)?;
         writer.write(CheckOutput::Kernel(None, Box::new(output)))?;
     }
     writer.finish(&settings.reports)?;
     budget.finish(console)
 }
 
-/// Creates the error if every kernel is skipped, with the remedy for one of them.
+/// The kernels that were skipped: how many, and the remedies.
+#[derive(Debug, Default)]
+struct SkippedKernels {
+    has_kernel: bool,
+    remedies: BTreeSet<String>,
+}
+
+impl SkippedKernels {
+    /// Adds the reason why a kernel is skipped, if it is.
+    fn add(&mut self, reason: Option<&BadInput>) {
+        if let Some(bad) = reason {
+            self.has_kernel = true;
+            self.remedies.extend(bad.help.clone());
+        }
+    }
+
+    /// Returns the error if every kernel is skipped.
+    fn no_fitting_kernel(self) -> Option<BadInput> {
+        let remedies: Vec<_> = self.remedies.into_iter().collect();
+        let help = Some(remedies.join("; or ")).filter(|help| !help.is_empty());
+        self.has_kernel.then(|| no_fitting_kernel(help))
+    }
+}
+
+/// Creates the error if every kernel is skipped, with the remedies.
 pub(crate) fn no_fitting_kernel(help: Option<String>) -> BadInput {
     BadInput { help, ..BadInput::new("--btf", "no kernel fits the objects: all are skipped") }
 }
@@ -324,4 +348,23 @@ fn progress_bar(kernel_count: usize) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_remedy_for_skipped_kernels_is_named_once() {
+        let mut skipped = SkippedKernels::default();
+        assert!(SkippedKernels::default().no_fitting_kernel().is_none());
+        let bad = |help: &str| BadInput::new("vmlinux", "skipped").help(help);
+        for help in ["use B", "use A", "use B"] {
+            skipped.add(Some(&bad(help)));
+        }
+        skipped.add(None);
+        let error = skipped.no_fitting_kernel().map(|bad| bad.to_string());
+        let expected = "--btf: no kernel fits the objects: all are skipped; use A; or use B";
+        assert_eq!(error.as_deref(), Some(expected));
+    }
 }

@@ -165,6 +165,10 @@ fn split_prefix(name: &str) -> (Option<Section>, String) {
     found.unwrap_or((None, lower))
 }
 
+fn begins_with_bpf(name: &str) -> bool {
+    name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("bpf_"))
+}
+
 /// A name that the user asks for: a name, or a pattern.
 #[derive(Debug)]
 pub(super) struct NameFilter {
@@ -195,6 +199,14 @@ impl NameFilter {
         // `bpf_prog_type` is no prefix of the name of a helper or kfunc.
         let (_, name) = split_prefix(&entry.name);
         match &self.pattern {
+            // Of a pattern, `bpf_` without a section is part of the names that match.
+            Some(_)
+                if self.section.is_none()
+                    && begins_with_bpf(&self.given)
+                    && !begins_with_bpf(&entry.name) =>
+            {
+                false
+            }
             Some(pattern) => pattern.matches(&name),
             None => name == self.name,
         }
@@ -245,6 +257,23 @@ pub(super) fn find_program_type(name: &str) -> Result<ProgramType, BadInput> {
     Err(unknown_name(Some("--program-type"), "program type", name, &nearest(name, &all)))
 }
 
+/// Returns what a word of bpftool's command line, or the name of a section, is here.
+fn counterpart(word: &str) -> Option<String> {
+    if let Some(section) = Section::ALL.iter().find(|section| section.name() == word) {
+        return Some(format!("it is a section: --section {}", section.name()));
+    }
+    let help = match word {
+        "unprivileged" => "bpftool's `feature probe unprivileged` is `core-relo feature --unprivileged` here",
+        "full" => "bpftool's `full` is not needed here: all helpers are answered",
+        "list_builtins" => {
+            "bpftool's `feature list_builtins helpers` is `core-relo feature --section helpers` here"
+        }
+        "dev" | "macros" => "this word of bpftool has no counterpart here (docs/coming-from.md)",
+        _ => return None,
+    };
+    Some(help.to_owned())
+}
+
 /// Returns the error of a name that nothing has. `option` is the option with the name, or `None` for an argument.
 pub(super) fn unknown_name(option: Option<&str>, what: &str, name: &str, nearest: &[String]) -> BadInput {
     let shown: String = name.chars().take(80).collect();
@@ -253,9 +282,10 @@ pub(super) fn unknown_name(option: Option<&str>, what: &str, name: &str, nearest
         None if shown.is_empty() => BadInput::new("``", format!("no {what} has this name")),
         None => BadInput::new(shown, format!("no {what} has this name")),
     };
-    match nearest {
-        [] => bad.help("`core-relo feature` lists all names"),
-        names => {
+    match (counterpart(name), nearest) {
+        (Some(help), _) if option.is_none() => bad.help(help),
+        (_, []) => bad.help("`core-relo feature` lists all names"),
+        (_, names) => {
             let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
             bad.help(format!("the nearest: {}", names.join(", ")))
         }
@@ -286,6 +316,8 @@ mod tests {
         let xdp: Vec<_> = found("xdp").into_iter().map(|(section, _)| section).collect();
         assert_eq!(xdp, [Section::ProgramTypes, Section::AttachTypes, Section::Links]);
         assert_eq!(found("BPF_PROG_TYPE_XDP").len(), 1);
+        assert!(found("bpf_lo*").iter().all(|(section, _)| *section == Section::Helpers));
+        assert!(found("lo*").iter().any(|(_, name)| name == "lockdown"));
         assert!(found("bpf_skb_*").iter().all(|(section, _)| *section == Section::Helpers));
         assert_eq!(found("config_bpf_jit").len(), 1);
         assert!(found("ringbufs").is_empty());
@@ -312,5 +344,19 @@ mod tests {
         assert!(nearest(&"x".repeat(1000), &entries()).is_empty());
         assert_eq!(find_program_type("BPF_PROG_TYPE_XDP"), Ok(ProgramType::Xdp));
         assert!(find_program_type("xpd").unwrap_err().to_string().contains("`xdp`"));
+    }
+    #[test]
+    fn words_of_bpftool_and_sections_get_their_counterpart() {
+        for (word, help) in [
+            ("unprivileged", "core-relo feature --unprivileged"),
+            ("list_builtins", "core-relo feature --section helpers"),
+            ("helpers", "it is a section: --section helpers"),
+            ("dev", "no counterpart here"),
+        ] {
+            let error = unknown_name(None, "feature", word, &[]).to_string();
+            assert!(error.contains(help), "{error}");
+        }
+        let error = unknown_name(Some("--program-type"), "program type", "dev", &[]).to_string();
+        assert!(!error.contains("counterpart"), "{error}");
     }
 }
