@@ -213,7 +213,6 @@ const COUNTERPARTS: &[Counterpart] = &[
     counterpart(&["batch file"], &[], "batch file FILE", "batch FILE"),
     // Options that change how the command prints or prepares.
     counterpart(&["-d", "--debug"], &[], "-d prog list", "-vv prog list"),
-    counterpart(&["-f", "--bpffs"], &[], "-f prog list", "prog list"),
     counterpart(&["-n", "--nomount"], &[], "-n prog list", "prog list"),
     no_counterpart(&["-l", "--legacy"], &[], "-l prog list"),
     no_counterpart(&["-m", "--mapcompat"], &[], "-m prog list"),

@@ -1,5 +1,5 @@
 //! bpftool's words for an object, `prog show id 7`, as the options of this command: `prog show --id 7`. The same for bpftool's options for
-//! JSON, `-j` and `-p`, and for `version`.
+//! JSON, `-j` and `-p`, for pins, `-f`, and for `version`.
 
 use clap::{Arg, Command};
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ const VERSION: &str = "version";
 
 /// Returns the words of a command line with options in place of bpftool's words. The first word is the name of this command, `root`.
 pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
-    let (words, asks_json) = without_json_options(words, root);
+    let (words, asks_json) = without_bpftool_options(words, root);
     if let Some((last, before)) = words.split_last()
         && last == VERSION
         && is_command_place(before)
@@ -68,14 +68,15 @@ fn selects_object(command: &str, subcommand: &str) -> bool {
     }
 }
 
-/// Removes bpftool's options for JSON, and returns whether the named command prints JSON because of them. They stand before the command
-/// or after it.
+/// Removes bpftool's options for JSON and for pins, and returns whether the named command prints JSON because of them. They stand before
+/// the command or after it. Pins are always shown.
 ///
 /// Words stay if the command has no `--format`, and after a command to which they are something else: `check -j 2`, or the words of
 /// `vm --command`. Before the names of `version` and of groups of commands, they are removed too: an error is then about the other
 /// words.
-fn without_json_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsString>, bool) {
-    let NamedCommand { command, end, .. } = NamedCommand::find(&words, root);
+fn without_bpftool_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsString>, bool) {
+    let NamedCommand { command, end, path } = NamedCommand::find(&words, root);
+    let shows_pins = matches!(path.first(), Some(&("prog" | "map" | "link")));
     let has = |is_wanted: &dyn Fn(&Arg) -> bool| command.get_arguments().any(is_wanted);
     let has_format = has_option(command, "format");
     let literal = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -87,20 +88,29 @@ fn without_json_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsStri
         None => end,
     };
     let takes_any_word = has(&Arg::is_allow_hyphen_values_set);
-    let is_json = |place: usize, word: &OsStr| match (place, word.to_str()) {
-        (0, _) | (_, None) => false,
-        (place, _) if place >= limit || (place >= end && takes_any_word) => false,
-        (_, Some("--json" | "--pretty")) => true,
-        (place, Some(word)) => word.strip_prefix('-').is_some_and(|letters| {
+    // Returns whether an option of bpftool asks for JSON; `None` for another word.
+    let option = |place: usize, word: &OsStr| match (place, word.to_str()) {
+        (0, _) | (_, None) => None,
+        (place, _) if place >= limit || (place >= end && takes_any_word) => None,
+        (_, Some("--json" | "--pretty")) => Some(true),
+        (_, Some("--bpffs")) if shows_pins => Some(false),
+        (place, Some(word)) => {
+            let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty())?;
             let is_free = |letter| place < end || !has(&|arg| arg.get_short() == Some(letter));
-            !letters.is_empty() && letters.chars().all(|c| matches!(c, 'j' | 'p') && is_free(c))
-        }),
+            let is_known = |letter| matches!(letter, 'j' | 'p') || letter == 'f' && shows_pins;
+            letters.chars().all(|c| is_known(c) && is_free(c)).then(|| letters.contains(['j', 'p']))
+        }
     };
-    let before = words.len();
+    let mut asks_json = false;
     let mut place = 0..;
-    words.retain(|word| place.next().is_none_or(|place| !is_json(place, word)));
-    let asks_json = has_format && words.len() < before;
-    (words, asks_json)
+    words.retain(|word| match place.next().and_then(|place| option(place, word)) {
+        Some(asks) => {
+            asks_json |= asks;
+            false
+        }
+        None => true,
+    });
+    (words, asks_json && has_format)
 }
 
 /// Returns whether a command has an option of this name.
@@ -195,6 +205,11 @@ mod tests {
             ("core-relo prog show -p 7", "core-relo prog show --format json 7"),
             ("core-relo map -v list -j", "core-relo map -v list --format json"),
             ("core-relo btf dump vmlinux -j", "core-relo btf dump --format json vmlinux"),
+            // Pins are always shown.
+            ("core-relo -f prog list", "core-relo prog list"),
+            ("core-relo prog show id 7 -f", "core-relo prog show --id 7"),
+            ("core-relo -jf map show name m", "core-relo map show --format json --name m"),
+            ("core-relo --bpffs link list -j", "core-relo link list --format json"),
             // These have no format. An error is about the other words.
             ("core-relo -j prog", "core-relo prog"),
             ("core-relo -j prog shwo", "core-relo prog shwo"),
@@ -250,6 +265,8 @@ mod tests {
             "core-relo btf dump id --format c",
             "core-relo load id 7",
             "core-relo --color",
+            "core-relo -f check a.o",
+            "core-relo check --bpffs a.o",
             // The jobs of these commands.
             "core-relo check -j 2 a.o",
             "core-relo btf encode a -o b -j 2",
