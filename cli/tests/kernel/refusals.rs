@@ -182,3 +182,27 @@ fn a_map_of_maps_is_created_with_the_name_or_pin_of_its_inner_map() {
     refused(&create("nosuch"), "nosuch: no map of this name");
     fs::remove_file("/sys/fs/bpf/inner").unwrap();
 }
+
+#[test]
+fn a_dry_run_compares_reused_maps() {
+    if types().is_none() {
+        return;
+    }
+    let map = |map_type, max_entries, sizes: (u32, u32)| {
+        let (key_size, value_size) = sizes;
+        let map = sys::MapCreate { map_type, key_size, value_size, max_entries, ..sys::MapCreate::default() };
+        MapFd::new(sys::map_create(&map).unwrap()).unwrap()
+    };
+    let object = prebuilt("live/ringbuf.bpf.o");
+    let load = |map: &MapFd, more: &[&str]| {
+        let reuse = format!("events={}", map_id(map));
+        run([&["load", text(&object), "--reuse-map", &reuse], more].concat())
+    };
+    let (ring, hash) = (map(27, 4096, (0, 0)), map(1, 1, (4, 4)));
+    let refusal = load(&hash, &[]);
+    assert!(refusal.exit == 1 && refusal.out.contains("map `events`: the reused map"), "{refusal:?}");
+    let judged = load(&hash, &["--dry-run"]);
+    assert!(judged.exit == 1 && judged.out.contains("map `events`: the reused map"), "{judged:?}");
+    let judged = load(&ring, &["--dry-run"]);
+    assert!(!judged.out.contains("the reused map"), "{judged:?}");
+}

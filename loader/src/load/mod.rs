@@ -41,6 +41,7 @@ pub use loader_program::{execute_loader_program, execute_signed_loader_program};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
 pub(crate) use replaceable::ReplaceablePrograms;
+pub use reuse::check_reused_maps;
 pub use signature::SignatureRefusal;
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram, ReportStep, VerifierReport};

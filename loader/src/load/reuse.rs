@@ -1,9 +1,9 @@
 //! Reusing maps of the caller instead of creating new ones.
 
 use super::{error::LoadError, kernel::Kernel, loading::Loading};
-use crate::sys::MapInfo;
+use crate::{hint::Hint, sys::MapInfo};
 use core_relo_object::{
-    load_plan::{MapAttributes, MapPlan, MapRole},
+    load_plan::{LoadPlan, MapAttributes, MapPlan, MapRole},
     object::MapType,
 };
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -20,14 +20,7 @@ impl<K: Kernel> Loading<'_, K> {
         let failed = |plan: &MapPlan, errno| self.map_error(plan, "reusing the caller's map", errno);
         let fd = self.kernel.duplicate(callers_map).map_err(|e| failed(plan, e))?;
         let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
-        if !can_stand_for(plan, info.map_type) {
-            return Err(LoadError::ReusedMap {
-                object: self.loaded.name.as_str().into(),
-                map: plan.name().into(),
-                reused: describe(&info).into(),
-                expected: type_name(plan.map_type()).into(),
-            });
-        }
+        check_type(&self.loaded.name, plan, &info)?;
         plan.set_attributes(MapAttributes {
             map_type: info.map_type,
             key_size: info.key_size,
@@ -38,6 +31,33 @@ impl<K: Kernel> Loading<'_, K> {
         });
         Ok(fd)
     }
+}
+
+/// Checks that the maps that a plan reuses can stand for the object's maps, as a load does before it uses them.
+pub fn check_reused_maps(plan: &LoadPlan, kernel: &impl Kernel) -> Result<(), LoadError> {
+    plan.maps().iter().try_for_each(|map| {
+        let Some(reused) = map.reuse() else { return Ok(()) };
+        let info = kernel.map_info(reused).map_err(|errno| LoadError::Kernel {
+            object: plan.name().into(),
+            request: format!("map `{}`: reading the caller's map", map.name()).into(),
+            map: Some(map.name().into()),
+            errno,
+            hint: Hint::for_errno(errno).into(),
+        })?;
+        check_type(plan.name(), map, &info)
+    })
+}
+
+fn check_type(object: &str, map: &MapPlan, info: &MapInfo) -> Result<(), LoadError> {
+    if can_stand_for(map, info.map_type) {
+        return Ok(());
+    }
+    Err(LoadError::ReusedMap {
+        object: object.into(),
+        map: map.name().into(),
+        reused: describe(info).into(),
+        expected: type_name(map.map_type()).into(),
+    })
 }
 
 /// Describes a map of the kernel: `` `hits` (id 7) is a BPF_MAP_TYPE_HASH with keys of 4 and values of 8 bytes``.

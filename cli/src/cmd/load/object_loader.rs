@@ -28,7 +28,7 @@ use core_relo_loader::{
     Loader,
     adaptive::StartupReport,
     attach::AttachError,
-    load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
+    load::{LoadError, Loaded, RemainingPins, check_reused_maps, retry_taken_pins},
     load_plan::LoadPlan,
     object::Object,
     sys,
@@ -68,6 +68,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Err(e) => return self.report_plan_error(&e).map(|()| None),
         };
         if let Some(verdict) = self.verdict {
+            if let Err(e) = check_reused_maps(&plan, self.kernel) {
+                return self.report_refusal(None, &e).map(|()| None);
+            }
             self.console.raise_exit(exit_status(verdict.verdict, false));
             return self.report_plan(&plan).map(|()| None);
         }

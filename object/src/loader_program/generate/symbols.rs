@@ -49,6 +49,15 @@ impl Symbols {
     }
 }
 
+/// Returns the errors of a search that leave a symbol missing. Every other error ends the load.
+const fn accepted_errors(kind: SymbolKind, is_weak: bool) -> &'static [i32] {
+    match (is_weak, btf_kind(kind)) {
+        (true, Some(_)) => &[NOT_FOUND, NO_BTF],
+        (true, None) => &[NOT_FOUND],
+        (false, _) => &[],
+    }
+}
+
 impl Generator<'_> {
     /// Finds each symbol. Its type id and the descriptor of its module, or its address, are in the tables afterwards.
     pub(super) fn find_symbols(&mut self) -> Result<(), LoaderProgramError> {
@@ -69,12 +78,9 @@ impl Generator<'_> {
                 self.code.call(helper::KALLSYMS_LOOKUP);
             }
             self.code.copy(RESULT, R0);
-            let missing: &[i32] = match is_weak {
-                true if btf_kind(kind).is_some() => &[NOT_FOUND, NO_BTF],
-                true => &[NOT_FOUND],
-                false => &[],
-            };
-            let missing = missing.iter().map(|errno| self.code.jump(Condition::Equal, RESULT, *errno));
+            let missing = accepted_errors(kind, is_weak)
+                .iter()
+                .map(|errno| self.code.jump(Condition::Equal, RESULT, *errno));
             let missing: Vec<_> = missing.collect();
             self.code.check_result()?;
             if btf_kind(kind).is_some() {
@@ -182,5 +188,20 @@ const fn btf_kind(kind: SymbolKind) -> Option<i32> {
         SymbolKind::Variable => Some(14),
         SymbolKind::Typedef => Some(8),
         SymbolKind::Address => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel without BTF answers a search by name with `EINVAL`, as Debian's 6.1 for s390x does. Its symbols have addresses.
+    #[test]
+    fn kernels_without_btf_lack_weak_symbols() {
+        for kind in [SymbolKind::Function, SymbolKind::Variable] {
+            assert_eq!(accepted_errors(kind, true), [NOT_FOUND, NO_BTF]);
+            assert!(accepted_errors(kind, false).is_empty(), "a strong symbol must exist");
+        }
+        assert_eq!(accepted_errors(SymbolKind::Address, true), [NOT_FOUND]);
     }
 }
