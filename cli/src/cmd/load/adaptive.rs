@@ -22,6 +22,7 @@ use core_relo_loader::{
     adaptive::{
         AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, KernelIdentity, LinkReport, StartupReport,
     },
+    load::check_reused_maps,
     load_plan::LoadPlan,
     object::Object,
     target,
@@ -102,6 +103,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Ok(AdaptiveLoad { value: plan, report, .. }) => {
                 let status = report.verdict.map_or(ExitStatus::Error, |verdict| exit_status(verdict, false));
                 self.console.raise_exit(status);
+                if let Err(e) = check_reused_maps(&plan, self.kernel) {
+                    self.report = Some(report);
+                    return self.report_refusal(None, &e).map(|()| Ok(None));
+                }
                 self.report_adaptive_plan(&plan, &report)?;
                 Ok(Ok(None))
             }
