@@ -4,10 +4,10 @@ use super::{
     answers::KernelAnswers, error::JudgeError, features::KernelFeature, model::ObjectVerdict, object::judge,
 };
 use crate::{
-    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    kernel::{KernelFacts, KernelInputs, KernelVersion, NameQuery},
     requirements::{NeedTable, ObjectNeeds},
 };
-use core_relo::{Plan, Relocs, minimise::MinimalBtf};
+use core_relo::{Plan, Relocs, Target, minimise::MinimalBtf};
 use core_relo_object::{
     link::LinkError,
     load_plan::{Settings, TargetKernel},
@@ -74,6 +74,39 @@ impl<'d> LoadJudge<'_, 'd> {
         settings: &Settings,
         use_judge: impl FnOnce(&LoadJudge<'_, 'd>) -> T,
     ) -> Result<T, LoadJudgeError> {
+        let evidence = Evidence::collect(object, kernel, settings)?;
+        Ok(use_judge(&evidence.judge(object)))
+    }
+
+    /// Returns the features of the kernel that the object needs.
+    pub fn features(&self) -> Result<Vec<KernelFeature>, LoadJudgeError> {
+        let needs = ObjectNeeds::collect(self.object, self.relocs, &mut self.needs.clone())?;
+        Ok(self.answers.features(&needs))
+    }
+
+    /// Returns the verdict on the object with the settings of a load.
+    pub fn judge(&self, settings: &Settings) -> Result<ObjectVerdict, LoadJudgeError> {
+        self.answers.judge_load(self.object, self.relocs, &self.plan, settings)
+    }
+}
+
+/// The requirements of an object, and what is known about a kernel.
+struct Evidence<'o> {
+    relocs: Relocs<'o>,
+    needs: NeedTable,
+    names: NameQuery,
+    inputs: KernelInputs,
+    /// The types that the object is relocated against.
+    types: Target<'static>,
+    target: Target<'static>,
+}
+
+impl<'o> Evidence<'o> {
+    fn collect(
+        object: &'o Object<'_>,
+        kernel: &TargetKernel,
+        settings: &Settings,
+    ) -> Result<Self, LoadJudgeError> {
         let relocs = object.relocs_or_none()?;
         let mut needs = NeedTable::default();
         ObjectNeeds::collect(object, &relocs, &mut needs)?.apply_attach_targets(settings, &mut needs);
@@ -99,22 +132,13 @@ impl<'d> LoadJudge<'_, 'd> {
             }
             target = with_modules;
         }
-        let plan = Plan::new(&relocs, &types);
-        let facts = KernelFacts::new(&target, &names, &inputs);
-        let answers = KernelAnswers::new(&needs, facts);
-        let judge = LoadJudge { object, relocs: &relocs, needs: needs.clone(), plan, answers };
-        Ok(use_judge(&judge))
+        Ok(Self { relocs, needs, names, inputs, types, target })
     }
 
-    /// Returns the features of the kernel that the object needs.
-    pub fn features(&self) -> Result<Vec<KernelFeature>, LoadJudgeError> {
-        let needs = ObjectNeeds::collect(self.object, self.relocs, &mut self.needs.clone())?;
-        Ok(self.answers.features(&needs))
-    }
-
-    /// Returns the verdict on the object with the settings of a load.
-    pub fn judge(&self, settings: &Settings) -> Result<ObjectVerdict, LoadJudgeError> {
-        self.answers.judge_load(self.object, self.relocs, &self.plan, settings)
+    fn judge<'j, 'd>(&'j self, object: &'j Object<'d>) -> LoadJudge<'j, 'd> {
+        let Self { relocs, needs, names, inputs, types, target } = self;
+        let answers = KernelAnswers::new(needs, KernelFacts::new(target, names, inputs));
+        LoadJudge { object, relocs, needs: needs.clone(), plan: Plan::new(relocs, types), answers }
     }
 }
 

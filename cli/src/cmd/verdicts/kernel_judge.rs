@@ -32,6 +32,17 @@ pub(crate) struct KernelCase<'k, 'c> {
     pub(crate) warnings: Vec<String>,
 }
 
+/// Objects that are planned on a kernel.
+struct PlannedObjects<'k, 'c> {
+    /// For each object, the reason why it does not have the kernel's byte order.
+    byte_orders: Vec<Result<(), BadInput>>,
+    /// The objects that have it.
+    same_order: Vec<&'k JudgedObject<'c>>,
+    inputs: KernelInputs,
+    /// The kernel with the modules that the objects need, if they need any.
+    with_modules: Option<Kernel>,
+}
+
 impl<'c> KernelJudge<'c> {
     pub(crate) fn new(judged: &'c JudgedObjects<'c>, inputs: KernelInputs, threads: &'c Threads) -> Self {
         Self { objects: ObjectsByOrder::new(&judged.objects), judged, inputs, threads }
@@ -66,6 +77,20 @@ impl<'c> KernelJudge<'c> {
         relocated_against: Option<&Kernel>,
         use_case: impl FnOnce(&KernelCase<'_, 'c>) -> R,
     ) -> R {
+        let (objects, plans) = self.plan_objects(kernel, relocated_against);
+        let plans = match (&objects.with_modules, relocated_against) {
+            (Some(kernel), None) => self.plan(&objects.same_order, kernel),
+            _ => plans,
+        };
+        use_case(&self.case(objects.with_modules.as_ref().unwrap_or(kernel), &objects, plans))
+    }
+
+    /// Plans the objects on a kernel. If they need modules, the plans are made without them.
+    fn plan_objects<'k>(
+        &'k self,
+        kernel: &'k Kernel,
+        relocated_against: Option<&'k Kernel>,
+    ) -> (PlannedObjects<'k, 'c>, Vec<Plan<'k>>) {
         let objects = self.objects.all;
         let byte_orders: Vec<_> =
             objects.iter().map(|object| kernel.check_for_verdicts(object.object.endian())).collect();
@@ -76,20 +101,26 @@ impl<'c> KernelJudge<'c> {
         let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols: needs.has_symbols() };
         let inputs = kernel.inputs(&self.inputs, wanted);
         let with_modules = self.add_modules(kernel, &plans, &inputs);
-        let plans = match (&with_modules, relocated_against) {
-            (Some(kernel), None) => self.plan(&same_order, kernel),
-            _ => plans,
-        };
-        let kernel = with_modules.as_ref().unwrap_or(kernel);
-        let facts = KernelFacts::new(&kernel.target, &self.judged.names, &inputs);
+        (PlannedObjects { byte_orders, same_order, inputs, with_modules }, plans)
+    }
+
+    /// Returns the case of planned objects on a kernel with the modules that they need.
+    fn case<'k>(
+        &'k self,
+        kernel: &'k Kernel,
+        objects: &'k PlannedObjects<'k, 'c>,
+        plans: Vec<Plan<'k>>,
+    ) -> KernelCase<'k, 'c> {
+        let PlannedObjects { byte_orders, same_order, inputs, .. } = objects;
+        let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
         let warnings = kernel.warnings(&self.inputs, &facts);
         let answers = KernelAnswers::new(&self.judged.needs, facts);
         let mut planned = same_order.iter().copied().zip(plans);
-        let plans = byte_orders.into_iter().filter_map(|check| match check {
+        let plans = byte_orders.iter().filter_map(|check| match check {
             Ok(()) => planned.next().map(Ok),
-            Err(bad) => Some(Err(bad)),
+            Err(bad) => Some(Err(bad.clone())),
         });
-        use_case(&KernelCase { kernel, plans: plans.collect(), answers, warnings })
+        KernelCase { kernel, plans: plans.collect(), answers, warnings }
     }
 
     /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
