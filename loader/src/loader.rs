@@ -77,6 +77,11 @@ impl<'o, 'd> Loader<'o, 'd> {
     }
 
     /// Returns all settings of the load.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns all settings of the load, to change them.
     pub fn settings_mut(&mut self) -> &mut Settings {
         &mut self.settings
     }

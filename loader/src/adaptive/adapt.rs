@@ -136,7 +136,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         }
         let kernel = with_running_system(self.loader.kernel.clone());
         let judged = LoadJudge::with(self.loader.object, &kernel, &self.loader.settings, |judge| {
-            let features = match judge.features() {
+            let features = match judge.features(&self.loader.settings) {
                 Ok(features) => features,
                 Err(cause) => return use_judge(&|_| Err(cause.to_string()), &[]),
             };

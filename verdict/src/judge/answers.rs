@@ -30,6 +30,7 @@ impl NeedTable {
             match need {
                 Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
                 Need::Symbol(name) | Need::VariableAddress(name) => query.symbol(name),
+                Need::ProbedFunction(name) => query.symbol(name.as_bytes()),
                 Need::Variable(name) => query.variable(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
                     query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
@@ -150,6 +151,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
         }
+        Need::ProbedFunction(name) => facts.probed_function(name.as_bytes()),
         Need::Module(module) => facts.module(module),
         Need::Feature(feature) => facts.program_feature(*feature),
         Need::SleepableLsm(hook) => facts.sleepable_lsm(hook),
@@ -197,9 +199,11 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::Trampolines
         | Need::License(LicenseUse::ProgramType(_)) => ReasonKind::ProgramType,
         Need::AttachType(_) => ReasonKind::AttachType,
-        Need::AttachTarget { .. } | Need::Module(_) | Need::SleepableLsm(_) | Need::ErrorInjection(_) => {
-            ReasonKind::AttachTarget
-        }
+        Need::AttachTarget { .. }
+        | Need::ProbedFunction(_)
+        | Need::Module(_)
+        | Need::SleepableLsm(_)
+        | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,

@@ -12,8 +12,8 @@ use crate::{
 use core_relo::{Name, explain::text};
 use core_relo_object::object::AttachType;
 
-/// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events or links of its
-/// section.
+/// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events, links or
+/// place of its section.
 pub(super) fn warnings(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,
@@ -35,8 +35,11 @@ fn warning(
     if matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress)) {
         return None;
     }
-    let (feature, answer) = answers.attach_feature(needs, program)?;
-    let Answer::Absent(evidence) = answer else { return None };
+    let mut features = answers.attach_features_of(needs, program);
+    let (feature, evidence) = features.find_map(|(feature, answer)| match answer {
+        Answer::Absent(evidence) => Some((feature, evidence)),
+        _ => None,
+    })?;
     let section = text(Name::new(function.section).shortened());
     let declarations =
         (&*format!("SEC(\"{section}\")"), &*format!("{} ({})", evidence.text, evidence.source));

@@ -47,7 +47,7 @@ impl KernelAnswers<'_, '_> {
     fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = KernelFeature> {
         let mut features: BTreeMap<String, (Answer, Vec<String>)> = BTreeMap::new();
         for program in &needs.programs {
-            if let Some((name, answer)) = self.attach_feature(needs, program) {
+            for (name, answer) in self.attach_features_of(needs, program) {
                 features.entry(name).or_insert_with(|| (answer, Vec::new())).1.push(program.name.clone());
             }
         }
@@ -55,21 +55,23 @@ impl KernelAnswers<'_, '_> {
         features.map(|(name, (answer, attaches))| KernelFeature { name, answer, attaches })
     }
 
-    /// Returns the feature that attaches a program after the load, if the load does not check it.
-    pub(super) fn attach_feature(
+    /// Returns the features that attach a program after the load, if the load does not check them: those of its kind of place, and the
+    /// place itself.
+    pub(super) fn attach_features_of(
         &self,
         needs: &ObjectNeeds<'_, '_>,
         program: &ProgramNeeds,
-    ) -> Option<(String, Answer)> {
+    ) -> impl Iterator<Item = (String, Answer)> {
         let function = needs.object.programs().get(program.index.0);
         let attach_type = function.and_then(Program::sec_def).and_then(|def| def.attach_type);
         let by_type = attach_type.and_then(|of| {
             Some((format!("links of attach type {of}"), self.facts.attachment_after_load(of)?))
         });
-        by_type.or_else(|| {
-            let kind = program.attach_point.as_ref()?.kind;
-            is_kprobe(kind).then(|| ("kprobe events".to_owned(), self.facts.kprobe_events()))
-        })
+        let is_probe = program.attach_point.as_ref().is_some_and(|point| is_kprobe(point.kind));
+        let by_kind =
+            by_type.or_else(|| is_probe.then(|| ("kprobe events".to_owned(), self.facts.kprobe_events())));
+        let place = program.attaches_by.and_then(|id| self.feature(id));
+        by_kind.into_iter().chain(place.map(|(name, answer)| (name, answer.clone())))
     }
 
     fn feature(&self, id: NeedId) -> Option<(String, &Answer)> {

@@ -78,9 +78,11 @@ impl<'d> LoadJudge<'_, 'd> {
         Ok(use_judge(&evidence.judge(object)))
     }
 
-    /// Returns the features of the kernel that the object needs.
-    pub fn features(&self) -> Result<Vec<KernelFeature>, LoadJudgeError> {
-        let needs = ObjectNeeds::collect(self.object, self.relocs, &mut self.needs.clone())?;
+    /// Returns the features of the kernel that the object needs with the settings of a load. Those that attach a program at the place of
+    /// its section are left out if the caller attaches the program.
+    pub fn features(&self, settings: &Settings) -> Result<Vec<KernelFeature>, LoadJudgeError> {
+        let mut needs = ObjectNeeds::collect(self.object, self.relocs, &mut self.needs.clone())?;
+        needs.apply_settings(settings);
         Ok(self.answers.features(&needs))
     }
 

@@ -170,6 +170,18 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
+    /// Answers whether the kernel or a module has a function to which a kprobe can be attached.
+    ///
+    /// Symbols of the linked kernel alone do not show what modules have.
+    pub fn probed_function(&self, name: &[u8]) -> Answer {
+        match self.symbol(name) {
+            Answer::Absent(evidence) if self.inputs.symbol_scope == SymbolScope::Linked => {
+                Answer::Unknown(format!("{} in the kernel itself, but a module may have it", evidence.text))
+            }
+            answer => answer,
+        }
+    }
+
     /// Answers whether `/proc/kallsyms` shows a variable of the linked kernel.
     fn linked_variable(&self, text: &str, symbol: Evidence) -> Answer {
         if self.find_any(&[LIVEPATCH]).is_some() {

@@ -1,6 +1,6 @@
 //! The place that a program is attached to after the load.
 
-use super::hook::Hook;
+use super::{hook::Hook, need::Need, target_kind::TargetKind};
 use core_relo::btf::Kind;
 use core_relo_object::object::SectionTarget;
 
@@ -46,6 +46,19 @@ pub enum AttachPointKind {
     /// A USDT probe in a binary.
     Usdt,
 }
+
+/// The categories of trace events that are no tracepoints: those of system calls, of ftrace itself, and those that users define.
+const WITHOUT_TRACEPOINTS: [&str; 9] = [
+    "syscalls",
+    "ftrace",
+    "kprobes",
+    "uprobes",
+    "fprobes",
+    "tracepoints",
+    "eprobes",
+    "synthetic",
+    "user_events",
+];
 
 /// The prefixes of the entries of system calls, by architecture.
 const SYSCALL_PREFIXES: [&str; 4] = ["__x64_sys_", "__arm64_sys_", "__s390x_sys_", "__riscv_sys_"];
@@ -119,6 +132,25 @@ impl AttachPoint {
             SectionTarget::Nothing | SectionTarget::AsLoaded | SectionTarget::Iter => return None,
         };
         Some(Self { kind, name, binary: binary.map(str::to_owned), declarations })
+    }
+
+    /// Returns the requirement that attaches the program, if the kernel's types or symbols can tell whether it is met.
+    pub(super) fn need(&self) -> Option<Need> {
+        use AttachPointKind as K;
+        let tracepoint =
+            |name: &str| Need::AttachTarget { kind: TargetKind::Tracepoint, module: None, name: name.into() };
+        match self.kind {
+            K::RawTracepoint => Some(tracepoint(&self.name)),
+            K::TraceEvent => {
+                let (category, name) = self.name.split_once('/')?;
+                (!WITHOUT_TRACEPOINTS.contains(&category)).then(|| tracepoint(name))
+            }
+            K::Function | K::FunctionReturn => {
+                let function = self.name.split_once('+').map_or(&*self.name, |(function, _offset)| function);
+                Some(Need::ProbedFunction(function.into()))
+            }
+            _ => None,
+        }
     }
 }
 

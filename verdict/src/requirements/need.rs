@@ -52,6 +52,8 @@ pub enum Need {
         /// The name without a prefix such as `bpf_lsm_`.
         name: Box<str>,
     },
+    /// A function that programs are attached to by a kprobe, among the kernel's symbols. The load does not look it up.
+    ProbedFunction(Box<str>),
     /// A loaded module with BTF, some of whose functions the program traces.
     Module(Box<str>),
     /// A property of the program or map.
@@ -96,6 +98,7 @@ impl Need {
                 });
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
+            Self::ProbedFunction(function) => format!("function `{}`", name(function.as_bytes())),
             Self::Module(module) => format!("the BTF of module {}", name(module.as_bytes())),
             Self::Feature(feature) => feature.name().to_owned(),
             Self::SleepableLsm(hook) => {

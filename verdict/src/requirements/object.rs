@@ -152,6 +152,10 @@ impl ObjectNeeds<'_, '_> {
             if let Some(autoload) = settings.and_then(|settings| settings.autoload) {
                 program.autoload = autoload;
             }
+            // The caller attaches it, perhaps elsewhere, or as another type.
+            if settings.is_some_and(|own| own.autoattach == Some(false) || own.program_type.is_some()) {
+                program.attaches_by = None;
+            }
         }
         self.apply_initial_programs(settings);
     }

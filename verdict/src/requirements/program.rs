@@ -43,6 +43,8 @@ pub struct ProgramNeeds {
     pub attach: AttachNeed,
     /// The place that a loader attaches the program to after the load, if the section's name implies one.
     pub attach_point: Option<AttachPoint>,
+    /// The requirement that attaches the program to this place, as far as a kernel can tell. The program loads without it.
+    pub attaches_by: Option<NeedId>,
     /// The program with its subprograms, before relocation; or the reason why linking fails.
     pub code: Result<LinkedProgram, LinkError>,
     /// The requirements of instructions, in order.
@@ -80,6 +82,7 @@ impl ProgramNeeds {
         let has_gpl_license = is_gpl_compatible(object.license());
         let hook = Hook::new(object, program);
         let section = core::str::from_utf8(program.section_name()).ok();
+        let attach_point = section.and_then(|section| AttachPoint::new(section, &hook));
         let mut needs = Self {
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
@@ -88,7 +91,8 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
-            attach_point: section.and_then(|section| AttachPoint::new(section, &hook)),
+            attaches_by: table.add_optional(attach_point.as_ref().and_then(AttachPoint::need)),
+            attach_point,
             hook,
             reads: Vec::new(),
         };

@@ -93,7 +93,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
         let judge =
             |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
-        let features = match kernel.features(self.file, loader.object()) {
+        let features = match kernel.features(self.file, loader.object(), loader.settings()) {
             Ok(features) => features,
             Err(bad) => return Ok(Err(bad)),
         };

@@ -86,13 +86,14 @@ impl DryRunKernel {
         self.with_case(file, object, settings, |case, object, plan| case.judge(object, plan))
     }
 
-    /// Returns the features of the kernel that an object needs.
+    /// Returns the features of the kernel that an object needs with the settings of a load.
     pub(super) fn features(
         &self,
         file: &ObjectFile,
         object: &Object<'_>,
+        settings: &Settings,
     ) -> Result<Vec<KernelFeature>, BadInput> {
-        self.with_case(file, object, &Settings::default(), |case, object, _| case.features(object))
+        self.with_case(file, object, settings, |case, object, _| case.features(object))
     }
 
     fn with_case<T>(

@@ -17,6 +17,7 @@ use core::convert::Infallible;
 use core_relo_object::test_support::{TestObject, kernel, load, returns};
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 
+mod places;
 mod refusals;
 
 const MAP: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];

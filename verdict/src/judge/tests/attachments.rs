@@ -1,7 +1,7 @@
 //! Warnings about programs that load and cannot be attached.
 
 use super::*;
-use crate::mismatch::MismatchKind;
+use crate::{kernel::SymbolScope, mismatch::MismatchKind};
 
 /// Adds the types of a kernel with programs of several types, with or without kprobe events.
 fn kprobe_kernel(b: &mut Builder, has_events: bool) {
@@ -10,12 +10,16 @@ fn kprobe_kernel(b: &mut Builder, has_events: bool) {
     let types = [
         ("BPF_PROG_TYPE_KPROBE", 2),
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
+        ("BPF_PROG_TYPE_TRACEPOINT", 5),
         ("BPF_PROG_TYPE_XDP", 6),
+        ("BPF_PROG_TYPE_RAW_TRACEPOINT", 17),
         ("BPF_PROG_TYPE_TRACING", 26),
     ];
     b.enumeration("bpf_prog_type", 4, false, &types);
     b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FENTRY", 24), ("BPF_XDP", 37)]);
     let contexts = [
+        ("BPF_PROG_TYPE_TRACEPOINT_prog", int, 0),
+        ("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", int, 0),
         ("BPF_PROG_TYPE_KPROBE_prog", int, 0),
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 32),
         ("BPF_PROG_TYPE_XDP_prog", int, 64),
@@ -55,6 +59,55 @@ fn a_program_that_the_kernel_loads_and_does_not_attach_has_a_warning() {
     // Other programs need no events. A load leaves out a program with `?`.
     for section in ["xdp", "fentry/vfs_read", "?kprobe/vfs_read"] {
         assert_eq!(warnings(section, false), [[""; 4]; 0], "{section}");
+    }
+}
+
+#[test]
+fn a_tracepoint_that_the_kernel_lacks_is_a_warning() {
+    let warnings = |section: &str| {
+        let kernel = |b: &mut Builder| {
+            kprobe_kernel(b, true);
+            b.typedef("btf_trace_sched_switch", TypeId(1));
+        };
+        let verdict = judge_on(program(section, &returns(0)), kernel, &KernelInputs::default());
+        verdict.warnings.into_iter().map(|found| (found.text, found.target)).collect::<Vec<_>>()
+    };
+    let missing = (
+        "cannot be attached: the kernel lacks tracepoint `btf_trace_sched_swich`".to_owned(),
+        "no typedef btf_trace_sched_swich in vmlinux (btf)".to_owned(),
+    );
+    for section in ["raw_tp/sched_swich", "tp/sched/sched_swich"] {
+        assert_eq!(warnings(section), [missing.clone()], "{section}");
+    }
+    // Events of system calls have no tracepoint, and users define others.
+    for section in
+        ["raw_tp/sched_switch", "tp/sched/sched_switch", "tp/syscalls/sys_enter_open", "tp/kprobes/mine"]
+    {
+        assert_eq!(warnings(section), [], "{section}");
+    }
+}
+
+#[test]
+fn symbols_tell_whether_a_function_can_be_probed() {
+    let warnings = |section: &str, kallsyms: Option<&str>, symbol_scope| {
+        let kallsyms = kallsyms.map(Into::into);
+        let inputs = KernelInputs { kallsyms, symbol_scope, ..KernelInputs::default() };
+        let verdict = judge_on(program(section, &returns(0)), |b| kprobe_kernel(b, true), &inputs);
+        verdict.warnings.into_iter().map(|found| (found.text, found.target)).collect::<Vec<_>>()
+    };
+    let symbols = "ffffffff81000000 t static_function\nffffffffc0000000 t of_module\t[veth]\n";
+    let missing = (
+        "cannot be attached: the kernel lacks function `vfs_raed`".to_owned(),
+        "no symbol vfs_raed (kallsyms)".to_owned(),
+    );
+    for section in ["kprobe/vfs_raed", "kretprobe/vfs_raed", "kprobe/vfs_raed+4"] {
+        assert_eq!(warnings(section, Some(symbols), SymbolScope::Kallsyms), [missing.clone()], "{section}");
+        // Static functions have no types, and modules may have others.
+        assert_eq!(warnings(section, None, SymbolScope::Kallsyms), []);
+        assert_eq!(warnings(section, Some(symbols), SymbolScope::Linked), []);
+    }
+    for section in ["kprobe/static_function", "kprobe/static_function+4", "kprobe/of_module"] {
+        assert_eq!(warnings(section, Some(symbols), SymbolScope::Kallsyms), [], "{section}");
     }
 }
 
