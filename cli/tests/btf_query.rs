@@ -137,7 +137,11 @@ fn unknown_names_get_the_nearest_ones() {
     for (args, exit, what) in [
         (&["offset", "settings.adress", "--btf", OBJECT][..], 2, "there is `address`"),
         (&["offset", "setings.address", "--btf", OBJECT], 2, "no type `setings`; there is `settings`"),
-        (&["find", OBJECT, "--users", "struct setings"], 2, "no type `struct setings`; there is `settings`"),
+        (
+            &["find", OBJECT, "--users", "struct setings"],
+            1,
+            "no file has a type `struct setings`; there is `settings`",
+        ),
         (&["find", OBJECT, "--name", "setings"], 1, ""),
         (&["dump", OBJECT, "--type-name", "setings"], 2, "no type `setings`; there is `settings`"),
     ] {

@@ -68,6 +68,10 @@ fn selects_object(command: &str, subcommand: &str) -> bool {
     }
 }
 
+/// The commands that bpftool has, too. It takes `--bpffs` with each of them.
+const WITH_BPFFS: [&str; 12] =
+    ["prog", "map", "link", "btf", "struct_ops", "net", "perf", "cgroup", "iter", "token", "feature", "gen"];
+
 /// Removes bpftool's options for JSON and for pins, and returns whether the named command prints JSON because of them. They stand before
 /// the command or after it. Pins are always shown.
 ///
@@ -76,7 +80,7 @@ fn selects_object(command: &str, subcommand: &str) -> bool {
 /// words.
 fn without_bpftool_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsString>, bool) {
     let NamedCommand { command, end, path } = NamedCommand::find(&words, root);
-    let shows_pins = matches!(path.first(), Some(&("prog" | "map" | "link")));
+    let takes_bpffs = path.first().is_none_or(|command| WITH_BPFFS.contains(command));
     let has = |is_wanted: &dyn Fn(&Arg) -> bool| command.get_arguments().any(is_wanted);
     let has_format = has_option(command, "format");
     let literal = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -93,11 +97,11 @@ fn without_bpftool_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsS
         (0, _) | (_, None) => None,
         (place, _) if place >= limit || (place >= end && takes_any_word) => None,
         (_, Some("--json" | "--pretty")) => Some(true),
-        (_, Some("--bpffs")) if shows_pins => Some(false),
+        (_, Some("--bpffs")) if takes_bpffs => Some(false),
         (place, Some(word)) => {
             let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty())?;
             let is_free = |letter| place < end || !has(&|arg| arg.get_short() == Some(letter));
-            let is_known = |letter| matches!(letter, 'j' | 'p') || letter == 'f' && shows_pins;
+            let is_known = |letter| matches!(letter, 'j' | 'p') || letter == 'f' && takes_bpffs;
             letters.chars().all(|c| is_known(c) && is_free(c)).then(|| letters.contains(['j', 'p']))
         }
     };

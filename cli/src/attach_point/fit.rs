@@ -140,7 +140,8 @@ impl AttachPoint {
             Site::Map { map, attach_type: None } => (Path::new(map), attach_types_of_sockmaps().collect()),
             _ => return Ok(()),
         };
-        let Some((point, word)) = self.text.rsplit_once(',').filter(|_| !place.exists()) else {
+        let may_be_type = |word: &str| !word.contains('/') && place.try_exists().is_ok_and(|exists| !exists);
+        let Some((point, word)) = self.text.rsplit_once(',').filter(|(_, word)| may_be_type(word)) else {
             return Ok(());
         };
         let words: Vec<_> =
@@ -200,7 +201,7 @@ impl AttachPoint {
             (Some(given), types) if types.contains(&given) => Ok(given),
             (None, [only]) => Ok(*only),
             (given, types) => {
-                let names: Vec<_> = types.iter().map(|of| short_name(*of)).collect();
+                let names: Vec<_> = types.iter().map(|of| shortest_word(*of)).collect();
                 let expected = list(names.iter().map(String::as_str));
                 let what = match given {
                     Some(given) => format!("attach type {} does not fit", short_name(given)),

@@ -69,10 +69,14 @@ pub(crate) fn explain_refusal(
 ) -> AttachError {
     let may_be_occupied =
         matches!(errno_name(&error), Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE"));
-    // The kernel refuses no program of a cgroup with `EINVAL` because of another one.
-    let is_cgroup = matches!(point.site, Site::Cgroup { .. });
-    let may_be_occupied = may_be_occupied && !(is_cgroup && errno_name(&error) == Some("EINVAL"));
     let found = if may_be_occupied { Occupied::find(program, point) } else { None };
+    let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
+    // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another one.
+    let is_invalid_in_cgroup =
+        matches!(point.site, Site::Cgroup { .. }) && errno_name(&error) == Some("EINVAL");
+    let found = found.filter(|found| {
+        !is_invalid_in_cgroup || found.occupants.iter().any(|other| Some(other.prog_id) == own_id)
+    });
     let Some(Occupied { place, mut occupants }) = found else {
         return explain_refusal_of_cgroup(error, point);
     };
@@ -81,7 +85,6 @@ pub(crate) fn explain_refusal(
             .iter_mut()
             .for_each(|occupant| occupant.attachment = holder.attachment(occupant.attachment));
     }
-    let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
     // The kernel refuses to attach a program twice, whatever else is attached.
     let own = occupants.iter().find(|occupant| Some(occupant.prog_id) == own_id);
     let Some(cause) = own.or(occupants.first()) else { return error };

@@ -37,6 +37,9 @@ const NETFILTER_HOOKS: [&str; 5] = ["prerouting", "input", "forward", "output", 
 /// The directory of named network namespaces, as `ip netns` makes them.
 const NETNS_DIR: &str = "/run/netns";
 
+/// The largest number that the kernel takes for the id of a process (`pid_t`).
+const MAX_PID: u32 = i32::MAX.cast_unsigned();
+
 impl FromStr for AttachPoint {
     type Err = String;
 
@@ -112,9 +115,11 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         }
         "lirc" => Site::Lirc(place.into()),
         "netfilter" => Site::Netfilter(netfilter_hook(place)?),
-        // The kernel takes 0 for this process.
-        "pid" if place == "0" => return Err("pid: 0: expected the id of a process, 1 or more".into()),
-        "pid" => Site::Process(number(kind, place)?),
+        // The kernel takes 0 for this process, and has no negative ids.
+        "pid" => match number(kind, place)? {
+            pid @ 1..=MAX_PID => Site::Process(pid),
+            _ => return Err(format!("pid: {place}: expected the id of a process, 1 or more")),
+        },
         "cpu" if place == "all" => Site::Cpu(None),
         "route" => Site::Route(Route::parse(place)?),
         "cpu" => Site::Cpu(Some(number(kind, place)?)),

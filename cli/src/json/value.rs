@@ -2,6 +2,7 @@
 
 use core_relo::btf::{self, Aggregate, Scalar, ValueLocation, ValueVisitor};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 /// Converts a value.
 pub(crate) fn value_to_json(value: &btf::Value<'_>) -> Result<Value, UnbalancedGroups> {
@@ -26,6 +27,8 @@ struct OpenGroup {
     /// Whether this is an anonymous member of a struct or union. Its members belong to the outer type, as in C.
     is_anonymous: bool,
     content: GroupContent,
+    /// How often names were repeated.
+    repeated: HashMap<String, u32>,
 }
 
 /// The elements of an array or the members of a struct or union, as far as they have been visited.
@@ -37,10 +40,19 @@ enum GroupContent {
 impl ValueBuilder {
     /// Adds a value to the innermost open struct, union or array.
     fn add(&mut self, name: String, value: Value) {
-        match self.open.last_mut().map(|group| &mut group.content) {
-            None => self.finished = value,
-            Some(GroupContent::Array(elements)) => elements.push(value),
-            Some(GroupContent::Object(members)) => {
+        let Some(OpenGroup { content, repeated, .. }) = self.open.last_mut() else {
+            self.finished = value;
+            return;
+        };
+        match content {
+            GroupContent::Array(elements) => elements.push(value),
+            // Static variables of several files may have one name. libbpf numbers repeated names in the same way.
+            GroupContent::Object(members) if members.contains_key(&name) => {
+                let count = repeated.entry(name.clone()).or_insert(1);
+                *count = count.saturating_add(1);
+                members.insert(format!("{name}___{count}"), value);
+            }
+            GroupContent::Object(members) => {
                 members.insert(name, value);
             }
         }
@@ -58,12 +70,13 @@ impl ValueVisitor for ValueBuilder {
         let outer = self.open.last().map(|group| &group.content);
         let is_member = at.index.is_none() && matches!(outer, Some(GroupContent::Object(_)));
         let is_anonymous = is_member && at.name.is_empty() && matches!(content, GroupContent::Object(_));
-        self.open.push(OpenGroup { name: at.name.to_string(), is_anonymous, content });
+        let (name, repeated) = (at.name.to_string(), HashMap::new());
+        self.open.push(OpenGroup { name, is_anonymous, content, repeated });
         Ok(())
     }
 
     fn close(&mut self, _: Aggregate) -> Result<(), UnbalancedGroups> {
-        let OpenGroup { name, is_anonymous, content } = self.open.pop().ok_or(UnbalancedGroups)?;
+        let OpenGroup { name, is_anonymous, content, .. } = self.open.pop().ok_or(UnbalancedGroups)?;
         match content {
             GroupContent::Object(members) if is_anonymous => {
                 members.into_iter().for_each(|(name, value)| self.add(name, value));
@@ -137,6 +150,16 @@ mod tests {
         let expected = json!({"comm": "sh", "pair": [1, -1], "a": 255, "b": [255, 0, 0, 0], "p": "0x10"});
         assert_eq!(json_of(&bytes, build), expected);
         assert_eq!(json_of(&bytes[..4], build)["p"], json!(null));
+    }
+
+    #[test]
+    fn variables_with_the_same_name_are_numbered() {
+        let build = |b: &mut Builder| {
+            let char = b.int("char", 1, 0);
+            let variables = [0u32, 1, 2].map(|at| (b.var("n", char, 0), at, 1));
+            b.datasec(".data", 3, &variables)
+        };
+        assert_eq!(json_of(&[1, 2, 3], build), json!({"n": 1, "n___2": 2, "n___3": 3}));
     }
 
     #[test]

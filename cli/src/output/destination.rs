@@ -2,7 +2,7 @@
 
 use rustix::{
     fd::{AsFd as _, OwnedFd},
-    fs::{self, FileType, Mode, OFlags, Stat},
+    fs::{self, AtFlags, FileType, Mode, OFlags, Stat},
     io::Errno,
 };
 use std::{
@@ -115,6 +115,17 @@ impl Destination {
             return Err(io::Error::other("was replaced while it was opened").into());
         }
         Ok(file)
+    }
+
+    /// Removes the file that [`open`](Self::open) created, if the name is still that of the file. A file that existed before stays.
+    pub(crate) fn remove_new(&self, file: &File) -> io::Result<()> {
+        let is_new = matches!(self.kind, DestinationKind::Free);
+        let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
+        let named = || fs::statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        if is_new && identity(named()?) == identity(fs::fstat(file)?) {
+            fs::unlinkat(&self.dir, &self.name, AtFlags::empty())?;
+        }
+        Ok(())
     }
 
     /// Refuses a regular file of another user in a directory like `/tmp`: the rule of `fs.protected_regular`, for files that are not

@@ -81,8 +81,7 @@ impl<'b> ValueWriter<'b> {
                 })
             }
             (Kind::Datasec, Value::Object(variables)) => variables.iter().try_for_each(|(name, value)| {
-                let (ty, place) = find_variable(btf, stripped, name)
-                    .ok_or_else(|| Misfit::new(format!("`{}` has no variable `{name}`", stripped.name())))?;
+                let (ty, place) = find_variable(btf, stripped, name)?;
                 self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))
             }),
             (Kind::Struct | Kind::Union | Kind::Datasec, _) => {
@@ -208,13 +207,21 @@ fn find_member(
     })
 }
 
-/// Finds a variable of a data section by name.
-fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Option<(TypeId, Place)> {
-    section.secinfos().find_map(|info| {
+/// Finds the variable of a data section with a name. Static variables of different files may have the same name.
+fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Result<(TypeId, Place), Misfit> {
+    let mut found = section.secinfos().filter_map(|info| {
         let variable = btf.ty(info.ty).filter(|ty| ty.name().to_string() == name)?;
         let start = usize::try_from(info.offset).ok()?.checked_mul(8)?;
         Some((variable.target()?, Place { start, bits: None }))
-    })
+    });
+    let section = section.name();
+    match (found.next(), found.next()) {
+        (Some(variable), None) => Ok(variable),
+        (None, _) => Err(Misfit::new(format!("`{section}` has no variable `{name}`"))),
+        (Some(_), Some(_)) => Err(Misfit::new(format!(
+            "`{section}` has several variables `{name}`: give `hex` and the bytes of the section"
+        ))),
+    }
 }
 
 fn unknown_member(btf: &Btf<'_>, ty: Type<'_>, name: &str) -> Misfit {
@@ -401,5 +408,16 @@ mod tests {
             assert_eq!(write(json!({"both": {"c": 1}})), Err("both: `struct pair` has no member `c`".into()));
             assert_eq!(write(json!(1)), Err("1 is no value of `.data`, expected a JSON object".into()));
         }
+    }
+
+    #[test]
+    fn a_name_that_two_variables_have_is_refused() {
+        let mut b = Builder::new(Endian::Little);
+        let char = b.int("char", 1, 0);
+        let (first, second) = (b.var("n", char, 0), b.var("n", char, 0));
+        let section = b.datasec(".data", 2, &[(first, 0, 1), (second, 1, 1)]);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let error = json_to_bytes(&btf, section, &json!({"n": 1}), vec![0; 2]).unwrap_err();
+        assert!(error.starts_with("`.data` has several variables `n`"), "{error}");
     }
 }

@@ -106,13 +106,35 @@ fn a_device_is_refused_as_results_file() {
 #[test]
 fn a_run_that_cannot_begin_leaves_no_results_file() {
     let fleet = Fleet::with_kernels(3);
-    let script = "ulimit -f 0; exec \"$0\" check \"$@\" --resume results.jsonl";
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_core-relo")]).args(["exec.bpf.o", "--btf", "kernels"]);
-    let output = command.current_dir(fleet.path("")).output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(2) && err.contains("results.jsonl: cannot be written: "), "{err}");
+    let check_with_full_disk = |results: &str| {
+        let script = "ulimit -f 0; exec \"$0\" check \"$@\"";
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_core-relo"), "exec.bpf.o", "--btf", "kernels"]);
+        command.args(["--resume", results]);
+        let output = command.current_dir(fleet.path("")).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        let expected = format!("{results}: cannot be written: ");
+        assert!(output.status.code() == Some(2) && err.contains(&expected), "{err}");
+    };
+    check_with_full_disk("results.jsonl");
     assert!(!fleet.path("results.jsonl").exists());
+    // A link stays, and its target is removed.
+    std::os::unix::fs::symlink("target.jsonl", fleet.path("link.jsonl")).unwrap();
+    check_with_full_disk("link.jsonl");
+    assert!(fleet.path("link.jsonl").is_symlink() && !fleet.path("target.jsonl").exists());
+    // An empty file existed before.
+    fs::write(fleet.path("empty.jsonl"), "").unwrap();
+    check_with_full_disk("empty.jsonl");
+    assert!(fleet.path("empty.jsonl").exists());
+}
+
+/// The header of a run without objects would stand in the way of the next run.
+#[test]
+fn a_run_without_objects_leaves_no_results_file() {
+    let fleet = Fleet::with_kernels(1);
+    let args = ["check", "nosuch.bpf.o", "--btf", "kernels", "--resume", "other.jsonl"];
+    let run = fleet.run(args);
+    assert!(run.exit == 2 && !fleet.path("other.jsonl").exists(), "{run:?}");
 }
 
 /// Runs a check. Returns the results file and the length of its header.

@@ -1,8 +1,10 @@
 //! Tests of `load --adaptive` with `--attach-to`, on the running kernel.
 
 use super::{
+    attach_points::{XDP, attach, id_of},
     common::{Run, has_own_bpffs, prebuilt, run, schema, text},
     fixture::*,
+    links::has_own_netns,
 };
 use serde_json::json;
 use std::fs;
@@ -91,4 +93,40 @@ fn attach_points_that_no_variant_can_have_are_refused_before_anything_is_loaded(
         let refused = load(object, more);
         assert!(refused.exit == 2 && refused.out.is_empty() && refused.err.contains(what), "{refused:?}");
     }
+}
+
+#[test]
+fn a_constant_that_the_variants_decide_is_not_set_by_the_caller() {
+    if types().is_none() {
+        return;
+    }
+    for name in ["has_ring", "tgid_offset"] {
+        let refused = load("live/variants.bpf.o", &["--set", &format!("{name}=0")]);
+        let what = format!("--set {name}: the variants decide the value of this constant");
+        assert!(refused.exit == 2 && refused.err.contains(&what), "{refused:?}");
+    }
+    // An optional constant keeps the value if the kernel has no other.
+    let loaded = load("live/variants.bpf.o", &["--set", "state_offset=7"]);
+    assert!(!loaded.err.contains("--set"), "{loaded:?}");
+}
+
+#[test]
+fn a_taken_place_leads_to_the_next_alternative_although_the_pin_exists() {
+    let test = "adaptive::a_taken_place_leads_to_the_next_alternative_although_the_pin_exists";
+    if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {
+        return;
+    }
+    let (object, dir) = (prebuilt("live/xdp.bpf.o"), "/sys/fs/bpf/next");
+    let other = super::attach_points::load(XDP, 0, 2).unwrap();
+    ok(attach(&id_of(&other), "dev:own_lo", &[]));
+    ok(run(["load", text(&object), "--pin", dir]));
+    let tables = tempfile::tempdir().unwrap();
+    let table = tables.path().join("table");
+    fs::write(&table, "optional count\n").unwrap();
+    let args = ["load", "--adaptive", "--variants", text(&table), text(&object)];
+    let adaptive = run([&args[..], &["--attach-to", "count=dev:own_lo", "--pin", dir]].concat());
+    assert!(
+        adaptive.out.contains("count: left out") && adaptive.out.contains("cannot be attached"),
+        "{adaptive:?}"
+    );
 }

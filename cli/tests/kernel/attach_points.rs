@@ -265,7 +265,7 @@ fn programs_of_cgroups_are_attached_and_detached() {
     refused(&detach(&skb, &group.point(",egress")), "is not attached there");
     ok(detach(&device, &group.point(",device")));
     refused(&detach(&device, &group.point("")), "is not attached there");
-    refused(&attach(&skb, &group.point(""), &[]), "with `cgroup_inet_ingress` or `cgroup_inet_egress`");
+    refused(&attach(&skb, &group.point(""), &[]), "with `ingress` or `egress`");
     ok(attach(&skb, &group.point(",cgroup_inet_egress"), &["--sharing", "override"]));
     refused(&detach(&skb, &group.point(",ingress")), "is not attached there");
     // The cgroup tells the attach type, unless it has the program with several.

@@ -60,10 +60,7 @@ fn a_second_load_says_that_it_is_loaded_although_the_place_is_taken() {
     }
     let (object, pin) = (prebuilt("live/xdp.bpf.o"), "/sys/fs/bpf/twice");
     let load = || run(["load", text(&object), "--attach-to", "count=dev:own_lo", "--pin", pin]);
-    let first = load();
-    if first.exit != 0 {
-        return println!("SKIP: no XDP link: {}", first.out);
-    }
+    ok(load());
     let second = load();
     assert!(
         second.exit == 1 && second.out.contains("pins of this load exist, so it is loaded"),
@@ -80,16 +77,21 @@ fn a_second_load_says_that_it_is_loaded_although_the_place_is_taken() {
 }
 
 #[test]
-fn objects_with_the_same_names_need_directories_of_their_own() {
-    if types().is_none()
-        || !has_own_bpffs("refusals::objects_with_the_same_names_need_directories_of_their_own")
+fn several_objects_are_pinned_in_directories_of_their_own() {
+    if types().is_none() || !has_own_bpffs("refusals::several_objects_are_pinned_in_directories_of_their_own")
     {
         return;
     }
-    let (first, second) = (prebuilt("live/xdp.bpf.o"), prebuilt("live/tc.bpf.o"));
-    let loaded = run(["load", text(&first), text(&second), "--pin", "/sys/fs/bpf/both"]);
-    assert!(loaded.exit == 1 && loaded.err.contains("load each with its own --pin"), "{loaded:?}");
-    fs::remove_dir_all("/sys/fs/bpf/both").unwrap();
+    let (first, second) = (prebuilt("live/xdp.bpf.o"), prebuilt("live/globals.bpf.o"));
+    // The missing directories above are created, too.
+    let dir = "/sys/fs/bpf/new/both";
+    ok(run(["load", text(&first), text(&second), "--pin", dir]));
+    let is_pinned = |name: &str| Path::new(dir).join(name).exists();
+    assert!(is_pinned("xdp/count") && is_pinned("xdp/maps/_bss") && is_pinned("globals/maps/_bss"));
+    fs::remove_dir_all("/sys/fs/bpf/new").unwrap();
+    // A load that cannot pin removes what it created.
+    let refused = run(["load", text(&first), "--pin", "/sys/fs/bpf/new/a.b/c"]);
+    assert!(refused.exit == 1 && !Path::new("/sys/fs/bpf/new").exists(), "{refused:?}");
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn places_that_do_not_exist_are_named() {
     let (id, pin) = (id_of(&program), "/sys/fs/bpf/event");
     refused(&attach(&id, "cpu:99999", &["--pin", pin]), "cpu:99999: no such CPU: expected one from 0 to ");
     let ended = attach(&id, "pid:4194304", &["--pin", pin]);
-    refused(&ended, "pid:4194304: ");
+    refused(&ended, "pid:4194304: no such process");
     let no_pin = run(["prog", "show", "--pinned", "/etc/passwd"]);
     refused(&no_pin, "is it a pin, below a mounted bpffs");
 }
@@ -116,6 +118,10 @@ fn what_a_cgroup_refuses_is_explained() {
     let id = id_of(&connect);
     refused(&attach(&id, &group.point(",bind4"), &[]), "was the program loaded for this attach type");
     refused(&attach(&id, &group.point(",conect4"), &[]), "unknown attach type `conect4`");
+    let at = group.point(",connect4");
+    ok(attach(&id, &at, &[]));
+    refused(&attach(&id, &at, &[]), &format!("attached there: this program ({id})"));
+    ok(run(["prog", "detach", &id, "--from", &at]));
     let xdp = load(XDP, 0, 2).unwrap();
     refused(&attach(&id_of(&xdp), "dev:lo", &["--sharing", "multi"]), "--sharing is for cgroups only");
     // A directory may have a comma in its name.
@@ -123,6 +129,10 @@ fn what_a_cgroup_refuses_is_explained() {
     fs::create_dir(&comma).unwrap();
     let device = load(CGROUP_DEVICE, 6, 1).unwrap();
     ok(attach(&id_of(&device), &format!("cgroup:{}", comma.display()), &[]));
+    // So may one that does not exist.
+    let missing = format!("cgroup:{}/c", comma.display());
+    let at_missing = attach(&id_of(&device), &missing, &[]);
+    assert!(at_missing.exit == 2 && !at_missing.err.contains("attach type"), "{at_missing:?}");
     fs::remove_dir(comma).unwrap();
 }
 
@@ -203,6 +213,8 @@ fn a_dry_run_compares_reused_maps() {
     assert!(refusal.exit == 1 && refusal.out.contains("map `events`: the reused map"), "{refusal:?}");
     let judged = load(&hash, &["--dry-run"]);
     assert!(judged.exit == 1 && judged.out.contains("map `events`: the reused map"), "{judged:?}");
+    assert!(!judged.out.contains("verdict: loads"), "{judged:?}");
     let judged = load(&ring, &["--dry-run"]);
-    assert!(!judged.out.contains("the reused map"), "{judged:?}");
+    let plan = judged.out.contains("load plan") && !judged.out.contains("the reused map");
+    assert!(plan, "{judged:?}");
 }

@@ -122,7 +122,14 @@ impl Pins {
         }
     }
 
+    /// Creates a directory, and the missing directories above.
     fn create_dir(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
+        let above = path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+        let missing: Vec<_> = above.collect();
+        missing.into_iter().rev().chain([path]).try_for_each(|dir| self.create_last_dir(kernel, dir))
+    }
+
+    fn create_last_dir(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
         match kernel.make_dir(path) {
             Ok(true) => self.dirs.push(path.to_path_buf()),
             Ok(false) if path.is_dir() => {}

@@ -1,7 +1,7 @@
 //! `btf find`: types by name, kind, member, size, or by the type that they use.
 
 use super::{
-    read::{RUNNING_KERNEL, read_file, suggest_type},
+    read::{RUNNING_KERNEL, most_similar, read_file},
     users::find_users,
 };
 use crate::{
@@ -34,9 +34,8 @@ struct FoundJson {
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<()> {
     let mut is_found = false;
-    // The type of `--users`, which no file has so far, and the error about it.
-    let mut unknown_type = None;
-    let mut knows_type = args.users.is_none();
+    // Whether a file has the type of `--users`, and the most similar name in the files that do not.
+    let (mut knows_type, mut nearest) = (args.users.is_none(), None::<(f64, String)>);
     let files = match files(&args.paths) {
         Ok(files) => files,
         Err(bad) => return console.report_error(&bad),
@@ -58,18 +57,23 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<(
         let name = escape_path(&path);
         if let Some(ty) = args.users.as_deref().filter(|_| !knows_type) {
             knows_type = !named(&btf, ty).is_empty();
-            unknown_type.get_or_insert_with(|| unknown(&btf, ty));
+            let found = nearest_type(&btf, ty).filter(|_| !knows_type);
+            let score = |found: &Option<(f64, String)>| found.as_ref().map_or(0.0, |(score, _)| *score);
+            if score(&found) > score(&nearest) {
+                nearest = found;
+            }
         }
         for ty in matches(&btf, args) {
             is_found = true;
             write(console, &name, ty, args.format)?;
         }
     }
-    if let Some(bad) = unknown_type.filter(|_| !knows_type) {
-        return console.report_error(&bad);
-    }
     if !is_found {
         console.raise_exit(ExitStatus::Incompatible);
+    }
+    if let Some(ty) = args.users.as_deref().filter(|_| !knows_type) {
+        let nearest = nearest.map(|(_, name)| format!("; there is `{name}`")).unwrap_or_default();
+        console.note(&format!("--users: no file has a type `{ty}`{nearest}"))?;
     }
     Ok(())
 }
@@ -116,16 +120,22 @@ fn matches<'b>(btf: &'b Btf<'_>, args: &BtfFindArgs) -> Vec<Type<'b>> {
     candidates.into_iter().filter(fits).collect()
 }
 
-/// Returns the error about a type of `--users` that no file has, by the types of one of them.
-fn unknown(btf: &Btf<'_>, ty: &str) -> BadInput {
-    let name = ty.split_once(' ').map_or(ty, |(_, name)| name.trim());
-    suggest_type(btf, name, |_| true, BadInput::new("--users", format_args!("no type `{ty}`")))
+/// Returns the type of a file with the most similar name, of the same kind if the name has a keyword.
+fn nearest_type(btf: &Btf<'_>, name: &str) -> Option<(f64, String)> {
+    let (keyword, name) = split_keyword(name);
+    let is_wanted = |ty: &Type<'_>| keyword.is_none_or(|keyword| ty.kind().keyword() == keyword);
+    let named = btf.types().filter(|ty| is_wanted(ty) && !ty.name().is_empty());
+    most_similar(named.map(|ty| ty.name().to_string()), name)
+}
+
+/// Splits the name of a type into the keyword, if it begins with one, and the rest.
+fn split_keyword(name: &str) -> (Option<&str>, &str) {
+    name.split_once(' ').map_or((None, name), |(keyword, name)| (Some(keyword), name.trim()))
 }
 
 /// Returns the ids of the types of a name, the base's included.
 fn named(btf: &Btf<'_>, name: &str) -> Vec<TypeId> {
-    let (keyword, name) =
-        name.split_once(' ').map_or((None, name), |(keyword, name)| (Some(keyword), name.trim()));
+    let (keyword, name) = split_keyword(name);
     let is_wanted = |ty: &Type<'_>| {
         let has_keyword =
             keyword.is_none_or(|keyword| ty.kind().keyword() == keyword && ty.kind() != Kind::Fwd);

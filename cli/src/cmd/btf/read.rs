@@ -76,8 +76,13 @@ pub(super) fn suggest_type(
 
 /// Returns the most similar of some names, if one is similar enough.
 pub(super) fn similar(names: impl Iterator<Item = String>, name: &str) -> Option<String> {
+    most_similar(names, name).map(|(_, name)| name)
+}
+
+/// Returns the most similar of some names, if one is similar enough, and how similar it is.
+pub(super) fn most_similar(names: impl Iterator<Item = String>, name: &str) -> Option<(f64, String)> {
     const ENOUGH: f64 = 0.85;
     let scored = names.map(|candidate| (strsim::jaro_winkler(&candidate, name), candidate));
     let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.filter(|(score, _)| *score > ENOUGH).map(|(_, name)| name)
+    best.filter(|(score, _)| *score > ENOUGH)
 }

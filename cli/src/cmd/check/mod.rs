@@ -96,7 +96,9 @@ fn check_selection(
         let header = header.with_settings(settings.deciding_options());
         ResultsFile::open(path, &header)
     };
-    let resumed = match args.resume.as_ref().map(open_results).transpose() {
+    // Without objects there are no results. The header would only stand in the way of the next run.
+    let results_path = args.resume.as_ref().filter(|_| !objects.objects.is_empty());
+    let resumed = match results_path.map(open_results).transpose() {
         Ok(resumed) => resumed,
         Err(bad) => return console.report_error_on_stderr(&bad),
     };
@@ -295,10 +297,10 @@ fn check_kernels(
     budget.finish(console)
 }
 
-/// The kernels that were skipped: how many, and the remedies.
+/// Whether kernels were skipped, and the remedies.
 #[derive(Debug, Default)]
 struct SkippedKernels {
-    has_kernel: bool,
+    is_any_skipped: bool,
     remedies: BTreeSet<String>,
 }
 
@@ -306,7 +308,7 @@ impl SkippedKernels {
     /// Adds the reason why a kernel is skipped, if it is.
     fn add(&mut self, reason: Option<&BadInput>) {
         if let Some(bad) = reason {
-            self.has_kernel = true;
+            self.is_any_skipped = true;
             self.remedies.extend(bad.help.clone());
         }
     }
@@ -315,7 +317,7 @@ impl SkippedKernels {
     fn no_fitting_kernel(self) -> Option<BadInput> {
         let remedies: Vec<_> = self.remedies.into_iter().collect();
         let help = Some(remedies.join("; or ")).filter(|help| !help.is_empty());
-        self.has_kernel.then(|| no_fitting_kernel(help))
+        self.is_any_skipped.then(|| no_fitting_kernel(help))
     }
 }
 

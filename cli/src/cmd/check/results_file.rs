@@ -18,7 +18,7 @@ use crate::{
 use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, TryLockError},
+    fs::{File, TryLockError},
     io::{self, Seek as _, SeekFrom, Write as _},
     path::Path,
 };
@@ -40,7 +40,7 @@ impl ResultsFile {
             return Err(BadInput::for_path(path, "is standard output, expected a file of its own"));
         }
         let failed = |e: io::Error| BadInput::for_path(path, format_args!("cannot be written: {e}"));
-        let (mut file, is_new) = open(path)?;
+        let (mut file, destination) = open(path)?;
         let metadata = file.metadata().map_err(|e| file::unreadable(path, &e))?;
         let (inode, written) = (Inode::new(&metadata), metadata.modified().ok());
         lock(&file, path)?;
@@ -53,7 +53,7 @@ impl ResultsFile {
         let missing_header = line.as_bytes().get(found.header_bytes..).ok_or_else(too_long)?;
         if let Err(e) = file.write_all(missing_header) {
             // Nothing is left of a run that could not begin.
-            if is_new && let Err(e) = fs::remove_file(path) {
+            if let Err(e) = destination.remove_new(&file) {
                 log::warn!("{}: not removed: {e}", escape_path(path));
             }
             return Err(failed(e));
@@ -106,9 +106,9 @@ impl ResultsFile {
 /// The maximum number of attempts to open a path at which other processes create and remove files.
 const ATTEMPTS: usize = 5;
 
-/// Opens or creates a regular file. Returns whether it is new. Returns an error for a device, pipe or socket, without waiting for it or
+/// Opens or creates a regular file. Returns the place of the file, too. Returns an error for a device, pipe or socket, without waiting for it or
 /// writing to it.
-fn open(path: &Path) -> Result<(File, bool), BadInput> {
+fn open(path: &Path) -> Result<(File, Destination), BadInput> {
     for _ in 0..ATTEMPTS {
         if let Some(file) = try_open(path)? {
             return Ok(file);
@@ -118,7 +118,7 @@ fn open(path: &Path) -> Result<(File, bool), BadInput> {
 }
 
 /// Opens or creates the file. Returns `None` if another process has created it in the meantime.
-fn try_open(path: &Path) -> Result<Option<(File, bool)>, BadInput> {
+fn try_open(path: &Path) -> Result<Option<(File, Destination)>, BadInput> {
     let failed = |e| output::not_writable(path, e);
     let not_regular = || {
         let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
@@ -138,8 +138,7 @@ fn try_open(path: &Path) -> Result<Option<(File, bool)>, BadInput> {
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
-    let is_new = matches!(found.kind, DestinationKind::Free);
-    if is_file { Ok(Some((file, is_new))) } else { Err(not_regular()) }
+    if is_file { Ok(Some((file, found))) } else { Err(not_regular()) }
 }
 
 /// Locks the file, because two runs would do the same work and truncate each other's lines.

@@ -6,7 +6,10 @@ use super::{
     object_loader::ObjectLoader,
 };
 use crate::{
-    args::{format::Format, load::AttachRequest},
+    args::{
+        format::Format,
+        load::{Assignment, AttachRequest},
+    },
     cmd::verdicts::exit_status,
     console::ExitStatus,
     error::BadInput,
@@ -18,7 +21,7 @@ use crate::{
     },
 };
 use core_relo_loader::{
-    Loader,
+    Global, Loader,
     adaptive::{
         AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, KernelIdentity, LinkReport, StartupReport,
     },
@@ -57,7 +60,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Ok(adaptive) => adaptive,
             Err(e) => return Ok(Err(BadInput::new(&*self.file.name, e))),
         };
-        if let Err(bad) = self.check_attach_requests(adaptive.variants()) {
+        let checked = self.check_attach_requests(adaptive.variants());
+        if let Err(bad) = checked.and_then(|()| self.check_set_globals(loader, adaptive.variants())) {
             return Ok(Err(bad));
         }
         match kernel {
@@ -80,6 +84,22 @@ impl ObjectLoader<'_, '_, '_, '_> {
             }
             if let Some(def) = program.sec_def() {
                 point.check_fits(def.program_type, def.attach_type).map_err(bad)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that `--set` sets no constant whose value the variants decide. An optional constant keeps the value if the kernel has no other.
+    fn check_set_globals(&self, loader: &Loader<'_, '_>, variants: &ObjectVariants) -> Result<(), BadInput> {
+        let constants = variants.constants().filter(|(.., is_optional)| !is_optional).map(|(own, ..)| own);
+        let decided: Vec<_> = variants.indicators().map(|(own, _)| own).chain(constants).collect();
+        for Assignment { name, .. } in &self.args.setup.set {
+            let bad = |what: String| BadInput::new(&*self.file.name, what);
+            let set = loader.find_global(name).map_err(|e| bad(e.to_string()))?;
+            let is_set = |own: &Global| own.section == set.section && own.offset == set.offset;
+            if decided.iter().any(|own| is_set(&own.global)) {
+                let bad = bad(format!("--set {name}: the variants decide the value of this constant"));
+                return Err(bad.help("leave out --set, or make the constant optional: it keeps the value if the kernel has none"));
             }
         }
         Ok(())

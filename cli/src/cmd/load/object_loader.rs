@@ -3,6 +3,7 @@
 use super::{
     loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
     report::{print_links, print_log, print_refusal, unknown_name},
+    setup::pin_dir,
 };
 use crate::{
     args::{
@@ -69,6 +70,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         };
         if let Some(verdict) = self.verdict {
             if let Err(e) = check_reused_maps(&plan, self.kernel) {
+                // The verdict does not know the maps of the running kernel.
+                self.verdict = None;
                 return self.report_refusal(None, &e).map(|()| None);
             }
             self.console.raise_exit(exit_status(verdict.verdict, false));
@@ -111,13 +114,15 @@ impl ObjectLoader<'_, '_, '_, '_> {
         object.is_adaptive = self.args.adaptive;
         // A perf event array loses the samples of programs that are attached before it is opened.
         object.open_events(self.events)?;
+        let pin_dir = pin_dir(self.args, &self.file.name);
         if let Err(failure) = self.attach(&mut object, plan) {
-            return Err(match &self.args.pin {
-                Some(dir) => object.explain_taken(failure, dir),
-                None => failure,
+            return Err(match &pin_dir {
+                // An adaptive load tries the next alternative, which may have other pins.
+                Some(dir) if !self.args.adaptive => object.explain_taken(failure, dir),
+                _ => failure,
             });
         }
-        if let Some(dir) = &self.args.pin {
+        if let Some(dir) = &pin_dir {
             object.pin(self.kernel, dir)?;
         }
         Ok(object)
@@ -331,11 +336,6 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let line = Line::new().styled(ERROR, "refused");
             self.console.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
             self.print_report()?;
-        }
-        if matches!(e, AttachError::PinsExist { .. }) && self.args.objects.len() > 1 {
-            self.console.note(
-                "the objects of this command are pinned in one directory: if they have names in common, load each with its own --pin",
-            )?;
         }
         Ok(())
     }

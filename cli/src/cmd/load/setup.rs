@@ -2,7 +2,7 @@
 
 use super::global_value;
 use crate::{
-    args::load::{Assignment, LoadTarget, LoadingArgs, MapNumber, ReusedMap, SetupArgs},
+    args::load::{Assignment, LoadArgs, LoadTarget, LoadingArgs, MapNumber, ReusedMap, SetupArgs},
     error::BadInput,
     input::{kernel_text, object::ObjectFile},
     kernel_objects::{
@@ -16,12 +16,22 @@ use core_relo_loader::{
     load_plan::{AttachTarget, TokenSource},
     object::Object,
 };
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Returns the object's name for the kernel: the file name up to the first dot, as in libbpf.
 pub(crate) fn object_name(path: &Path) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     name.split_once('.').map_or(&*name, |(stem, _)| stem).to_owned()
+}
+
+/// Returns the directory in which an object is pinned: that of `--pin`, or with several objects one below it with the name of the object,
+/// because most objects have names in common, such as `maps/_bss`.
+pub(super) fn pin_dir(args: &LoadArgs, object: &str) -> Option<PathBuf> {
+    let dir = args.pin.as_ref()?;
+    Some(if args.objects.len() > 1 { dir.join(object_name(Path::new(object))) } else { dir.clone() })
 }
 
 /// Applies the arguments to a loader.
