@@ -23,6 +23,7 @@ mod output;
 mod plan_error;
 mod policy;
 mod process;
+mod progress;
 mod report;
 #[cfg(feature = "sign")]
 mod signing;

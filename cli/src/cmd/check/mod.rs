@@ -21,7 +21,7 @@ use crate::{
         objects::{JudgedObjects, read_objects, with_judged_objects},
         variants::check_single_object,
     },
-    console::{self, Console, ExitStatus},
+    console::{Console, ExitStatus},
     error::BadInput,
     input::{
         kernel::{
@@ -34,11 +34,11 @@ use crate::{
     },
     policy::AllowList,
     process::threads::Threads,
+    progress::Progress,
 };
 use boot::BootSettings;
 use booted::BootedKernel;
 use checker::Checker;
-use indicatif::{ProgressBar, ProgressStyle};
 use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
@@ -227,7 +227,7 @@ fn check_kernels(
         bad_objects.push(bad.clone());
     }
     let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
-    let progress = progress_bar(units.len());
+    let mut progress = Progress::new("kernels", units.len(), PROGRESS_KERNELS);
     let mut writer = CheckWriter::new(console, results, &settings.reports);
     writer.add_unread(bad_objects);
     for BadSource { id, bad } in &selection.bad {
@@ -260,7 +260,9 @@ fn check_kernels(
                 writer.end_archive(path);
             }
             // An archive without kernels counts as one.
-            progress.inc(u64::from(kernel_count == 0));
+            if kernel_count == 0 {
+                progress.count(false);
+            }
             kernel_count = 0;
             return Ok(());
         };
@@ -275,16 +277,12 @@ fn check_kernels(
         if let CheckOutput::Kernel(_, kernel) = &output {
             has_kernel |= kernel.skipped.is_none();
             skipped.add(kernel.skipped.as_ref());
-            progress.inc_length(kernel_count.min(1));
-            progress.inc(1);
+            progress.count(kernel_count != 0);
             kernel_count += 1;
         }
-        if progress.is_hidden() {
-            return writer.write(output);
-        }
-        progress.suspend(|| writer.write(output).and_then(|()| writer.flush_console()))
+        progress.write_above(&mut writer, |writer| writer.write(output), CheckWriter::flush_console)
     })?;
-    progress.finish_and_clear();
+    drop(progress);
     // Another shard may have the kernels that fit.
     if !has_kernel
         && !settings.is_shard
@@ -339,17 +337,6 @@ struct Unit<'s> {
 enum UnitOutput {
     Judged(CheckOutput),
     Booted(KernelId, Box<BootedKernel>),
-}
-
-fn progress_bar(kernel_count: usize) -> ProgressBar {
-    if kernel_count < PROGRESS_KERNELS || !console::is_stderr_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(u64::try_from(kernel_count).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} kernels, {per_sec}, {eta} left") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 #[cfg(test)]
