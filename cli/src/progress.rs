@@ -64,7 +64,9 @@ impl Progress {
     fn draw(&self) {
         if self.is_shown {
             let size = rustix::termios::tcgetwinsize(io::stderr());
-            let columns = size.map_or(DEFAULT_COLUMNS, |size| size.ws_col).max(1);
+            // A terminal without a known size has 0 columns.
+            let columns = size.ok().map(|size| size.ws_col).filter(|columns| *columns != 0);
+            let columns = columns.unwrap_or(DEFAULT_COLUMNS);
             let line = self.line(self.start.elapsed(), columns.into());
             self.print(&format!("{ERASE}{line}"));
         }
