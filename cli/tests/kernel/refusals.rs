@@ -53,6 +53,31 @@ fn a_change_that_was_made_is_named_if_stdout_is_full() {
 }
 
 #[test]
+fn an_element_that_was_removed_is_printed_if_stdout_is_full() {
+    if types().is_none() {
+        return;
+    }
+    let queue = create_map(sys::MapCreate { map_type: QUEUE, value_size: 4, ..sys::MapCreate::default() });
+    let id = map_id(&queue).to_string();
+    for (format, element) in [("text", "\n[next] = 07 00 00 00\n"), ("json", "\"value_bytes\":\"07000000\"")]
+    {
+        ok(run(["map", "push", &id, "hex", "07", "00", "00", "00"]));
+        let peeked = String::from_utf8(run_full(&["map", "peek", &id]).stderr).unwrap();
+        assert!(!peeked.contains("07"), "the map still has the element: {peeked}");
+        let popped = run_full(&["map", "pop", &id, "--format", format]);
+        let err = String::from_utf8(popped.stderr).unwrap();
+        assert_eq!(popped.status.code(), Some(2), "{err}");
+        assert!(err.contains("the element was removed") && err.contains(element), "{err}");
+        assert_eq!(run(["map", "peek", &id]).exit, 1);
+    }
+}
+
+/// Creates a map of two elements.
+fn create_map(map: sys::MapCreate<'_>) -> MapFd {
+    MapFd::new(sys::map_create(&sys::MapCreate { max_entries: 2, ..map }).unwrap()).unwrap()
+}
+
+#[test]
 fn a_second_load_says_that_it_is_loaded_although_the_place_is_taken() {
     let test = "refusals::a_second_load_says_that_it_is_loaded_although_the_place_is_taken";
     if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {
