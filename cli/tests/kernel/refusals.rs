@@ -154,6 +154,27 @@ fn a_link_without_replacement_or_with_a_map_is_explained() {
 }
 
 #[test]
+fn a_pin_creates_its_directory_and_a_failed_one_leaves_none() {
+    if types().is_none()
+        || !has_own_bpffs("refusals::a_pin_creates_its_directory_and_a_failed_one_leaves_none")
+    {
+        return;
+    }
+    let Ok(program) = load(XDP, 0, 2) else { return println!("SKIP: no XDP programs") };
+    let id = id_of(&program);
+    for (pin, what) in [
+        ("/sys/fs/bpf/new/a.b", "names on a bpffs have no dots"),
+        ("/sys/fs/bpf/new/dir/pin", "create the others first: mkdir -p"),
+    ] {
+        refused(&run(["prog", "pin", &id, pin]), what);
+        assert!(!Path::new("/sys/fs/bpf/new").exists());
+    }
+    let pin = "/sys/fs/bpf/new/pin";
+    assert_eq!(ok(run(["prog", "pin", &id, pin])).out, format!("pinned: program {id}: {pin}\n"));
+    fs::remove_dir_all("/sys/fs/bpf/new").unwrap();
+}
+
+#[test]
 fn a_second_load_says_that_it_is_loaded_although_the_place_is_taken() {
     let test = "refusals::a_second_load_says_that_it_is_loaded_although_the_place_is_taken";
     if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {

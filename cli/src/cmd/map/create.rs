@@ -55,7 +55,7 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
     let id = Kind::Map
         .id(&map)
         .map_err(|e| BadInput::new("map create", format_args!("cannot read its id: {e}")))?;
-    sys::obj_pin(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
+    sys::obj_pin_in_dir(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
     Ok(id)
 }
 
