@@ -61,7 +61,10 @@ fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
 
 /// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path.
 fn select_map(before: &[OsString], operands: &[OsString]) -> Vec<OsString> {
-    let is_selection = |words: &[OsString]| matches!(words, [map, selector, _] if map == "map" && (selector == "id" || selector == "pinned"));
+    let is_selection = |words: &[OsString]| match words {
+        [map, selector, _id_or_path] => map == "map" && (selector == "id" || selector == "pinned"),
+        _ => false,
+    };
     let mut words = [before, operands].concat();
     if let Some(place) = operands.windows(3).skip(2).position(is_selection) {
         let start = before.len() + 2 + place;

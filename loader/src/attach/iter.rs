@@ -111,7 +111,7 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
 
 impl IterTarget<'_> {
     /// Checks that a new link's iterator takes this target. An iterator without targets ignores the union, and another one takes the
-    /// descriptor of a map for the id of a thread. A kernel that does not report the iterator's name is believed.
+    /// descriptor of a map for the id of a thread. Checks nothing if the kernel does not report the iterator's name (before Linux 5.10).
     fn check_accepted(&self, link: &OwnedFd) -> Result<(), AttachError> {
         let expected: &[&str] = match self {
             Self::All => return Ok(()),
