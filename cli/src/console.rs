@@ -50,6 +50,8 @@ pub(crate) struct Console<'w> {
     pub(crate) err: Printer<'w>,
     pub(crate) format: Format,
     pub(crate) exit: ExitStatus,
+    /// The command's line in the file of `batch`; `None` for a command outside of a batch.
+    pub(crate) batch_line: Option<u32>,
 }
 
 impl Console<'_> {
@@ -68,7 +70,7 @@ impl Console<'_> {
     /// Reports bad input as [`Self::report_error_on_stderr`] does. In the JSON format, prints a line with the error on stdout as well.
     pub(crate) fn report_error(&mut self, bad: &BadInput) -> io::Result<()> {
         if self.format == Format::Json {
-            self.out.json(&Failure::new(bad))?;
+            self.out.json(&Failure::new(bad, self.batch_line))?;
         }
         self.report_error_on_stderr(bad)
     }

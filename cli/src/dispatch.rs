@@ -10,8 +10,8 @@ use crate::{
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, Write};
 
-/// Runs the command that the arguments name.
-pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
+/// Runs the command that the arguments name. `batch_line` is its line in the file of `batch`.
+pub(crate) fn run(args: &Args, batch_line: Option<u32>) -> io::Result<ExitStatus> {
     let (mut out, out_has_colour) = report_stream(args);
     let err_has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
     let mut err = Stream(io::stderr());
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         err: Printer::new(&mut err, err_has_colour),
         format: args.command.format(),
         exit: ExitStatus::Success,
+        batch_line,
     };
     let result = match &args.command {
         Command::Check(c) => cmd::check::run(&mut console, c),

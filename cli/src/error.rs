@@ -24,9 +24,9 @@ impl BadInput {
         Self::new(escape_path(path), what)
     }
 
-    /// Adds a remedy.
+    /// Adds a remedy. An empty one is left out.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(help.into()).filter(|help| !help.is_empty());
         self
     }
 }

@@ -63,6 +63,7 @@ pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String,
         err: Printer::new(&mut err, false),
         format,
         exit: ExitStatus::Success,
+        batch_line: None,
     };
     gen_loader::run(&mut console, &args)?;
     let exit = console.exit;

@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
         diagnostics::report(&e.into());
         return ExitStatus::Error.into();
     }
-    match dispatch::run(&args) {
+    match dispatch::run(&args, None) {
         Ok(exit) => exit.into(),
         Err(e) => {
             diagnostics::report(&BadInput::new("stdout", e));

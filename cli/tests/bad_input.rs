@@ -344,7 +344,7 @@ fn an_empty_name_selects_nothing_and_the_error_says_what_was_expected() {
         assert_eq!((run.exit, run.out.as_str()), (2, ""), "{args:?}: {run:?}");
         assert!(run.err.contains("expected a name"), "{args:?}: {}", run.err);
     }
-    let run = run(["iter", "pin", object, "/nowhere", "--map", "name", ""]);
+    let run = run(["iter", "pin", object, "/nowhere", "--map", ""]);
     assert!(run.exit == 2 && run.err.contains("the name is empty, expected an id"), "{run:?}");
 }
 

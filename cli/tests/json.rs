@@ -242,6 +242,7 @@ fn bad_input_lines_match_the_schema() {
         assert_eq!((run.exit, run.err.lines().count()), (2, 1));
         run.lines().iter().for_each(|line| schema.check("Bad input", line));
         assert_eq!(keys(&run.lines()[0]["error"]), ["file", "what", "help"]);
+        assert!(run.lines()[0]["batch_line"].is_null());
     }
 }
 

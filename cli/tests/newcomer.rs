@@ -137,6 +137,18 @@ fn process_substitutions_are_read() {
     assert!(run.exit == 0 && run.out.contains("Programs"), "{}", run.out);
     let both = "core-relo plan exec.bpf.o exec.bpf.o --btf <(cat linux-6.1.btf) --format json";
     assert_eq!(script(dir.path(), both).exit, 0, "a kernel is read once for all objects");
+    // The texts that describe a kernel or the object's variants.
+    let unknown = "line 1: optional: the object has no group, program, map or constant `nosuch`";
+    for (facts, problem) in [
+        ("--kconfig <(echo CONFIG_HZ=250 | gzip)", ""),
+        ("--kconfig - <<< CONFIG_HZ=250", ""),
+        ("--kallsyms <(echo 0 T schedule)", ""),
+        ("--variants <(echo optional nosuch)", unknown),
+    ] {
+        let run = script(dir.path(), &format!("core-relo check exec.bpf.o --btf linux-6.1.btf {facts}"));
+        assert_eq!((run.err.is_empty(), run.exit == 0), (problem.is_empty(), problem.is_empty()), "{facts}");
+        assert!(run.err.contains(problem), "{facts}: {}", run.err);
+    }
 }
 
 #[test]
@@ -146,6 +158,8 @@ fn streams_have_the_limits_of_files() {
     assert!(run.exit == 2 && run.err.contains("has more than 1024 bytes"), "{}", run.err);
     let run = script(dir.path(), "core-relo inspect - < <(head -c 300M /dev/zero)");
     assert!(run.exit == 2 && run.err.contains("-: has more than 268435456 bytes"), "{}", run.err);
+    let run = script(dir.path(), "core-relo check exec.bpf.o --kconfig <(head -c 65M /dev/zero)");
+    assert!(run.exit == 2 && run.err.contains("has more than 67108864 bytes"), "{}", run.err);
     // Another run would take the next pipe of this name for the same kernel.
     let resume = "core-relo check exec.bpf.o --btf <(cat linux-6.1.btf) --resume results.jsonl";
     let run = script(dir.path(), resume);

@@ -132,6 +132,7 @@ pub use core_relo_object::{
 pub use globals::GlobalValue;
 pub use hint::Hint;
 pub use loader::Loader;
+pub use memory_limit::memory_shortage;
 pub use running_kernel::running_kernel;
 #[doc(hidden)]
 pub use sys::pod_macro;

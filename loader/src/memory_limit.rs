@@ -32,7 +32,8 @@ impl Hierarchy {
 }
 
 /// Returns the likely reason for `ENOMEM`, with the lowest limit of this process's cgroup and the cgroups above, if there is one.
-pub(crate) fn memory_shortage() -> String {
+#[must_use]
+pub fn memory_shortage() -> String {
     // Without /proc or /sys/fs/cgroup the reason stays general.
     let cgroups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     match lowest_limit(&cgroups) {

@@ -209,7 +209,12 @@ const COUNTERPARTS: &[Counterpart] = &[
         "gen min_core_btf vmlinux min.btf prog.bpf.o",
         "btf min prog.bpf.o --btf vmlinux -o min.btf",
     ),
-    counterpart(&["iter pin"], &["map"], "iter pin OBJ PATH map id 7", "iter pin OBJ PATH --map 7"),
+    counterpart(
+        &["iter pin"],
+        &["map"],
+        "iter pin OBJ PATH map name counts",
+        "iter pin OBJ PATH --map counts",
+    ),
     counterpart(&["batch file"], &[], "batch file FILE", "batch FILE"),
     // Options that change how the command prints or prepares.
     counterpart(&["-d", "--debug"], &[], "-d prog list", "-vv prog list"),

@@ -36,6 +36,9 @@ fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
     else {
         return words;
     };
+    if (*command, *subcommand) == ("iter", "pin") {
+        return select_map(before, operands);
+    }
     if !selects_object(command, subcommand) {
         return words;
     }
@@ -56,6 +59,20 @@ fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
     before.iter().cloned().chain(options).chain(rest.iter().skip(skipped).cloned()).collect()
 }
 
+/// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path.
+fn select_map(before: &[OsString], operands: &[OsString]) -> Vec<OsString> {
+    let is_selection = |words: &[OsString]| match words {
+        [map, selector, _id_or_path] => map == "map" && (selector == "id" || selector == "pinned"),
+        _ => false,
+    };
+    let mut words = [before, operands].concat();
+    if let Some(place) = operands.windows(3).skip(2).position(is_selection) {
+        let start = before.len() + 2 + place;
+        words.splice(start..start + 2, [OsString::from("--map")]);
+    }
+    words
+}
+
 /// Returns whether a subcommand begins with the selection of an object.
 fn selects_object(command: &str, subcommand: &str) -> bool {
     match command {
@@ -64,6 +81,7 @@ fn selects_object(command: &str, subcommand: &str) -> bool {
         "struct_ops" => subcommand != "register",
         "link" => true,
         "btf" => subcommand == "show",
+        "iter" => subcommand == "read",
         _ => false,
     }
 }
@@ -194,6 +212,9 @@ mod tests {
             ("core-relo prog --color never show -v id 7", "core-relo prog --color never show -v id 7"),
             ("core-relo map event_pipe id 7", "core-relo map event_pipe --id 7"),
             ("core-relo prog pin tag 0011223344556677 P", "core-relo prog pin --tag 0011223344556677 P"),
+            ("core-relo iter read pinned /sys/fs/bpf/it", "core-relo iter read --pinned /sys/fs/bpf/it"),
+            ("core-relo iter pin a.o P map id 7", "core-relo iter pin a.o P --map 7"),
+            ("core-relo iter pin map id map pinned P/m -v", "core-relo iter pin map id --map P/m -v"),
         ] {
             assert_eq!(converted(line), expected);
         }
@@ -267,6 +288,8 @@ mod tests {
             "core-relo prog sign tag -k key.pem",
             "core-relo struct_ops register id dir",
             "core-relo btf dump id --format c",
+            "core-relo iter pin map id 7",
+            "core-relo iter pin a.o P map name 7",
             "core-relo load id 7",
             "core-relo --color",
             "core-relo -f check a.o",

@@ -48,14 +48,15 @@ const ITER_PIN_HELP: &str = "Examples:
   core-relo iter pin elements.bpf.o /sys/fs/bpf/elements --map 7
   core-relo iter pin elements.bpf.o /sys/fs/bpf/elements --map /sys/fs/bpf/counts
 
-Each read of the pin runs the program. Exit status: 0 if the iterator is pinned, 1 if the kernel refuses the object, 2 for another
-error.";
+Each read of the pin runs the program. Iterators of the sections iter/bpf_map_elem, iter/bpf_sk_storage_map and iter/sockmap need --map.
+Exit status: 0 if the iterator is pinned, 1 if the kernel refuses the object, 2 for another error.";
 const ITER_READ_HELP: &str = "Examples:
   core-relo iter read 3
   core-relo iter read --pinned /sys/fs/bpf/tasks
   core-relo iter read --name dump_task --raw > tasks.bin
 
-Runs the iterator of a link, which needs no pin, and prints its output. Without --raw, control characters are escaped.";
+Runs the iterator of a link, which needs no pin, and prints its output. Without --raw, control characters are escaped. The
+program decides on the format of its output, so there is no --format.";
 const TOKEN_HELP: &str = "Examples:
   core-relo token list
   core-relo token show /sys/fs/bpf/token
@@ -132,12 +133,12 @@ pub(crate) struct IterPinArgs {
     /// BPF object; `-` is stdin
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) object: PathBuf,
-    /// The path of the pin, on a bpffs
+    /// The path of the pin, on a bpffs; the directory is created if its parent exists
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// The map whose elements the iterator visits: its id, name or pin
-    #[arg(long, value_names = ["MAP"], num_args = 1..=2)]
-    pub(crate) map: Option<Vec<String>>,
+    #[arg(long)]
+    pub(crate) map: Option<String>,
     /// The iterator, if the object has several
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,

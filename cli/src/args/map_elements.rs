@@ -189,7 +189,7 @@ pub(crate) struct MapEventsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CREATE_HELP)]
 pub(crate) struct MapCreateArgs {
-    /// The pin, on a bpffs
+    /// The pin, on a bpffs; the directory is created if its parent exists
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// The type of map, such as hash

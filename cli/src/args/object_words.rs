@@ -18,7 +18,7 @@ const PIN_HELP: &str = "Examples:
   core-relo map pin --name counts /sys/fs/bpf/counts
   core-relo link pin 3 /sys/fs/bpf/exec_link
 
-The path is on a bpffs. `rm` removes the pin.";
+The path is on a bpffs. The pin's directory is created if its parent exists. `rm` removes the pin.";
 const UPDATE_HELP: &str = "Examples:
   core-relo link update 3 42
   core-relo link update --pinned /sys/fs/bpf/exec_link /sys/fs/bpf/handle_exec_2

@@ -41,7 +41,7 @@ pub(crate) struct ProgAttachArgs {
     /// The attach point
     #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
     pub(crate) to: AttachPoint,
-    /// Attach by a link, and pin the link at this path
+    /// Attach by a link, and pin the link at this path; the directory is created if its parent exists
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) pin: Option<PathBuf>,
     /// Replace an XDP program, or the program of a sockmap

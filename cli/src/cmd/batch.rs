@@ -39,6 +39,7 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
             Ok(None) => continue,
             Ok(Some(args)) => args,
             Err(what) => {
+                console.batch_line = Some(number);
                 console.report_error(&BadInput::new(place, what))?;
                 // The next command has a buffer of its own.
                 console.out.flush()?;
@@ -49,7 +50,7 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
             }
         };
         let args = Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
-        let status = dispatch::run(&args)?;
+        let status = dispatch::run(&args, Some(number))?;
         console.raise_exit(status);
         // Signals that a complete command ignores until its exit end the process again.
         signals::stop_ignoring();

@@ -13,7 +13,7 @@ use crate::{
     kernel_objects::{
         error::{hint, object_name as kernel_object_name},
         kind::Kind,
-        select::{parse_selector, select_one},
+        select::{select_one, selection_from_word},
     },
     text::line::Line,
 };
@@ -27,7 +27,7 @@ use core_relo_loader::{
 };
 use std::{
     io::{self, BufRead as _, BufReader, Read as _},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::AsFd as _,
 };
 
 /// `BPF_LINK_TYPE_ITER`.
@@ -55,7 +55,8 @@ fn pin(console: &mut Console<'_>, args: &IterPinArgs) -> io::Result<()> {
 }
 
 fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, ObjectRefusal> {
-    let map = args.map.as_deref().map(open_map).transpose()?;
+    let map = args.map.as_ref().map(|word| select_one(Kind::Map, &selection_from_word(word)));
+    let map = map.transpose()?.map(|(_, map)| map);
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
     set_kconfig(&mut loader, args.kconfig.as_deref())?;
@@ -67,27 +68,22 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
         BadInput::new(&*file.name, format_args!("`{name}` is not among the loaded programs"))
     })?;
     let target = map.as_ref().map_or(IterTarget::All, |map| IterTarget::Map(map.as_fd()));
-    let mut link = iter(program.as_fd(), &IterOptions { target })?;
+    let mut link = iter(program.as_fd(), &IterOptions { target }).map_err(|e| match (&map, e.errno()) {
+        (Some(_), None) => BadInput::new("--map", e).into(),
+        (None, Some(errno)) if errno.name() == Some("EBADF") => {
+            BadInput::new(&*file.name, e).help("name the map with --map").into()
+        }
+        _ => ObjectRefusal::from(e),
+    })?;
     let unreadable = |e| BadInput::new(&*file.name, format_args!("the link cannot be read: {e}"));
     let id = match link.fd() {
         Some(fd) => sys::link_info(&fd).map_err(unreadable)?.id,
         None => return Err(BadInput::new(&*file.name, "the iterator has no link, expected one").into()),
     };
-    link.pin(&args.path)?;
-    if let Err(e) = loaded.pin_maps(&RunningKernel) {
-        if let Err(e) = link.unpin() {
-            log::warn!("{e}");
-        }
-        return Err(e.into());
-    }
+    loaded.pin_maps(&RunningKernel)?;
+    link.pin(&args.path).inspect_err(|_refused| loaded.unpin_maps())?;
     link.leak();
     Ok(ObjectChange::new(Kind::Link, id, "pinned").pin(&args.path))
-}
-
-fn open_map(words: &[String]) -> Result<OwnedFd, BadInput> {
-    let selector = parse_selector(Kind::Map, words)
-        .map_err(|what| BadInput::new("--map", what).help("`core-relo map list` lists them"))?;
-    select_one(Kind::Map, &selector).map(|(_, fd)| fd)
 }
 
 /// Returns the name of the only iterator in an object, or of the one with a name.

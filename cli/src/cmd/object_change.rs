@@ -122,7 +122,7 @@ pub(super) fn pin(
             return Err(bad.help(format!("core-relo {} pin {id} /sys/fs/bpf/NAME", kind.command())));
         };
         let path = Path::new(path);
-        sys::obj_pin(fd, path).map_err(|e| pin_refusal(path, e))?;
+        sys::obj_pin_in_dir(fd, path).map_err(|e| pin_refusal(path, e))?;
         Ok(ObjectChange::new(kind, id, "pinned").pin(path))
     })
 }
@@ -137,7 +137,9 @@ pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
     match e.name() {
         Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),
         Some("EPERM" | "EINVAL") => bad.help("is it on a mounted bpffs, such as /sys/fs/bpf?"),
-        Some("ENOENT") => bad.help("create its directory first: mkdir"),
+        Some("ENOENT") => {
+            bad.help("only the last directory of the path is created, create the others first: mkdir -p")
+        }
         Some("EEXIST") => bad.help("another object is pinned there: rm removes the pin"),
         _ => bad,
     }

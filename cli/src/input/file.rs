@@ -77,7 +77,7 @@ pub(crate) struct OpenFile<'p> {
 impl<'p> OpenFile<'p> {
     /// Opens a file. Copies a stream of at most `limit` bytes.
     pub(crate) fn open(path: &'p Path, limit: u64) -> Result<Self, BadInput> {
-        if let Some(file) = stream::copy(path, limit).map_err(|e| bad_stream(path, e))? {
+        if let Some(file) = copy_stream(path, limit)? {
             let len = file.metadata().map_err(|e| unreadable(path, &e))?.len();
             return Ok(Self { path, file, len, stored_bytes: len, id: None });
         }
@@ -180,14 +180,15 @@ pub(crate) fn without_path(error: &str, path: &Path) -> String {
     rest.unwrap_or(error).to_owned()
 }
 
-fn bad_stream(path: &Path, e: StreamError) -> BadInput {
-    match e {
+/// Copies a stream of at most `limit` bytes, as [`stream::copy`] does.
+pub(super) fn copy_stream(path: &Path, limit: u64) -> Result<Option<File>, BadInput> {
+    stream::copy(path, limit).map_err(|e| match e {
         StreamError::Io(e) => unreadable(path, &e),
         StreamError::TooLong { .. } => BadInput::for_path(path, e),
         StreamError::UsedTwice => {
             BadInput::for_path(path, e).help("write its content to a file first, and name the file twice")
         }
-    }
+    })
 }
 
 /// Creates the error for a file that cannot be read.

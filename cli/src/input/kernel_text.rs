@@ -15,14 +15,18 @@ use std::{
 /// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// Reads a text such as `/boot/config-*`, `/proc/config.gz` or `/proc/kallsyms`. Unpacks a gzip file. Replaces bytes that are not UTF-8.
+/// Reads a text such as `/boot/config-*`, `/proc/config.gz` or `/proc/kallsyms`. Copies a stream. Unpacks a gzip file. Replaces bytes that are not UTF-8.
 pub(crate) fn read(path: &Path) -> Result<String, BadInput> {
     let cannot_be_read = |e: io::Error| BadInput::for_path(path, format_args!("cannot be read: {e}"));
-    // A FIFO would block.
-    if !path.metadata().map_err(cannot_be_read)?.is_file() {
-        return Err(BadInput::for_path(path, "is not a regular file"));
-    }
-    let data = read_limited(File::open(path).map_err(cannot_be_read)?).map_err(cannot_be_read)?;
+    let file = match file::copy_stream(path, KERNEL_TEXT_BYTES)? {
+        Some(copy) => copy,
+        // Another FIFO would block. The files of /proc have no length, so that `file::read` refuses them.
+        None if !path.metadata().map_err(cannot_be_read)?.is_file() => {
+            return Err(BadInput::for_path(path, "is not a regular file"));
+        }
+        None => File::open(path).map_err(cannot_be_read)?,
+    };
+    let data = read_limited(file).map_err(cannot_be_read)?;
     let text = match data.starts_with(GZIP) {
         true => read_limited(MultiGzDecoder::new(&*data))
             .map_err(|e| BadInput::for_path(path, format_args!("cannot be unpacked: {e}")))?,

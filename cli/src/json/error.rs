@@ -7,11 +7,13 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Failure<'a> {
     error: ErrorJson<'a>,
+    /// The command's line in the file of `batch`.
+    batch_line: Option<u32>,
 }
 
 impl<'a> Failure<'a> {
-    pub(crate) fn new(bad: &'a BadInput) -> Self {
-        Self { error: ErrorJson::new(bad) }
+    pub(crate) fn new(bad: &'a BadInput, batch_line: Option<u32>) -> Self {
+        Self { error: ErrorJson::new(bad), batch_line }
     }
 }
 

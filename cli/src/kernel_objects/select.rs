@@ -266,6 +266,7 @@ mod tests {
             err: Printer::new(&mut err, false),
             format: Format::Text,
             exit: ExitStatus::Success,
+            batch_line: None,
         };
         // Ids are given in order, so that nobody has the last one.
         let object = KernelObject::new(Kind::Prog, i32::MAX.cast_unsigned());

@@ -318,7 +318,8 @@ fn maps_are_created_and_pinned() {
     for (pin, what) in [
         (&pin, "another object is pinned there: rm removes the pin"),
         (&dir.join("a.b"), "names on a bpffs have no dots"),
-        (&dir.join("no/dir"), "create its directory first: mkdir"),
+        (&dir.join("no/such/dir"), "create the others first: mkdir -p"),
+        (&dir.join("no/a.b"), "names on a bpffs have no dots"),
         (&std::env::temp_dir().join("counts"), "is it on a mounted bpffs"),
     ] {
         let refused = create(pin, &["--name", &name]);
@@ -329,7 +330,7 @@ fn maps_are_created_and_pinned() {
     assert!(refused.exit == 2 && refused.err.contains("the kernel refuses this hash: EINVAL"), "{refused:?}");
     let refused = create(&dir.join("none"), &["--name", "a/b"]);
     assert!(refused.exit == 2 && refused.err.contains("--name: `/` is not allowed"), "{refused:?}");
-    assert!(!fs::exists(dir.join("none")).unwrap());
+    assert!(!fs::exists(dir.join("none")).unwrap() && !fs::exists(dir.join("no")).unwrap());
 }
 
 /// Loads a program that returns a number.

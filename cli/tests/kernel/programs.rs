@@ -371,6 +371,8 @@ fn a_batch_stops_at_the_first_line_that_fails() {
     assert_eq!((&lines[0]["retval"], &lines[3]["retval"]), (&json!(2), &json!(2)));
     assert_eq!(lines[1]["error"]["file"], "/no such pin");
     assert_eq!(lines[2]["error"]["file"], "commands:5");
+    lines[1..3].iter().for_each(|line| schema().check("Bad input", line));
+    assert_eq!((&lines[1]["batch_line"], &lines[2]["batch_line"]), (&json!(4), &json!(5)));
     for (file, what) in [("none", "none: no such file"), ("commands/", "commands")] {
         let wrong = run_in(dir.path(), ["batch", file]);
         assert!(wrong.exit == 2 && wrong.err.contains(what), "{wrong:?}");

@@ -9,6 +9,7 @@ use super::{
 use core_relo_loader::sys::{self, MapFd};
 use std::{
     fs,
+    os::fd::AsFd as _,
     path::Path,
     process::{Command, Output},
 };
@@ -50,6 +51,127 @@ fn a_change_that_was_made_is_named_if_stdout_is_full() {
     let refused = run_full(&["map", "update", "--pinned", pin, "0", "7"]);
     let err = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && !err.contains("the change was made"), "{err}");
+}
+
+#[test]
+fn an_element_that_was_removed_is_printed_if_stdout_is_full() {
+    if types().is_none() {
+        return;
+    }
+    let queue = create_map(sys::MapCreate { map_type: QUEUE, value_size: 4, ..sys::MapCreate::default() });
+    let id = map_id(&queue).to_string();
+    for (format, element) in [("text", "\n[next] = 07 00 00 00\n"), ("json", "\"value_bytes\":\"07000000\"")]
+    {
+        ok(run(["map", "push", &id, "hex", "07", "00", "00", "00"]));
+        let peeked = String::from_utf8(run_full(&["map", "peek", &id]).stderr).unwrap();
+        assert!(!peeked.contains("07"), "the map still has the element: {peeked}");
+        let popped = run_full(&["map", "pop", &id, "--format", format]);
+        let err = String::from_utf8(popped.stderr).unwrap();
+        assert_eq!(popped.status.code(), Some(2), "{err}");
+        assert!(err.contains("the element was removed") && err.contains(element), "{err}");
+        assert_eq!(run(["map", "peek", &id]).exit, 1);
+    }
+}
+
+/// Creates a map of two elements.
+fn create_map(map: sys::MapCreate<'_>) -> MapFd {
+    MapFd::new(sys::map_create(&sys::MapCreate { max_entries: 2, ..map }).unwrap()).unwrap()
+}
+
+#[test]
+fn what_a_map_refuses_is_explained() {
+    const F_RDONLY_PROG: u32 = 1 << 7;
+    if types().is_none() {
+        return;
+    }
+    let of_ints = sys::MapCreate { map_type: ARRAY, key_size: 4, value_size: 4, ..sys::MapCreate::default() };
+    let inner = create_map(of_ints);
+    let outer = create_map(sys::MapCreate { map_type: ARRAY_OF_MAPS, inner: Some(inner.as_fd()), ..of_ints });
+    let [inner, outer] = [&inner, &outer].map(|map| map_id(map).to_string());
+    for condition in ["noexist", "--exist"] {
+        let wrong = run(["map", "update", &outer, "0", &inner, condition]);
+        refused(&wrong, "maps of this type take no condition: EINVAL");
+    }
+    ok(run(["map", "update", &outer, "0", &inner, "any"]));
+
+    for (map_flags, programs) in [(0, "may still write"), (F_RDONLY_PROG, "cannot write")] {
+        let map = create_map(sys::MapCreate { map_flags, ..of_ints });
+        let id = map_id(&map).to_string();
+        ok(run(["map", "freeze", &id]));
+        refused(&run(["map", "update", &id, "0", "1"]), &format!("; programs {programs} to it"));
+    }
+}
+
+#[test]
+fn sizes_beyond_the_kernels_limits_are_named() {
+    if types().is_none() {
+        return;
+    }
+    let create = |map_type, value_size| {
+        let sizes = ["--key-size", "4", "--max-entries", "4294967295", "--value-size", value_size];
+        run([&["map", "create", "/sys/fs/bpf/none", "--type", map_type], &sizes[..]].concat())
+    };
+    refused(
+        &create("hash", "2147483647"),
+        "E2BIG: Argument list too long; keys, values or --max-entries are",
+    );
+    let too_large = create("array", "1024");
+    refused(&too_large, "ENOMEM: Cannot allocate memory; the ");
+    assert!(
+        too_large.err.contains("too little memory") || too_large.err.contains("memory limit"),
+        "{too_large:?}"
+    );
+}
+
+#[test]
+fn a_link_without_replacement_or_with_a_map_is_explained() {
+    let test = "refusals::a_link_without_replacement_or_with_a_map_is_explained";
+    if types().is_none() || !has_own_netns(test) || !has_own_bpffs(test) {
+        return;
+    }
+    let dir = "/sys/fs/bpf/ops";
+    let registered = run(["struct_ops", "register", text(&prebuilt("live/struct_ops_link.bpf.o")), dir]);
+    if registered.exit == 0 {
+        let of_ints =
+            sys::MapCreate { map_type: ARRAY, key_size: 4, value_size: 4, ..sys::MapCreate::default() };
+        let map = create_map(of_ints);
+        let wrong = run(["link", "update", "--pinned", "/sys/fs/bpf/ops/still", &map_id(&map).to_string()]);
+        refused(&wrong, "does not replace the map of a BPF_LINK_TYPE_STRUCT_OPS link by this one");
+        fs::remove_dir_all(dir).unwrap();
+    } else {
+        println!("SKIP: no link of struct_ops: {}", registered.out);
+    }
+    let pin = "/sys/fs/bpf/filter";
+    let object = prebuilt("live/netfilter.bpf.o");
+    let loaded = run(["load", text(&object), "--attach-to", "hook=netfilter:ipv4,input,5", "--pin", pin]);
+    if loaded.exit != 0 {
+        return println!("SKIP: no link of netfilter: {}", loaded.out);
+    }
+    let link = fs::read_dir(Path::new(pin).join("links")).unwrap().next().unwrap().unwrap().path();
+    let wrong = run(["link", "update", "--pinned", text(&link), "/sys/fs/bpf/filter/hook"]);
+    refused(&wrong, "EOPNOTSUPP: Operation not supported; the kernel does not replace programs of ");
+    fs::remove_dir_all(pin).unwrap();
+}
+
+#[test]
+fn a_pin_creates_its_directory_and_a_failed_one_leaves_none() {
+    if types().is_none()
+        || !has_own_bpffs("refusals::a_pin_creates_its_directory_and_a_failed_one_leaves_none")
+    {
+        return;
+    }
+    let Ok(program) = load(XDP, 0, 2) else { return println!("SKIP: no XDP programs") };
+    let id = id_of(&program);
+    for (pin, what) in [
+        ("/sys/fs/bpf/new/a.b", "names on a bpffs have no dots"),
+        ("/sys/fs/bpf/new/dir/pin", "create the others first: mkdir -p"),
+    ] {
+        refused(&run(["prog", "pin", &id, pin]), what);
+        assert!(!Path::new("/sys/fs/bpf/new").exists());
+    }
+    let pin = "/sys/fs/bpf/new/pin";
+    assert_eq!(ok(run(["prog", "pin", &id, pin])).out, format!("pinned: program {id}: {pin}\n"));
+    fs::remove_dir_all("/sys/fs/bpf/new").unwrap();
 }
 
 #[test]

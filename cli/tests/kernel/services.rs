@@ -224,15 +224,46 @@ fn an_iterator_of_a_map_needs_the_map() {
     let object = prebuilt("live/iter_map_elem.bpf.o");
     let pin = "/sys/fs/bpf/elements";
     let without = run(["iter", "pin", text(&object), pin]);
-    assert!(without.exit == 1 && without.out.contains("this iterator needs a map"), "{without:?}");
-    let missing = run(["iter", "pin", text(&object), pin, "--map", "name", "no_such_map"]);
+    let what = "(this iterator needs a map as its target); name the map with --map\n";
+    assert!(without.exit == 2 && without.err.ends_with(what), "{without:?}");
+    let missing = run(["iter", "pin", text(&object), pin, "--map", "no_such_map"]);
     assert!(missing.exit == 2 && missing.err.contains("no map of this name"), "{missing:?}");
-    let pinned = run(["iter", "pin", text(&object), pin, "--map", &map_id(&map).to_string()]);
+    let id = map_id(&map).to_string();
+    // The option before the object, and bpftool's words.
+    let pinned = run(["iter", "pin", "--map", &id, text(&object), "/sys/fs/bpf/new/elements"]);
     ok(pinned);
+    ok(run(["iter", "pin", text(&object), pin, "map", "id", &id]));
     let link = &ok(run(["link", "show", "--pinned", pin, "--format", "json"])).lines()[0];
     assert_eq!(link["target"]["map_id"], map_id(&map));
-    let no_link = run(["iter", "read", "--pinned", pin]);
-    assert_eq!(no_link.exit, 0, "{no_link:?}");
+    ok(run(["iter", "read", "pinned", pin]));
+}
+
+/// The kernel would take the number of the map's descriptor for the id of a thread.
+#[test]
+fn an_iterator_of_other_objects_takes_no_map() {
+    let Some(types) = types() else { return };
+    if !has_own_bpffs("services::an_iterator_of_other_objects_takes_no_map") {
+        return;
+    }
+    let map = typed_map(&types, HASH, "target");
+    let id = map_id(&map).to_string();
+    let dir = Path::new("/sys/fs/bpf/new");
+    let pin = dir.join("link");
+    let tasks = prebuilt("live/iter_task.bpf.o");
+    for (object, iterator) in [(&tasks, "iter/task"), (&prebuilt("live/iter_map.bpf.o"), "iter/bpf_map")] {
+        let wrong = run(["iter", "pin", text(object), text(&pin), "--map", &id]);
+        let what =
+            format!("core-relo: --map: {iterator}: does not take this target: expected iter/bpf_map_elem, ");
+        assert!(wrong.exit == 2 && wrong.err.starts_with(&what), "{wrong:?}");
+    }
+    let wrong = run(["load", text(&tasks), "--attach-to", "dump=map:.bss", "--pin", text(dir)]);
+    assert!(wrong.exit == 1 && wrong.out.contains("iter/task: does not take this target"), "{wrong:?}");
+    assert!(!dir.exists());
+    ok(run(["load", text(&tasks), "--pin", text(dir)]));
+    let (program, to) = (dir.join("dump"), format!("map:{id}"));
+    let wrong = run(["prog", "attach", "--pinned", text(&program), "--to", &to, "--pin", text(&pin)]);
+    assert!(wrong.exit == 2 && wrong.err.contains("iter/task: does not take this target"), "{wrong:?}");
+    assert!(!pin.exists());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use core_relo_object::object::AttachType;
 use std::{
     fs::File,
     io,
-    os::fd::{AsFd, AsRawFd as _, BorrowedFd},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
 /// The objects that an iterator visits (`union bpf_iter_link_info`). The iterator's type decides which targets it accepts.
@@ -92,11 +92,14 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
         extra: if info.is_empty() { LinkExtra::None } else { LinkExtra::Iter(&info) },
     };
     match sys::link_create(&create) {
-        Ok(fd) => Ok(Link::from_fd(fd, "iter")),
+        Ok(fd) => {
+            options.target.check_accepted(&fd)?;
+            Ok(Link::from_fd(fd, "iter"))
+        }
         Err(errno) => {
             let hint = match (errno.0, options.target) {
                 (libc::EBADF, IterTarget::All) => Hint("this iterator needs a map as its target"),
-                (libc::EINVAL | libc::E2BIG, IterTarget::Cgroup { .. } | IterTarget::Task(_)) => {
+                (libc::EINVAL | libc::E2BIG, target) if !matches!(target, IterTarget::All) => {
                     Hint("the iterator does not accept this target, or the kernel is too old for it")
                 }
                 _ => Hint::for_errno(errno),
@@ -107,6 +110,25 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
 }
 
 impl IterTarget<'_> {
+    /// Checks that a new link's iterator takes this target. An iterator without targets ignores the union, and another one takes the
+    /// descriptor of a map for the id of a thread. Checks nothing if the kernel does not report the iterator's name (before Linux 5.10).
+    fn check_accepted(&self, link: &OwnedFd) -> Result<(), AttachError> {
+        let expected: &[&str] = match self {
+            Self::All => return Ok(()),
+            Self::Map(_) => &["bpf_map_elem", "bpf_sk_storage_map", "sockmap"],
+            Self::Cgroup { .. } => &["cgroup"],
+            Self::Task(_) => &["task", "task_file", "task_vma"],
+        };
+        match sys::link_target_name(link) {
+            Ok(name) if !name.is_empty() && !expected.contains(&&*name) => {
+                let expected = expected.join(", iter/");
+                let problem = format!("does not take this target: expected iter/{expected}");
+                Err(AttachError::target(format!("iter/{name}"), problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn encode(&self) -> Vec<u8> {
         let e = Endian::native();
         let mut out = Vec::new();
@@ -275,6 +297,17 @@ mod tests {
         let mut text = String::new();
         IterReader::new(&link).unwrap().read_to_string(&mut text).unwrap();
         assert!(text.starts_with("x\n"), "{text}");
+    }
+
+    /// The kernel takes the first word of the union for the id of a thread.
+    #[test]
+    fn an_iterator_of_tasks_takes_no_map() {
+        let Some(prog) = load_writer("bpf_iter_task") else { return };
+        let Some(counter) = Counter::new() else { return };
+        let e = iter(prog.fd(), &IterOptions { target: IterTarget::Map(counter.map()) }).unwrap_err();
+        let expected = "iter/task: does not take this target: expected iter/bpf_map_elem, \
+                        iter/bpf_sk_storage_map, iter/sockmap";
+        assert_eq!(e.to_string(), expected);
     }
 
     #[test]

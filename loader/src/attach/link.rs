@@ -134,15 +134,7 @@ impl Link {
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {
         let path = path.as_ref();
         let fd = self.fd_for_pin(path)?;
-        let created = create_parent_dir(path).map_err(|errno| AttachError::pin(path, errno))?;
-        if let Err(errno) = sys::obj_pin(fd, path) {
-            if let Some(dir) = created
-                && let Err(e) = fs::remove_dir(dir)
-            {
-                log::warn!("{}: not removed: {}", dir.display(), Errno::from_io_error(&e));
-            }
-            return Err(AttachError::pin(path, errno));
-        }
+        sys::obj_pin_in_dir(fd, path).map_err(|errno| AttachError::pin(path, errno))?;
         self.pinned = Some(path.to_path_buf());
         Ok(())
     }
@@ -206,12 +198,6 @@ impl Drop for Link {
             log::warn!("{}: not detached: {errno}", self.label);
         }
     }
-}
-
-/// Creates the directory of a pin (libbpf: `make_parent_dir`). Returns the directory, if it was missing.
-fn create_parent_dir(path: &Path) -> Result<Option<&Path>, Errno> {
-    let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) else { return Ok(None) };
-    Ok(sys::make_pin_dir(dir)?.then_some(dir))
 }
 
 /// A kernel link. It lasts as long as its descriptors and pins.

@@ -220,6 +220,7 @@ mod tests {
             err: Printer::new(&mut err, false),
             format: Format::Json,
             exit: ExitStatus::Success,
+            batch_line: None,
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let (threads, allow_list) = (Threads::none(), AllowList::default());

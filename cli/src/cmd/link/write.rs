@@ -15,12 +15,23 @@ use crate::{
     },
     words::shell_word,
 };
-use core_relo_loader::sys::{self, Errno, LinkInfo};
+use core_relo_loader::{
+    object::LinkType,
+    sys::{self, Errno, LinkInfo},
+};
 use std::{io, os::fd::AsFd as _, path::PathBuf};
 
-/// The types of links whose program the kernel replaces: cgroups, iterators, network namespaces, XDP, struct_ops, tcx, netkit and
-/// sockmaps (the `update_prog` and `update_map` functions of `bpf_link_ops`).
-const REPLACEABLE: [u32; 8] = [3, 4, 5, 6, 9, 11, 13, 14];
+/// The types of links whose program or map the kernel replaces (the `update_prog` and `update_map` functions of `bpf_link_ops`).
+const REPLACEABLE: [LinkType; 8] = [
+    LinkType::Cgroup,
+    LinkType::Iter,
+    LinkType::Netns,
+    LinkType::Xdp,
+    LinkType::StructOps,
+    LinkType::Tcx,
+    LinkType::Netkit,
+    LinkType::Sockmap,
+];
 
 pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
     let selected = Ok((args.selector.clone(), &[][..]));
@@ -77,16 +88,19 @@ fn read_info(id: u32, fd: &impl std::os::fd::AsFd) -> Result<LinkInfo, BadInput>
 fn refusal(info: &LinkInfo, change: &str, e: Errno) -> BadInput {
     let bad = BadInput::new(object_name(Kind::Link, info.id, ""), format_args!("cannot be {change}: {e}"));
     let link_type = type_name(info.link_type);
+    let is_replaceable = LinkType::from_number(info.link_type).is_some_and(|of| REPLACEABLE.contains(&of));
+    let content = if info.link_type == STRUCT_OPS { "map" } else { "program" };
     match e.name() {
         Some("EOPNOTSUPP" | "ENOTSUPP" | "EINVAL") if change == "detached" => bad.help(format!(
             "the kernel does not detach links of this type ({link_type}): such a link ends with its last pin and holder, which \
              `core-relo link show` lists"
         )),
-        Some("EINVAL") if !REPLACEABLE.contains(&info.link_type) => bad.help(format!(
+        // Most links without the function are refused with EINVAL. Links of netfilter have one that refuses.
+        Some("EOPNOTSUPP" | "EINVAL") if !is_replaceable => bad.help(format!(
             "the kernel does not replace programs of {link_type} links: attach the new program, and end this link"
         )),
         Some("EINVAL") => bad.help(format!(
-            "the kernel does not replace the program of a {link_type} link by this one: is it of the same type?"
+            "the kernel does not replace the {content} of a {link_type} link by this one: is it of the same type?"
         )),
         Some("ENOLINK") => bad.help("it is detached already"),
         _ => match hint(e) {

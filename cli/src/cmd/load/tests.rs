@@ -64,6 +64,7 @@ fn stopped_at(nth: usize, words: &[&str]) -> (Option<Vec<LoadedObject>>, String)
         err: Printer::new(&mut err, false),
         format: Format::Text,
         exit: ExitStatus::Success,
+        batch_line: None,
     };
     let mut looks = 0;
     let mut has_arrived = || {

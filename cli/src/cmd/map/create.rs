@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use core_relo_loader::{
-    Hint,
+    Hint, memory_shortage,
     object::MapType,
     sys::{self, Errno, MapCreate},
 };
@@ -55,7 +55,7 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
     let id = Kind::Map
         .id(&map)
         .map_err(|e| BadInput::new("map create", format_args!("cannot read its id: {e}")))?;
-    sys::obj_pin(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
+    sys::obj_pin_in_dir(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
     Ok(id)
 }
 
@@ -66,6 +66,8 @@ fn refusal(args: &MapCreateArgs, e: Errno) -> BadInput {
         Some("EINVAL") => bad.help(
             "are --key-size, --value-size, --max-entries, --flags and --inner-map right for the type, and does this kernel know it?",
         ),
+        Some("E2BIG") => bad.help("keys, values or --max-entries are larger than the kernel allows for this type"),
+        Some("ENOMEM") => bad.help(memory_shortage()),
         _ => bad.help(Hint::for_errno(e).0),
     }
 }

@@ -157,8 +157,7 @@ impl<'m> MapElements<'m> {
 
     /// Returns an error about the map. An empty `help` is left out.
     pub(super) fn bad_input(&self, what: &str, help: &str) -> ElementError {
-        let bad = BadInput::new(self.name(), what);
-        ElementError::BadInput(if help.is_empty() { bad } else { bad.help(help) })
+        ElementError::BadInput(BadInput::new(self.name(), what).help(help))
     }
 
     /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.

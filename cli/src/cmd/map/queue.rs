@@ -19,11 +19,11 @@ use core_relo_loader::{
 use std::io;
 
 pub(super) fn peek(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
-    show_next(console, args, |shape, value| sys::map_lookup(shape, &[], value, 0))
+    show_next(console, args, false, |shape, value| sys::map_lookup(shape, &[], value, 0))
 }
 
 pub(super) fn pop(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
-    show_next(console, args, |shape, value| sys::map_lookup_and_delete(shape, &[], value, 0))
+    show_next(console, args, true, |shape, value| sys::map_lookup_and_delete(shape, &[], value, 0))
 }
 
 pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> io::Result<()> {
@@ -48,10 +48,12 @@ pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> io::Result<
     })
 }
 
-/// Prints the next element, which `read` reads.
+/// Prints the next element, which `read` reads. If `read` removes the element and it cannot be printed, prints it on stderr: the map has
+/// lost it.
 fn show_next(
     console: &mut Console<'_>,
     args: &MapDumpArgs,
+    is_removed: bool,
     read: impl FnOnce(MapShape<'_>, &mut [u8]) -> Result<(), Errno>,
 ) -> io::Result<()> {
     let (id, fd) = match select_one(Kind::Map, &args.selector) {
@@ -67,7 +69,15 @@ fn show_next(
         elements.note_unreadable_types(console)?;
         let mut value = vec![0; elements.shape.value_size()];
         match read(elements.shape, &mut value) {
-            Ok(()) => Ok(elements.write(&mut console.out, &[], Some(&value))?),
+            Ok(()) => {
+                let printed = elements.write(&mut console.out, &[], Some(&value));
+                let written = printed.and_then(|()| console.out.flush());
+                if written.is_err() && is_removed {
+                    console.note("the element was removed")?;
+                    elements.write(&mut console.err, &[], Some(&value))?;
+                }
+                Ok(written?)
+            }
             Err(e) if e.name() == Some("ENOENT") => {
                 elements.write(&mut console.out, &[], None)?;
                 Ok(elements.report_missing(console, &[])?)

@@ -28,6 +28,9 @@ use core_relo_loader::{
 };
 use std::io;
 
+/// `BPF_F_RDONLY_PROG`: programs only read the map.
+const F_RDONLY_PROG: u32 = 1 << 7;
+
 pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Result<()> {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
         elements.check_writable_by_key()?;
@@ -59,6 +62,10 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
             Err(e) if e.name() == Some("EEXIST") => {
                 let what = format!("element [{}] exists", elements.key_text(&key).trim_start());
                 return Ok(elements.report_unmet(console, &what)?);
+            }
+            Err(e) if e.name() == Some("EINVAL") && flags != Flags::ANY && elements.is_fd_array() => {
+                let what = format!("maps of this type take no condition: {e}");
+                return Err(elements.bad_input(&what, "leave out `noexist` or `exist`"));
             }
             Err(e) => return Err(elements.write_refusal(e)),
         }
@@ -133,6 +140,13 @@ impl MapElements<'_> {
         Ok(())
     }
 
+    /// Returns whether the map is an array of descriptors, whose elements are written without a condition
+    /// (`bpf_fd_array_map_update_elem`).
+    fn is_fd_array(&self) -> bool {
+        use MapType as M;
+        matches!(self.map_type(), Some(M::ProgArray | M::PerfEventArray | M::CgroupArray | M::ArrayOfMaps))
+    }
+
     /// Writes the value of one CPU, which is the first of `values`. The values of the other CPUs stay.
     fn update_cpu(&self, key: &[u8], values: &[u8], cpu: u32, flags: Flags) -> Result<(), Errno> {
         let value = values.get(..self.shape.cpu_value_size()).unwrap_or(values);
@@ -143,8 +157,13 @@ impl MapElements<'_> {
     pub(super) fn write_refusal(&self, e: Errno) -> ElementError {
         let most = self.info.max_entries;
         match e.name() {
-            Some("EPERM") if fdinfo(&self.shape.fd(), "frozen") == Some(1) => self
-                .bad_input("it is frozen: user space cannot write to it", "programs may still write to it"),
+            Some("EPERM") if fdinfo(&self.shape.fd(), "frozen") == Some(1) => {
+                let help = match self.info.map_flags & F_RDONLY_PROG {
+                    0 => "programs may still write to it",
+                    _ => "programs cannot write to it, either",
+                };
+                self.bad_input("it is frozen: user space cannot write to it", help)
+            }
             Some("EPERM") => {
                 self.bad_input(&format!("cannot be written: {e}"), "the pin may allow only reading")
             }

@@ -40,7 +40,7 @@ pub use map::{
     map_update, map_update_batch, map_update_cpus,
 };
 pub(crate) use pin::has_token_create;
-pub use pin::{make_pin_dir, obj_get, obj_pin, rename_pin, token_create};
+pub use pin::{make_pin_dir, obj_get, obj_pin, obj_pin_in_dir, rename_pin, token_create};
 pub use prog::{
     ProgLoad, StreamId, TestRun, TestRunResult, enable_stats, prog_assoc_struct_ops, prog_bind_map,
     prog_load, prog_stream_read, prog_test_run,

@@ -4,7 +4,7 @@ use super::call::{Cmd, address, attr, call_done, call_fd, fd};
 use alloc::ffi::CString;
 use core_relo_object::Errno;
 use std::{
-    fs::DirBuilder,
+    fs::{self, DirBuilder},
     io::ErrorKind,
     os::{
         fd::{AsFd, OwnedFd},
@@ -28,6 +28,20 @@ pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let attr =
         PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: fd(object.as_fd()), file_flags: 0 };
     call_done(Cmd::ObjPin, &mut { attr })
+}
+
+/// Pins a program, map or link as [`obj_pin`] does. Creates the pin's directory if that directory is missing, but no directory above it
+/// (libbpf: `make_parent_dir`). If the pin fails, removes the new directory again.
+pub fn obj_pin_in_dir(object: impl AsFd, path: &Path) -> Result<(), Errno> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let is_new = dir.map_or(Ok(false), make_pin_dir)?;
+    obj_pin(object, path).inspect_err(|_refused| {
+        if let Some(dir) = dir.filter(|_| is_new)
+            && let Err(e) = fs::remove_dir(dir)
+        {
+            log::warn!("{}: not removed: {}", dir.display(), Errno::from_io_error(&e));
+        }
+    })
 }
 
 /// Creates a directory for pins that only its owner can use. Returns `false` if the directory exists.
