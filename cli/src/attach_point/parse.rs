@@ -38,7 +38,7 @@ const NETFILTER_HOOKS: [&str; 5] = ["prerouting", "input", "forward", "output", 
 const NETNS_DIR: &str = "/run/netns";
 
 /// The largest number that the kernel takes for the id of a process (`pid_t`).
-const MAX_PID: u32 = i32::MAX.cast_unsigned();
+const LARGEST_PID: u32 = i32::MAX.cast_unsigned();
 
 impl FromStr for AttachPoint {
     type Err = String;
@@ -117,7 +117,7 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         "netfilter" => Site::Netfilter(netfilter_hook(place)?),
         // The kernel takes 0 for this process, and has no negative ids.
         "pid" => match number(kind, place)? {
-            pid @ 1..=MAX_PID => Site::Process(pid),
+            pid @ 1..=LARGEST_PID => Site::Process(pid),
             _ => return Err(format!("pid: {place}: expected the id of a process, 1 or more")),
         },
         "cpu" if place == "all" => Site::Cpu(None),
