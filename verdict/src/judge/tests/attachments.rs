@@ -77,7 +77,7 @@ fn a_tracepoint_that_the_kernel_lacks_is_a_warning() {
         "no typedef btf_trace_sched_swich in vmlinux (btf)".to_owned(),
     );
     for section in ["raw_tp/sched_swich", "tp/sched/sched_swich"] {
-        assert_eq!(warnings(section), std::slice::from_ref(&missing), "{section}");
+        assert_eq!(warnings(section), core::slice::from_ref(&missing), "{section}");
     }
     // Events of system calls have no tracepoint, and users define others.
     for section in
@@ -103,7 +103,7 @@ fn symbols_tell_whether_a_function_can_be_probed() {
     for section in ["kprobe/vfs_raed", "kretprobe/vfs_raed", "kprobe/vfs_raed+4"] {
         assert_eq!(
             warnings(section, Some(symbols), SymbolScope::Kallsyms),
-            std::slice::from_ref(&missing),
+            core::slice::from_ref(&missing),
             "{section}"
         );
         // Static functions have no types, and modules may have others.
