@@ -111,16 +111,34 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
 
 impl IterTarget<'_> {
     /// Checks that a new link's iterator takes this target. An iterator without targets ignores the union, and another one takes the
-    /// descriptor of a map for the id of a thread. Checks nothing if the kernel does not report the iterator's name (before Linux 5.10).
+    /// descriptor of a map for the id of a thread. Iterators of newer kernels or of modules may take any target.
     fn check_accepted(&self, link: &OwnedFd) -> Result<(), AttachError> {
-        let expected: &[&str] = match self {
+        const MAPS: &[&str] = &["bpf_map_elem", "bpf_sk_storage_map", "sockmap"];
+        const CGROUPS: &[&str] = &["cgroup"];
+        const TASKS: &[&str] = &["task", "task_file", "task_vma"];
+        const WITHOUT_TARGET: &[&str] = &[
+            "bpf_link",
+            "bpf_map",
+            "bpf_prog",
+            "dmabuf",
+            "ipv6_route",
+            "kmem_cache",
+            "ksym",
+            "netlink",
+            "tcp",
+            "udp",
+            "unix",
+        ];
+        let expected = match self {
             Self::All => return Ok(()),
-            Self::Map(_) => &["bpf_map_elem", "bpf_sk_storage_map", "sockmap"],
-            Self::Cgroup { .. } => &["cgroup"],
-            Self::Task(_) => &["task", "task_file", "task_vma"],
+            Self::Map(_) => MAPS,
+            Self::Cgroup { .. } => CGROUPS,
+            Self::Task(_) => TASKS,
         };
+        let is_known =
+            |name: &str| [MAPS, CGROUPS, TASKS, WITHOUT_TARGET].iter().any(|names| names.contains(&name));
         match sys::link_target_name(link) {
-            Ok(name) if !name.is_empty() && !expected.contains(&&*name) => {
+            Ok(name) if is_known(&name) && !expected.contains(&&*name) => {
                 let expected = expected.join(", iter/");
                 let problem = format!("does not take this target: expected iter/{expected}");
                 Err(AttachError::target(format!("iter/{name}"), problem))
