@@ -288,6 +288,33 @@ fn other_kernels_are_judged_by_evidence_as_a_table() {
     assert_eq!(answers(&lines[1])[&("helpers".into(), "bpf_loop".into())]["first_observed"], "6.1");
 }
 
+/// The kernel lets struct_ops programs of TCP congestion controls call `bpf_tcp_send_ack`, and no other programs. BTF does not tell whether
+/// a kernel has such a struct_ops program, so the answer is no `no`.
+#[test]
+fn helpers_of_struct_ops_programs_are_unknown_unless_all_are_refused() {
+    for kernel in ["linux-6.1.btf", "linux-7.2.btf"] {
+        let feature = |args: &[&str]| {
+            let (found, lines) = features(&[args, &["--btf", kernel]].concat());
+            (found.exit, lines[0]["features"][0].clone())
+        };
+        for args in [&["bpf_tcp_send_ack"][..], &["bpf_tcp_send_ack", "--program-type", "struct_ops"]] {
+            let (exit, answer) = feature(args);
+            assert_eq!((exit, &answer["answer"]), (2, &"unknown".into()), "{kernel} {args:?}: {answer}");
+            assert_eq!(answer["evidence"], "it depends on the target of struct_ops programs");
+        }
+        for ty in ["xdp", "tracing"] {
+            let (exit, answer) = feature(&["bpf_tcp_send_ack", "--program-type", ty]);
+            assert_eq!((exit, &answer["answer"]), (1, &"no".into()), "{kernel} {ty}: {answer}");
+        }
+        // Programs that may sleep call it.
+        let (exit, answer) = feature(&["bpf_copy_from_user", "--program-type", "struct_ops"]);
+        assert_eq!((exit, &answer["answer"]), (2, &"unknown".into()), "{kernel}: {answer}");
+        let (exit, answer) = feature(&["bpf_xdp_adjust_head", "--program-type", "struct_ops"]);
+        assert_eq!((exit, &answer["answer"]), (1, &"no".into()), "{kernel}: {answer}");
+        assert_eq!(answer["evidence"], "only programs of type BPF_PROG_TYPE_XDP call it");
+    }
+}
+
 #[test]
 fn options_are_those_of_the_given_configuration() {
     let dir = tempfile::tempdir().unwrap();

@@ -157,25 +157,20 @@ impl<'k> AnswerSource<'k> {
         let mut accepted = None;
         for (ty, support) in self.callers() {
             let name = short_type_name(ty.name());
-            // The helpers of these programs are those of a target.
-            let needs_target = matches!(ty, ProgramType::Ext | ProgramType::StructOps);
             match support {
                 Support::No => continue,
-                Support::Yes if !needs_target => {}
-                Support::Yes => {
-                    unanswered.get_or_insert_with(|| {
-                        FeatureAnswer::unknown(format!("it depends on the target of {name} programs"))
-                    });
-                    callers.unknown.push(name);
-                    continue;
-                }
+                Support::Yes => {}
                 Support::Unknown => {
                     unanswered.get_or_insert_with(|| self.program_type(*ty));
                     callers.unknown.push(name);
                     continue;
                 }
             }
-            let answer = may_call(*ty);
+            let mut answer = may_call(*ty);
+            // The helpers of these programs are those of a target, unless all programs of the type are refused.
+            if matches!(ty, ProgramType::Ext | ProgramType::StructOps) && answer.support != Support::No {
+                answer = FeatureAnswer::unknown(format!("it depends on the target of {name} programs"));
+            }
             match answer.support {
                 Support::Yes => {
                     callers.yes.push(name);
@@ -195,8 +190,8 @@ impl<'k> AnswerSource<'k> {
             // The answer for a single type has the evidence of this type.
             (Some(accepted), ..) if self.caller.is_some() => accepted,
             (None, Some(refused), None) => refused,
-            // Types whose programs need a target do not outweigh the others.
-            (None, Some(refused), Some(_)) if callers.unknown.iter().all(|name| is_targeted(name)) => refused,
+            // An extension may call what the program that it extends may call: nothing that all other types are refused.
+            (None, Some(refused), Some(_)) if callers.unknown == ["ext"] => refused,
             (None, _, Some(unanswered)) => unanswered,
             (None, None, None) => {
                 let what = self.caller.map_or_else(
@@ -220,14 +215,9 @@ impl<'k> AnswerSource<'k> {
 /// Returns whether some programs of a type may sleep, so that they call helpers that sleep.
 fn may_sleep(facts: &KernelFacts<'_>, ty: ProgramType) -> bool {
     match ty {
-        ProgramType::Syscall => true,
+        ProgramType::Syscall | ProgramType::StructOps => true,
         ProgramType::Tracing | ProgramType::Lsm => facts.sleepable_programs().is_present(),
         ProgramType::Kprobe => facts.program_feature(ProgramFeature::SleepableUprobe).is_present(),
         _ => false,
     }
-}
-
-/// Returns whether programs of a type have the helpers of their target.
-fn is_targeted(name: &str) -> bool {
-    [ProgramType::Ext, ProgramType::StructOps].iter().any(|ty| short_type_name(ty.name()) == name)
 }
