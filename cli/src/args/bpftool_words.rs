@@ -30,7 +30,7 @@ pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> 
 /// Replaces the words that select an object.
 ///
 /// Only the words right after the subcommand are replaced. They have no other meaning there, because an object's id is a number.
-fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
+pub(super) fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
     let named = NamedCommand::find(&words, root);
     let ([command, subcommand], Some((before, operands))) = (&*named.path, words.split_at_checked(named.end))
     else {
@@ -120,7 +120,7 @@ pub(super) fn has_option(command: &Command, name: &str) -> bool {
 
 /// The command that a command line names.
 pub(super) struct NamedCommand<'c> {
-    command: &'c Command,
+    pub(super) command: &'c Command,
     /// The names of the command and of its parents, without aliases and without this program's name.
     pub(super) path: Vec<&'c str>,
     /// The place of the word after the last name.
