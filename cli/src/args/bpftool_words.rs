@@ -30,30 +30,27 @@ pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> 
 /// Replaces the words that select an object.
 ///
 /// Only the words right after the subcommand are replaced. They have no other meaning there, because an object's id is a number.
-pub(super) fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
-    let named = NamedCommand::find(&words, root);
-    let ([command, subcommand], Some((before, operands))) = (&*named.path, words.split_at_checked(named.end))
-    else {
-        return words;
-    };
-    if !selects_object(command, subcommand) {
+pub(super) fn select_object(mut words: Vec<OsString>, root: &Command) -> Vec<OsString> {
+    let NamedCommand { command, path, end: mut place } = NamedCommand::find(&words, root);
+    let [group, subcommand] = *path else { return words };
+    if !selects_object(group, subcommand) {
         return words;
     }
-    let is_program_dump = *command == "prog" && *subcommand == "dump";
-    let (form, rest) = match operands {
-        [word, rest @ ..] if is_program_dump && word == "xlated" => (None, rest),
-        [word, rest @ ..] if is_program_dump && word == "jited" => (Some("--jited"), rest),
-        _ => (None, operands),
-    };
-    let selector = match rest {
-        [word, _value, ..] => SELECTORS.iter().find(|selector| word == **selector),
-        _ => None,
-    };
-    let selector = selector.filter(|selector| has_option(named.command, selector));
-    let skipped = usize::from(selector.is_some());
-    let options = form.map(str::to_owned).into_iter().chain(selector.map(|selector| format!("--{selector}")));
-    let options = options.map(OsString::from);
-    before.iter().cloned().chain(options).chain(rest.iter().skip(skipped).cloned()).collect()
+    if let (("prog", "dump"), Some(form)) = ((group, subcommand), words.get_mut(place)) {
+        if form == "jited" {
+            *form = "--jited".into();
+            place += 1;
+        } else if form == "xlated" {
+            words.remove(place);
+        }
+    }
+    if let Some([word, _value, ..]) = words.get_mut(place..)
+        && let Some(selector) = SELECTORS.iter().find(|selector| word == **selector)
+        && has_option(command, selector)
+    {
+        *word = format!("--{selector}").into();
+    }
+    words
 }
 
 /// Returns whether a subcommand begins with the selection of an object.

@@ -33,12 +33,11 @@ pub(super) const HELP: &str = "Examples:
   core-relo completions fish > ~/.config/fish/completions/core-relo.fish
 
 The script calls `core-relo`, which must be in PATH. It completes commands, options and paths, and these values:
-  ids and names of programs, maps, links and BTFs, and tags of programs: those in the running kernel, for those
-    who may list them (root); also after bpftool's words `id`, `name`, `tag` and `pinned`
-  names of features and program types (`feature`), metrics (`prog profile`), network interfaces (`net list`)
-  kinds of attach points, and their interfaces, cgroups, network namespaces and maps (--to, --from,
-    --attach-to PROG=)
-Keys and values of maps are not completed, nor are names in files, such as the programs of an object.";
+  ids and names of programs, maps, links and BTFs, and tags of programs, in the running kernel, for
+    users who may list them (root); also after bpftool's words, such as `prog show id`
+  names of features and program types (`feature`), metrics (`prog profile`), interfaces (`net list`)
+  kinds of attach points, with their interfaces, cgroups, network namespaces and maps
+Keys and values of maps are not completed, nor are names in files, such as the programs of an object. `link update` completes the link only.";
 
 /// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`: others use it for new names.
 const ARGUMENTS: [(&str, Values); 16] = [

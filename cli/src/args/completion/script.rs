@@ -4,11 +4,8 @@ use super::VARIABLE;
 use clap_complete::env::Shells;
 use std::io;
 
-/// The function of the script for bash that asks for completions.
-const BASH_FUNCTION: &str = "-F _clap_complete_core_relo ";
-
 /// A function for bash, which divides words at `=` and `:` and replaces only the last part: `dev:eth0`. The function joins the parts, and
-/// removes the parts before the last one from the answers.
+/// removes the parts before the last one from the answers. Versions before 4.4 lack `nosort`.
 const BASH_WORDS: &str = r#"
 _core_relo() {
     local word glue= last=$2
@@ -29,17 +26,14 @@ _core_relo() {
     _clap_complete_core_relo "$1" "$whole" "$3"
     COMPREPLY=("${COMPREPLY[@]#"${whole%"$last"}"}")
 }
+complete -o nospace -o bashdefault -o nosort -F _core_relo core-relo 2> /dev/null ||
+    complete -o nospace -o bashdefault -F _core_relo core-relo
 "#;
 
 /// Writes the script for a shell.
 pub(crate) fn write_script(shell: &str, out: &mut dyn io::Write) -> io::Result<()> {
     let shells = Shells::builtins();
     let completer = shells.completer(shell).ok_or_else(|| io::Error::other("the shell has no script"))?;
-    let mut script = Vec::new();
-    completer.write_registration(VARIABLE, "core-relo", "core-relo", "core-relo", &mut script)?;
-    if shell == "bash" {
-        let text = String::from_utf8_lossy(&script).replace(BASH_FUNCTION, "-F _core_relo ");
-        script = (text + BASH_WORDS).into_bytes();
-    }
-    out.write_all(&script)
+    completer.write_registration(VARIABLE, "core-relo", "core-relo", "core-relo", out)?;
+    if shell == "bash" { out.write_all(BASH_WORDS.as_bytes()) } else { Ok(()) }
 }

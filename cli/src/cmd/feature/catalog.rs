@@ -40,11 +40,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn new(section: Section, name: impl Into<String>, subject: Subject) -> Self {
-        Self { section, name: name.into(), subject }
+    fn new(section: Section, name: &str, subject: Subject) -> Self {
+        Self { section, name: name.to_owned(), subject }
     }
 
-    pub(super) fn kfunc(name: impl Into<String>) -> Self {
+    pub(super) fn kfunc(name: &str) -> Self {
         Self::new(Section::Kfuncs, name, Subject::Kfunc)
     }
 
@@ -104,45 +104,34 @@ const fn section_of(feature: Feature) -> Section {
 /// Returns the features of every kernel, without kfuncs: those depend on the kernel.
 pub(super) fn entries() -> Vec<Entry> {
     let mut entries = Vec::new();
-    let program_types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
-    entries.extend(
-        program_types.map(|ty| {
-            Entry::new(Section::ProgramTypes, short_type_name(ty.name()), Subject::ProgramType(*ty))
-        }),
-    );
-    let map_types = MapType::ALL.iter().filter(|ty| ty.number() != 0);
-    entries.extend(
-        map_types.map(|ty| Entry::new(Section::MapTypes, short_type_name(ty.name()), Subject::MapType(*ty))),
-    );
-    let helpers = (1..).map_while(|number| Some((number, helper_name(number)?)));
-    entries.extend(
-        helpers.map(|(number, name)| {
-            Entry::new(Section::Helpers, format!("bpf_{name}"), Subject::Helper(number))
-        }),
-    );
-    entries.extend(
-        AttachType::ALL
-            .iter()
-            .map(|ty| Entry::new(Section::AttachTypes, short_type_name(ty.name()), Subject::AttachType(*ty))),
-    );
-    let links = LinkType::ALL.iter().filter(|ty| ty.number() != 0);
-    entries.extend(
-        links.map(|ty| Entry::new(Section::Links, short_type_name(ty.name()), Subject::LinkType(*ty))),
-    );
-    entries.extend(
-        Feature::ALL
-            .iter()
-            .map(|feature| Entry::new(section_of(*feature), feature.name(), Subject::Feature(*feature))),
-    );
-    entries.push(Entry::new(Section::Loading, "trampolines", Subject::Trampolines));
-    entries.push(Entry::new(Section::Loading, "kprobe_events", Subject::KprobeEvents));
-    entries.extend(OPTIONS.iter().map(|option| Entry::new(Section::Config, *option, Subject::Option)));
-    entries.extend(
-        Setting::ALL
-            .iter()
-            .map(|setting| Entry::new(Section::System, setting.name(), Subject::Setting(*setting))),
-    );
-    entries.push(Entry::new(Section::Token, "delegation", Subject::Delegation));
+    let mut add = |section, name: &str, subject| entries.push(Entry::new(section, name, subject));
+    for ty in ProgramType::ALL.iter().filter(|ty| ty.number() != 0) {
+        add(Section::ProgramTypes, &short_type_name(ty.name()), Subject::ProgramType(*ty));
+    }
+    for ty in MapType::ALL.iter().filter(|ty| ty.number() != 0) {
+        add(Section::MapTypes, &short_type_name(ty.name()), Subject::MapType(*ty));
+    }
+    for (number, name) in (1..).map_while(|number| Some((number, helper_name(number)?))) {
+        add(Section::Helpers, &format!("bpf_{name}"), Subject::Helper(number));
+    }
+    for ty in AttachType::ALL {
+        add(Section::AttachTypes, &short_type_name(ty.name()), Subject::AttachType(*ty));
+    }
+    for ty in LinkType::ALL.iter().filter(|ty| ty.number() != 0) {
+        add(Section::Links, &short_type_name(ty.name()), Subject::LinkType(*ty));
+    }
+    for feature in Feature::ALL {
+        add(section_of(*feature), feature.name(), Subject::Feature(*feature));
+    }
+    add(Section::Loading, "trampolines", Subject::Trampolines);
+    add(Section::Loading, "kprobe_events", Subject::KprobeEvents);
+    for option in OPTIONS {
+        add(Section::Config, option, Subject::Option);
+    }
+    for setting in Setting::ALL {
+        add(Section::System, setting.name(), Subject::Setting(setting));
+    }
+    add(Section::Token, "delegation", Subject::Delegation);
     sort_by_key(&mut entries, |entry| Section::ALL.iter().position(|section| *section == entry.section));
     entries
 }

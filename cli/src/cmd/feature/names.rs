@@ -2,7 +2,6 @@
 
 use super::catalog::{Entry, entries};
 use crate::{args::feature::Section, describe::short_type_name, error::BadInput, glob::Glob};
-use clap::ValueEnum as _;
 use core_relo::sort::sort_by;
 use core_relo_loader::object::ProgramType;
 use core_relo_verdict::kernel::known_kfuncs;
@@ -114,7 +113,7 @@ pub(super) fn nearest(name: &str, names: Vec<String>) -> Vec<String> {
         if strsim::damerau_levenshtein(&name, &wanted) <= 1 {
             3.0
         } else if has_words && words.iter().all(|word| name.contains(word)) {
-            1.0 + strsim::normalized_levenshtein(&name, &wanted)
+            2.0 - name.len().abs_diff(wanted.len()) as f64 / name.len() as f64
         } else {
             strsim::jaro_winkler(&name, &wanted)
         }
@@ -143,9 +142,14 @@ pub(super) fn find_program_type(name: &str) -> Result<ProgramType, BadInput> {
     Err(unknown_name(Some("--program-type"), "program type", name, &nearest(name, all)))
 }
 
-/// Returns the section of a name; bpftool's groups have other names.
+/// Returns the section of a name. Two of bpftool's groups have another name here.
 fn find_section(name: &str) -> Option<&'static str> {
-    Section::from_str(name, true).ok().map(Section::name)
+    let name = match name {
+        "prog_types" => "program_types",
+        "link_types" => "links",
+        name => name,
+    };
+    Section::ALL.iter().map(|section| section.name()).find(|section| *section == name)
 }
 
 /// Returns what a word of bpftool's command line, or the name of a section, is here.
