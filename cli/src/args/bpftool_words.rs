@@ -30,47 +30,43 @@ pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> 
 /// Replaces the words that select an object.
 ///
 /// Only the words right after the subcommand are replaced. They have no other meaning there, because an object's id is a number.
-fn select_object(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
-    let named = NamedCommand::find(&words, root);
-    let ([command, subcommand], Some((before, operands))) = (&*named.path, words.split_at_checked(named.end))
-    else {
-        return words;
-    };
-    if (*command, *subcommand) == ("iter", "pin") {
-        return select_map(before, operands);
-    }
-    if !selects_object(command, subcommand) {
+pub(super) fn select_object(mut words: Vec<OsString>, root: &Command) -> Vec<OsString> {
+    let NamedCommand { command, path, end: mut place } = NamedCommand::find(&words, root);
+    let [group, subcommand] = *path else { return words };
+    if (group, subcommand) == ("iter", "pin") {
+        select_map(&mut words, place);
         return words;
     }
-    let is_program_dump = *command == "prog" && *subcommand == "dump";
-    let (form, rest) = match operands {
-        [word, rest @ ..] if is_program_dump && word == "xlated" => (None, rest),
-        [word, rest @ ..] if is_program_dump && word == "jited" => (Some("--jited"), rest),
-        _ => (None, operands),
-    };
-    let selector = match rest {
-        [word, _value, ..] => SELECTORS.iter().find(|selector| word == **selector),
-        _ => None,
-    };
-    let selector = selector.filter(|selector| has_option(named.command, selector));
-    let skipped = usize::from(selector.is_some());
-    let options = form.map(str::to_owned).into_iter().chain(selector.map(|selector| format!("--{selector}")));
-    let options = options.map(OsString::from);
-    before.iter().cloned().chain(options).chain(rest.iter().skip(skipped).cloned()).collect()
+    if !selects_object(group, subcommand) {
+        return words;
+    }
+    if let (("prog", "dump"), Some(form)) = ((group, subcommand), words.get_mut(place)) {
+        if form == "jited" {
+            *form = "--jited".into();
+            place += 1;
+        } else if form == "xlated" {
+            words.remove(place);
+        }
+    }
+    if let Some([word, _value, ..]) = words.get_mut(place..)
+        && let Some(selector) = SELECTORS.iter().find(|selector| word == **selector)
+        && has_option(command, selector)
+    {
+        *word = format!("--{selector}").into();
+    }
+    words
 }
 
 /// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path.
-fn select_map(before: &[OsString], operands: &[OsString]) -> Vec<OsString> {
+fn select_map(words: &mut Vec<OsString>, operands: usize) {
     let is_selection = |words: &[OsString]| match words {
         [map, selector, _id_or_path] => map == "map" && (selector == "id" || selector == "pinned"),
         _ => false,
     };
-    let mut words = [before, operands].concat();
-    if let Some(place) = operands.windows(3).skip(2).position(is_selection) {
-        let start = before.len() + 2 + place;
+    let found = words.windows(3).enumerate().skip(operands + 2).find(|(_, words)| is_selection(words));
+    if let Some((start, _)) = found {
         words.splice(start..start + 2, [OsString::from("--map")]);
     }
-    words
 }
 
 /// Returns whether a subcommand begins with the selection of an object.
@@ -142,7 +138,7 @@ pub(super) fn has_option(command: &Command, name: &str) -> bool {
 
 /// The command that a command line names.
 pub(super) struct NamedCommand<'c> {
-    command: &'c Command,
+    pub(super) command: &'c Command,
     /// The names of the command and of its parents, without aliases and without this program's name.
     pub(super) path: Vec<&'c str>,
     /// The place of the word after the last name.

@@ -19,8 +19,9 @@ pub(super) const FEATURE_HELP: &str = "Examples:
 
 The running kernel is probed: programs of a single instruction or call are loaded, maps are created, and all are closed. Nothing is
 attached, and nothing stays. Other kernels are judged by evidence: their BTF, configuration, symbols and version, as by `check`.
-Names are those of bpftool (`ringbuf`), of the kernel (`BPF_MAP_TYPE_RINGBUF`, `BPF_FUNC_loop`) or of functions (`bpf_loop`, kfuncs), in any case,
-or patterns with `*` and `?`. A name that several sections have stands for all of them: --section selects one.
+Names are those of bpftool (`ringbuf`, `have_ringbuf_map_type`), of the kernel (`BPF_MAP_TYPE_RINGBUF`, `BPF_FUNC_loop`) or of functions
+(`bpf_loop`, kfuncs), in any case, or patterns with `*` and `?`. A name that several sections have stands for all of them: --section
+selects one.
 Answers: yes, no, or unknown with what is missing, such as a capability or a file.
 Exit status with names: 0 if the kernels have all of them, 1 if one is missing, 2 if one is unknown or no feature has the name. Without names: 0, or 2 if
 a kernel cannot be read.";
@@ -82,6 +83,7 @@ impl FeatureArgs {
 #[value(rename_all = "snake_case")]
 pub(crate) enum Section {
     /// Program types
+    #[value(alias = "prog_types")]
     ProgramTypes,
     /// Map types
     MapTypes,
@@ -90,6 +92,7 @@ pub(crate) enum Section {
     /// Attach types
     AttachTypes,
     /// Link types
+    #[value(alias = "link_types")]
     Links,
     /// Kernel functions that programs call
     Kfuncs,

@@ -1,7 +1,5 @@
 //! The options that select a program, map or link, and those that several commands share.
 
-#[cfg(feature = "completions")]
-use super::completion;
 use super::{format::Format, object_name::parse_name};
 use crate::{
     kernel_objects::select::{ObjectSelection, ProgramTag, Selector},
@@ -16,15 +14,12 @@ use std::path::PathBuf;
 pub(crate) struct ObjectSelector {
     /// The object with this id; short for --id
     #[arg(value_name = "ID", value_parser = parse_id)]
-    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) positional_id: Option<u32>,
     /// The object with this id
     #[arg(long, value_name = "N")]
-    #[cfg_attr(feature = "completions", arg(add = completion::ids()))]
     pub(crate) id: Option<u32>,
     /// All objects with this name. The map of a data section also has the section's name, such as `.rodata`
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
-    #[cfg_attr(feature = "completions", arg(add = completion::names()))]
     pub(crate) name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]

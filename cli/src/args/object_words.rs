@@ -30,15 +30,12 @@ The new program is given by its id, its name or the path of its pin; for a link 
 pub(crate) struct ObjectWords {
     /// The object's id, unless an option selects the object, and the words that follow it
     #[arg(value_name = "ID_AND_WORDS", allow_negative_numbers = true)]
-    #[cfg_attr(feature = "completions", arg(add = super::completion::ids()))]
     words: Vec<String>,
     /// The object with this id
     #[arg(long, value_name = "N", group = "object")]
-    #[cfg_attr(feature = "completions", arg(add = super::completion::ids()))]
     id: Option<u32>,
     /// The object with this name. The map of a data section also has the section's name, such as `.rodata`
     #[arg(long, value_name = "NAME", value_parser = parse_name, group = "object")]
-    #[cfg_attr(feature = "completions", arg(add = super::completion::names()))]
     name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, group = "object")]

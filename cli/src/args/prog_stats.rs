@@ -19,7 +19,6 @@ Exit status: 0; that of COMMAND, if it is not 0; 2 if the statistics cannot be r
 pub(crate) struct ProgStatsArgs {
     /// The programs: ids, names or paths of pins [default: all that run]
     #[arg(value_name = "PROGRAM")]
-    #[cfg_attr(feature = "completions", arg(add = super::completion::ids_and_names()))]
     pub(crate) programs: Vec<String>,
     /// Measure for this time [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, conflicts_with = "command")]

@@ -60,7 +60,7 @@ pub(super) fn is_section_kind(kind: &str) -> bool {
 }
 
 /// Returns the words of all kinds.
-pub(super) fn all_kinds() -> impl Iterator<Item = &'static str> {
+pub(crate) fn all_kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(kind, _)| *kind).chain(section_kinds().map(|(kind, _)| kind))
 }
 

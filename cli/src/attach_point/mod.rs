@@ -20,6 +20,8 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "completions")]
+pub(crate) use fit::all_kinds;
 pub(crate) use fit::place_for;
 pub(crate) use lasting::{CgroupSharing, LastingAttachment};
 pub(crate) use link::attach;

@@ -288,6 +288,67 @@ fn other_kernels_are_judged_by_evidence_as_a_table() {
     assert_eq!(answers(&lines[1])[&("helpers".into(), "bpf_loop".into())]["first_observed"], "6.1");
 }
 
+/// The kernel lets struct_ops programs of TCP congestion controls call `bpf_tcp_send_ack`, and no other programs. BTF does not tell whether
+/// a kernel has such a struct_ops program, so the answer is no `no`.
+#[test]
+fn helpers_of_struct_ops_programs_are_unknown_unless_all_are_refused() {
+    for kernel in ["linux-6.1.btf", "linux-7.2.btf"] {
+        let feature = |args: &[&str]| {
+            let (found, lines) = features(&[args, &["--btf", kernel]].concat());
+            (found.exit, lines[0]["features"][0].clone())
+        };
+        for args in [&["bpf_tcp_send_ack"][..], &["bpf_tcp_send_ack", "--program-type", "struct_ops"]] {
+            let (exit, answer) = feature(args);
+            assert_eq!((exit, &answer["answer"]), (2, &"unknown".into()), "{kernel} {args:?}: {answer}");
+            assert_eq!(answer["evidence"], "it depends on the target of struct_ops programs");
+        }
+        for ty in ["xdp", "tracing"] {
+            let (exit, answer) = feature(&["bpf_tcp_send_ack", "--program-type", ty]);
+            assert_eq!((exit, &answer["answer"]), (1, &"no".into()), "{kernel} {ty}: {answer}");
+        }
+        // Programs that may sleep call it.
+        let (exit, answer) = feature(&["bpf_copy_from_user", "--program-type", "struct_ops"]);
+        assert_eq!((exit, &answer["answer"]), (2, &"unknown".into()), "{kernel}: {answer}");
+        let (exit, answer) = feature(&["bpf_xdp_adjust_head", "--program-type", "struct_ops"]);
+        assert_eq!((exit, &answer["answer"]), (1, &"no".into()), "{kernel}: {answer}");
+        assert_eq!(answer["evidence"], "only programs of type BPF_PROG_TYPE_XDP call it");
+    }
+}
+
+#[test]
+fn command_lines_of_bpftool_without_counterpart_are_one_line() {
+    for (line, text) in [
+        ("probe dev v0", "core-relo: dev v0: network devices are not probed"),
+        ("list_builtins prog_types", "`core-relo feature --section program_types` here"),
+        ("list_builtins link_types", "`core-relo feature --section links` here"),
+    ] {
+        let words: Vec<_> = ["feature"].into_iter().chain(line.split(' ')).collect();
+        let bad = run(words);
+        assert_eq!((bad.exit, bad.out.as_str(), bad.err.lines().count()), (2, "", 1), "{bad:?}");
+        assert!(bad.err.contains(text), "{bad:?}");
+    }
+    let unknown = run_in(&demo(), ["feature", "fentry", "--btf", "linux-6.1.btf"]);
+    assert!(unknown.exit == 2 && unknown.out.is_empty(), "no feature has the name: {unknown:?}");
+    assert!(unknown.err.contains("the nearest: `trace_fentry`"), "{unknown:?}");
+}
+
+#[test]
+fn names_of_bpftool_and_patterns_of_printed_names_are_found() {
+    let names = |args: &[&str]| {
+        let (_, lines) = features(&[&["--btf", "linux-6.1.btf"], args].concat());
+        let of = |line: &Value| line["features"].as_array().unwrap().clone();
+        lines.iter().flat_map(of).map(|f| f["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&["have_large_insn_limit", "have_v4_isa_extension", "have_ringbuf_map_type"]),
+        ["ringbuf", "large_programs", "isa_v4"]
+    );
+    let helpers = names(&["bpf*", "--section", "helpers"]);
+    assert!(helpers.len() > 200 && helpers.iter().all(|name| name.starts_with("bpf_")), "{helpers:?}");
+    assert_eq!(names(&["BPF_LO?P"]), ["bpf_loop"]);
+    assert_eq!(names(&["--section", "prog_types"]), names(&["--section", "program_types"]));
+}
+
 #[test]
 fn options_are_those_of_the_given_configuration() {
     let dir = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ mod attachments;
 mod changes;
 #[path = "../common/mod.rs"]
 mod common;
+mod completion;
 mod features;
 mod fixture;
 mod links;

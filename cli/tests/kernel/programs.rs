@@ -1,4 +1,4 @@
-//! Tests of `prog run`, `prog stats`, `prog tracelog` and `prog stream`, of `batch`, and of the completion of ids and names.
+//! Tests of `prog run`, `prog stats`, `prog tracelog` and `prog stream`, and of `batch`.
 
 use super::{
     common::{run, run_in, schema},
@@ -383,41 +383,4 @@ fn a_batch_stops_at_the_first_line_that_fails() {
         wrong.exit == 2 && wrong.err.contains("bytes:2: the line is no UTF-8 text") && wrong.out.is_empty(),
         "{wrong:?}"
     );
-}
-
-#[test]
-fn the_shell_completes_ids_and_names() {
-    let Some(types) = types() else { return };
-    let name = unique("shell");
-    let map = typed_map(&types, HASH, &name);
-    let id = map_id(&map).to_string();
-    let complete = |words: &[&str]| {
-        let output = Command::new(COMMAND)
-            .args(["--", "core-relo"])
-            .args(words)
-            .env("CORE_RELO_COMPLETE", "bash")
-            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
-            .env("_CLAP_IFS", "\n")
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {text}");
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert!(complete(&["map", "show", ""]).contains(&id));
-    assert!(complete(&["map", "lookup", ""]).contains(&id));
-    assert_eq!(complete(&["map", "show", "--name", &name]), std::slice::from_ref(&name));
-    assert!(!complete(&["prog", "show", "--name", ""]).contains(&name));
-    assert!(complete(&["prog", "at"]).contains(&"attach".to_owned()));
-    assert_eq!(complete(&["check", "nosuch"]), [""; 0]);
-
-    // The script in a shell.
-    let script = format!(
-        "core-relo() {{ '{COMMAND}' \"$@\"; }}; source <(core-relo completions bash) && COMP_WORDS=(core-relo map show --name {name}) \
-         && COMP_CWORD=4 && _clap_complete_core_relo core-relo {name} --name && echo \"${{COMPREPLY[@]}}\""
-    );
-    match Command::new("bash").args(["--norc", "-c", &script]).output() {
-        Err(e) => println!("SKIP: no bash: {e}"),
-        Ok(output) => assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{name}\n")),
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     common::{has_own_bpffs, may_load, prebuilt, run, schema, text},
+    completion::complete,
     fixture::*,
 };
 use core_relo_loader::{attach::Link, sys};
@@ -66,6 +67,7 @@ fn a_struct_ops_map_without_a_link_is_registered_until_it_is_unregistered() {
     // A second registration of the name changes nothing.
     let again = run(["struct_ops", "register", text(&object)]);
     assert!(again.exit == 1 && again.out.contains("registered already"), "{again:?}");
+    assert!(complete(&["struct_ops", "show", ""]).contains(&map));
 
     let listed = ok(run(["struct_ops", "list", "--format", "json"])).lines();
     listed.iter().for_each(|line| schema().check(STRUCT_OPS, line));

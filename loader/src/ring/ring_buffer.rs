@@ -99,6 +99,9 @@ impl<'cb> RingBuffer<'cb> {
 
     /// Waits for records and runs the callbacks until the rings are empty. Without a timeout, waits forever. A signal ends the wait
     /// early, without an error.
+    ///
+    /// As in libbpf, the call goes on as long as programs send records faster than the callbacks process them. A callback that returns
+    /// [`ControlFlow::Break`] ends it, and [`consume_n`](Self::consume_n) has a limit.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
         let waited = self.epoll.wait(&mut self.ready, timeout);
         waited.map_err(|e| RingError::kernel(&self.names(), "wait", e))?;

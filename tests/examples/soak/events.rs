@@ -110,7 +110,9 @@ pub fn read_for(sender: &Loaded, source: Source, duration: Duration) -> Result<C
     let is_stopped = AtomicBool::new(false);
     let start = Instant::now();
     let mut sent = thread::scope(|scope| -> Result<u64, Box<dyn Error>> {
-        let sending = scope.spawn(|| send(program, BURST, || is_stopped.load(Ordering::Relaxed)));
+        // A reader that is slower than the sender goes on until the sender ends.
+        let is_over = || start.elapsed() >= duration || is_stopped.load(Ordering::Relaxed);
+        let sending = scope.spawn(|| send(program, BURST, is_over));
         let mut result = Ok(());
         while start.elapsed() < duration && result.is_ok() {
             result = reader.poll(Duration::from_millis(100)).map(drop);

@@ -53,7 +53,8 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
             SleepableCode::Callbacks => false,
         },
         Some(HelperRestriction::ProgramTypes(types)) if !permits(types, program_type) => {
-            let text = format!("programs of type {program_type} may not call it");
+            let names: Vec<_> = types.iter().map(|ty| ty.name()).collect();
+            let text = format!("only programs of type {} call it", names.join(" and "));
             return refused(EvidenceSource::Object, text);
         }
         _ => true,
@@ -127,4 +128,42 @@ pub fn answer_kfunc_call(facts: &KernelFacts<'_>, kfunc: &[u8], program_type: Op
 /// Returns what a kernel with a restriction by program type does, for texts.
 fn calls_by(program_type: ProgramType) -> String {
     format!("let programs of type {program_type} call it")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::kernel::{KernelInputs, NameQuery};
+    use alloc::sync::Arc;
+    use core_relo::{
+        Endian, Target,
+        btf::{Btf, Builder},
+    };
+
+    #[test]
+    fn a_refusal_names_the_program_types_that_call_the_helper() {
+        let mut b = Builder::new(Endian::Little);
+        let helpers = [("BPF_FUNC_rc_repeat", 77), ("BPF_FUNC_tcp_send_ack", 116), ("BPF_FUNC_d_path", 147)];
+        b.enumeration("bpf_func_id", 4, false, &helpers);
+        let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+        let (query, inputs) = (NameQuery::default(), KernelInputs::default());
+        let facts = KernelFacts::new(&target, &query, &inputs);
+        let call = |helper, program_type| {
+            let sleepable = SleepableCode::None;
+            let call = HelperCall { helper, program_type: Some(program_type), attach_type: None, sleepable };
+            answer_helper_call(&facts, call)
+        };
+        for (helper, types) in [
+            (77, "BPF_PROG_TYPE_LIRC_MODE2"),
+            (116, "BPF_PROG_TYPE_STRUCT_OPS"),
+            (147, "BPF_PROG_TYPE_TRACING and BPF_PROG_TYPE_LSM"),
+        ] {
+            let text = format!("only programs of type {types} call it");
+            let refused = Answer::Absent(Evidence { source: EvidenceSource::Object, text });
+            assert_eq!(call(helper, ProgramType::SocketFilter), refused);
+        }
+        assert!(call(116, ProgramType::StructOps).is_present());
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `catalog` | the features: sections, names, the search by name |
+//! | `catalog`, `names` | the features with their sections and names; the search by name |
 //! | `answer`, `source` | the answers, and how they are found: probes, or evidence |
 //! | `kconfig`, `system` | options of the configuration, settings of the running system |
 //! | `model`, `text` | the answers as JSON and as text |
@@ -11,6 +11,7 @@ mod answer;
 mod catalog;
 mod kconfig;
 mod model;
+mod names;
 mod source;
 mod system;
 mod text;
@@ -33,11 +34,13 @@ use crate::{
     },
 };
 use answer::Support;
-use catalog::{Entry, NameFilter, entries, find_program_type, nearest, unknown_name};
+use catalog::{Entry, entries};
 use core_relo::Target;
 use core_relo_loader::object::ProgramType;
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
 use model::{AnsweredFeature, KernelFeatures};
+pub(crate) use names::feature_names;
+use names::{NameFilter, check_words, find_program_type, nearest, unknown_name};
 use source::AnswerSource;
 use std::{io, ops::ControlFlow};
 
@@ -94,6 +97,9 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
     }
     match args.format {
         Format::Json => answered.iter().try_for_each(|kernel| console.out.json(kernel)),
+        Format::Text if !unknown.is_empty() && answered.iter().all(|kernel| kernel.features.is_empty()) => {
+            Ok(())
+        }
         Format::Text => text::write(&mut console.out, &answered, wanted_features.names.is_some()),
     }
 }
@@ -117,6 +123,7 @@ struct FeatureQuery {
 
 impl FeatureQuery {
     fn new(args: &FeatureArgs) -> Result<Self, BadInput> {
+        check_words(args.names())?;
         let names: Result<Vec<_>, _> = args.names().iter().map(|name| NameFilter::new(name)).collect();
         let names = Some(names?).filter(|names| !names.is_empty());
         let caller = args.program_type.as_deref().map(find_program_type).transpose()?;
@@ -220,7 +227,7 @@ impl FeatureQuery {
             };
             let mut features = answered.iter().flat_map(|kernel| &kernel.features);
             let exists = features.any(|f| is_kfunc(f) && f.answer.support == Support::Yes);
-            let is_known = name.is_name() && catalog::is_known_kfunc(&name.given);
+            let is_known = name.is_name() && names::is_known_kfunc(&name.given);
             if exists || (is_known && self.sections.contains(&Section::Kfuncs)) {
                 continue;
             }
@@ -236,7 +243,7 @@ impl FeatureQuery {
                         format!("is in section {section}, which --section leaves out"),
                     )
                 }
-                None => unknown_name(None, "feature", &name.given, &nearest(&name.given, &all)),
+                None => unknown_name(None, "feature", &name.given, &nearest(&name.given, feature_names())),
             });
         }
         unknown

@@ -47,14 +47,14 @@ impl<'k> AnswerSource<'k> {
         match &entry.subject {
             Subject::ProgramType(ty) => self.program_type(*ty),
             Subject::MapType(ty) => {
-                self.probe_or(|| probe_map_type(*ty), |facts| facts.map_type(ty.number()))
+                self.probe_or(&|| probe_map_type(*ty), &|facts| facts.map_type(ty.number()))
             }
             Subject::AttachType(ty) => {
-                self.probe_or(|| probe_attach_type(*ty), |facts| facts.attachment(*ty))
+                self.probe_or(&|| probe_attach_type(*ty), &|facts| facts.attachment(*ty))
             }
-            Subject::LinkType(ty) => self.probe_or(|| probe_link_type(*ty), |facts| facts.link(*ty)),
+            Subject::LinkType(ty) => self.probe_or(&|| probe_link_type(*ty), &|facts| facts.link(*ty)),
             Subject::Feature(feature) => {
-                self.probe_or(|| probe_feature(*feature), |facts| facts.feature(*feature))
+                self.probe_or(&|| probe_feature(*feature), &|facts| facts.feature(*feature))
             }
             Subject::Trampolines => self.evidence(KernelFacts::trampolines),
             Subject::KprobeEvents => self.evidence(KernelFacts::kprobe_events),
@@ -79,8 +79,8 @@ impl<'k> AnswerSource<'k> {
     /// except for lack of privileges: the question is what this process may do.
     fn probe_or(
         &self,
-        probe: impl FnOnce() -> ProbeResult,
-        evidence: impl FnOnce(&KernelFacts<'_>) -> Answer,
+        probe: &dyn Fn() -> ProbeResult,
+        evidence: &dyn Fn(&KernelFacts<'_>) -> Answer,
     ) -> FeatureAnswer {
         let probed = self.is_running.then(probe);
         match (probed, self.facts) {
@@ -98,7 +98,7 @@ impl<'k> AnswerSource<'k> {
     }
 
     fn program_type(&self, ty: ProgramType) -> FeatureAnswer {
-        self.probe_or(|| probe_program_type(ty), |facts| facts.program_type(ty.number()))
+        self.probe_or(&|| probe_program_type(ty), &|facts| facts.program_type(ty.number()))
     }
 
     /// Returns the program types that may call something, and that the kernel may have.
@@ -112,17 +112,13 @@ impl<'k> AnswerSource<'k> {
     }
 
     fn helper(&self, number: u32) -> FeatureAnswer {
-        let answer = self.calls(|ty| {
-            self.probe_or(
-                || probe_helper(ty, number),
-                |facts| {
-                    let sleepable =
-                        if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
-                    let call =
-                        HelperCall { helper: number, program_type: Some(ty), attach_type: None, sleepable };
-                    answer_helper_call(facts, call)
-                },
-            )
+        let answer = self.calls(&|ty| {
+            self.probe_or(&|| probe_helper(ty, number), &|facts| {
+                let sleepable = if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
+                let call =
+                    HelperCall { helper: number, program_type: Some(ty), attach_type: None, sleepable };
+                answer_helper_call(facts, call)
+            })
         });
         match self.facts {
             // A helper that the kernel lacks, whatever the program types.
@@ -138,11 +134,10 @@ impl<'k> AnswerSource<'k> {
         if !exists.is_present() || !(self.lists_kfunc_callers || self.caller.is_some()) {
             return exists.into();
         }
-        let calls = self.calls(|ty| {
-            self.probe_or(
-                || probe_kfunc(ty, name.as_bytes()),
-                |facts| answer_kfunc_call(facts, name.as_bytes(), Some(ty)),
-            )
+        let calls = self.calls(&|ty| {
+            self.probe_or(&|| probe_kfunc(ty, name.as_bytes()), &|facts| {
+                answer_kfunc_call(facts, name.as_bytes(), Some(ty))
+            })
         });
         match self.caller {
             Some(_) => calls,
@@ -151,31 +146,26 @@ impl<'k> AnswerSource<'k> {
     }
 
     /// Answers whether programs of each type may call something.
-    fn calls(&self, may_call: impl Fn(ProgramType) -> FeatureAnswer) -> FeatureAnswer {
+    fn calls(&self, may_call: &dyn Fn(ProgramType) -> FeatureAnswer) -> FeatureAnswer {
         let mut callers = Callers::default();
         let (mut refused, mut unanswered) = (None, None);
         let mut accepted = None;
         for (ty, support) in self.callers() {
             let name = short_type_name(ty.name());
-            // The helpers of these programs are those of a target.
-            let needs_target = matches!(ty, ProgramType::Ext | ProgramType::StructOps);
             match support {
                 Support::No => continue,
-                Support::Yes if !needs_target => {}
-                Support::Yes => {
-                    unanswered.get_or_insert_with(|| {
-                        FeatureAnswer::unknown(format!("it depends on the target of {name} programs"))
-                    });
-                    callers.unknown.push(name);
-                    continue;
-                }
+                Support::Yes => {}
                 Support::Unknown => {
                     unanswered.get_or_insert_with(|| self.program_type(*ty));
                     callers.unknown.push(name);
                     continue;
                 }
             }
-            let answer = may_call(*ty);
+            let mut answer = may_call(*ty);
+            // The helpers of these programs are those of a target, unless all programs of the type are refused.
+            if matches!(ty, ProgramType::Ext | ProgramType::StructOps) && answer.support != Support::No {
+                answer = FeatureAnswer::unknown(format!("it depends on the target of {name} programs"));
+            }
             match answer.support {
                 Support::Yes => {
                     callers.yes.push(name);
@@ -195,8 +185,8 @@ impl<'k> AnswerSource<'k> {
             // The answer for a single type has the evidence of this type.
             (Some(accepted), ..) if self.caller.is_some() => accepted,
             (None, Some(refused), None) => refused,
-            // Types whose programs need a target do not outweigh the others.
-            (None, Some(refused), Some(_)) if callers.unknown.iter().all(|name| is_targeted(name)) => refused,
+            // An extension may call what the program that it extends may call: nothing that all other types are refused.
+            (None, Some(refused), Some(_)) if callers.unknown == ["ext"] => refused,
             (None, _, Some(unanswered)) => unanswered,
             (None, None, None) => {
                 let what = self.caller.map_or_else(
@@ -220,14 +210,9 @@ impl<'k> AnswerSource<'k> {
 /// Returns whether some programs of a type may sleep, so that they call helpers that sleep.
 fn may_sleep(facts: &KernelFacts<'_>, ty: ProgramType) -> bool {
     match ty {
-        ProgramType::Syscall => true,
+        ProgramType::Syscall | ProgramType::StructOps => true,
         ProgramType::Tracing | ProgramType::Lsm => facts.sleepable_programs().is_present(),
         ProgramType::Kprobe => facts.program_feature(ProgramFeature::SleepableUprobe).is_present(),
         _ => false,
     }
-}
-
-/// Returns whether programs of a type have the helpers of their target.
-fn is_targeted(name: &str) -> bool {
-    [ProgramType::Ext, ProgramType::StructOps].iter().any(|ty| short_type_name(ty.name()) == name)
 }
