@@ -109,9 +109,9 @@ pub fn read_for(sender: &Loaded, source: Source, duration: Duration) -> Result<C
     let program = sender.program(source.program()).ok_or("the object lacks its program")?;
     let is_stopped = AtomicBool::new(false);
     let start = Instant::now();
+    // A reader that is slower than the sender goes on until the sender ends.
+    let is_over = || start.elapsed() >= duration || is_stopped.load(Ordering::Relaxed);
     let mut sent = thread::scope(|scope| -> Result<u64, Box<dyn Error>> {
-        // A reader that is slower than the sender goes on until the sender ends.
-        let is_over = || start.elapsed() >= duration || is_stopped.load(Ordering::Relaxed);
         let sending = scope.spawn(|| send(program, BURST, is_over));
         let mut result = Ok(());
         while start.elapsed() < duration && result.is_ok() {
