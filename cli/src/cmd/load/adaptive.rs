@@ -99,7 +99,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let is_set = |own: &Global| own.section == set.section && own.offset == set.offset;
             if decided.iter().any(|own| is_set(&own.global)) {
                 let bad = bad(format!("--set {name}: the variants decide the value of this constant"));
-                return Err(bad.help("leave out --set, or make the constant optional: it keeps the value if the kernel has none"));
+                return Err(
+                    bad.help("leave out --set: the value comes from the kernel's types or the choice")
+                );
             }
         }
         Ok(())
