@@ -12,6 +12,9 @@ const BAR: u64 = 20;
 /// Erases the line that the cursor is in.
 const ERASE: &str = "\r\x1b[K";
 
+/// The time between two drawings of the line.
+const INTERVAL: Duration = Duration::from_millis(100);
+
 /// The width of a terminal that reports none.
 const DEFAULT_COLUMNS: u16 = 80;
 
@@ -23,13 +26,17 @@ pub(crate) struct Progress {
     done: u64,
     total: u64,
     start: Instant,
+    /// When the line was drawn last.
+    drawn: Option<Instant>,
+    is_visible: bool,
 }
 
 impl Progress {
     /// Creates a line for `total` things. It is shown from `minimum` things on, if stderr is a terminal.
     pub(crate) fn new(noun: &'static str, total: usize, minimum: usize) -> Self {
         let is_shown = total >= minimum && console::is_stderr_terminal();
-        let progress = Self { is_shown, noun, done: 0, total: total as u64, start: Instant::now() };
+        let (start, total) = (Instant::now(), total as u64);
+        let mut progress = Self { is_shown, noun, done: 0, total, start, drawn: None, is_visible: false };
         progress.draw();
         progress
     }
@@ -38,12 +45,11 @@ impl Progress {
     pub(crate) fn count(&mut self, is_new: bool) {
         self.total = self.total.saturating_add(is_new.into());
         self.done = self.done.saturating_add(1);
-        self.draw();
     }
 
     /// Writes output while the line is not shown. With a line, `flush` follows, so that the output is complete before the line.
     pub(crate) fn write_above<W>(
-        &self,
+        &mut self,
         out: &mut W,
         write: impl FnOnce(&mut W) -> io::Result<()>,
         flush: impl FnOnce(&mut W) -> io::Result<()>,
@@ -57,24 +63,29 @@ impl Progress {
         Ok(())
     }
 
-    fn erase(&self) {
-        self.print(ERASE);
+    fn erase(&mut self) {
+        if self.is_visible {
+            self.print(ERASE);
+            self.is_visible = false;
+        }
     }
 
-    fn draw(&self) {
-        if self.is_shown {
-            let size = rustix::termios::tcgetwinsize(io::stderr());
-            // A terminal without a known size has 0 columns.
-            let columns = size.ok().map(|size| size.ws_col).filter(|columns| *columns != 0);
-            let columns = columns.unwrap_or(DEFAULT_COLUMNS);
-            let line = self.line(self.start.elapsed(), columns.into());
-            self.print(&format!("{ERASE}{line}"));
+    fn draw(&mut self) {
+        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= INTERVAL);
+        if !self.is_shown || !is_due {
+            return;
         }
+        let size = rustix::termios::tcgetwinsize(io::stderr());
+        // A terminal without a known size has 0 columns.
+        let columns = size.ok().map(|size| size.ws_col).filter(|columns| *columns != 0);
+        let columns = columns.unwrap_or(DEFAULT_COLUMNS);
+        self.print(&format!("{ERASE}{}", self.line(self.start.elapsed(), columns.into())));
+        (self.drawn, self.is_visible) = (Some(Instant::now()), true);
     }
 
     /// Prints to the terminal. Work does not end because its progress cannot be shown.
     fn print(&self, text: &str) {
-        if self.is_shown && io::stderr().write_all(text.as_bytes()).is_err() {
+        if io::stderr().write_all(text.as_bytes()).is_err() {
             log::debug!("the progress cannot be shown");
         }
     }
@@ -124,8 +135,8 @@ mod tests {
     #[test]
     fn the_line_shows_the_part_that_is_done_and_the_time_left() {
         let line = |done, seconds, columns| {
-            let progress =
-                Progress { is_shown: false, noun: "kernels", done, total: 40, start: Instant::now() };
+            let (is_shown, drawn, is_visible, start) = (false, None, false, Instant::now());
+            let progress = Progress { is_shown, noun: "kernels", done, total: 40, start, drawn, is_visible };
             progress.line(Duration::from_secs(seconds), columns)
         };
         assert_eq!(line(0, 0, 80), "[                    ] 0/40 kernels");

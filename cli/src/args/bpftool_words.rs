@@ -57,15 +57,21 @@ pub(super) fn select_object(mut words: Vec<OsString>, root: &Command) -> Vec<OsS
     words
 }
 
-/// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path.
+/// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path. `--map` takes a word without a
+/// slash for an id or a name.
 fn select_map(words: &mut Vec<OsString>, operands: usize) {
-    let is_selection = |words: &[OsString]| match words {
-        [map, selector, _id_or_path] => map == "map" && (selector == "id" || selector == "pinned"),
-        _ => false,
-    };
-    let found = words.windows(3).enumerate().skip(operands + 2).find(|(_, words)| is_selection(words));
-    if let Some((start, _)) = found {
-        words.splice(start..start + 2, [OsString::from("--map")]);
+    let selection = words.windows(3).enumerate().skip(operands + 2).find_map(|(start, words)| {
+        let [map, selector, word] = words else { return None };
+        let word = word.to_str().filter(|word| !word.is_empty())?;
+        match (map.to_str()?, selector.to_str()?) {
+            ("map", "id") if word.chars().all(|c| c.is_ascii_digit()) => Some((start, word.to_owned())),
+            ("map", "pinned") if word.contains('/') => Some((start, word.to_owned())),
+            ("map", "pinned") => Some((start, format!("./{word}"))),
+            _ => None,
+        }
+    });
+    if let Some((start, word)) = selection {
+        words.splice(start..start + 3, [OsString::from("--map"), word.into()]);
     }
 }
 
@@ -210,6 +216,7 @@ mod tests {
             ("core-relo prog pin tag 0011223344556677 P", "core-relo prog pin --tag 0011223344556677 P"),
             ("core-relo iter read pinned /sys/fs/bpf/it", "core-relo iter read --pinned /sys/fs/bpf/it"),
             ("core-relo iter pin a.o P map id 7", "core-relo iter pin a.o P --map 7"),
+            ("core-relo iter pin a.o P map pinned 7", "core-relo iter pin a.o P --map ./7"),
             ("core-relo iter pin map id map pinned P/m -v", "core-relo iter pin map id --map P/m -v"),
         ] {
             assert_eq!(converted(line), expected);
@@ -286,6 +293,7 @@ mod tests {
             "core-relo btf dump id --format c",
             "core-relo iter pin map id 7",
             "core-relo iter pin a.o P map name 7",
+            "core-relo iter pin a.o P map id counts",
             "core-relo load id 7",
             "core-relo --color",
             "core-relo -f check a.o",

@@ -160,7 +160,7 @@ pub(crate) struct LoadArgs {
     /// Attach a program to this attach point, see below; may be given several times
     #[arg(long, value_name = "PROG=KIND:PLACE", value_parser = attach_word::<AttachRequest>(), conflicts_with = "dry_run")]
     pub(crate) attach_to: Vec<AttachRequest>,
-    /// Pin everything below this directory of a bpffs, which is created; several objects in directories with their names below it
+    /// Pin everything in DIR on a bpffs, which is created. Several objects are pinned in DIR/NAME each
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
     pub(crate) pin: Option<PathBuf>,
     #[command(flatten)]

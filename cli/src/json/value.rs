@@ -27,8 +27,8 @@ struct OpenGroup {
     /// Whether this is an anonymous member of a struct or union. Its members belong to the outer type, as in C.
     is_anonymous: bool,
     content: GroupContent,
-    /// How often names were repeated.
-    repeated: HashMap<String, u32>,
+    /// The last numbers of repeated names.
+    repeated: HashMap<String, u64>,
 }
 
 /// The elements of an array or the members of a struct or union, as far as they have been visited.
@@ -48,9 +48,14 @@ impl ValueBuilder {
             GroupContent::Array(elements) => elements.push(value),
             // Static variables of several files may have one name. libbpf numbers repeated names in the same way.
             GroupContent::Object(members) if members.contains_key(&name) => {
-                let count = repeated.entry(name.clone()).or_insert(1);
-                *count = count.saturating_add(1);
-                members.insert(format!("{name}___{count}"), value);
+                let last = repeated.entry(name.clone()).or_insert(1);
+                // A variable may have a numbered name itself.
+                let mut numbered =
+                    (last.saturating_add(1)..).map(|number| (number, format!("{name}___{number}")));
+                if let Some((number, name)) = numbered.find(|(_, name)| !members.contains_key(name)) {
+                    *last = number;
+                    members.insert(name, value);
+                }
             }
             GroupContent::Object(members) => {
                 members.insert(name, value);
@@ -160,6 +165,13 @@ mod tests {
             b.datasec(".data", 3, &variables)
         };
         assert_eq!(json_of(&[1, 2, 3], build), json!({"n": 1, "n___2": 2, "n___3": 3}));
+        let numbered = |b: &mut Builder| {
+            let char = b.int("char", 1, 0);
+            let variables =
+                [("n", 0u32), ("n___2", 1), ("n", 2)].map(|(name, at)| (b.var(name, char, 0), at, 1));
+            b.datasec(".data", 3, &variables)
+        };
+        assert_eq!(json_of(&[1, 2, 3], numbered), json!({"n": 1, "n___2": 2, "n___3": 3}));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Values as JSON, in the form in which `map dump --format json` prints them. docs/json.md describes the form.
 
 use core_relo::{
-    Endian, TypeId,
+    Endian, Name, TypeId,
     btf::{Btf, Extent, IntInfo, Kind, Type},
     explain::CType,
 };
@@ -209,17 +209,23 @@ fn find_member(
 
 /// Finds the variable of a data section with a name. Static variables of different files may have the same name.
 fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Result<(TypeId, Place), Misfit> {
-    let mut found = section.secinfos().filter_map(|info| {
-        let variable = btf.ty(info.ty).filter(|ty| ty.name().to_string() == name)?;
-        let start = usize::try_from(info.offset).ok()?.checked_mul(8)?;
-        Some((variable.target()?, Place { start, bits: None }))
-    });
+    let named = |name: &str| {
+        let variables = section.secinfos().filter_map(move |info| {
+            let variable = btf.ty(info.ty).filter(|ty| ty.name().to_string() == name)?;
+            let start = usize::try_from(info.offset).ok()?.checked_mul(8)?;
+            Some((variable.target()?, Place { start, bits: None }))
+        });
+        let found: Vec<_> = variables.take(2).collect();
+        found
+    };
+    // `map dump` numbers repeated names: `n___2`.
+    let plain = Name::new(name.as_bytes()).essential().to_string();
     let section = section.name();
-    match (found.next(), found.next()) {
-        (Some(variable), None) => Ok(variable),
-        (None, _) => Err(Misfit::new(format!("`{section}` has no variable `{name}`"))),
-        (Some(_), Some(_)) => Err(Misfit::new(format!(
-            "`{section}` has several variables `{name}`: give `hex` and the bytes of the section"
+    match &*named(name) {
+        [variable] => Ok(*variable),
+        [] if named(&plain).len() < 2 => Err(Misfit::new(format!("`{section}` has no variable `{name}`"))),
+        _ => Err(Misfit::new(format!(
+            "`{section}` has several variables `{plain}`: give `hex` and the bytes of the section"
         ))),
     }
 }
@@ -417,7 +423,9 @@ mod tests {
         let (first, second) = (b.var("n", char, 0), b.var("n", char, 0));
         let section = b.datasec(".data", 2, &[(first, 0, 1), (second, 1, 1)]);
         let btf = Btf::parse(b.finish()).unwrap();
-        let error = json_to_bytes(&btf, section, &json!({"n": 1}), vec![0; 2]).unwrap_err();
-        assert!(error.starts_with("`.data` has several variables `n`"), "{error}");
+        for name in ["n", "n___2"] {
+            let error = json_to_bytes(&btf, section, &json!({name: 1}), vec![0; 2]).unwrap_err();
+            assert!(error.starts_with("`.data` has several variables `n`"), "{error}");
+        }
     }
 }

@@ -211,6 +211,13 @@ fn several_objects_are_pinned_in_directories_of_their_own() {
     let is_pinned = |name: &str| Path::new(dir).join(name).exists();
     assert!(is_pinned("xdp/count") && is_pinned("xdp/maps/_bss") && is_pinned("globals/maps/_bss"));
     fs::remove_dir_all("/sys/fs/bpf/new").unwrap();
+    // Objects with the same name are refused before anything is loaded.
+    let dirs = tempfile::tempdir().unwrap();
+    let copy = dirs.path().join("xdp.v2.bpf.o");
+    fs::copy(&first, &copy).unwrap();
+    let clash = run(["load", text(&first), text(&copy), "--pin", dir]);
+    let is_named = clash.err.contains("would be pinned in /sys/fs/bpf/new/both/xdp, as ");
+    assert!(clash.exit == 2 && is_named && !Path::new("/sys/fs/bpf/new").exists(), "{clash:?}");
     // A load that cannot pin removes what it created.
     let refused = run(["load", text(&first), "--pin", "/sys/fs/bpf/new/a.b/c"]);
     assert!(refused.exit == 1 && !Path::new("/sys/fs/bpf/new").exists(), "{refused:?}");

@@ -101,16 +101,36 @@ impl<'v> Chooser<'v> {
     /// Rejects alternatives and optional programs that the kernel would load and cannot attach. Returns whether there was one.
     fn reject_unattachable(&mut self, features: &[KernelFeature]) -> bool {
         let mut is_changed = false;
-        for KernelFeature { name, answer, attaches, .. } in features {
+        for KernelFeature { name, answer, attaches, is_place, .. } in features {
             let Answer::Absent(Evidence { source, text }) = answer else { continue };
             let reason = format!("the kernel lacks {name} [{source}: {text}]");
-            let is_loaded = |program: &&String| self.variants.loads(program, &self.selection, self.base);
-            for program in attaches.iter().filter(is_loaded).cloned().collect::<Vec<_>>() {
+            let is_rejected = |program: &&String| {
+                self.variants.loads(program, &self.selection, self.base)
+                    && (!is_place || self.has_attachable_alternative(program, features))
+            };
+            for program in attaches.iter().filter(is_rejected).cloned().collect::<Vec<_>>() {
                 is_changed |=
                     self.reject_program(Rejection::new(&program, RejectionStage::Attach, reason.clone()));
             }
         }
         is_changed
+    }
+
+    /// Returns whether the group of a program has a later alternative that the kernel attaches, as far as is known. Without one, the places
+    /// that the sections name do not decide: the caller may attach the programs elsewhere, and an attachment finds out.
+    fn has_attachable_alternative(&self, program: &str, features: &[KernelFeature]) -> bool {
+        let Some((group, alternative)) = self.variants.position(program) else { return false };
+        let groups = self.variants.table().groups();
+        let later =
+            groups.get(group).and_then(|group| group.alternatives.get(alternative.saturating_add(1)..));
+        let is_attachable = |Alternative(programs): &Alternative| {
+            let lacks = |feature: &KernelFeature| {
+                matches!(feature.answer, Answer::Absent(_))
+                    && programs.iter().any(|program| feature.attaches.contains(program))
+            };
+            !features.iter().any(lacks)
+        };
+        later.is_some_and(|later| later.iter().any(is_attachable))
     }
 
     /// Returns the first group without a working alternative that is not optional, and the rejections of its alternatives.

@@ -99,6 +99,9 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
         Err(errno) => {
             let hint = match (errno.0, options.target) {
                 (libc::EBADF, IterTarget::All) => Hint("this iterator needs a map as its target"),
+                (libc::EACCES, IterTarget::Map(_)) => {
+                    Hint("are the keys and values of the map as long as the program reads them?")
+                }
                 (libc::EINVAL | libc::E2BIG, target) if !matches!(target, IterTarget::All) => {
                     Hint("the iterator does not accept this target, or the kernel is too old for it")
                 }

@@ -310,7 +310,8 @@ mod tests {
     fn an_attachment_that_ends_with_the_process_cannot_be_pinned() {
         let link = |label: &str, outlives_process| Link::new(FakeAttachment { outlives_process }, label);
         let mut links = [link("struct_ops a", true), link("kprobe/f", false)];
-        let dir = Path::new("/nowhere/at/all");
+        // No directory can be created below a device.
+        let dir = Path::new("/dev/null/pins");
         let pinned = Loaded::default().pin_all(&RunningKernel, dir, &mut links);
         assert_eq!(pinned, Err(AttachError::NoKernelLink { label: "kprobe/f".into() }));
         let pinned = Loaded::default().pin_all(&RunningKernel, dir, &mut links[..1]);

@@ -36,8 +36,8 @@ fn warning(
         return None;
     }
     let mut features = answers.attach_features_of(needs, program);
-    let (feature, evidence) = features.find_map(|(feature, answer)| match answer {
-        Answer::Absent(evidence) => Some((feature, evidence)),
+    let (feature, evidence) = features.find_map(|feature| match feature.answer {
+        Answer::Absent(evidence) => Some((feature.name, evidence)),
         _ => None,
     })?;
     let section = text(Name::new(function.section).shortened());

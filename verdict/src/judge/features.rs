@@ -18,6 +18,8 @@ pub struct KernelFeature {
     pub answer: Answer,
     /// The programs that the feature attaches after the load. They load without the feature, too.
     pub attaches: Vec<String>,
+    /// Whether the feature is the place that the programs' sections name. A caller may attach them elsewhere.
+    pub is_place: bool,
 }
 
 impl KernelAnswers<'_, '_> {
@@ -37,7 +39,7 @@ impl KernelAnswers<'_, '_> {
                 *known = answer.clone();
             }
         }
-        let feature = |(name, answer)| KernelFeature { name, answer, attaches: Vec::new() };
+        let feature = |(name, answer)| KernelFeature { name, answer, attaches: Vec::new(), is_place: false };
         let mut features: Vec<_> = features.into_iter().map(feature).collect();
         features.extend(self.attach_features(needs));
         features
@@ -45,14 +47,14 @@ impl KernelAnswers<'_, '_> {
 
     /// Returns the features that attach programs of an object after the load, and that a load does not check.
     fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = KernelFeature> {
-        let mut features: BTreeMap<String, (Answer, Vec<String>)> = BTreeMap::new();
+        let mut features: BTreeMap<String, KernelFeature> = BTreeMap::new();
         for program in &needs.programs {
-            for (name, answer) in self.attach_features_of(needs, program) {
-                features.entry(name).or_insert_with(|| (answer, Vec::new())).1.push(program.name.clone());
+            for feature in self.attach_features_of(needs, program) {
+                let known = features.entry(feature.name.clone()).or_insert(feature);
+                known.attaches.push(program.name.clone());
             }
         }
-        let features = features.into_iter();
-        features.map(|(name, (answer, attaches))| KernelFeature { name, answer, attaches })
+        features.into_values()
     }
 
     /// Returns the features that attach a program after the load, if the load does not check them: those of its kind of place, and the
@@ -61,7 +63,7 @@ impl KernelAnswers<'_, '_> {
         &self,
         needs: &ObjectNeeds<'_, '_>,
         program: &ProgramNeeds,
-    ) -> impl Iterator<Item = (String, Answer)> {
+    ) -> impl Iterator<Item = KernelFeature> {
         let function = needs.object.programs().get(program.index.0);
         let attach_type = function.and_then(Program::sec_def).and_then(|def| def.attach_type);
         let by_type = attach_type.and_then(|of| {
@@ -70,8 +72,12 @@ impl KernelAnswers<'_, '_> {
         let is_probe = program.attach_point.as_ref().is_some_and(|point| is_kprobe(point.kind));
         let by_kind =
             by_type.or_else(|| is_probe.then(|| ("kprobe events".to_owned(), self.facts.kprobe_events())));
+        let by_kind = by_kind.map(|(name, answer)| (name, answer, false));
         let place = program.attaches_by.and_then(|id| self.feature(id));
-        by_kind.into_iter().chain(place.map(|(name, answer)| (name, answer.clone())))
+        let place = place.map(|(name, answer)| (name, answer.clone(), true));
+        let feature =
+            |(name, answer, is_place)| KernelFeature { name, answer, attaches: Vec::new(), is_place };
+        by_kind.into_iter().chain(place).map(feature)
     }
 
     fn feature(&self, id: NeedId) -> Option<(String, &Answer)> {

@@ -113,7 +113,6 @@ impl<'o> Evidence<'o> {
         let mut needs = NeedTable::default();
         ObjectNeeds::collect(object, &relocs, &mut needs)?.apply_attach_targets(settings, &mut needs);
         let names = needs.names();
-        let inputs = inputs(kernel, &needs);
         let source = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
         let (mut types, mut target) = (source.target(false)?, kernel.btf.target(false)?);
         let vmlinux = &target.vmlinux().btf;
@@ -123,6 +122,7 @@ impl<'o> Evidence<'o> {
         if MinimalBtf::find(vmlinux) == Some(MinimalBtf::ForLoading) {
             return Err(LoadJudgeError::MinimalBtf);
         }
+        let inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
         let plan = Plan::new(&relocs, &types);
         let facts = KernelFacts::new(&target, &names, &inputs);
         let missing: Vec<_> = plan.names_for_modules().chain(facts.names_for_modules()).collect();
@@ -162,13 +162,13 @@ impl KernelAnswers<'_, '_> {
     }
 }
 
-/// Returns the facts about a kernel beside its BTF, as far as the requirements need them.
-fn inputs(kernel: &TargetKernel, needs: &NeedTable) -> KernelInputs {
+/// Returns the facts about a kernel beside its BTF, with its symbols if they are wanted.
+fn inputs(kernel: &TargetKernel, wants_symbols: bool) -> KernelInputs {
     let mut inputs =
         KernelInputs { version: KernelVersion::from_code(kernel.kernel_version), ..KernelInputs::default() };
     // A source that cannot be read leaves the questions unknown.
     inputs.kconfig = kernel.read_kconfig().ok();
-    if needs.has_symbols() {
+    if wants_symbols {
         let mut bytes = Vec::new();
         let read = kernel.open_kallsyms().and_then(|mut symbols| symbols.read_to_end(&mut bytes));
         inputs.kallsyms = read.ok().map(|_count| String::from_utf8_lossy(&bytes).into());

@@ -6,7 +6,7 @@ use super::{
     inputs::{InputOrigins, ModuleCoverage, SymbolScope},
     kconfig::KconfigAnswer,
     kfunc_types::{is_known_kfunc, known_kfuncs},
-    query::{LIVEPATCH, STRUCT_OPS_PREFIX},
+    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, STRUCT_OPS_PREFIX, TRACEPOINT_PREFIX},
     symbol::{KernelSymbol, parse_symbol},
 };
 use core_relo::{
@@ -170,16 +170,39 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
+    /// Answers whether the kernel or a module has a tracepoint, which programs are attached to after the load.
+    ///
+    /// Unlike a load, an attachment needs no types of the tracepoint. So types without any tracepoint, and modules without types, leave the
+    /// question open.
+    pub fn tracepoint(&self, name: &str) -> Answer {
+        /// Functions of kernels that load modules.
+        const MODULES: [&str; 2] = ["find_module", "do_init_module"];
+        let answer = self.typedef(format!("{TRACEPOINT_PREFIX}{name}").as_bytes(), None);
+        let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
+        if !self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes(), None).is_present() {
+            return Answer::Unknown("the kernel's types list no tracepoints".into());
+        }
+        if !self.module_btf().is_present() && self.find_any(&MODULES).is_some() {
+            return Answer::Unknown(format!("{text}, but a module may have it, and modules have no BTF"));
+        }
+        answer
+    }
+
     /// Answers whether the kernel or a module has a function to which a kprobe can be attached.
     ///
-    /// Symbols of the linked kernel alone do not show what modules have.
+    /// Symbols of the linked kernel alone do not show what modules have. Some kernels that are compiled by Clang with LTO list functions
+    /// with a suffix that kprobes leave out (kernel: `cleanup_symbol_name`).
     pub fn probed_function(&self, name: &[u8]) -> Answer {
-        match self.symbol(name) {
-            Answer::Absent(evidence) if self.inputs.symbol_scope == SymbolScope::Linked => {
-                Answer::Unknown(format!("{} in the kernel itself, but a module may have it", evidence.text))
-            }
-            answer => answer,
+        let answer = self.symbol(name);
+        let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
+        if self.inputs.symbol_scope == SymbolScope::Linked {
+            return Answer::Unknown(format!("{text} in the kernel itself, but a module may have it"));
         }
+        let with_suffix = format!(" {}.llvm.", Name::new(name));
+        if self.inputs.kallsyms.as_deref().is_some_and(|symbols| symbols.contains(&with_suffix)) {
+            return Answer::Unknown(format!("{text}, but one with the suffix .llvm"));
+        }
+        answer
     }
 
     /// Answers whether `/proc/kallsyms` shows a variable of the linked kernel.

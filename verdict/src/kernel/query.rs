@@ -40,6 +40,12 @@ pub(super) const MODULE_BTF_STRUCT: &str = "btf_module";
 /// A function of `CONFIG_LIVEPATCH`.
 pub(super) const LIVEPATCH: &str = "klp_enable_patch";
 
+/// The prefix of a tracepoint's typedef (kernels from 5.5, if the compiler keeps it).
+pub(super) const TRACEPOINT_PREFIX: &str = "btf_trace_";
+
+/// The typedef of a tracepoint that every kernel has.
+pub(super) const EVERY_KERNELS_TRACEPOINT: &str = "btf_trace_sched_switch";
+
 /// The prefix of a struct_ops value type.
 pub(super) const STRUCT_OPS_PREFIX: &[u8] = b"bpf_struct_ops_";
 
@@ -99,6 +105,12 @@ impl NameQuery {
     /// Adds a typedef, such as `btf_trace_*`.
     pub fn typedef(&mut self, name: &[u8]) {
         self.types.insert(name, Kind::Typedef);
+    }
+
+    /// Adds a tracepoint.
+    pub fn tracepoint(&mut self, name: &str) {
+        self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes());
+        self.typedef(format!("{TRACEPOINT_PREFIX}{name}").as_bytes());
     }
 
     /// Adds a struct, such as `trace_event_raw_*`.

@@ -1,6 +1,6 @@
 //! The place that a program is attached to after the load.
 
-use super::{hook::Hook, need::Need, target_kind::TargetKind};
+use super::{hook::Hook, need::Need};
 use core_relo::btf::Kind;
 use core_relo_object::object::SectionTarget;
 
@@ -137,13 +137,11 @@ impl AttachPoint {
     /// Returns the requirement that attaches the program, if the kernel's types or symbols can tell whether it is met.
     pub(super) fn need(&self) -> Option<Need> {
         use AttachPointKind as K;
-        let tracepoint =
-            |name: &str| Need::AttachTarget { kind: TargetKind::Tracepoint, module: None, name: name.into() };
         match self.kind {
-            K::RawTracepoint => Some(tracepoint(&self.name)),
+            K::RawTracepoint => Some(Need::Tracepoint(self.name.as_str().into())),
             K::TraceEvent => {
                 let (category, name) = self.name.split_once('/')?;
-                (!WITHOUT_TRACEPOINTS.contains(&category)).then(|| tracepoint(name))
+                (!WITHOUT_TRACEPOINTS.contains(&category)).then(|| Need::Tracepoint(name.into()))
             }
             K::Function | K::FunctionReturn => {
                 let function = self.name.split_once('+').map_or(&*self.name, |(function, _offset)| function);

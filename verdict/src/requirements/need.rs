@@ -3,7 +3,7 @@
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{InsnFeature, ProgramFeature, SleepableCode};
 use alloc::collections::BTreeSet;
-use core_relo::btf::Kind;
+use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::collections::HashMap;
 
@@ -52,6 +52,8 @@ pub enum Need {
         /// The name without a prefix such as `bpf_lsm_`.
         name: Box<str>,
     },
+    /// A tracepoint that programs are attached to as a trace event or raw tracepoint. The load does not look it up.
+    Tracepoint(Box<str>),
     /// A function that programs are attached to by a kprobe, among the kernel's symbols. The load does not look it up.
     ProbedFunction(Box<str>),
     /// A loaded module with BTF, some of whose functions the program traces.
@@ -98,6 +100,7 @@ impl Need {
                 });
                 format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
             }
+            Self::Tracepoint(tracepoint) => format!("tracepoint `{}`", name(tracepoint.as_bytes())),
             Self::ProbedFunction(function) => format!("function `{}`", name(function.as_bytes())),
             Self::Module(module) => format!("the BTF of module {}", name(module.as_bytes())),
             Self::Feature(feature) => feature.name().to_owned(),
@@ -193,6 +196,15 @@ impl NeedTable {
             Need::Symbol(_) | Need::VariableAddress(_) => true,
             // Found by the function behind bpf(2).
             Need::Kconfig(name) => &**name == "LINUX_HAS_SYSCALL_WRAPPER",
+            _ => false,
+        })
+    }
+
+    /// Returns whether a program is attached by a kprobe to a function that the kernel's types lack, so that only symbols can tell whether
+    /// the kernel has it.
+    pub fn probes_untyped_function(&self, vmlinux: &Btf<'_>) -> bool {
+        self.needs.iter().any(|need| match need {
+            Need::ProbedFunction(name) => vmlinux.find_own(name.as_bytes(), Kind::Func).is_none(),
             _ => false,
         })
     }

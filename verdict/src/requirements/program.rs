@@ -83,6 +83,9 @@ impl ProgramNeeds {
         let hook = Hook::new(object, program);
         let section = core::str::from_utf8(program.section_name()).ok();
         let attach_point = section.and_then(|section| AttachPoint::new(section, &hook));
+        // A kprobe's function ends at a colon (libbpf: `attach_kprobe`), so the section's name is wrong.
+        let has_colon = section.is_some_and(|section| section.contains(':'));
+        let place = attach_point.as_ref().filter(|_| !has_colon).and_then(AttachPoint::need);
         let mut needs = Self {
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
@@ -91,7 +94,7 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
-            attaches_by: table.add_optional(attach_point.as_ref().and_then(AttachPoint::need)),
+            attaches_by: table.add_optional(place),
             attach_point,
             hook,
             reads: Vec::new(),

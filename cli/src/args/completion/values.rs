@@ -56,11 +56,6 @@ impl ValueCompleter for Completer {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
         current.to_str().map_or_else(Vec::new, |current| self.line.complete(self.values, current))
     }
-
-    fn complete_at(&self, arg_index: usize, current: &OsStr) -> Vec<CompletionCandidate> {
-        // Only the first of the two words of `iter pin --map`: bpftool's `id 7` has its own value after the word.
-        if self.values == Values::Map && arg_index > 0 { Vec::new() } else { self.complete(current) }
-    }
 }
 
 /// The candidates for a word.

@@ -32,6 +32,9 @@ struct FoundJson {
     size: Option<u32>,
 }
 
+/// The number of files in which a name that is similar to an unknown one is searched.
+const COMPARED_FILES: usize = 8;
+
 pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<()> {
     let mut is_found = false;
     // Whether a file has the type of `--users`, and the most similar name in the files that do not.
@@ -40,7 +43,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<(
         Ok(files) => files,
         Err(bad) => return console.report_error(&bad),
     };
-    for path in files {
+    for (index, path) in files.into_iter().enumerate() {
         let btf = match read_file(&path, None) {
             Ok(btf) => btf,
             Err(bad) => {
@@ -57,7 +60,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<(
         let name = escape_path(&path);
         if let Some(ty) = args.users.as_deref().filter(|_| !knows_type) {
             knows_type = !named(&btf, ty).is_empty();
-            let found = nearest_type(&btf, ty).filter(|_| !knows_type);
+            let is_compared = !knows_type && index < COMPARED_FILES;
+            let found = if is_compared { nearest_type(&btf, ty) } else { None };
             let score = |found: &Option<(f64, String)>| found.as_ref().map_or(0.0, |(score, _)| *score);
             if score(&found) > score(&nearest) {
                 nearest = found;

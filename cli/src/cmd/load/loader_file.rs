@@ -4,7 +4,6 @@ use super::{
     LoadRequest,
     loaded_object::{LoadFailure, LoadedObject},
     report::{print_links, print_log, print_refusal},
-    setup::pin_dir,
 };
 use crate::{
     args::{format::Format, load::LoadArgs},
@@ -54,36 +53,35 @@ impl LoadRequest<'_, '_> {
             }
         };
         let loaded = loaded.map_err(LoadFailure::Load);
-        let object =
-            match loaded.and_then(|loaded| self.attach_and_pin(&input.name, LoadedObject::new(loaded))) {
-                Ok(object) => object,
-                Err(_) if self.kernel.is_interrupted() => return Ok(Ok(None)),
-                Err(LoadFailure::Load(e)) => {
-                    return self.report_loader_refusal(console, input, &e).map(|()| Ok(None));
+        let object = match loaded.and_then(|loaded| self.attach_and_pin(LoadedObject::new(loaded))) {
+            Ok(object) => object,
+            Err(_) if self.kernel.is_interrupted() => return Ok(Ok(None)),
+            Err(LoadFailure::Load(e)) => {
+                return self.report_loader_refusal(console, input, &e).map(|()| Ok(None));
+            }
+            Err(LoadFailure::Attach { stage, cause }) => {
+                console.raise_exit(ExitStatus::Incompatible);
+                if console.format == Format::Json {
+                    console.out.json(&json::attach_failed(&input.name, stage, &cause))?;
+                } else {
+                    let line = Line::new().styled(ERROR, "refused");
+                    console.out.line(line.text(format_args!("  {}: {cause}", input.name)))?;
                 }
-                Err(LoadFailure::Attach { stage, cause }) => {
-                    console.raise_exit(ExitStatus::Incompatible);
-                    if console.format == Format::Json {
-                        console.out.json(&json::attach_failed(&input.name, stage, &cause))?;
-                    } else {
-                        let line = Line::new().styled(ERROR, "refused");
-                        console.out.line(line.text(format_args!("  {}: {cause}", input.name)))?;
-                    }
-                    return Ok(Ok(None));
-                }
-                Err(LoadFailure::Events(bad)) => return Ok(Err(bad)),
-                Err(LoadFailure::Interrupted) => return Ok(Ok(None)),
-            };
+                return Ok(Ok(None));
+            }
+            Err(LoadFailure::Events(bad)) => return Ok(Err(bad)),
+            Err(LoadFailure::Interrupted) => return Ok(Ok(None)),
+        };
         self.report_loaded_file(console, input, object).map(Ok)
     }
 
-    fn attach_and_pin(&self, file: &str, mut object: LoadedObject) -> Result<LoadedObject, LoadFailure> {
+    fn attach_and_pin(&self, mut object: LoadedObject) -> Result<LoadedObject, LoadFailure> {
         if self.args.attach {
             object.attach(self.kernel)?;
         }
         object.attach_to(self.kernel, &self.args.attach_to)?;
-        if let Some(dir) = pin_dir(self.args, file) {
-            object.pin(self.kernel, &dir)?;
+        if let Some(dir) = self.pin_dir {
+            object.pin(self.kernel, dir)?;
         }
         Ok(object)
     }

@@ -28,7 +28,7 @@ use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
-use setup::{check_program_name, object_name, set_up, set_up_loading};
+use setup::{check_program_name, object_name, pin_dirs, set_up, set_up_loading};
 use std::{io, path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
@@ -161,13 +161,17 @@ fn load_all(
         Ok(budget) => budget,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
+    let pin_dirs = match pin_dirs(args) {
+        Ok(pin_dirs) => pin_dirs,
+        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
+    };
     let mut loaded = Vec::new();
-    for path in &args.objects {
+    for (path, pin_dir) in args.objects.iter().zip(&pin_dirs) {
         if kernel.check_interrupted() {
             break;
         }
-        let request =
-            LoadRequest { args, path, target: &target, judged_kernel: judged_kernel.as_ref(), kernel };
+        let (target, judged_kernel, pin_dir) = (&target, judged_kernel.as_ref(), pin_dir.as_deref());
+        let request = LoadRequest { args, path, pin_dir, target, judged_kernel, kernel };
         match request.run(console, &mut budget)? {
             Ok(object) => loaded.extend(object),
             Err(bad) => {
@@ -187,6 +191,8 @@ fn load_all(
 struct LoadRequest<'a, 's> {
     args: &'a LoadArgs,
     path: &'a Path,
+    /// The directory in which the object is pinned.
+    pin_dir: Option<&'a Path>,
     target: &'a TargetKernel,
     /// The kernel that a dry run judges the object on.
     judged_kernel: Option<&'a DryRunKernel>,
@@ -200,7 +206,7 @@ impl LoadRequest<'_, '_> {
         console: &mut Console<'_>,
         budget: &mut BudgetGate,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        let Self { args, path, target, judged_kernel, kernel } = *self;
+        let Self { args, path, pin_dir, target, judged_kernel, kernel } = *self;
         let file = match ObjectFile::read(path) {
             Ok(file) => file,
             Err(bad) => return Ok(Err(bad)),
@@ -256,6 +262,7 @@ impl LoadRequest<'_, '_> {
             let object_loader = ObjectLoader {
                 console,
                 args,
+                pin_dir,
                 file,
                 object,
                 kernel,
@@ -280,6 +287,7 @@ impl LoadRequest<'_, '_> {
         let object_loader = ObjectLoader {
             console,
             args,
+            pin_dir,
             file: &file,
             object: &object,
             kernel,

@@ -3,7 +3,6 @@
 use super::{
     loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
     report::{print_links, print_log, print_refusal, unknown_name},
-    setup::pin_dir,
 };
 use crate::{
     args::{
@@ -35,7 +34,7 @@ use core_relo_loader::{
     sys,
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
-use std::io;
+use std::{io, path::Path};
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
 const NO_TARGET: &str = "its section names no target: name one with --attach-to";
@@ -44,6 +43,8 @@ const NO_TARGET: &str = "its section names no target: name one with --attach-to"
 pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
     pub(super) console: &'a mut Console<'w>,
     pub(super) args: &'a LoadArgs,
+    /// The directory in which the object is pinned.
+    pub(super) pin_dir: Option<&'a Path>,
     pub(super) file: &'a ObjectFile,
     pub(super) object: &'a Object<'d>,
     pub(super) kernel: &'a InterruptibleKernel<'s>,
@@ -114,15 +115,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         object.is_adaptive = self.args.adaptive;
         // A perf event array loses the samples of programs that are attached before it is opened.
         object.open_events(self.events)?;
-        let pin_dir = pin_dir(self.args, &self.file.name);
         if let Err(failure) = self.attach(&mut object, plan) {
-            return Err(match &pin_dir {
+            return Err(match self.pin_dir {
                 // An adaptive load tries the next alternative, which may have other pins.
                 Some(dir) if !self.args.adaptive => object.explain_taken(failure, dir),
                 _ => failure,
             });
         }
-        if let Some(dir) = &pin_dir {
+        if let Some(dir) = self.pin_dir {
             object.pin(self.kernel, dir)?;
         }
         Ok(object)

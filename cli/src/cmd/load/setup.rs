@@ -3,7 +3,7 @@
 use super::global_value;
 use crate::{
     args::load::{Assignment, LoadArgs, LoadTarget, LoadingArgs, MapNumber, ReusedMap, SetupArgs},
-    error::BadInput,
+    error::{BadInput, escape_path},
     input::{kernel_text, object::ObjectFile},
     kernel_objects::{
         kind::Kind,
@@ -17,6 +17,7 @@ use core_relo_loader::{
     object::Object,
 };
 use std::{
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -27,11 +28,30 @@ pub(crate) fn object_name(path: &Path) -> String {
     name.split_once('.').map_or(&*name, |(stem, _)| stem).to_owned()
 }
 
-/// Returns the directory in which an object is pinned: that of `--pin`, or with several objects one below it with the name of the object,
-/// because most objects have names in common, such as `maps/_bss`.
-pub(super) fn pin_dir(args: &LoadArgs, object: &str) -> Option<PathBuf> {
-    let dir = args.pin.as_ref()?;
-    Some(if args.objects.len() > 1 { dir.join(object_name(Path::new(object))) } else { dir.clone() })
+/// Returns the directory in which each object is pinned: that of `--pin`, or with several objects one below it with the name of the
+/// object, because most objects have names in common, such as `maps/_bss`.
+pub(super) fn pin_dirs(args: &LoadArgs) -> Result<Vec<Option<PathBuf>>, BadInput> {
+    let objects = &args.objects;
+    let Some(dir) = args.pin.as_ref().filter(|_| objects.len() > 1) else {
+        return Ok(vec![args.pin.clone(); objects.len()]);
+    };
+    let mut names = HashMap::new();
+    let pin_dir = |path: &PathBuf| {
+        let name = object_name(path);
+        if name.is_empty() {
+            let bad = BadInput::for_path(path, "has no name for a directory of pins");
+            return Err(bad.help("load it by itself"));
+        }
+        let dir = dir.join(&name);
+        match names.insert(name, path.clone()) {
+            None => Ok(Some(dir)),
+            Some(other) => {
+                let what = format!("would be pinned in {}, as {}", escape_path(&dir), escape_path(&other));
+                Err(BadInput::for_path(path, what).help("load each with its own --pin"))
+            }
+        }
+    };
+    objects.iter().map(pin_dir).collect()
 }
 
 /// Applies the arguments to a loader.

@@ -98,7 +98,9 @@ impl<'c> KernelJudge<'c> {
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel));
         let needs = &self.judged.needs;
-        let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols: needs.has_symbols() };
+        let probes_untyped = || needs.probes_untyped_function(&kernel.target.vmlinux().btf);
+        let symbols = needs.has_symbols() || (kernel.is_running() && probes_untyped());
+        let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols };
         let inputs = kernel.inputs(&self.inputs, wanted);
         let with_modules = self.add_modules(kernel, &plans, &inputs);
         (PlannedObjects { byte_orders, same_order, inputs, with_modules }, plans)

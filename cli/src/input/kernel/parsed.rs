@@ -117,6 +117,11 @@ impl Kernel {
         Ok(self)
     }
 
+    /// Returns whether this is the running kernel.
+    pub(crate) const fn is_running(&self) -> bool {
+        self.is_running
+    }
+
     /// Returns whether this is the running kernel, without its modules.
     pub(crate) const fn can_add_modules(&self) -> bool {
         self.can_add_modules

@@ -10,8 +10,10 @@ use crate::{
 use core_relo::btf::Builder;
 use core_relo_object::test_support::kernel;
 
+const TABLE: &str = "group events = fast > medium > slow";
+
 /// Chooses among `fast`, `medium` and `slow` by the kernel's types, of which only `slow` has a tracepoint.
-fn choose_by_types(change: impl FnOnce(&mut Loader<'_, '_>)) -> StartupReport {
+fn choose_by_types(table: &str, change: impl FnOnce(&mut Loader<'_, '_>)) -> StartupReport {
     let bytes = sample();
     let object = Object::parse(&bytes).unwrap();
     let with_tracepoint = kernel(|b| {
@@ -20,28 +22,40 @@ fn choose_by_types(change: impl FnOnce(&mut Loader<'_, '_>)) -> StartupReport {
         for name in ["array_map_alloc", "htab_map_alloc", "bpf_check"] {
             b.func(name, proto, 1);
         }
+        b.typedef("btf_trace_sched_switch", int);
         b.typedef("btf_trace_slow", int);
     });
     let mut loader = Loader::for_kernel(&object, with_tracepoint).name("agent");
     change(&mut loader);
-    let table = VariantTable::parse("group events = fast > medium > slow").unwrap();
+    let table = VariantTable::parse(table).unwrap();
     AdaptiveLoader::new(&loader, &table).unwrap().choose().unwrap().report
 }
 
 #[test]
 fn an_alternative_whose_tracepoint_is_missing_is_not_chosen() {
-    let report = choose_by_types(|_| {});
+    let report = choose_by_types(TABLE, |_| {});
     assert_eq!(report.groups[0].chosen, Some(2), "{report}");
     let rejection = &report.groups[0].alternatives[0].rejections[0];
     assert_eq!(rejection.stage, RejectionStage::Attach);
     assert_eq!(
         rejection.reasons,
-        ["the kernel lacks tracepoint `btf_trace_fast` [btf: no typedef btf_trace_fast in vmlinux]"]
+        ["the kernel lacks tracepoint `fast` [btf: no typedef btf_trace_fast in vmlinux]"]
     );
 }
 
 #[test]
 fn the_section_of_a_program_that_the_caller_attaches_does_not_decide() {
-    let report = choose_by_types(|loader| loader.program_mut("medium").autoattach = Some(false));
+    let report = choose_by_types(TABLE, |loader| loader.program_mut("medium").autoattach = Some(false));
     assert_eq!(report.groups[0].chosen, Some(1), "{report}");
+}
+
+/// The caller may attach the programs elsewhere, and an attachment finds out.
+#[test]
+fn places_decide_only_if_a_later_alternative_has_its_place() {
+    let report = choose_by_types("group events = slow > fast > medium", |_| {});
+    assert_eq!(report.groups[0].chosen, Some(0), "{report}");
+    let report = choose_by_types("group events = fast > medium\noptional extra", |_| {});
+    assert_eq!(report.groups[0].chosen, Some(0), "{report}");
+    assert!(report.groups[0].alternatives[0].rejections.is_empty());
+    assert!(report.programs.iter().all(|program| program.rejection.is_none()), "{report}");
 }

@@ -62,18 +62,28 @@ fn a_program_that_the_kernel_loads_and_does_not_attach_has_a_warning() {
     }
 }
 
+/// Returns the warnings about a program on a kernel with kprobe events, `types` and `inputs`.
+fn warnings_with(
+    section: &str,
+    types: impl Fn(&mut Builder),
+    inputs: &KernelInputs,
+) -> Vec<(String, String)> {
+    let kernel = |b: &mut Builder| {
+        kprobe_kernel(b, true);
+        types(b);
+    };
+    let verdict = judge_on(program(section, &returns(0)), kernel, inputs);
+    verdict.warnings.into_iter().map(|found| (found.text, found.target)).collect()
+}
+
 #[test]
 fn a_tracepoint_that_the_kernel_lacks_is_a_warning() {
     let warnings = |section: &str| {
-        let kernel = |b: &mut Builder| {
-            kprobe_kernel(b, true);
-            b.typedef("btf_trace_sched_switch", TypeId(1));
-        };
-        let verdict = judge_on(program(section, &returns(0)), kernel, &KernelInputs::default());
-        verdict.warnings.into_iter().map(|found| (found.text, found.target)).collect::<Vec<_>>()
+        let types = |b: &mut Builder| _ = b.typedef("btf_trace_sched_switch", TypeId(1));
+        warnings_with(section, types, &KernelInputs::default())
     };
     let missing = (
-        "cannot be attached: the kernel lacks tracepoint `btf_trace_sched_swich`".to_owned(),
+        "cannot be attached: the kernel lacks tracepoint `sched_swich`".to_owned(),
         "no typedef btf_trace_sched_swich in vmlinux (btf)".to_owned(),
     );
     for section in ["raw_tp/sched_swich", "tp/sched/sched_swich"] {
@@ -87,15 +97,34 @@ fn a_tracepoint_that_the_kernel_lacks_is_a_warning() {
     }
 }
 
+/// Attaching needs no types: neither those of a kernel before 5.5, nor those of modules.
+#[test]
+fn types_without_tracepoints_and_modules_without_types_leave_tracepoints_open() {
+    let section = "raw_tp/kvm_exit";
+    assert_eq!(warnings_with(section, |_| {}, &KernelInputs::default()), []);
+    let with_modules = |b: &mut Builder| {
+        b.typedef("btf_trace_sched_switch", TypeId(1));
+        let proto = b.func_proto(TypeId(1), &[]);
+        b.func("find_module", proto, 1);
+    };
+    assert_eq!(warnings_with(section, with_modules, &KernelInputs::default()), []);
+    let with_types_of_modules = |b: &mut Builder| {
+        with_modules(b);
+        let proto = b.func_proto(TypeId(1), &[]);
+        b.func("btf_module_notify", proto, 0);
+    };
+    assert_eq!(warnings_with(section, with_types_of_modules, &KernelInputs::default()).len(), 1);
+}
+
 #[test]
 fn symbols_tell_whether_a_function_can_be_probed() {
     let warnings = |section: &str, kallsyms: Option<&str>, symbol_scope| {
         let kallsyms = kallsyms.map(Into::into);
         let inputs = KernelInputs { kallsyms, symbol_scope, ..KernelInputs::default() };
-        let verdict = judge_on(program(section, &returns(0)), |b| kprobe_kernel(b, true), &inputs);
-        verdict.warnings.into_iter().map(|found| (found.text, found.target)).collect::<Vec<_>>()
+        warnings_with(section, |_| {}, &inputs)
     };
-    let symbols = "ffffffff81000000 t static_function\nffffffffc0000000 t of_module\t[veth]\n";
+    let symbols = "ffffffff81000000 t static_function\nffffffffc0000000 t of_module\t[veth]\n\
+                   ffffffff81000010 t with_lto.llvm.123\n";
     let missing = (
         "cannot be attached: the kernel lacks function `vfs_raed`".to_owned(),
         "no symbol vfs_raed (kallsyms)".to_owned(),
@@ -110,7 +139,13 @@ fn symbols_tell_whether_a_function_can_be_probed() {
         assert_eq!(warnings(section, None, SymbolScope::Kallsyms), []);
         assert_eq!(warnings(section, Some(symbols), SymbolScope::Linked), []);
     }
-    for section in ["kprobe/static_function", "kprobe/static_function+4", "kprobe/of_module"] {
+    for section in [
+        "kprobe/static_function",
+        "kprobe/static_function+4",
+        "kprobe/of_module",
+        "kprobe/with_lto",
+        "kprobe/veth:of_module",
+    ] {
         assert_eq!(warnings(section, Some(symbols), SymbolScope::Kallsyms), [], "{section}");
     }
 }
