@@ -12,9 +12,6 @@ const BAR: u64 = 20;
 /// Erases the line that the cursor is in.
 const ERASE: &str = "\r\x1b[K";
 
-/// The time between two drawings of the line.
-const INTERVAL: Duration = Duration::from_millis(100);
-
 /// The width of a terminal that reports none.
 const DEFAULT_COLUMNS: u16 = 80;
 
@@ -26,8 +23,6 @@ pub(crate) struct Progress {
     done: u64,
     total: u64,
     start: Instant,
-    /// When the line was drawn last.
-    drawn: Option<Instant>,
     is_visible: bool,
 }
 
@@ -36,7 +31,7 @@ impl Progress {
     pub(crate) fn new(noun: &'static str, total: usize, minimum: usize) -> Self {
         let is_shown = total >= minimum && console::is_stderr_terminal();
         let (start, total) = (Instant::now(), total as u64);
-        let mut progress = Self { is_shown, noun, done: 0, total, start, drawn: None, is_visible: false };
+        let mut progress = Self { is_shown, noun, done: 0, total, start, is_visible: false };
         progress.draw();
         progress
     }
@@ -71,8 +66,7 @@ impl Progress {
     }
 
     fn draw(&mut self) {
-        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= INTERVAL);
-        if !self.is_shown || !is_due {
+        if !self.is_shown {
             return;
         }
         let size = rustix::termios::tcgetwinsize(io::stderr());
@@ -80,7 +74,7 @@ impl Progress {
         let columns = size.ok().map(|size| size.ws_col).filter(|columns| *columns != 0);
         let columns = columns.unwrap_or(DEFAULT_COLUMNS);
         self.print(&format!("{ERASE}{}", self.line(self.start.elapsed(), columns.into())));
-        (self.drawn, self.is_visible) = (Some(Instant::now()), true);
+        self.is_visible = true;
     }
 
     /// Prints to the terminal. Work does not end because its progress cannot be shown.
@@ -135,8 +129,8 @@ mod tests {
     #[test]
     fn the_line_shows_the_part_that_is_done_and_the_time_left() {
         let line = |done, seconds, columns| {
-            let (is_shown, drawn, is_visible, start) = (false, None, false, Instant::now());
-            let progress = Progress { is_shown, noun: "kernels", done, total: 40, start, drawn, is_visible };
+            let (is_shown, is_visible, start) = (false, false, Instant::now());
+            let progress = Progress { is_shown, noun: "kernels", done, total: 40, start, is_visible };
             progress.line(Duration::from_secs(seconds), columns)
         };
         assert_eq!(line(0, 0, 80), "[                    ] 0/40 kernels");

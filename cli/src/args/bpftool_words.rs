@@ -62,16 +62,19 @@ pub(super) fn select_object(mut words: Vec<OsString>, root: &Command) -> Vec<OsS
 fn select_map(words: &mut Vec<OsString>, operands: usize) {
     let selection = words.windows(3).enumerate().skip(operands + 2).find_map(|(start, words)| {
         let [map, selector, word] = words else { return None };
-        let word = word.to_str().filter(|word| !word.is_empty())?;
-        match (map.to_str()?, selector.to_str()?) {
-            ("map", "id") if word.chars().all(|c| c.is_ascii_digit()) => Some((start, word.to_owned())),
-            ("map", "pinned") if word.contains('/') => Some((start, word.to_owned())),
-            ("map", "pinned") => Some((start, format!("./{word}"))),
-            _ => None,
-        }
+        let is_id = || word.to_str().is_some_and(|word| word.parse::<u32>().is_ok());
+        let prefix = match (map.to_str()?, selector.to_str()?) {
+            ("map", "id") if is_id() => "",
+            ("map", "pinned") if word.as_encoded_bytes().contains(&b'/') => "",
+            ("map", "pinned") if !word.is_empty() => "./",
+            _ => return None,
+        };
+        let mut map = OsString::from(prefix);
+        map.push(word);
+        Some((start, map))
     });
-    if let Some((start, word)) = selection {
-        words.splice(start..start + 3, [OsString::from("--map"), word.into()]);
+    if let Some((start, map)) = selection {
+        words.splice(start..start + 3, [OsString::from("--map"), map]);
     }
 }
 
@@ -294,6 +297,7 @@ mod tests {
             "core-relo iter pin map id 7",
             "core-relo iter pin a.o P map name 7",
             "core-relo iter pin a.o P map id counts",
+            "core-relo iter pin a.o P map id 99999999999",
             "core-relo load id 7",
             "core-relo --color",
             "core-relo -f check a.o",

@@ -218,12 +218,14 @@ fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Result<(TypeId
         let found: Vec<_> = variables.take(2).collect();
         found
     };
-    // `map dump` numbers repeated names: `n___2`.
-    let plain = Name::new(name.as_bytes()).essential().to_string();
+    // `map dump` numbers repeated names: `n___2`. A variable with such a name is no longer known by it.
+    let full = Name::new(name.as_bytes());
+    let is_numbered = full.flavour().is_some_and(|number| number.to_string().parse::<u64>().is_ok());
+    let plain = if is_numbered { full.essential().to_string() } else { name.to_owned() };
     let section = section.name();
-    match &*named(name) {
-        [variable] => Ok(*variable),
-        [] if named(&plain).len() < 2 => Err(Misfit::new(format!("`{section}` has no variable `{name}`"))),
+    match (&*named(name), named(&plain).len()) {
+        ([variable], 0 | 1) => Ok(*variable),
+        ([], 0 | 1) => Err(Misfit::new(format!("`{section}` has no variable `{name}`"))),
         _ => Err(Misfit::new(format!(
             "`{section}` has several variables `{plain}`: give `hex` and the bytes of the section"
         ))),
@@ -420,11 +422,13 @@ mod tests {
     fn a_name_that_two_variables_have_is_refused() {
         let mut b = Builder::new(Endian::Little);
         let char = b.int("char", 1, 0);
-        let (first, second) = (b.var("n", char, 0), b.var("n", char, 0));
-        let section = b.datasec(".data", 2, &[(first, 0, 1), (second, 1, 1)]);
+        let variables = [("n", 0u32), ("n", 1), ("n___2", 2), ("m___2", 3)]
+            .map(|(name, at)| (b.var(name, char, 0), at, 1));
+        let section = b.datasec(".data", 4, &variables);
         let btf = Btf::parse(b.finish()).unwrap();
+        assert_eq!(json_to_bytes(&btf, section, &json!({"m___2": 1}), vec![0; 4]), Ok(vec![0, 0, 0, 1]));
         for name in ["n", "n___2"] {
-            let error = json_to_bytes(&btf, section, &json!({name: 1}), vec![0; 2]).unwrap_err();
+            let error = json_to_bytes(&btf, section, &json!({name: 1}), vec![0; 4]).unwrap_err();
             assert!(error.starts_with("`.data` has several variables `n`"), "{error}");
         }
     }

@@ -217,7 +217,10 @@ fn several_objects_are_pinned_in_directories_of_their_own() {
     fs::copy(&first, &copy).unwrap();
     let clash = run(["load", text(&first), text(&copy), "--pin", dir]);
     let is_named = clash.err.contains("would be pinned in /sys/fs/bpf/new/both/xdp, as ");
-    assert!(clash.exit == 2 && is_named && !Path::new("/sys/fs/bpf/new").exists(), "{clash:?}");
+    assert!(
+        clash.exit == 2 && clash.out.is_empty() && is_named && !Path::new("/sys/fs/bpf/new").exists(),
+        "{clash:?}"
+    );
     // A load that cannot pin removes what it created.
     let refused = run(["load", text(&first), "--pin", "/sys/fs/bpf/new/a.b/c"]);
     assert!(refused.exit == 1 && !Path::new("/sys/fs/bpf/new").exists(), "{refused:?}");

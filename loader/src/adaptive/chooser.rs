@@ -7,7 +7,7 @@ use crate::{
     object::Object,
     variants::{ObjectVariants, Selection, VariantError},
 };
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use core_relo::sort::collect_ordered;
 use core_relo_object::variants::{Alternative, VariantGroup};
 use core_relo_verdict::{
@@ -30,6 +30,10 @@ pub(super) struct Chooser<'v> {
     pub(super) selection: Selection,
     /// The rejections of each alternative, by group and alternative. An empty list is an alternative that is chosen or was not tried.
     pub(super) alternatives: Vec<Vec<Vec<Rejection>>>,
+    /// The alternatives that were rejected for missing places, by group and alternative, with the numbers of those rejections.
+    missing_places: BTreeMap<(usize, usize), usize>,
+    /// The groups in which places do not decide, because no alternative is left that has its own.
+    without_places: BTreeSet<usize>,
     pub(super) programs: BTreeMap<String, Rejection>,
     pub(super) maps: BTreeMap<String, Rejection>,
     /// The verdicts on the programs of the selection, with the reasons of those that may not load.
@@ -55,6 +59,8 @@ impl<'v> Chooser<'v> {
             numbers,
             selection: variants.first_selection(),
             alternatives: groups.map(|group| vec![Vec::new(); group.alternatives.len()]).collect(),
+            missing_places: BTreeMap::new(),
+            without_places: BTreeSet::new(),
             programs: BTreeMap::new(),
             maps: BTreeMap::new(),
             verdicts: BTreeMap::new(),
@@ -90,7 +96,7 @@ impl<'v> Chooser<'v> {
                 }
             };
             // The reasons of a map are reasons of every program. So the maps come first.
-            if !self.reject_maps(&verdict) && !self.reject_programs(&verdict) {
+            if !self.reject_maps(&verdict) && !self.reject_programs(&verdict) && !self.ignore_places() {
                 (self.verdict, self.unjudged) = (Some(verdict.verdict), None);
                 self.verdicts = verdicts_of_programs(&verdict);
                 return Ok(settings);
@@ -109,6 +115,10 @@ impl<'v> Chooser<'v> {
                     && (!is_place || self.has_attachable_alternative(program, features))
             };
             for program in attaches.iter().filter(is_rejected).cloned().collect::<Vec<_>>() {
+                if let Some(position) = self.variants.position(&program).filter(|_| *is_place) {
+                    let count = self.missing_places.entry(position).or_insert(0);
+                    *count = count.saturating_add(1);
+                }
                 is_changed |=
                     self.reject_program(Rejection::new(&program, RejectionStage::Attach, reason.clone()));
             }
@@ -120,6 +130,9 @@ impl<'v> Chooser<'v> {
     /// that the sections name do not decide: the caller may attach the programs elsewhere, and an attachment finds out.
     fn has_attachable_alternative(&self, program: &str, features: &[KernelFeature]) -> bool {
         let Some((group, alternative)) = self.variants.position(program) else { return false };
+        if self.without_places.contains(&group) {
+            return false;
+        }
         let groups = self.variants.table().groups();
         let later =
             groups.get(group).and_then(|group| group.alternatives.get(alternative.saturating_add(1)..));
@@ -131,6 +144,26 @@ impl<'v> Chooser<'v> {
             !features.iter().any(lacks)
         };
         later.is_some_and(|later| later.iter().any(is_attachable))
+    }
+
+    /// Chooses an alternative that only lacks its place in each group without another one. Returns whether there was one.
+    fn ignore_places(&mut self) -> bool {
+        let mut is_changed = false;
+        for ((group, alternative), count) in core::mem::take(&mut self.missing_places) {
+            let chosen = self.selection.alternatives.get_mut(group);
+            let rejections = self.alternatives.get_mut(group).and_then(|of| of.get_mut(alternative));
+            if let (Some(chosen @ None), Some(rejections)) = (chosen, rejections)
+                && rejections.len() == count
+            {
+                rejections.clear();
+                *chosen = Some(alternative);
+                self.without_places.insert(group);
+                is_changed = true;
+            } else {
+                self.missing_places.insert((group, alternative), count);
+            }
+        }
+        is_changed
     }
 
     /// Returns the first group without a working alternative that is not optional, and the rejections of its alternatives.
@@ -234,14 +267,14 @@ impl<'v> Chooser<'v> {
             let Some(chosen) = self.selection.alternatives.get_mut(group) else { return false };
             let is_chosen = *chosen == Some(alternative);
             let Some(alternatives) = self.alternatives.get_mut(group) else { return false };
-            let count = alternatives.len();
             let Some(rejections) = alternatives.get_mut(alternative) else { return false };
             // A second program of an alternative that is rejected already.
             if is_chosen || !rejections.is_empty() {
                 rejections.push(rejection);
             }
             if is_chosen {
-                *chosen = alternative.checked_add(1).filter(|next| *next < count);
+                let mut later = alternatives.iter().enumerate().skip(alternative.saturating_add(1));
+                *chosen = later.find(|(_, rejections)| rejections.is_empty()).map(|(next, _)| next);
             }
             return is_chosen;
         }

@@ -45,6 +45,7 @@ pub(super) fn pin_dirs(args: &LoadArgs) -> Result<Vec<Option<PathBuf>>, BadInput
         let dir = dir.join(&name);
         match names.insert(name, path.clone()) {
             None => Ok(Some(dir)),
+            Some(other) if other == *path => Err(BadInput::for_path(path, "is given twice")),
             Some(other) => {
                 let what = format!("would be pinned in {}, as {}", escape_path(&dir), escape_path(&other));
                 Err(BadInput::for_path(path, what).help("load each with its own --pin"))

@@ -8,14 +8,17 @@ use crate::{
     variants::VariantTable,
 };
 use core_relo::btf::Builder;
-use core_relo_object::test_support::kernel;
+use core_relo_object::test_support::{TestObject, kernel, returns};
 
 const TABLE: &str = "group events = fast > medium > slow";
 
 /// Chooses among `fast`, `medium` and `slow` by the kernel's types, of which only `slow` has a tracepoint.
 fn choose_by_types(table: &str, change: impl FnOnce(&mut Loader<'_, '_>)) -> StartupReport {
-    let bytes = sample();
-    let object = Object::parse(&bytes).unwrap();
+    choose(&sample(), table, change)
+}
+
+fn choose(bytes: &[u8], table: &str, change: impl FnOnce(&mut Loader<'_, '_>)) -> StartupReport {
+    let object = Object::parse(bytes).unwrap();
     let with_tracepoint = kernel(|b| {
         let int = b.int("int", 4, Builder::SIGNED);
         let proto = b.func_proto(int, &[]);
@@ -58,4 +61,23 @@ fn places_decide_only_if_a_later_alternative_has_its_place() {
     assert_eq!(report.groups[0].chosen, Some(0), "{report}");
     assert!(report.groups[0].alternatives[0].rejections.is_empty());
     assert!(report.programs.iter().all(|program| program.rejection.is_none()), "{report}");
+}
+
+#[test]
+fn a_later_alternative_that_does_not_load_gives_way_to_one_without_its_place() {
+    let mut m = TestObject::new();
+    for (name, section) in
+        [("placeless", "raw_tp/none"), ("missing", "raw_tp/no_other"), ("refused", "fentry/no_function")]
+    {
+        m.program(name, section, &returns(0));
+    }
+    let bytes = m.bytes();
+    let report = choose(&bytes, "group events = placeless > missing > refused", |_| {});
+    assert_eq!(report.groups[0].chosen, Some(0), "{report}");
+    let stages: Vec<_> =
+        report.groups[0].alternatives.iter().map(|of| of.rejections.first().map(|r| r.stage)).collect();
+    assert_eq!(stages, [None, Some(RejectionStage::Attach), Some(RejectionStage::Verdict)], "{report}");
+    // All are refused.
+    let report = choose(&bytes, "group events = refused\noptional events", |_| {});
+    assert_eq!(report.groups[0].chosen, None, "{report}");
 }
