@@ -30,8 +30,6 @@ pub(super) struct Chooser<'v> {
     pub(super) selection: Selection,
     /// The rejections of each alternative, by group and alternative. An empty list is an alternative that is chosen or was not tried.
     pub(super) alternatives: Vec<Vec<Vec<Rejection>>>,
-    /// The alternatives that were rejected for missing places, by group and alternative, with the numbers of those rejections.
-    missing_places: BTreeMap<(usize, usize), usize>,
     /// The groups in which places do not decide, because no alternative is left that has its own.
     without_places: BTreeSet<usize>,
     pub(super) programs: BTreeMap<String, Rejection>,
@@ -59,7 +57,6 @@ impl<'v> Chooser<'v> {
             numbers,
             selection: variants.first_selection(),
             alternatives: groups.map(|group| vec![Vec::new(); group.alternatives.len()]).collect(),
-            missing_places: BTreeMap::new(),
             without_places: BTreeSet::new(),
             programs: BTreeMap::new(),
             maps: BTreeMap::new(),
@@ -115,12 +112,8 @@ impl<'v> Chooser<'v> {
                     && (!is_place || self.has_attachable_alternative(program, features))
             };
             for program in attaches.iter().filter(is_rejected).cloned().collect::<Vec<_>>() {
-                if let Some(position) = self.variants.position(&program).filter(|_| *is_place) {
-                    let count = self.missing_places.entry(position).or_insert(0);
-                    *count = count.saturating_add(1);
-                }
-                is_changed |=
-                    self.reject_program(Rejection::new(&program, RejectionStage::Attach, reason.clone()));
+                let rejection = Rejection::new(&program, RejectionStage::Attach, reason.clone());
+                is_changed |= self.reject_program(Rejection { is_place: *is_place, ..rejection });
             }
         }
         is_changed
@@ -146,21 +139,20 @@ impl<'v> Chooser<'v> {
         later.is_some_and(|later| later.iter().any(is_attachable))
     }
 
-    /// Chooses an alternative that only lacks its place in each group without another one. Returns whether there was one.
+    /// Chooses the first alternative that only lacks its place, in each group of which no alternative is left. Returns whether there was one.
     fn ignore_places(&mut self) -> bool {
         let mut is_changed = false;
-        for ((group, alternative), count) in core::mem::take(&mut self.missing_places) {
-            let chosen = self.selection.alternatives.get_mut(group);
-            let rejections = self.alternatives.get_mut(group).and_then(|of| of.get_mut(alternative));
-            if let (Some(chosen @ None), Some(rejections)) = (chosen, rejections)
-                && rejections.len() == count
-            {
+        let groups = self.selection.alternatives.iter_mut().zip(&mut self.alternatives).enumerate();
+        for (group, (chosen, alternatives)) in groups.filter(|(_, (chosen, _))| chosen.is_none()) {
+            let lacks_place = |rejections: &Vec<Rejection>| {
+                !rejections.is_empty() && rejections.iter().all(|rejection| rejection.is_place)
+            };
+            let mut rejected = alternatives.iter_mut().enumerate();
+            if let Some((alternative, rejections)) = rejected.find(|(_, of)| lacks_place(of)) {
                 rejections.clear();
                 *chosen = Some(alternative);
                 self.without_places.insert(group);
                 is_changed = true;
-            } else {
-                self.missing_places.insert((group, alternative), count);
             }
         }
         is_changed

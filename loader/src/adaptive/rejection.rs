@@ -18,6 +18,8 @@ pub struct Rejection {
     pub reasons: Vec<String>,
     /// The last line of the verifier's log, if the kernel refused the program.
     pub log_line: Option<String>,
+    /// Whether the kernel only lacks the place that the program's section names.
+    pub(super) is_place: bool,
 }
 
 /// The step at which a program or map failed.
@@ -61,7 +63,13 @@ impl Rejection {
     pub(super) fn from_verdict<'r>(name: &str, reasons: impl IntoIterator<Item = &'r Reason>) -> Self {
         let worst = |reason: &&Reason| matches!(reason.verdict, Verdict::Refused | Verdict::NeedsInput);
         let reasons = reasons.into_iter().filter(worst).map(reason_text).collect();
-        Self { name: name.to_owned(), stage: RejectionStage::Verdict, reasons, log_line: None }
+        Self {
+            name: name.to_owned(),
+            stage: RejectionStage::Verdict,
+            reasons,
+            log_line: None,
+            is_place: false,
+        }
     }
 
     /// Creates the rejection of a program that uses a map which cannot be created.
@@ -97,12 +105,13 @@ impl Rejection {
             stage: RejectionStage::Load,
             reasons: vec![reason],
             log_line: refused.last_lines().last().map(|line| (*line).to_owned()),
+            is_place: false,
         }
     }
 
     /// Creates the rejection of a program or map for one reason.
     pub(super) fn new(name: &str, stage: RejectionStage, reason: String) -> Self {
-        Self { name: name.to_owned(), stage, reasons: vec![reason], log_line: None }
+        Self { name: name.to_owned(), stage, reasons: vec![reason], log_line: None, is_place: false }
     }
 }
 

@@ -31,7 +31,9 @@ impl NeedTable {
                 Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
                 Need::Symbol(name) | Need::VariableAddress(name) => query.symbol(name),
                 Need::ProbedFunction(name) => query.symbol(name.as_bytes()),
-                Need::Tracepoint(name) => query.tracepoint(name),
+                Need::Tracepoint(name) => {
+                    query.tracepoint(TargetKind::Tracepoint.kernel_name(name).as_bytes());
+                }
                 Need::Variable(name) => query.variable(name),
                 Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
                     query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
@@ -152,7 +154,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
                 _ => facts.function(full.as_bytes(), module.as_deref()),
             }
         }
-        Need::Tracepoint(name) => facts.tracepoint(name),
+        Need::Tracepoint(name) => facts.tracepoint(TargetKind::Tracepoint.kernel_name(name).as_bytes()),
         Need::ProbedFunction(name) => facts.probed_function(name.as_bytes()),
         Need::Module(module) => facts.module(module),
         Need::Feature(feature) => facts.program_feature(*feature),

@@ -6,7 +6,7 @@ use super::{
     inputs::{InputOrigins, ModuleCoverage, SymbolScope},
     kconfig::KconfigAnswer,
     kfunc_types::{is_known_kfunc, known_kfuncs},
-    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, STRUCT_OPS_PREFIX, TRACEPOINT_PREFIX},
+    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, STRUCT_OPS_PREFIX},
     symbol::{KernelSymbol, parse_symbol},
 };
 use core_relo::{
@@ -170,14 +170,13 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Answers whether the kernel or a module has a tracepoint, which programs are attached to after the load.
+    /// Answers whether the kernel or a module has a tracepoint for programs that are attached after the load, by its typedef `btf_trace_*`.
     ///
-    /// Unlike a load, an attachment needs no types of the tracepoint. So types without any tracepoint, and modules without types, leave the
-    /// question open.
-    pub fn tracepoint(&self, name: &str) -> Answer {
+    /// The attachment itself needs no types. So types without any tracepoint, and modules without types, leave the question open.
+    pub fn tracepoint(&self, typedef: &[u8]) -> Answer {
         /// Functions of kernels that load modules.
         const MODULES: [&str; 2] = ["find_module", "do_init_module"];
-        let answer = self.typedef(format!("{TRACEPOINT_PREFIX}{name}").as_bytes(), None);
+        let answer = self.typedef(typedef, None);
         let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
         if !self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes(), None).is_present() {
             return Answer::Unknown("the kernel's types list no tracepoints".into());

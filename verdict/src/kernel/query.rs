@@ -40,10 +40,7 @@ pub(super) const MODULE_BTF_STRUCT: &str = "btf_module";
 /// A function of `CONFIG_LIVEPATCH`.
 pub(super) const LIVEPATCH: &str = "klp_enable_patch";
 
-/// The prefix of a tracepoint's typedef (kernels from 5.5, if the compiler keeps it).
-pub(super) const TRACEPOINT_PREFIX: &str = "btf_trace_";
-
-/// The typedef of a tracepoint that every kernel has.
+/// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the compiler keeps the typedefs.
 pub(super) const EVERY_KERNELS_TRACEPOINT: &str = "btf_trace_sched_switch";
 
 /// The prefix of a struct_ops value type.
@@ -107,10 +104,10 @@ impl NameQuery {
         self.types.insert(name, Kind::Typedef);
     }
 
-    /// Adds a tracepoint.
-    pub fn tracepoint(&mut self, name: &str) {
+    /// Adds a tracepoint by its typedef, `btf_trace_*`.
+    pub fn tracepoint(&mut self, typedef: &[u8]) {
         self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes());
-        self.typedef(format!("{TRACEPOINT_PREFIX}{name}").as_bytes());
+        self.typedef(typedef);
     }
 
     /// Adds a struct, such as `trace_event_raw_*`.
