@@ -1,7 +1,7 @@
 //! The steps of a verdict, each by itself, for measurements.
 
 use core_relo::{Plan, Relocs, Target};
-use core_relo_loader::object::{Linkage, Object};
+use core_relo_loader::object::Object;
 use core_relo_verdict::{
     judge::{KernelAnswers, judge},
     kernel::{KernelFacts, KernelInputs, NameQuery},
@@ -60,15 +60,9 @@ impl<'o> Requirements<'o> {
 
 fn dead_insn_count(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> usize {
     let Ok(code) = &program.code else { return 0 };
-    let programs = needs.object.programs();
-    let is_global = |copy: usize| {
-        programs.get(copy).is_some_and(|copied| copied.linkage != Linkage::Static && !copied.is_hidden)
-    };
-    let functions: Vec<_> = code
-        .functions
-        .iter()
-        .map(|copy| Function { start: copy.start, is_global: is_global(copy.function.0) })
-        .collect();
+    let is_global = |copy| needs.linker.is_global(code, copy);
+    let functions = code.functions.iter().map(|copy| Function { start: copy.start, is_global: is_global(*copy) });
+    let functions: Vec<_> = functions.collect();
     let reachability = reach::analyze(&reach::Program {
         insns: &code.insns,
         functions: &functions,

@@ -29,7 +29,8 @@ use crate::{
     },
 };
 use core_relo::{
-    Text,
+    Text, TypeId,
+    btf::{Kind, Type},
     insn::{INSN_BYTES, Insn, LD_IMM64},
 };
 use exception::ExceptionCallbacks;
@@ -122,6 +123,22 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         }
         state.copy_records()?;
         Ok(state.out)
+    }
+
+    /// Returns whether a linked program's `func_info` and BTF declare a function as global, so that the kernel checks the function by
+    /// itself (kernel: `subprog_is_global`). The symbol does not decide: the kernel does not see it. libbpf declares functions with
+    /// hidden symbols as static.
+    pub fn is_global(&self, linked: &LinkedProgram, copy: FunctionCopy) -> bool {
+        /// `BTF_FUNC_GLOBAL`.
+        const GLOBAL: u32 = 1;
+        let record = linked.func_info.binary_search_by_key(&copy.start, |[insn, _]| *insn).ok();
+        let record = record.and_then(|position| linked.func_info.get(position));
+        let function = self.object.programs().get(copy.function.0);
+        let is_hidden = function.is_some_and(|function| function.is_subprogram && function.is_hidden);
+        record.zip(self.object.btf()).is_some_and(|([_, ty], btf)| {
+            let ty = btf.ty(TypeId(*ty)).filter(|ty| ty.kind() == Kind::Func);
+            !is_hidden && ty.and_then(Type::linkage) == Some(GLOBAL)
+        })
     }
 
     /// Returns the object.

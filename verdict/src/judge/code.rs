@@ -2,6 +2,7 @@
 
 use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
+    kernel::Answer,
     reach::{Function, ITERATOR_NEXT, LoadedValue},
     requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
@@ -13,8 +14,9 @@ use core_relo::{
 };
 use core_relo_object::{
     ExternIndex, MapIndex,
+    features::Feature,
     link::{ExternBinding, LinkedProgram, MapSource, RefTarget},
-    object::{Linkage, Map, MapType, Program},
+    object::{Map, MapType},
 };
 
 /// The source register of calls of kernel functions (kernel: `BPF_PSEUDO_KFUNC_CALL`).
@@ -66,13 +68,18 @@ fn takes_next_element(kfunc: &[u8]) -> bool {
     kfunc.starts_with(b"bpf_iter_") && kfunc.ends_with(b"_next")
 }
 
-/// Returns the functions of a program.
-pub(super) fn functions(object: &ObjectNeeds<'_, '_>, code: &LinkedProgram) -> Vec<Function> {
-    let is_global = |p: &Program<'_>| p.linkage != Linkage::Static && !p.is_hidden;
-    let function = |index: usize| object.object.programs().get(index);
+/// Returns the functions of a program. The kernel checks none of them by itself if the loader sends no `func_info`, or sends BTF without
+/// global functions (libbpf: `bpf_object_load_prog`, `bpf_object__sanitize_btf`).
+pub(super) fn functions(
+    object: &ObjectNeeds<'_, '_>,
+    code: &LinkedProgram,
+    answers: &KernelAnswers<'_, '_>,
+) -> Vec<Function> {
+    let lacks = |feature| matches!(answers.facts.feature(feature), Answer::Absent(_));
+    let are_static = lacks(Feature::BtfFunc) || lacks(Feature::BtfGlobalFunc);
     let functions = code.functions.iter().map(|copy| Function {
         start: copy.start,
-        is_global: function(copy.function.0).is_some_and(is_global),
+        is_global: !are_static && object.linker.is_global(code, *copy),
     });
     functions.collect()
 }

@@ -275,7 +275,7 @@ impl ObjectContext<'_, '_> {
 
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram, with_poison: bool) -> Reachability {
         let insns = code::relocated(self.needs, linked, program, self.plan, with_poison);
-        let functions = code::functions(self.needs, linked);
+        let functions = code::functions(self.needs, linked, self.answers);
         let loads = code::loads(self.needs, linked, self.frozen, self.externs, self.answers);
         // If nothing tells, the kernel may verify functions that nothing calls.
         let verifies_uncalled_functions =

@@ -4,6 +4,7 @@ mod attachments;
 mod errors;
 mod extern_types;
 mod externs;
+mod functions;
 mod licenses;
 mod map_rules;
 mod settings;
