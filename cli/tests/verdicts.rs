@@ -431,9 +431,38 @@ fn kernel_with_one_argument() -> Vec<u8> {
 }
 
 #[test]
-fn silent_mismatches_are_warnings() {
+fn an_argument_that_the_kernel_lacks_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::copy(demo().join("exec.bpf.o"), dir.path().join("exec.bpf.o")).unwrap();
+    fs::write(dir.path().join("kernel.btf"), kernel_with_one_argument()).unwrap();
+    let json = run_in(dir.path(), ["check", "exec.bpf.o", "--btf", "kernel.btf", "--format", "json"]);
+    let line = &json.lines()[0];
+    schema().check("check", line);
+    let programs = line["programs"].as_array().unwrap();
+    let exec = programs.iter().find(|program| program["name"] == "handle_exec").unwrap();
+    let reason = exec["reasons"].as_array().unwrap().iter().find(|reason| reason["kind"] == "context").unwrap();
+    let text = "argument 3 of btf_trace_sched_process_exec does not exist: the kernel's declaration has 1 argument";
+    assert_eq!((&reason["text"], &reason["verdict"]), (&json!(text), &json!("refused")));
+    assert_eq!(reason["evidence"]["text"], "void btf_trace_sched_process_exec(struct task_struct *p)");
+    assert_eq!(line["warnings"], json!([]), "the reason says it");
+}
+
+/// Returns the demo's object with raw tracepoints without types, whose load does not look up the arguments.
+fn demo_of_raw_tracepoints() -> Vec<u8> {
+    let mut bytes = fs::read(demo().join("exec.bpf.o")).unwrap();
+    let (typed, raw) = (b"tp_btf/", b"raw_tp/");
+    for at in 0..bytes.len() - typed.len() {
+        if bytes[at..].starts_with(typed) {
+            bytes[at..at + raw.len()].copy_from_slice(raw);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn silent_mismatches_are_warnings() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("exec.bpf.o"), demo_of_raw_tracepoints()).unwrap();
     fs::write(dir.path().join("kernel.btf"), kernel_with_one_argument()).unwrap();
     let args = ["check", "exec.bpf.o", "--btf", "kernel.btf"];
     let json = run_in(dir.path(), args.iter().chain(&["--format", "json"]));

@@ -56,6 +56,9 @@ pub const TRACED_INSNS: usize = 1 << 17;
 /// The states at targets of jumps that a trace of reads keeps at once. Further targets have unknown values.
 pub const TRACED_STATES: usize = 4096;
 
+/// The accesses of a program to its context that are judged, of those that the kernel may refuse. One of them is enough.
+pub const REFUSED_ACCESSES: usize = 64;
+
 /// The mismatches of an object on a kernel that are reported.
 pub const MISMATCHES: usize = 256;
 

@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 pub(super) const PATTERN_KEYS: [&str; 4] = ["object", "program", "kernel", "kind"];
 
 /// All kinds of reasons.
-const KINDS: [ReasonKind; 15] = [
+const KINDS: [ReasonKind; 16] = [
     ReasonKind::Relocation,
     ReasonKind::Helper,
     ReasonKind::Kfunc,
@@ -23,6 +23,7 @@ const KINDS: [ReasonKind; 15] = [
     ReasonKind::AttachType,
     ReasonKind::AttachTarget,
     ReasonKind::StructOps,
+    ReasonKind::Context,
     ReasonKind::Kconfig,
     ReasonKind::Instruction,
     ReasonKind::Object,

@@ -64,6 +64,11 @@ pub(super) fn rule(kind: ReasonKind) -> Rule {
             "Missing struct_ops type",
             "The kernel does not have the struct_ops type, or not all of its members. Members that are zero may be missing.",
         ),
+        ReasonKind::Context => (
+            "Access outside of the context",
+            "The program accesses its context at a place that the kernel does not permit: an argument that the traced function does not \
+             have, or bytes behind the end of the context. Read only what the kernel's declaration has.",
+        ),
         ReasonKind::Kconfig => (
             "Missing configuration value",
             "The kernel's configuration does not have the value of a __kconfig variable. Declare the variable __weak if zero is a \

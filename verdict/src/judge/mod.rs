@@ -4,6 +4,7 @@ mod answers;
 mod attachments;
 mod code;
 mod construct;
+mod context;
 mod data;
 mod error;
 mod externs;

@@ -153,6 +153,8 @@ pub enum ReasonKind {
     AttachTarget,
     /// A type that a struct_ops map needs.
     StructOps,
+    /// An access to the context at a place that the kernel does not permit.
+    Context,
     /// A value of the kernel's configuration.
     Kconfig,
     /// An instruction that only newer kernels know.
@@ -178,6 +180,7 @@ impl ReasonKind {
             Self::AttachType => "attach_type",
             Self::AttachTarget => "attach_target",
             Self::StructOps => "struct_ops",
+            Self::Context => "context",
             Self::Kconfig => "kconfig",
             Self::Instruction => "instruction",
             Self::Object => "object",

@@ -3,6 +3,7 @@
 use super::{
     answers::KernelAnswers,
     code,
+    context::refused_accesses,
     data::FrozenData,
     externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
@@ -42,7 +43,23 @@ pub(super) struct ObjectContext<'c, 'k> {
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
 struct Suspect {
     insn: u32,
+    /// The offset of the access, if the requirement is one of an access to the context.
+    context_offset: Option<i32>,
     reason: Reason,
+}
+
+impl Suspect {
+    fn new(insn: u32, reason: Reason) -> Self {
+        Self { insn, context_offset: None, reason }
+    }
+
+    /// Returns whether the verifier reaches the requirement.
+    fn reach(&self, reachability: &Reachability) -> Reach {
+        match self.context_offset {
+            Some(offset) => reachability.context_access(self.insn, offset),
+            None => reachability.reach(self.insn),
+        }
+    }
 }
 
 /// The reasons at instructions that the verifier does not reach.
@@ -133,7 +150,7 @@ impl ObjectContext<'_, '_> {
             let Some(planned) = self.plan.get(*record) else { continue };
             match planned.decision() {
                 Ok(Decision::Poison { .. }) => {
-                    suspects.push(Suspect { insn: *insn, reason: relocation_reason(&planned, *record) });
+                    suspects.push(Suspect::new(*insn, relocation_reason(&planned, *record)));
                 }
                 // libbpf refuses the program, reachable or not.
                 Err(_) => {
@@ -147,21 +164,29 @@ impl ObjectContext<'_, '_> {
             if self.is_checked_everywhere(site, linked) {
                 reasons.push(self.with_source_line(reason, linked, site.insn));
             } else {
-                suspects.push(Suspect { insn: site.insn, reason });
+                suspects.push(Suspect::new(site.insn, reason));
             }
         }
         // A program that is not part of the load is judged alone, and a load of it creates its maps.
         if program.autoload {
             suspects.extend(self.left_out_maps(linked));
         }
+        suspects.extend(refused_accesses(program, self.answers).into_iter().map(|(access, reason)| Suspect {
+            insn: access.insn,
+            context_offset: Some(access.offset),
+            reason,
+        }));
         if suspects.is_empty() {
             return;
         }
         let reachability = self.analyze(program, linked, true);
-        for Suspect { insn, reason } in suspects {
-            match self.reason_if_reached(insn, &reason, linked, &reachability) {
+        for suspect in suspects {
+            let reach = suspect.reach(&reachability);
+            match self.reason_if_reached(suspect.insn, &suspect.reason, linked, reach) {
                 Some(reason) => reasons.push(reason),
-                None => skipped.guarded.push(self.with_source_line(reason, linked, insn)),
+                // On the paths to the access, the register is not the context.
+                None if suspect.context_offset.is_some() => {}
+                None => skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn)),
             }
         }
         // The verifier stops at a poisoned instruction. What is dead only because of that is not guarded.
@@ -169,7 +194,7 @@ impl ObjectContext<'_, '_> {
         if stops && !skipped.guarded.is_empty() {
             let beyond = self.analyze(program, linked, false);
             for dead in mem::take(&mut skipped.guarded) {
-                match dead.insn.and_then(|insn| self.reason_if_reached(insn, &dead, linked, &beyond)) {
+                match dead.insn.and_then(|insn| self.reason_if_reached(insn, &dead, linked, beyond.reach(insn))) {
                     Some(reason) => skipped.later.push(reason),
                     None => skipped.guarded.push(dead),
                 }
@@ -193,7 +218,7 @@ impl ObjectContext<'_, '_> {
             let evidence =
                 Evidence { source: EvidenceSource::Object, text: "the settings of the load".into() };
             let reason = Reason::new(ReasonKind::MapType, Verdict::Refused, text).with_evidence(evidence);
-            Some(Suspect { insn, reason })
+            Some(Suspect::new(insn, reason))
         };
         uses.filter_map(suspect).collect()
     }
@@ -297,9 +322,9 @@ impl ObjectContext<'_, '_> {
         insn: u32,
         reason: &Reason,
         linked: &LinkedProgram,
-        reachability: &Reachability,
+        reach: Reach,
     ) -> Option<Reason> {
-        let undecided = match reachability.reach(insn) {
+        let undecided = match reach {
             Reach::Dead => return None,
             Reach::Reachable => return Some(self.with_source_line(reason.clone(), linked, insn)),
             Reach::Undecided(undecided) => undecided,

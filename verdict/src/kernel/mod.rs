@@ -10,6 +10,7 @@
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
 //! | `attachments` | attach types and link types that the configuration may leave out |
+//! | `contexts` | the structs of programs' contexts |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
 //! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
@@ -25,6 +26,7 @@ mod attachments;
 mod changes;
 mod compiled_types;
 mod conditional;
+mod contexts;
 mod enumeration;
 mod error_injection;
 mod facts;

@@ -244,6 +244,18 @@ impl<'k> KernelFacts<'k> {
         self.find_name(name, kind).map(|(_, ty)| ty)
     }
 
+    /// Returns the first type of a name and kind that libbpf finds for an attach target, in a module if the target names one (libbpf:
+    /// `find_kernel_btf_id`).
+    pub(crate) fn find_type_in(&self, name: &[u8], kind: Kind, module: Option<&str>) -> Option<Type<'k>> {
+        match module {
+            None => self.find_type(name, kind),
+            Some("vmlinux") => self.vmlinux.find(self.query, name, kind),
+            Some(module) => {
+                self.modules().filter(|types| types.name == module).find_map(|types| types.find(self.query, name, kind))
+            }
+        }
+    }
+
     /// Returns the first VAR or FUNC of a name, and the name of the kernel or module that has it.
     pub(crate) fn extern_type(&self, name: &[u8], kind: Kind) -> Option<(&'k str, Type<'k>)> {
         self.find_name(name, kind).map(|(types, ty)| (types.name, ty))

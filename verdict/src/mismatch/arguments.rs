@@ -1,81 +1,20 @@
 //! The arguments of traced functions and tracepoints.
 
-use super::model::{Difference, MismatchKind};
+use super::{
+    model::{Difference, MismatchKind},
+    prototype::{Prototype, target},
+};
 use crate::{
-    btf_diff::{declare_function, type_text},
+    btf_diff::type_text,
     limits,
     reads::ContextWord,
     requirements::{Hook, ObjectNeeds, ProgramNeeds, composite_name, pointee},
 };
 use core_relo::{
     ByteSize, Name, Plan, TypeId,
-    btf::{Btf, Kind, Param, Type},
+    btf::{Btf, Kind},
     ext::RelocKind,
 };
-
-/// The prototype of a traced function or tracepoint in the kernel.
-pub(super) struct Prototype<'k> {
-    /// The name of the function or typedef.
-    function: Name<'k>,
-    /// The name for messages.
-    name: String,
-    ty: Type<'k>,
-    /// The parameters that a program does not see: the data of a tracepoint's registration.
-    skipped: usize,
-}
-
-impl<'k> Prototype<'k> {
-    /// Returns the prototype of a FUNC, or of a typedef `btf_trace_*`. Returns `None` if the parameters are not one word each.
-    pub(super) fn new(hook: &Hook, ty: Type<'k>) -> Option<Self> {
-        let (function, name) = (ty.name(), Name::shortened(ty.name()).to_string());
-        let (proto, skipped) = match hook {
-            Hook::Tracepoint(_) => (target(target(ty)?)?, 1),
-            _ => (target(ty)?, 0),
-        };
-        let is_word = |param: Param<'_>| {
-            let ty = proto.btf().strip(param.ty).ok();
-            ty.is_some_and(|ty| {
-                ty.kind() != Kind::Void && !ty.kind().is_composite() && ty.kind() != Kind::Float
-            })
-        };
-        let has_words = proto.btf().pointer_size() == ByteSize(8) && proto.params().all(is_word);
-        (proto.kind() == Kind::FuncProto && has_words).then_some(Self { function, name, ty: proto, skipped })
-    }
-
-    fn params(&self) -> impl ExactSizeIterator<Item = Param<'k>> + use<'k> {
-        self.ty.params().skip(self.skipped)
-    }
-
-    /// Returns whether the kernel has several functions of this name.
-    pub(super) fn has_namesakes(&self) -> bool {
-        let mut count = 0u32;
-        self.ty.btf().visit_kind(Kind::Func, |function| {
-            count = count.saturating_add(u32::from(function.name() == self.function));
-        });
-        count > 1
-    }
-
-    fn text(&self) -> String {
-        declare_function(self.ty.btf(), self.ty, &self.name, self.skipped)
-    }
-
-    /// Returns the difference of an argument's type.
-    fn other_type(&self, index: usize, param: Param<'_>, local: String) -> Option<Difference> {
-        let (number, name, found) = (index.checked_add(1)?, &self.name, type_text(self.ty.btf(), param.ty));
-        let text = format!(
-            "argument {number} of {name} has another type in the kernel: `{found}`, expected `{local}`"
-        );
-        Some(Difference { kind: MismatchKind::Prototype, text, local, target: self.text() })
-    }
-
-    /// Returns whether the function is a wrapper of a system call: its only parameter points to the registers of the call.
-    fn is_syscall_wrapper(&self) -> bool {
-        let mut params = self.params();
-        let registers = params.next().and_then(|param| pointee(self.ty.btf(), param.ty));
-        let is_registers = registers.is_some_and(|ty| ty.name().as_bytes() == b"pt_regs");
-        is_registers && params.len() == 0 && self.name.contains("sys_")
-    }
-}
 
 /// The registers of arguments in `struct pt_regs` of x86-64, in both spellings.
 const X86_REGISTERS: [[&str; 2]; 6] =
@@ -90,11 +29,7 @@ pub(super) fn missing_argument(
     word: ContextWord,
 ) -> Option<Difference> {
     let index = argument_index(needs, plan, hook, word)?;
-    let count = prototype.params().len();
-    let has_result = matches!(hook, Hook::Function { has_result: true, .. });
-    if index < count || (has_result && index == count) {
-        return None;
-    }
+    let text = prototype.missing_argument(index, matches!(hook, Hook::Function { has_result: true, .. }))?;
     let number = index.checked_add(1)?;
     let name = &prototype.name;
     let local = format!("argument {number} of {name}");
@@ -109,8 +44,6 @@ pub(super) fn missing_argument(
             target: prototype.text(),
         });
     }
-    let has = if count == 1 { "1 argument".to_owned() } else { format!("{count} arguments") };
-    let text = format!("argument {number} of {name} does not exist: the kernel's declaration has {has}");
     Some(Difference { kind: MismatchKind::Prototype, text, local, target: prototype.text() })
 }
 
@@ -201,11 +134,6 @@ fn begins_with(btf: &Btf<'_>, id: TypeId, name: Name<'_>) -> bool {
         }
     }
     false
-}
-
-/// Returns the type that a FUNC, TYPEDEF or PTR refers to.
-fn target(ty: Type<'_>) -> Option<Type<'_>> {
-    ty.btf().ty(ty.target()?)
 }
 
 /// Returns the index of the argument that a word of the context contains.

@@ -1,15 +1,16 @@
 //! The search for mismatches.
 
 use super::{
-    arguments::{self, Prototype},
+    arguments,
     context, field,
     model::{Difference, Mismatch},
+    prototype::Prototype,
 };
 use crate::{
     kernel::KernelFacts,
     limits,
     reads::{Read, ReadKind},
-    requirements::{Hook, ObjectNeeds, ProgramNeeds},
+    requirements::{ContextKind, Hook, ObjectNeeds, ProgramNeeds},
 };
 use core::cell::OnceCell;
 use core_relo::{Plan, btf::Type};
@@ -98,6 +99,8 @@ impl<'c> ProgramComparison<'c> {
     fn differences(&self, read: Read) -> Vec<Difference> {
         let difference = match read.kind {
             ReadKind::Context { word, bytes } => match (&self.prototype, self.event) {
+                // The load refuses the read, which is a reason of the verdict.
+                (Some(_), _) if self.program.context == Some(ContextKind::Arguments) => None,
                 (Some(prototype), _) => {
                     arguments::missing_argument(self.needs, self.plan, prototype, &self.program.hook, word)
                 }

@@ -8,9 +8,11 @@ mod context;
 mod field;
 mod find;
 mod model;
+mod prototype;
 #[cfg(test)]
 mod tests;
 
 pub use model::{Mismatch, MismatchKind};
 
 pub(crate) use find::find_mismatches;
+pub(crate) use prototype::Prototype;

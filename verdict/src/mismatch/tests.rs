@@ -66,25 +66,36 @@ fn function(b: &mut Builder, name: &str, params: &[(&str, TypeId)]) {
     b.func(name, proto, 1);
 }
 
+/// Adds the typedef of a tracepoint with these arguments.
+fn tracepoint(b: &mut Builder, name: &str, params: &[(&str, TypeId)]) {
+    let data = b.pointer(TypeId(0));
+    let proto = b.func_proto(TypeId(0), &[&[("__data", data)][..], params].concat());
+    let pointer = b.pointer(proto);
+    b.typedef(&format!("btf_trace_{name}"), pointer);
+}
+
 #[test]
-fn arguments_that_the_kernel_function_lacks() {
-    let second = || program("fentry/f", &[load_word(2, 1, 8)]);
+fn arguments_that_the_tracepoint_lacks() {
+    let second = |section| program(section, &[load_word(2, 1, 8)]);
     let one = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        function(b, "f", &[("x", int)]);
+        tracepoint(b, "t", &[("x", int)]);
     };
-    let found = warnings(second(), one);
+    let found = warnings(second("raw_tp/t"), one);
     assert_eq!(kinds(&found), [MismatchKind::Prototype]);
-    assert_eq!(found[0].1[0], "argument 2 of f does not exist: the kernel's declaration has 1 argument");
-    assert_eq!(found[0].1[2], "int f(int x)");
+    assert_eq!(
+        found[0].1[0],
+        "argument 2 of btf_trace_t does not exist: the kernel's declaration has 1 argument"
+    );
+    assert_eq!(found[0].1[2], "void btf_trace_t(int x)");
     let two = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        function(b, "f", &[("x", int), ("y", int)]);
+        tracepoint(b, "t", &[("x", int), ("y", int)]);
     };
-    assert_eq!(warnings(second(), two), []);
-    // The result of fexit follows the arguments.
-    assert_eq!(warnings(program("fexit/f", &[load_word(2, 1, 8)]), one), []);
-    assert_eq!(warnings(second(), |_| ()), [], "without the function, nothing can be compared");
+    assert_eq!(warnings(second("raw_tp/t"), two), []);
+    // The load refuses the others.
+    assert_eq!(warnings(second("tp_btf/t"), one), []);
+    assert_eq!(warnings(second("raw_tp/t"), |_| ()), [], "without the tracepoint, nothing can be compared");
 }
 
 /// A program that reads `x` of a struct through its first argument.
@@ -289,16 +300,16 @@ fn renumbered_enumerators_that_are_compared_as_constants() {
 fn dead_code_has_no_warnings() {
     let object = |is_dead: bool| {
         let code = if is_dead { 0x15 } else { 0x55 };
-        program("fentry/f", &[insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), load_word(2, 1, 8)])
+        program("raw_tp/t", &[insn(0xb7, 6, 0, 0, 0), insn(code, 6, 0, 1, 0), load_word(2, 1, 8)])
     };
-    let kernel = |b: &mut Builder| function(b, "f", &[]);
+    let kernel = |b: &mut Builder| tracepoint(b, "t", &[]);
     assert_eq!(kinds(&warnings(object(false), kernel)), [MismatchKind::Prototype]);
     assert_eq!(warnings(object(true), kernel), []);
 }
 
 #[test]
 fn tracepoints_and_unions() {
-    let m = program("tp_btf/t", &[load_word(2, 1, 8)]);
+    let m = program("raw_tp/t", &[load_word(2, 1, 8)]);
     let found = warnings(m, |b| {
         let int = b.int("int", 4, Builder::SIGNED);
         let void = b.pointer(TypeId(0));

@@ -15,6 +15,7 @@ pub fn analyze(program: &Program<'_>) -> Reachability {
     if is_complete {
         if visits.result.reached.iter().any(|reach| matches!(reach, Reach::Undecided(_))) {
             Conclusions::new(program, &flow, &mut visits).run();
+            visits.conclude_accesses();
         }
     } else {
         visits.leave_undecided();

@@ -84,7 +84,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         let mut state = State::entry(insns.start, chain);
         state.undecided = undecided;
         if function == 0 {
-            state.set(1, Value::Context);
+            state.set(1, Value::CONTEXT);
         } else {
             for register in 1..=5 {
                 state.set(register, argument);
@@ -109,6 +109,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             let following = pc.saturating_add(1);
             let target = match transfer(insn, pc) {
                 Transfer::Following => {
+                    self.visits.mark_access(state, insn);
                     self.execute(state, spare, insn);
                     following
                 }

@@ -28,12 +28,12 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
             Value::Scalar(Scalar::unknown(width, Undecided::Imprecision))
         }
         // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that they are not null.
-        Value::Context | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
-        Value::Context if bytes == 4 => {
+        Value::Context { .. } | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
+        Value::Context { .. } if bytes == 4 => {
             Value::Scalar(Scalar::new(Interval::FULL, Possible::Range(Interval::width(4))))
         }
         Value::Scalar(_)
-        | Value::Context
+        | Value::Context { .. }
         | Value::Function(_)
         | Value::OrNull { .. }
         | Value::Map { .. }
@@ -150,7 +150,7 @@ pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stor
         Value::Scalar(_)
         | Value::Frozen { .. }
         | Value::Function(_)
-        | Value::Context
+        | Value::Context { .. }
         | Value::OrNull { .. }
         | Value::Map { .. }
         | Value::Pointer { .. } => {}

@@ -1,5 +1,7 @@
 //! The result of the analysis.
 
+use std::collections::HashMap;
+
 /// Whether the verifier reaches an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
@@ -54,6 +56,10 @@ pub struct Reachability {
     /// For each instruction, the last branch of a path to the instruction.
     pub(super) last_branch: Vec<u32>,
     pub(super) branches: Vec<Branch>,
+    /// The accesses to the context: the instruction and the offset, and whether the verifier reaches the access.
+    pub(super) context_accesses: HashMap<(u32, i32), Reach>,
+    /// Whether the analysis followed all paths.
+    pub(super) is_complete: bool,
 }
 
 impl Reachability {
@@ -61,6 +67,12 @@ impl Reachability {
     pub fn reach(&self, insn: u32) -> Reach {
         let index = usize::try_from(insn).ok();
         index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
+    }
+
+    /// Returns whether the verifier reaches an access of an instruction to the context, at an offset in bytes.
+    pub fn context_access(&self, insn: u32, offset: i32) -> Reach {
+        let unseen = if self.is_complete { Reach::Dead } else { Reach::Undecided(Undecided::Budget) };
+        self.context_accesses.get(&(insn, offset)).copied().unwrap_or(unseen)
     }
 
     /// Returns the number of branches on all explored paths.

@@ -210,10 +210,10 @@ fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_sam
 
 /// Adds a number to a pointer. `distance` is `None` unless every verifier knows the number.
 fn move_pointer(pointer: Value, distance: Option<u64>) -> Value {
-    let stack_distance = distance.and_then(|distance| i32::try_from(distance.cast_signed()).ok());
+    let near_distance = distance.and_then(|distance| i32::try_from(distance.cast_signed()).ok());
     match pointer {
         Value::Stack { frame, offset } => {
-            match stack_distance.and_then(|distance| offset.checked_add(distance)) {
+            match near_distance.and_then(|distance| offset.checked_add(distance)) {
                 Some(offset) => Value::Stack { frame, offset },
                 None => Value::StackRange { frame },
             }
@@ -222,6 +222,10 @@ fn move_pointer(pointer: Value, distance: Option<u64>) -> Value {
             Some(distance) => Value::Frozen { load, offset: offset.wrapping_add(distance) },
             None => Value::Pointer { is_tracked: true },
         },
+        Value::Context { offset } => {
+            let sum = offset.zip(near_distance).and_then(|(offset, distance)| offset.checked_add(distance));
+            Value::Context { offset: sum }
+        }
         Value::OrNull { .. } => Value::UNKNOWN,
         Value::Function(_) => Value::Any,
         pointer => pointer,

@@ -15,8 +15,8 @@ pub(super) enum Value {
     Frozen { load: u32, offset: u64 },
     /// The address of a function, given by its first instruction.
     Function(u32),
-    /// The context of the program.
-    Context,
+    /// A pointer to the context of the program, at an offset in bytes. `None` if the offset is not known.
+    Context { offset: Option<i32> },
     /// A pointer that may be null, returned by the call of the helper. `is_tracked` as in `Pointer`.
     OrNull {
         call: u32,
@@ -41,6 +41,9 @@ impl Value {
     /// Registers that the program has not written, or does not read any more, have this value.
     pub(super) const UNKNOWN: Self = Self::Scalar(Scalar::UNKNOWN);
 
+    /// The context that a program receives.
+    pub(super) const CONTEXT: Self = Self::Context { offset: Some(0) };
+
     /// Returns the number; `None` for pointers.
     pub(super) const fn as_scalar(self) -> Option<Scalar> {
         match self {
@@ -58,6 +61,7 @@ impl Value {
     pub(super) fn covers(self, other: Self) -> bool {
         match (self, other) {
             (Self::Scalar(scalar), Self::Scalar(other)) => scalar.covers(other),
+            (Self::Context { offset: None }, Self::Context { .. }) => true,
             _ => self == other || self == Self::Any,
         }
     }
@@ -75,6 +79,7 @@ impl Value {
         match (self, other) {
             (Self::Scalar(scalar), Self::Scalar(other)) => Self::Scalar(scalar.join(other, keeps_range)),
             _ if self == other => self,
+            (Self::Context { .. }, Self::Context { .. }) => Self::Context { offset: None },
             _ if self.is_opaque() && other.is_opaque() => Self::UNKNOWN,
             _ => Self::Any,
         }
@@ -84,7 +89,11 @@ impl Value {
     pub(super) const fn is_opaque(self) -> bool {
         matches!(
             self,
-            Self::Scalar(_) | Self::Context | Self::OrNull { .. } | Self::Map { .. } | Self::Pointer { .. }
+            Self::Scalar(_)
+                | Self::Context { .. }
+                | Self::OrNull { .. }
+                | Self::Map { .. }
+                | Self::Pointer { .. }
         )
     }
 }

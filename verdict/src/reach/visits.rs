@@ -4,7 +4,9 @@ use super::branch::Direction;
 use super::flow::index;
 use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Undecided};
 use super::state::State;
-use std::collections::HashSet;
+use super::value::Value;
+use core_relo::insn::{Class, Insn};
+use std::collections::{HashMap, HashSet};
 
 /// The verifier may refuse the program at the instruction: a path ends without leaving the function.
 const REFUSED: u8 = 1;
@@ -14,6 +16,13 @@ const FOLLOWED: [u8; 2] = [2, 4];
 
 /// A direction is not certain in some state: if not taken, if taken.
 const UNCERTAIN: [u8; 2] = [8, 16];
+
+/// In some state, the instruction does not access the context, or at an offset that is not known.
+const OTHER_ACCESS: u8 = 32;
+
+/// The mode bits of the opcode, and the mode of plain loads and stores.
+const MODE: u8 = 0xe0;
+const PLAIN: u8 = 0x60;
 
 /// The exploration's results.
 #[derive(Debug)]
@@ -30,6 +39,8 @@ impl Visits {
             reached: vec![Reach::Dead; count],
             last_branch: vec![NO_BRANCH; count],
             branches: Vec::new(),
+            context_accesses: HashMap::new(),
+            is_complete: true,
         };
         Self { result, flags: vec![0; count], started: HashSet::new() }
     }
@@ -47,6 +58,41 @@ impl Visits {
             *reach = new;
             *last = state.branch;
         }
+    }
+
+    /// Records the offset in the context that the next instruction of a state accesses.
+    pub(super) fn mark_access(&mut self, state: &State, insn: Insn) {
+        let base = match insn.class() {
+            Class::Ldx => insn.src,
+            Class::St | Class::Stx if insn.code & MODE == PLAIN => insn.dst,
+            _ => return,
+        };
+        let Value::Context { offset: Some(offset) } = state.register(base) else {
+            return self.set(state.pc, OTHER_ACCESS);
+        };
+        let Some(offset) = offset.checked_add(insn.off.into()) else { return self.set(state.pc, OTHER_ACCESS) };
+        let reach = state.undecided.map_or(Reach::Reachable, Reach::Undecided);
+        let known = self.result.context_accesses.entry((state.pc, offset)).or_insert(reach);
+        if reach == Reach::Reachable {
+            *known = reach;
+        }
+    }
+
+    /// Decides on the accesses to the context of reachable instructions that access nothing else.
+    pub(super) fn conclude_accesses(&mut self) {
+        let mut accesses = core::mem::take(&mut self.result.context_accesses);
+        let mut counts: HashMap<u32, u32> = HashMap::new();
+        for (insn, _) in accesses.keys() {
+            let count = counts.entry(*insn).or_default();
+            *count = count.saturating_add(1);
+        }
+        for ((insn, _), reach) in &mut accesses {
+            let is_only = counts.get(insn) == Some(&1) && !self.has(*insn, OTHER_ACCESS);
+            if is_only && self.result.reach(*insn) == Reach::Reachable {
+                *reach = Reach::Reachable;
+            }
+        }
+        self.result.context_accesses = accesses;
     }
 
     /// Records that the verifier may refuse the program at an instruction.
@@ -108,6 +154,7 @@ impl Visits {
 
     /// Marks all instructions that are not reachable for certain as undecided, because of the budget.
     pub(super) fn leave_undecided(&mut self) {
+        self.result.is_complete = false;
         for reach in self.result.reached.iter_mut().filter(|reach| **reach != Reach::Reachable) {
             *reach = Reach::Undecided(Undecided::Budget);
         }

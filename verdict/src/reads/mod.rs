@@ -1,7 +1,8 @@
 //! The reads of a program through its context, with CO-RE and of configuration values, from its instructions alone.
 //!
 //! The trace follows values forward, from the start of each function, and forgets values where paths with different values meet. It
-//! finds the reads of usual programs, not all reads: what it does not find is never reported.
+//! finds the reads of usual programs, not all reads: what it does not find is never reported. Addresses in the context are followed
+//! on every path, so that an access to the context is one on some path.
 
 mod comparison;
 mod model;
@@ -11,6 +12,6 @@ mod tests;
 mod trace;
 
 pub use comparison::Comparison;
-pub use model::{ContextWord, Read, ReadKind};
+pub use model::{ContextAccess, ContextWord, Read, ReadKind};
 
-pub(crate) use trace::trace;
+pub(crate) use trace::{Traced, trace};

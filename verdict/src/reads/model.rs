@@ -13,6 +13,20 @@ pub struct Read {
     pub kind: ReadKind,
 }
 
+/// An access to the context at a constant offset, on some path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "an access is an instruction and its place")]
+pub struct ContextAccess {
+    /// The index of the instruction in the linked program.
+    pub insn: u32,
+    /// The first byte.
+    pub offset: i32,
+    /// The width in bytes.
+    pub bytes: u32,
+    /// Whether the instruction writes.
+    pub is_write: bool,
+}
+
 /// A word of the context, such as an argument of the traced function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]

@@ -15,8 +15,10 @@ pub(super) enum Value {
     #[default]
     Unknown,
     Constant(i32),
-    /// The address of the context.
-    Context,
+    /// An address in the context, from its start.
+    Context(i32),
+    /// On some path, an address in the context, from its start.
+    MaybeContext(i32),
     /// A word of the context.
     ContextWord(ContextWord),
     /// The offset of a field, from a CO-RE record.
@@ -46,6 +48,30 @@ struct StackSlot {
 pub(super) struct State {
     registers: [Value; 11],
     stack: Vec<StackSlot>,
+}
+
+impl Value {
+    /// Returns the offset of an address in the context, on some path.
+    pub(super) const fn context_offset(self) -> Option<i32> {
+        match self {
+            Self::Context(offset) | Self::MaybeContext(offset) => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// Returns what is known on one of several paths.
+    pub(super) fn on_some_path(self) -> Self {
+        self.context_offset().map_or(Self::Unknown, Self::MaybeContext)
+    }
+
+    /// Returns a value that stands for both values.
+    fn join(self, other: Self) -> Self {
+        match (self.on_some_path(), other.on_some_path()) {
+            _ if self == other => self,
+            (Self::Unknown, other) => other,
+            (value, _) => value,
+        }
+    }
 }
 
 impl State {
@@ -91,13 +117,32 @@ impl State {
         }
     }
 
-    /// Forgets what differs in another state.
+    /// Forgets what differs in another state, except for addresses in the context.
     pub(super) fn join(&mut self, other: &Self) {
         for (value, other) in self.registers.iter_mut().zip(&other.registers) {
-            if value != other {
-                *value = Value::Unknown;
-            }
+            *value = value.join(*other);
         }
-        self.stack.retain(|slot| other.stack.contains(slot));
+        for slot in &mut self.stack {
+            slot.value = slot.value.join(other.load(slot.offset, slot.bytes));
+        }
+        self.stack.retain(|slot| slot.value != Value::Unknown);
+    }
+
+    /// Forgets all but the frame pointer and the addresses in the context, where paths meet of which not all are known.
+    pub(super) fn join_unknown(&mut self) {
+        for value in &mut self.registers {
+            *value = value.on_some_path();
+        }
+        for slot in &mut self.stack {
+            slot.value = slot.value.on_some_path();
+        }
+        self.stack.retain(|slot| slot.value != Value::Unknown);
+        self.set(FRAME_POINTER, Value::Stack(0));
+    }
+
+    /// Returns the arguments of a call.
+    pub(super) fn arguments(&self) -> [Value; 5] {
+        let [_, arguments @ .., _, _, _, _, _] = self.registers;
+        arguments
     }
 }

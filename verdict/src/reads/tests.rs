@@ -14,7 +14,7 @@ fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
     m.program("main", "tc", &[insns, &returns(0)].concat());
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
-    trace(&link(&object), records, |_| None)
+    trace(&link(&object), records, |_| None).reads
 }
 
 fn link(object: &Object<'_>) -> LinkedProgram {

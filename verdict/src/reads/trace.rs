@@ -2,7 +2,7 @@
 
 use super::{
     comparison::Comparison,
-    model::{ContextWord, Read, ReadKind},
+    model::{ContextAccess, ContextWord, Read, ReadKind},
     state::{State, Value},
 };
 use crate::{limits, requirements::usize_of};
@@ -12,10 +12,18 @@ use core_relo_object::{
     ExternIndex,
     link::{LinkedProgram, RefTarget},
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
 const PROBE_READS: [i32; 2] = [4, 113];
+
+/// What a program reads, and where it accesses its context.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traced {
+    pub(crate) reads: Vec<Read>,
+    /// The accesses to the context without a CO-RE record, in the order of the instructions.
+    pub(crate) context_accesses: Vec<ContextAccess>,
+}
 
 /// Returns the reads of a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a
 /// configuration value, and `None` for other externs.
@@ -23,17 +31,19 @@ pub(crate) fn trace(
     code: &LinkedProgram,
     records: &[(u32, usize)],
     kconfig_bytes: impl Fn(ExternIndex) -> Option<u32>,
-) -> Vec<Read> {
+) -> Traced {
     if code.insns.len() > limits::TRACED_INSNS {
-        return Vec::new();
+        return Traced::default();
     }
     let mut trace = Trace {
         records,
         refs: &code.refs,
         kconfig_bytes,
         pending: BTreeMap::new(),
-        reads: Vec::new(),
+        arguments: HashMap::new(),
+        traced: Traced::default(),
         state: None,
+        last: None,
     };
     let mut is_second_half = false;
     let loop_heads = loop_heads(&code.insns);
@@ -44,18 +54,17 @@ pub(crate) fn trace(
             is_second_half = false;
             continue;
         }
-        trace.enter(at, is_loop_head || is_function(at));
-        if at == 0 && !is_loop_head {
-            let mut state = State::unknown();
-            state.set(1, Value::Context);
-            trace.state = Some(state);
+        if is_function(at) {
+            trace.enter_function(at, is_loop_head);
+        } else {
+            trace.enter(at, is_loop_head);
         }
         is_second_half = insn.is_ld_imm64();
         trace.step(at, *insn);
     }
     let mut distinct = HashSet::new();
-    trace.reads.retain(|read| distinct.insert(read.kind));
-    trace.reads
+    trace.traced.reads.retain(|read| distinct.insert(read.kind));
+    trace.traced
 }
 
 /// Returns, for each instruction, whether a later instruction jumps to the instruction.
@@ -76,6 +85,13 @@ const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 const JA: u8 = 0x00;
 
+/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
+const PSEUDO_CALL: u8 = 1;
+
+/// The mode bits of the opcode, and the mode of plain loads and stores.
+const MODE: u8 = 0xe0;
+const PLAIN: u8 = 0x60;
+
 fn jump_target(at: u32, insn: Insn) -> Option<u32> {
     let distance = match (insn.class(), insn.code & 0xf0) {
         (Class::Jmp | Class::Jmp32, CALL | EXIT) => return None,
@@ -93,32 +109,56 @@ struct Trace<'r, K> {
     kconfig_bytes: K,
     /// The states at the targets of jumps; `None` if a state is not known.
     pending: BTreeMap<u32, Option<State>>,
-    reads: Vec<Read>,
+    /// The arguments of functions that are called, as far as they are addresses in the context.
+    arguments: HashMap<u32, [Value; 5]>,
+    traced: Traced,
     /// The state at the current instruction; `None` after a jump without condition.
     state: Option<State>,
+    /// The state at the last jump without condition or exit.
+    last: Option<State>,
 }
 
 impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
-    /// Computes the state at an instruction. At the head of a loop, or of a function, nothing is known.
-    fn enter(&mut self, at: u32, is_unknown: bool) {
-        let jumped = self.pending.remove(&at);
-        if is_unknown {
-            self.state = Some(State::unknown());
-            return;
+    /// Computes the state at the first instruction of a function. The state of the function before ends.
+    fn enter_function(&mut self, at: u32, is_loop_head: bool) {
+        self.pending.remove(&at);
+        let mut state = State::unknown();
+        if at == 0 {
+            state.set(1, if is_loop_head { Value::MaybeContext(0) } else { Value::Context(0) });
         }
+        for (register, argument) in (1..).zip(self.arguments.get(&at).into_iter().flatten()) {
+            state.set(register, *argument);
+        }
+        self.state = Some(state);
+    }
+
+    /// Computes the state at an instruction. At the head of a loop, only addresses in the context are known, of some paths.
+    fn enter(&mut self, at: u32, is_loop_head: bool) {
+        let jumped = self.pending.remove(&at);
         self.state = match (self.state.take(), jumped) {
             (Some(state), None) | (None, Some(Some(state))) => Some(state),
             (Some(mut state), Some(Some(other))) => {
                 state.join(&other);
                 Some(state)
             }
-            (None, None) | (_, Some(None)) => Some(State::unknown()),
+            (state, _) => {
+                // Only jumps backwards lead here, or too many jumps.
+                let mut state = state.or_else(|| self.last.take()).unwrap_or_else(State::unknown);
+                state.join_unknown();
+                Some(state)
+            }
         };
+        if let Some(state) = self.state.as_mut().filter(|_| is_loop_head) {
+            state.join_unknown();
+        }
     }
 
     fn step(&mut self, at: u32, insn: Insn) {
         let Some(mut state) = self.state.take() else { return };
         let record = self.record(at);
+        if record.is_none() {
+            self.access_context(at, insn, &state);
+        }
         match insn.class() {
             Class::Ldx => self.load(at, insn, record, &mut state),
             Class::Ld => {
@@ -166,7 +206,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     fn load(&mut self, at: u32, insn: Insn, record: Option<usize>, state: &mut State) {
         let bytes = insn.access_bytes();
         let value = match (state.get(insn.src), record) {
-            (Value::Context, record) => {
+            (Value::Context(0), record) => {
                 let word = record.map_or(ContextWord::Offset(insn.off), ContextWord::Record);
                 self.add(at, ReadKind::Context { word, bytes });
                 if let Some(record) = record {
@@ -216,6 +256,12 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                     Value::FieldAddress(record)
                 }
                 (Value::Stack(frame), Value::Constant(offset)) => Value::Stack(frame.saturating_add(offset)),
+                (Value::Context(start), Value::Constant(offset)) => {
+                    start.checked_add(offset).map_or(Value::Unknown, Value::Context)
+                }
+                (Value::MaybeContext(start), Value::Constant(offset)) => {
+                    start.checked_add(offset).map_or(Value::Unknown, Value::MaybeContext)
+                }
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
@@ -225,7 +271,10 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     fn jump(&mut self, at: u32, insn: Insn, mut state: State) {
         match insn.code & 0xf0 {
-            EXIT => return,
+            EXIT => {
+                self.last = Some(state);
+                return;
+            }
             CALL => {
                 self.call(at, insn, &mut state);
                 self.state = Some(state);
@@ -243,7 +292,9 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                 }
             }
         }
-        if insn.code & 0xf0 != JA {
+        if insn.code & 0xf0 == JA {
+            self.last = Some(state);
+        } else {
             self.state = Some(state);
         }
     }
@@ -277,6 +328,11 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     }
 
     fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
+        if insn.src == PSEUDO_CALL
+            && let Some(start) = at.checked_add(1).and_then(|next| next.checked_add_signed(insn.imm))
+        {
+            self.pass_arguments(start, state.arguments());
+        }
         let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
         let read = match (state.get(1), state.get(2), state.get(3)) {
             (Value::Stack(offset), Value::Constant(bytes), Value::FieldAddress(record)) if is_probe_read => {
@@ -291,12 +347,39 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         }
     }
 
+    /// Records the addresses in the context that a call passes to a function.
+    fn pass_arguments(&mut self, start: u32, arguments: [Value; 5]) {
+        let arguments = arguments.map(Value::on_some_path);
+        if arguments != [Value::Unknown; 5] {
+            let known = self.arguments.entry(start).or_insert(arguments);
+            for (known, argument) in known.iter_mut().zip(arguments) {
+                if *known == Value::Unknown {
+                    *known = argument;
+                }
+            }
+        }
+    }
+
+    /// Records an access to the context.
+    fn access_context(&mut self, at: u32, insn: Insn, state: &State) {
+        let (base, is_write) = match insn.class() {
+            Class::Ldx => (insn.src, false),
+            Class::St | Class::Stx if insn.code & MODE == PLAIN => (insn.dst, true),
+            _ => return,
+        };
+        let start = state.get(base).context_offset();
+        if let Some(offset) = start.and_then(|start| start.checked_add(insn.off.into())) {
+            let access = ContextAccess { insn: at, offset, bytes: insn.access_bytes(), is_write };
+            self.traced.context_accesses.push(access);
+        }
+    }
+
     fn record(&self, at: u32) -> Option<usize> {
         let position = self.records.binary_search_by_key(&at, |(insn, _)| *insn).ok()?;
         self.records.get(position).map(|(_, record)| *record)
     }
 
     fn add(&mut self, insn: u32, kind: ReadKind) {
-        self.reads.push(Read { insn, kind });
+        self.traced.reads.push(Read { insn, kind });
     }
 }

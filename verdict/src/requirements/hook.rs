@@ -12,7 +12,7 @@ use core_relo_object::object::{AttachType, Object, Program, ProgramType, SecDef}
 pub enum Hook {
     /// None that a comparison knows.
     None,
-    /// A function whose arguments are the words of the context: fentry, fexit, fmod_ret, LSM.
+    /// A function whose arguments are the words of the context: fentry, fexit, fmod_ret, fsession, LSM, iterators.
     Function {
         /// The name in the kernel's BTF.
         name: String,
@@ -41,11 +41,14 @@ impl Hook {
         let function = |has_result| Self::Function { name: name.to_owned(), has_result };
         match (def.program_type, def.attach_type) {
             (ProgramType::Tracing, Some(AttachType::TraceFentry)) => function(false),
-            (ProgramType::Tracing, Some(AttachType::TraceFexit | AttachType::ModifyReturn)) => function(true),
+            (ProgramType::Tracing, Some(AttachType::TraceFexit | AttachType::TraceFsession | AttachType::ModifyReturn)) => function(true),
+            (ProgramType::Tracing, Some(AttachType::TraceIter)) => {
+                Self::Function { name: format!("bpf_iter_{name}"), has_result: false }
+            }
             (ProgramType::Tracing, Some(AttachType::TraceRawTp)) | (ProgramType::RawTracepoint, _) => {
                 Self::Tracepoint(format!("btf_trace_{name}"))
             }
-            (ProgramType::Lsm, Some(AttachType::LsmMac)) => {
+            (ProgramType::Lsm, Some(AttachType::LsmMac | AttachType::LsmCgroup)) => {
                 Self::Function { name: format!("bpf_lsm_{name}"), has_result: true }
             }
             // A probe inside of a function has other values in the registers.

@@ -3,6 +3,7 @@
 mod attach;
 mod attach_point;
 mod checks;
+mod context;
 mod extern_need;
 mod hook;
 mod instructions;
@@ -19,6 +20,8 @@ mod target_kind;
 pub use attach::AttachNeed;
 pub use attach_point::{AttachPoint, AttachPointKind};
 pub use checks::{ExistenceChecks, is_existence_check};
+pub(crate) use context::is_aligned;
+pub use context::{ContextKind, RAW_TRACEPOINT_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START};
 pub use extern_need::ExternNeed;
 pub use hook::Hook;
 pub(crate) use hook::{composite_name, context_struct, pointee};

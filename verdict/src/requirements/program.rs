@@ -3,6 +3,7 @@
 use super::{
     attach::AttachNeed,
     attach_point::AttachPoint,
+    context::ContextKind,
     extern_need::ExternNeed,
     hook::Hook,
     instructions::{self, function_addresses, usize_of},
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{InsnFeature, SleepableCode},
-    reads::{Read, trace},
+    reads::{ContextAccess, Read, Traced, trace},
     source_line::source_line,
 };
 use core_relo::{
@@ -55,6 +56,10 @@ pub struct ProgramNeeds {
     pub hook: Hook,
     /// What the program reads of its context, and of fields.
     pub reads: Vec<Read>,
+    /// The context, as far as the kernel decides on an access by its place.
+    pub context: Option<ContextKind>,
+    /// The accesses to the context without CO-RE, whose place not every kernel permits.
+    pub context_accesses: Vec<ContextAccess>,
 }
 
 /// An instruction that has a requirement.
@@ -98,6 +103,8 @@ impl ProgramNeeds {
             attach_point,
             hook,
             reads: Vec::new(),
+            context: program.sec_def().and_then(ContextKind::new),
+            context_accesses: Vec::new(),
         };
         let Ok(code) = &needs.code else { return needs };
         needs.sites = collect_sites(code, program.sec_def(), externs, table);
@@ -105,10 +112,12 @@ impl ProgramNeeds {
             add_license_sites(&mut needs.sites, program.sec_def(), table);
         }
         needs.records = place_records(object, code, records);
-        needs.reads = trace(code, &needs.records, |index| match linker.externs().get(index.0)?.binding {
+        let Traced { reads, mut context_accesses } = trace(code, &needs.records, |index| match linker.externs().get(index.0)?.binding {
             ExternBinding::Config(slot) => Some(slot.size),
             _ => None,
         });
+        context_accesses.retain(|access| needs.context.is_some_and(|context| !context.always_permits(*access)));
+        (needs.reads, needs.context_accesses) = (reads, context_accesses);
         needs.compare_hook(table);
         needs
     }
@@ -133,9 +142,14 @@ impl ProgramNeeds {
 
     /// Adds the declaration that the context comes from to those that are compared.
     fn compare_hook(&self, table: &mut NeedTable) {
-        if let Some((name, kind)) = self.hook.kernel_type().filter(|_| !self.reads.is_empty()) {
+        if let Some((name, kind)) = self.hook.kernel_type().filter(|_| self.compares_hook()) {
             table.add_compared(name, kind);
         }
+    }
+
+    /// Returns whether the program has reads or accesses that the declaration of the hook decides on.
+    pub(crate) fn compares_hook(&self) -> bool {
+        !self.reads.is_empty() || !self.context_accesses.is_empty()
     }
 
     /// Returns the source line of an instruction in the linked program. `btf` is the object's BTF.

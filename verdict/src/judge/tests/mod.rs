@@ -1,6 +1,7 @@
 //! Verdicts on small objects and synthetic kernels.
 
 mod attachments;
+mod contexts;
 mod errors;
 mod extern_types;
 mod externs;

@@ -1,0 +1,126 @@
+//! Accesses to the context at places that the kernel does not permit.
+
+use super::{
+    answers::KernelAnswers,
+    model::{Reason, ReasonKind, Verdict},
+};
+use crate::{
+    kernel::{Evidence, EvidenceSource},
+    limits,
+    mismatch::Prototype,
+    reads::ContextAccess,
+    requirements::{
+        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START, is_aligned,
+    },
+};
+use core_relo::Name;
+
+/// The bytes of an argument in the context.
+const WORD: i32 = 8;
+
+/// Returns the accesses of a program that the kernel refuses if the verifier reaches them, with the reasons.
+pub(super) fn refused_accesses(
+    program: &ProgramNeeds,
+    answers: &KernelAnswers<'_, '_>,
+) -> Vec<(ContextAccess, Reason)> {
+    let (Some(context), false) = (program.context, program.context_accesses.is_empty()) else {
+        return Vec::new();
+    };
+    let limit = Limit::new(context, program, answers);
+    let accesses = program.context_accesses.iter();
+    let refused = accesses.filter_map(|access| Some((*access, limit.reason(*access)?)));
+    refused.take(limits::REFUSED_ACCESSES).collect()
+}
+
+/// The places that a kernel permits.
+enum Limit<'k> {
+    /// The arguments of a prototype.
+    Arguments { prototype: Prototype<'k>, has_result: bool },
+    /// The bytes between two offsets.
+    Bytes { start: u32, end: u32, what: String, evidence: Evidence },
+    /// Nothing tells. The kernel may refuse accesses for this reason.
+    Unknown(String),
+    /// Nothing tells, and no question is open.
+    None,
+}
+
+impl<'k> Limit<'k> {
+    fn new(context: ContextKind, program: &ProgramNeeds, answers: &KernelAnswers<'_, 'k>) -> Self {
+        let bytes = |start, end, what: &str| {
+            let evidence = Evidence { source: EvidenceSource::Object, text: "every kernel has the same limit".into() };
+            Self::Bytes { start, end, what: what.to_owned(), evidence }
+        };
+        match context {
+            ContextKind::Arguments => Self::arguments(program, answers).unwrap_or(Self::None),
+            ContextKind::RawTracepoint => bytes(0, RAW_TRACEPOINT_BYTES, "the arguments of a raw tracepoint"),
+            ContextKind::TraceEvent => {
+                bytes(TRACE_EVENT_START, TRACE_EVENT_BYTES, "the record of a trace event")
+            }
+            ContextKind::Struct(program_type) => match answers.facts.context_struct(program_type) {
+                Some((name, end)) => {
+                    let what = format!("struct {}", Name::shortened(name));
+                    let evidence =
+                        Evidence { source: EvidenceSource::Btf, text: format!("{what} has {end} bytes") };
+                    Self::Bytes { start: 0, end, what, evidence }
+                }
+                None => Self::Unknown("the kernel's BTF has no struct bpf_ctx_convert with the context".into()),
+            },
+        }
+    }
+
+    fn arguments(program: &ProgramNeeds, answers: &KernelAnswers<'_, 'k>) -> Option<Self> {
+        let (name, kind) = program.hook.kernel_type()?;
+        let needs = program.attach.needs().iter().filter_map(|need| answers.need(*need));
+        let module = needs.filter_map(|need| match need {
+            Need::AttachTarget { module, .. } => Some(module.as_deref()),
+            _ => None,
+        });
+        let ty = answers.facts.find_type_in(name.as_bytes(), kind, module.last()?)?;
+        let prototype = Prototype::new(&program.hook, ty)?;
+        let has_result = matches!(program.hook, Hook::Function { has_result: true, .. });
+        (!has_result || !prototype.has_large_result()).then_some(Self::Arguments { prototype, has_result })
+    }
+
+    /// Returns the reason why the kernel refuses an access. Returns `None` if the kernel permits its place.
+    fn reason(&self, access: ContextAccess) -> Option<Reason> {
+        let ContextAccess { offset, bytes, is_write, .. } = access;
+        let verb = if is_write { "writes" } else { "reads" };
+        let place = format!("{verb} {bytes} bytes at offset {offset} of its context");
+        let refused = |text: String, evidence: Evidence| {
+            Some(Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence))
+        };
+        let from_object = |text: &str| Evidence { source: EvidenceSource::Object, text: text.to_owned() };
+        match self {
+            Self::None => None,
+            Self::Arguments { prototype, has_result } => {
+                let index = offset.checked_div(WORD).and_then(|index| usize::try_from(index).ok());
+                let evidence = Evidence { source: EvidenceSource::Btf, text: prototype.text() };
+                let text = match index.filter(|_| offset.checked_rem(WORD) == Some(0)) {
+                    Some(index) => prototype.missing_argument(index, *has_result)?,
+                    None => format!("{place}: expected a multiple of {WORD}, the start of an argument"),
+                };
+                let fix = "read only the arguments that the kernel's declaration has. If kernels differ, write a program for each \
+                           declaration, in a section that begins with `?`";
+                refused(text, evidence).map(|reason| reason.with_fix(fix))
+            }
+            _ if !is_aligned(access) => {
+                let text = format!("{place}: expected a multiple of {bytes}");
+                refused(text, from_object("every kernel refuses such accesses"))
+            }
+            Self::Bytes { start, end, what, evidence } => {
+                let offset = u32::try_from(offset).ok();
+                let is_inside = offset.is_some_and(|offset| offset >= *start)
+                    && offset.and_then(|offset| offset.checked_add(bytes)).is_some_and(|last| last <= *end);
+                let text = match start {
+                    0 => format!("{place}: {what} has {end} bytes"),
+                    _ => format!("{place}: programs read {what} from offset {start} to {end}"),
+                };
+                if is_inside { None } else { refused(text, evidence.clone()) }
+            }
+            Self::Unknown(question) => {
+                let text = format!("{place}, which older kernels do not have: {question}");
+                Some(Reason::new(ReasonKind::Context, Verdict::Unknown, text))
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The context of a program, and the accesses to it that depend on the kernel.
+
+use crate::reads::ContextAccess;
+use core_relo_object::object::{AttachType, ProgramType, SecDef};
+
+/// The context of a program, as far as the kernel decides on an access by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ContextKind {
+    /// The arguments of the function, tracepoint or hook that the program is attached to, a word each (kernel: `btf_ctx_access`).
+    Arguments,
+    /// The struct of a program type, which `struct bpf_ctx_convert` of the kernel's BTF names.
+    Struct(ProgramType),
+    /// The record of a trace event (kernel: `tp_prog_is_valid_access`).
+    TraceEvent,
+    /// The arguments of a raw tracepoint without types (kernel: `raw_tp_prog_is_valid_access`).
+    RawTracepoint,
+}
+
+/// The largest record of a trace event (kernel: `PERF_MAX_TRACE_SIZE`, 2048 before updates of 5.10).
+pub const TRACE_EVENT_BYTES: u32 = 8192;
+
+/// The pointer at the start of a trace event's record, which programs do not read.
+pub const TRACE_EVENT_START: u32 = 8;
+
+/// The words of a raw tracepoint's arguments (kernel: `MAX_BPF_FUNC_ARGS`), in bytes.
+pub const RAW_TRACEPOINT_BYTES: u32 = 12 * 8;
+
+impl ContextKind {
+    /// Returns the context of programs of a section. Returns `None` if the kernel does not decide by the place alone, or if nothing tells
+    /// how: extensions of other programs, and programs of `bpf(2)` calls.
+    pub(super) fn new(def: &SecDef) -> Option<Self> {
+        use AttachType as A;
+        use ProgramType as P;
+        match (def.program_type, def.attach_type) {
+            (
+                P::Tracing,
+                Some(
+                    A::TraceRawTp
+                    | A::TraceFentry
+                    | A::TraceFexit
+                    | A::TraceFsession
+                    | A::ModifyReturn
+                    | A::TraceIter,
+                ),
+            )
+            | (P::Lsm, Some(A::LsmMac | A::LsmCgroup)) => Some(Self::Arguments),
+            (P::Tracepoint, _) => Some(Self::TraceEvent),
+            (P::RawTracepoint | P::RawTracepointWritable, _) => Some(Self::RawTracepoint),
+            (program_type, _) => oldest_bytes(program_type).map(|_| Self::Struct(program_type)),
+        }
+    }
+
+    /// Returns whether every kernel since 5.10 permits the place of an access.
+    pub(super) fn always_permits(self, access: ContextAccess) -> bool {
+        let (start, end) = match self {
+            Self::Arguments => return false,
+            Self::Struct(program_type) => (0, oldest_bytes(program_type).unwrap_or(0)),
+            // Kernels permit offsets below zero.
+            Self::TraceEvent if access.offset < 0 => return true,
+            Self::TraceEvent => (TRACE_EVENT_START, TRACE_EVENT_BYTES),
+            Self::RawTracepoint => (0, RAW_TRACEPOINT_BYTES),
+        };
+        let offset = u32::try_from(access.offset).ok();
+        let access_end = offset.and_then(|offset| offset.checked_add(access.bytes));
+        is_aligned(access) && offset >= Some(start) && access_end.is_some_and(|access_end| access_end <= end)
+    }
+}
+
+/// Returns whether the offset of an access is a multiple of its width.
+pub(crate) fn is_aligned(access: ContextAccess) -> bool {
+    i32::try_from(access.bytes).is_ok_and(|bytes| access.offset.checked_rem(bytes) == Some(0))
+}
+
+/// Returns the size of the context struct of a program type in Linux 5.10, or in the first kernel with the type; the smallest of all
+/// architectures. Later kernels add members.
+const fn oldest_bytes(program_type: ProgramType) -> Option<u32> {
+    use ProgramType as P;
+    Some(match program_type {
+        P::SocketFilter
+        | P::SchedCls
+        | P::SchedAct
+        | P::CgroupSkb
+        | P::LwtIn
+        | P::LwtOut
+        | P::LwtXmit
+        | P::LwtSeg6local
+        | P::SkSkb
+        | P::FlowDissector => 184,
+        P::Xdp => 24,
+        P::CgroupSock | P::SkMsg => 80,
+        P::CgroupSockAddr => 72,
+        P::SockOps => 216,
+        P::CgroupDevice => 12,
+        P::CgroupSysctl => 8,
+        P::CgroupSockopt | P::SkReuseport => 40,
+        P::SkLookup => 64,
+        P::Netfilter => 16,
+        P::Kprobe | P::PerfEvent => 168,
+        _ => return None,
+    })
+}
