@@ -3,7 +3,7 @@
 use super::{Fix, evidence, externs, helper, instruction, maps, program, relocation};
 use crate::{
     judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
-    kernel::{HelperCall, InsnFeature},
+    kernel::{HelperCall, InsnFeature, KfuncCall},
     requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind, usize_of},
     source_line::{SourceLine, source_line},
 };
@@ -112,10 +112,13 @@ impl<'a, 'k> Advisor<'a, 'k> {
             Some(Need::Kfunc(_) | Need::Variable(_) | Need::Symbol(_) | Need::Kconfig(_)) => {
                 externs::fixes(self, program, id, reason)
             }
-            Some(
-                Need::KfuncCall { .. }
-                | Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall),
-            ) => externs::call_fixes(self, program, reason),
+            Some(Need::KfuncCall { name, program_type, attach_type }) => {
+                let call = KfuncCall { name, program_type: *program_type, attach_type: *attach_type };
+                externs::kfunc_fixes(self, program, reason, call)
+            }
+            Some(Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall)) => {
+                externs::call_fixes(self, program, reason)
+            }
             Some(Need::Instruction(feature)) => {
                 let code = program.code.as_ref().ok();
                 let insn = code.zip(reason.insn).and_then(|(code, insn)| code.insns.get(usize_of(insn)));

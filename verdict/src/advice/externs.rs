@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     judge::Reason,
+    kernel::{KfuncCall, depends_on_attach_type, kfunc_program_types},
     requirements::{NeedId, ProgramNeeds},
     source_line::SourceLine,
 };
@@ -20,6 +21,9 @@ use core_relo_object::{
     link::{ExternBinding, ExternEntry, RefTarget},
     load_plan::KfuncReplacement,
 };
+
+/// The program types that a fix names.
+const NAMED_TYPES: usize = 6;
 
 /// Returns the fixes of a missing extern.
 pub(super) fn fixes(
@@ -93,6 +97,43 @@ fn replacement_fix(
         None => Fix::c(FixPlace::Condition, text, format!("bpf_ksym_exists({other})")),
     };
     Some(if declarations.is_empty() { fix } else { fix.with_declaration(declarations.join("\n")) })
+}
+
+/// Returns the fixes for the call of a kfunc that the kernel lacks, or does not let the program call.
+pub(super) fn kfunc_fixes(
+    advisor: &Advisor<'_, '_>,
+    program: &ProgramNeeds,
+    reason: &Reason,
+    call: KfuncCall<'_>,
+) -> Vec<Fix> {
+    let facts = &advisor.answers.facts;
+    if !facts.kfunc(call.name).is_present() {
+        return call_fixes(advisor, program, reason);
+    }
+    // The kernel resolves the extern, so that a guard is true.
+    if !facts.kfunc_in_jit(call.name, facts.kfunc(call.name)).is_present() {
+        return vec![Fix::without_code(
+            "the kernel has the kfunc, but cannot compile calls of it, so bpf_ksym_exists() does not help: leave out the program",
+        )];
+    }
+    let by_attach_type = call.program_type.is_some_and(|ty| depends_on_attach_type(ty, call.name));
+    let who = if by_attach_type { "attach type" } else { "type" };
+    let mut types = kfunc_program_types(call.name);
+    types.retain(|program_type| Some(*program_type) != call.program_type);
+    let other = match (&types[..], by_attach_type) {
+        (_, true) => "a program of an attach type that may".to_owned(),
+        ([], false) => "a kind of program that may, such as struct_ops".to_owned(),
+        (types, false) => {
+            let names: Vec<_> =
+                types.iter().take(NAMED_TYPES).map(|program_type| program_type.name()).collect();
+            format!("a program of a type that may ({})", names.join(", "))
+        }
+    };
+    let text = format!(
+        "the kernel has the kfunc, but not for programs of this {who}, so bpf_ksym_exists() is true and does not help: move the call to {other}, \
+         or leave out the program"
+    );
+    vec![Fix::without_code(text).with_source(reason.source.as_ref())]
 }
 
 /// Returns the fixes for calls of kernel functions on a kernel without such calls.

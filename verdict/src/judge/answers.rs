@@ -3,8 +3,8 @@
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
-        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, NameQuery,
-        answer_helper_call, answer_kfunc_call,
+        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall,
+        NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
@@ -91,10 +91,12 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
-            Need::KfuncCall { name, program_type: Some(program_type) }
+            Need::KfuncCall { name, program_type: Some(program_type), attach_type }
                 if self.facts.kfunc_in_jit(name, self.facts.kfunc(name)).is_present() =>
             {
-                format!("programs of type {program_type} may not call {}", need.text())
+                let attach_type = attach_type.filter(|_| depends_on_attach_type(*program_type, name));
+                let place = attach_type.map_or_else(String::new, |attach_type| format!(" at {attach_type}"));
+                format!("programs of type {program_type}{place} may not call {}", need.text())
             }
             Need::License(license_use) => {
                 let subject = match license_use {
@@ -137,7 +139,10 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
             let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
             answer_helper_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
         }
-        Need::KfuncCall { name, program_type } => answer_kfunc_call(facts, name, *program_type),
+        Need::KfuncCall { name, program_type, attach_type } => {
+            let (program_type, attach_type) = (*program_type, *attach_type);
+            answer_kfunc_call(facts, KfuncCall { name, program_type, attach_type })
+        }
         // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no kfunc.
         Need::Kfunc(name) => facts.function(name, None),
         Need::Symbol(name) => facts.symbol(name),

@@ -66,12 +66,16 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
         let text = format!("kernels before 5.8 do not let programs of type {program_type} call it");
         return refused(EvidenceSource::Version, text);
     }
-    let observed = helper_types::observed_support(program_type, call.attach_type, helper);
-    match facts.answer_observed(observed, &calls_by(program_type), exists) {
-        Answer::Present(_) if !is_observed => {
+    // Programs of other attach types tell about an attach type of which no program was observed.
+    let is_known = |attach_type: &AttachType| helper_types::is_observed(program_type, *attach_type);
+    let known = call.attach_type.filter(is_known);
+    let observed = helper_types::observed_support(program_type, known, helper);
+    match (facts.answer_observed(observed, &calls_by(program_type), exists), call.attach_type) {
+        (Answer::Present(_), _) if !is_observed => {
             Answer::Unknown("it is not known whether only callbacks that may sleep call it".into())
         }
-        answer => answer,
+        (Answer::Absent(_), Some(attach_type)) if known.is_none() => unobserved(attach_type),
+        (answer, _) => answer,
     }
 }
 
@@ -113,16 +117,44 @@ const fn is_tracing(program_type: ProgramType) -> bool {
     )
 }
 
+/// A call of a kfunc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "callers build it")]
+pub struct KfuncCall<'n> {
+    /// The kfunc's name.
+    pub name: &'n [u8],
+    /// The type of the program; `None` if user space sets the type.
+    pub program_type: Option<ProgramType>,
+    /// The expected attach type of the program; `None` for any.
+    pub attach_type: Option<AttachType>,
+}
+
 /// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`answer_helper_call`].
-pub fn answer_kfunc_call(facts: &KernelFacts<'_>, kfunc: &[u8], program_type: Option<ProgramType>) -> Answer {
-    let exists = facts.kfunc_in_jit(kfunc, facts.kfunc(kfunc));
-    match program_type.filter(|_| exists.is_present()) {
-        Some(program_type) => {
-            let observed = kfunc_types::observed_support(program_type, kfunc);
-            facts.answer_observed(observed, &calls_by(program_type), exists)
+pub fn answer_kfunc_call(facts: &KernelFacts<'_>, call: KfuncCall<'_>) -> Answer {
+    let exists = facts.kfunc_in_jit(call.name, facts.kfunc(call.name));
+    let Some(program_type) = call.program_type.filter(|_| exists.is_present()) else { return exists };
+    let observed = kfunc_types::observed_support(program_type, call.attach_type, call.name);
+    let calls = match call.attach_type {
+        Some(attach_type) if kfunc_types::depends_on_attach_type(program_type, call.name) => {
+            format!("let programs of type {program_type} at {attach_type} call it")
         }
-        None => exists,
+        _ => calls_by(program_type),
+    };
+    match (facts.answer_observed(observed, &calls, exists), call.attach_type) {
+        (Answer::Absent(_), Some(attach_type)) if UNOBSERVED.contains(&attach_type) => {
+            unobserved(attach_type)
+        }
+        (answer, _) => answer,
     }
+}
+
+/// The attach types of which no program with a call of a kfunc was observed.
+const UNOBSERVED: [AttachType; 3] =
+    [AttachType::TraceFentryMulti, AttachType::TraceFexitMulti, AttachType::TraceFsessionMulti];
+
+/// Returns the answer for an attach type of which no program was observed: programs of other attach types may not call it.
+fn unobserved(attach_type: AttachType) -> Answer {
+    Answer::Unknown(format!("it is not known whether programs at {attach_type} call it"))
 }
 
 /// Returns what a kernel with a restriction by program type does, for texts.

@@ -66,6 +66,12 @@ pub(super) fn observed_support(
     })
 }
 
+/// Returns whether programs of a type and attach type were observed.
+pub(super) fn is_observed(program_type: ProgramType, attach_type: AttachType) -> bool {
+    let mut of_type = TABLE.iter().filter(|row| row.program_type == program_type);
+    of_type.any(|row| row.attach_types.is_empty() || row.attach_types.contains(&attach_type.number()))
+}
+
 /// Returns the program types that some observed kernel lets call a helper. EXT, STRUCT_OPS and LIRC_MODE2 were not observed.
 pub fn helper_program_types(helper: u32) -> Vec<ProgramType> {
     let may_call = |row: &&TypeHelpers| {
@@ -387,6 +393,8 @@ mod tests {
         assert_eq!(observed_support(P::Tracing, A::TraceFentry, 147), Shape::Always);
         assert_eq!(observed_support(P::Tracing, A::TraceIter, 147), Shape::From(1));
         assert_eq!(observed_support(P::Tracing, A::TraceRawTp, 147), Shape::Never);
+        assert!(is_observed(P::Tracing, A::TraceFexit) && is_observed(P::Kprobe, A::TraceKprobeSession));
+        assert!(!is_observed(P::Tracing, A::TraceFsession));
         assert_eq!(super::observed_support(P::Tracing, None, 126).shape(), Shape::Always);
     }
 }

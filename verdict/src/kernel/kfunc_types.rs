@@ -2,10 +2,10 @@
 //!
 //! The kernel registers sets of kfuncs for program types (`register_btf_kfunc_id_set`), and BTF has no trace of the sets. The table
 //! records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single call. It has the kfuncs of vmlinux only. EXT,
-//! STRUCT_OPS and LIRC_MODE2 were not observed.
+//! STRUCT_OPS and LIRC_MODE2 were not observed. Programs of each attach type were observed, too: it matters for three kfuncs only.
 
 use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
-use core_relo_object::object::ProgramType;
+use core_relo_object::object::{AttachType, ProgramType};
 
 /// Kfuncs that the same program types may call.
 struct KfuncClass {
@@ -14,11 +14,91 @@ struct KfuncClass {
     names: &'static [&'static str],
 }
 
-/// Returns whether the observed kernels let programs of a type call a kfunc. Returns [`Observations::NONE`] for a kfunc or a type
-/// without observations.
-pub(super) fn observed_support(program_type: ProgramType, kfunc: &[u8]) -> Observations {
+/// The programs of a type and attach type that may call some kfuncs, which other attach types of the program type may not.
+struct AttachRow {
+    program_type: ProgramType,
+    attach_type: AttachType,
+    callable: [Option<bool>; OBSERVED_KERNELS.len()],
+}
+
+/// The kfuncs that the kernel opens to some attach types (kernel: filters of `struct btf_kfunc_id_set`).
+struct AttachKfuncs {
+    names: &'static [&'static str],
+    rows: &'static [AttachRow],
+    /// The observation for the other attach types of the program types.
+    others: [Option<bool>; OBSERVED_KERNELS.len()],
+}
+
+const NONE: Option<bool> = None;
+const NO: Option<bool> = Some(false);
+const YES: Option<bool> = Some(true);
+
+const BY_ATTACH_TYPE: [AttachKfuncs; 2] = [
+    AttachKfuncs {
+        names: &["bpf_session_cookie", "bpf_session_is_return"],
+        rows: &[
+            AttachRow {
+                program_type: ProgramType::Kprobe,
+                attach_type: AttachType::TraceKprobeSession,
+                callable: [NONE, NONE, YES, YES],
+            },
+            AttachRow {
+                program_type: ProgramType::Kprobe,
+                attach_type: AttachType::TraceUprobeSession,
+                callable: [NONE, NONE, NONE, YES],
+            },
+            AttachRow {
+                program_type: ProgramType::Tracing,
+                attach_type: AttachType::TraceFsession,
+                callable: [NONE, NONE, NONE, YES],
+            },
+        ],
+        others: [NONE, NONE, NO, NO],
+    },
+    AttachKfuncs {
+        names: &["bpf_sock_destroy"],
+        rows: &[AttachRow {
+            program_type: ProgramType::Tracing,
+            attach_type: AttachType::TraceIter,
+            callable: [NONE, NONE, YES, YES],
+        }],
+        others: [NONE, NONE, NO, NO],
+    },
+];
+
+/// Returns the kfuncs that the kernel opens to some attach types of a program type, if a kfunc is one of them.
+fn by_attach_type(program_type: ProgramType, kfunc: &[u8]) -> Option<&'static AttachKfuncs> {
+    let is_one = |kfuncs: &&AttachKfuncs| kfuncs.names.iter().any(|name| name.as_bytes() == kfunc);
+    let kfuncs = BY_ATTACH_TYPE.iter().find(is_one)?;
+    kfuncs.rows.iter().any(|row| row.program_type == program_type).then_some(kfuncs)
+}
+
+/// Returns whether the attach type decides if programs of a type may call a kfunc.
+pub fn depends_on_attach_type(program_type: ProgramType, kfunc: &[u8]) -> bool {
+    by_attach_type(program_type, kfunc).is_some()
+}
+
+/// Returns whether the observed kernels let programs of a type and attach type call a kfunc. `None` stands for any attach type. Returns
+/// [`Observations::NONE`] for a kfunc or a type without observations.
+pub(super) fn observed_support(
+    program_type: ProgramType,
+    attach_type: Option<AttachType>,
+    kfunc: &[u8],
+) -> Observations {
     if matches!(program_type, ProgramType::Ext | ProgramType::StructOps | ProgramType::LircMode2) {
         return Observations::NONE;
+    }
+    if let Some(kfuncs) = by_attach_type(program_type, kfunc) {
+        let of_type = |row: &&AttachRow| {
+            row.program_type == program_type
+                && attach_type.is_none_or(|attach_type| attach_type == row.attach_type)
+        };
+        let rows: Vec<_> = kfuncs.rows.iter().filter(of_type).collect();
+        return Observations::new(|kernel| {
+            let own = rows.iter().filter_map(|row| row.callable.get(kernel).copied().flatten());
+            let others = kfuncs.others.get(kernel).copied().flatten();
+            if rows.is_empty() { others } else { own.reduce(|a, b| a || b) }
+        });
     }
     let has_kfunc = |class: &&KfuncClass| class.names.iter().any(|name| name.as_bytes() == kfunc);
     let Some(class) = TABLE.iter().find(has_kfunc) else { return Observations::NONE };
@@ -26,6 +106,15 @@ pub(super) fn observed_support(program_type: ProgramType, kfunc: &[u8]) -> Obser
         let types = class.callable.get(kernel).copied().flatten()?;
         types.checked_shr(program_type.number()).map(|types| types & 1 != 0)
     })
+}
+
+/// Returns the program types that some observed kernel lets call a kfunc.
+pub fn kfunc_program_types(kfunc: &[u8]) -> Vec<ProgramType> {
+    let permits = |program_type: &ProgramType| {
+        observed_support(*program_type, None, kfunc) != Observations::NONE
+            && observed_support(*program_type, None, kfunc).permits_anywhere()
+    };
+    ProgramType::ALL.iter().copied().filter(permits).collect()
 }
 
 /// Returns the names of all kfuncs that some observed kernel or its modules have.
@@ -262,15 +351,28 @@ mod tests {
 
     #[test]
     fn kfuncs_of_program_types() {
-        assert_eq!(observed_support(P::Tracing, b"bpf_task_acquire").shape(), Shape::Always);
-        assert_eq!(observed_support(P::Kprobe, b"bpf_task_acquire").shape(), Shape::Never);
-        assert_eq!(observed_support(P::Xdp, b"bpf_dynptr_from_xdp").shape(), Shape::Always);
-        assert_eq!(observed_support(P::SchedCls, b"bpf_dynptr_from_xdp").shape(), Shape::Never);
-        assert_eq!(observed_support(P::RawTracepoint, b"bpf_cpumask_create").shape(), Shape::From(3));
-        assert_eq!(observed_support(P::Kprobe, b"bpf_iter_num_new").shape(), Shape::Always);
+        assert_eq!(observed_support(P::Tracing, None, b"bpf_task_acquire").shape(), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, None, b"bpf_task_acquire").shape(), Shape::Never);
+        assert_eq!(observed_support(P::Xdp, None, b"bpf_dynptr_from_xdp").shape(), Shape::Always);
+        assert_eq!(observed_support(P::SchedCls, None, b"bpf_dynptr_from_xdp").shape(), Shape::Never);
+        assert_eq!(observed_support(P::RawTracepoint, None, b"bpf_cpumask_create").shape(), Shape::From(3));
+        assert_eq!(observed_support(P::Kprobe, None, b"bpf_iter_num_new").shape(), Shape::Always);
+        let session =
+            |attach_type| observed_support(P::Tracing, Some(attach_type), b"bpf_session_cookie").shape();
+        assert_eq!(session(AttachType::TraceFsession), Shape::Always);
+        assert_eq!(session(AttachType::TraceFentry), Shape::Never);
+        let kprobe = |attach_type| observed_support(P::Kprobe, attach_type, b"bpf_session_is_return").shape();
+        assert_eq!(kprobe(Some(AttachType::TraceKprobeSession)), Shape::Always);
+        assert_eq!(kprobe(Some(AttachType::TraceKprobeMulti)), Shape::Never);
+        assert_eq!(kprobe(None), Shape::Always, "any attach type");
+        let destroy =
+            |attach_type| observed_support(P::Tracing, Some(attach_type), b"bpf_sock_destroy").shape();
+        assert_eq!(destroy(AttachType::TraceIter), Shape::Always);
+        assert_eq!(destroy(AttachType::TraceRawTp), Shape::Never);
+        assert_eq!(kfunc_program_types(b"bpf_dynptr_from_xdp"), [P::Xdp]);
         // A type and a kfunc that were not observed.
-        assert_eq!(observed_support(P::StructOps, b"bpf_task_acquire").shape(), Shape::Always);
-        assert_eq!(observed_support(P::Kprobe, b"bpf_testmod_test_mod_kfunc").shape(), Shape::Always);
+        assert_eq!(observed_support(P::StructOps, None, b"bpf_task_acquire").shape(), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, None, b"bpf_testmod_test_mod_kfunc").shape(), Shape::Always);
     }
 
     #[test]

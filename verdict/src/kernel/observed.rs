@@ -33,6 +33,11 @@ impl Observations {
         Self(core::array::from_fn(permits))
     }
 
+    /// Returns whether some observed kernel permits it.
+    pub(super) fn permits_anywhere(self) -> bool {
+        self.known().any(|permits| permits)
+    }
+
     fn known(self) -> impl DoubleEndedIterator<Item = bool> {
         self.0.into_iter().flatten()
     }

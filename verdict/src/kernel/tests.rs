@@ -225,7 +225,10 @@ fn the_jit_compilers_of_some_architectures_lack_arenas_and_exceptions() {
         let target = recent_kernel(&["bpf_trampoline_get"], Some(architecture));
         let (query, inputs) = (NameQuery::default(), KernelInputs::default());
         let facts = KernelFacts::new(&target, &query, &inputs);
-        let throw = answer_kfunc_call(&facts, b"bpf_throw", None);
+        let throw = answer_kfunc_call(
+            &facts,
+            KfuncCall { name: b"bpf_throw", program_type: None, attach_type: None },
+        );
         (text(&facts.map_type(33)).0.to_owned(), text(&throw).0.to_owned())
     };
     let words = |arena: &str, throw: &str| (arena.to_owned(), throw.to_owned());

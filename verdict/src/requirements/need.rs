@@ -30,6 +30,8 @@ pub enum Need {
         name: Box<[u8]>,
         /// The type of the program; `None` if user space sets the type.
         program_type: Option<ProgramType>,
+        /// The expected attach type of the program; `None` if the type has none.
+        attach_type: Option<AttachType>,
     },
     /// The address of a kernel symbol without a type, by name.
     Symbol(Box<[u8]>),

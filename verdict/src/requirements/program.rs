@@ -272,7 +272,8 @@ fn needs_of_reference(
                 }
                 (Some(Need::Kfunc(name)), true) => {
                     let program_type = def.map(|def| def.program_type);
-                    let call = Need::KfuncCall { name: name.clone(), program_type };
+                    let attach_type = def.and_then(|def| def.attach_type);
+                    let call = Need::KfuncCall { name: name.clone(), program_type, attach_type };
                     [Some(call), instruction(InsnFeature::KfuncCall)]
                 }
                 // libbpf writes 0 for the address of a missing kfunc.

@@ -14,7 +14,8 @@ use core_relo_loader::{
     object::ProgramType,
 };
 use core_relo_verdict::kernel::{
-    Answer, HelperCall, KernelFacts, ProgramFeature, SleepableCode, answer_helper_call, answer_kfunc_call,
+    Answer, HelperCall, KernelFacts, KfuncCall, ProgramFeature, SleepableCode, answer_helper_call,
+    answer_kfunc_call,
 };
 use std::cell::OnceCell;
 
@@ -136,7 +137,8 @@ impl<'k> AnswerSource<'k> {
         }
         let calls = self.calls(&|ty| {
             self.probe_or(&|| probe_kfunc(ty, name.as_bytes()), &|facts| {
-                answer_kfunc_call(facts, name.as_bytes(), Some(ty))
+                let call = KfuncCall { name: name.as_bytes(), program_type: Some(ty), attach_type: None };
+                answer_kfunc_call(facts, call)
             })
         });
         match self.caller {

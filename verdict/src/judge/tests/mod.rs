@@ -6,6 +6,7 @@ mod errors;
 mod extern_types;
 mod externs;
 mod functions;
+mod kfuncs;
 mod licenses;
 mod map_rules;
 mod settings;
