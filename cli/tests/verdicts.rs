@@ -440,8 +440,10 @@ fn an_argument_that_the_kernel_lacks_is_refused() {
     schema().check("check", line);
     let programs = line["programs"].as_array().unwrap();
     let exec = programs.iter().find(|program| program["name"] == "handle_exec").unwrap();
-    let reason = exec["reasons"].as_array().unwrap().iter().find(|reason| reason["kind"] == "context").unwrap();
-    let text = "argument 3 of btf_trace_sched_process_exec does not exist: the kernel's declaration has 1 argument";
+    let reason =
+        exec["reasons"].as_array().unwrap().iter().find(|reason| reason["kind"] == "context").unwrap();
+    let text =
+        "argument 3 of btf_trace_sched_process_exec does not exist: the kernel's declaration has 1 argument";
     assert_eq!((&reason["text"], &reason["verdict"]), (&json!(text), &json!("refused")));
     assert_eq!(reason["evidence"]["text"], "void btf_trace_sched_process_exec(struct task_struct *p)");
     assert_eq!(line["warnings"], json!([]), "the reason says it");

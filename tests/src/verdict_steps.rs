@@ -61,7 +61,8 @@ impl<'o> Requirements<'o> {
 fn dead_insn_count(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> usize {
     let Ok(code) = &program.code else { return 0 };
     let is_global = |copy| needs.linker.is_global(code, copy);
-    let functions = code.functions.iter().map(|copy| Function { start: copy.start, is_global: is_global(*copy) });
+    let functions =
+        code.functions.iter().map(|copy| Function { start: copy.start, is_global: is_global(*copy) });
     let functions: Vec<_> = functions.collect();
     let reachability = reach::analyze(&reach::Program {
         insns: &code.insns,
@@ -70,6 +71,7 @@ fn dead_insn_count(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> usize
         endian: needs.object.endian(),
         verifies_uncalled_functions: true,
         exception_callback: code.exception_callback,
+        bounds_context: false,
     });
     (0u32..).zip(&code.insns).filter(|(insn, _)| matches!(reachability.reach(*insn), Reach::Dead)).count()
 }

@@ -38,6 +38,7 @@ fn reachability(program: &ProgramPlan, endian: Endian) -> (Vec<Insn>, Reachabili
         endian,
         verifies_uncalled_functions: false,
         exception_callback: None,
+        bounds_context: false,
     });
     (insns, result)
 }

@@ -56,6 +56,9 @@ pub const TRACED_INSNS: usize = 1 << 17;
 /// The states at targets of jumps that a trace of reads keeps at once. Further targets have unknown values.
 pub const TRACED_STATES: usize = 4096;
 
+/// The different values that a program returns, of those that the analysis keeps.
+pub const RETURNED_VALUES: usize = 64;
+
 /// The accesses of a program to its context that are judged, of those that the kernel may refuse. One of them is enough.
 pub const REFUSED_ACCESSES: usize = 64;
 

@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 pub(super) const PATTERN_KEYS: [&str; 4] = ["object", "program", "kernel", "kind"];
 
 /// All kinds of reasons.
-const KINDS: [ReasonKind; 16] = [
+const KINDS: [ReasonKind; 17] = [
     ReasonKind::Relocation,
     ReasonKind::Helper,
     ReasonKind::Kfunc,
@@ -24,6 +24,7 @@ const KINDS: [ReasonKind; 16] = [
     ReasonKind::AttachTarget,
     ReasonKind::StructOps,
     ReasonKind::Context,
+    ReasonKind::ReturnValue,
     ReasonKind::Kconfig,
     ReasonKind::Instruction,
     ReasonKind::Object,

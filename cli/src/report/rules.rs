@@ -69,6 +69,10 @@ pub(super) fn rule(kind: ReasonKind) -> Rule {
             "The program accesses its context at a place that the kernel does not permit: an argument that the traced function does not \
              have, or bytes behind the end of the context. Read only what the kernel's declaration has.",
         ),
+        ReasonKind::ReturnValue => (
+            "Returned value",
+            "The program returns a value that the kernel does not permit for its type. Check the value before the program returns it.",
+        ),
         ReasonKind::Kconfig => (
             "Missing configuration value",
             "The kernel's configuration does not have the value of a __kconfig variable. Declare the variable __weak if zero is a \

@@ -10,7 +10,8 @@ use crate::{
     mismatch::Prototype,
     reads::ContextAccess,
     requirements::{
-        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START, is_aligned,
+        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START,
+        is_aligned,
     },
 };
 use core_relo::Name;
@@ -47,7 +48,8 @@ enum Limit<'k> {
 impl<'k> Limit<'k> {
     fn new(context: ContextKind, program: &ProgramNeeds, answers: &KernelAnswers<'_, 'k>) -> Self {
         let bytes = |start, end, what: &str| {
-            let evidence = Evidence { source: EvidenceSource::Object, text: "every kernel has the same limit".into() };
+            let evidence =
+                Evidence { source: EvidenceSource::Object, text: "every kernel has the same limit".into() };
             Self::Bytes { start, end, what: what.to_owned(), evidence }
         };
         match context {
@@ -63,7 +65,9 @@ impl<'k> Limit<'k> {
                         Evidence { source: EvidenceSource::Btf, text: format!("{what} has {end} bytes") };
                     Self::Bytes { start: 0, end, what, evidence }
                 }
-                None => Self::Unknown("the kernel's BTF has no struct bpf_ctx_convert with the context".into()),
+                None => {
+                    Self::Unknown("the kernel's BTF has no struct bpf_ctx_convert with the context".into())
+                }
             },
         }
     }

@@ -15,6 +15,7 @@ mod model;
 mod object;
 mod program;
 mod reasons;
+mod returns;
 mod shared_load;
 mod struct_ops;
 #[cfg(test)]

@@ -155,6 +155,8 @@ pub enum ReasonKind {
     StructOps,
     /// An access to the context at a place that the kernel does not permit.
     Context,
+    /// A value that the program returns, and that the kernel does not permit.
+    ReturnValue,
     /// A value of the kernel's configuration.
     Kconfig,
     /// An instruction that only newer kernels know.
@@ -181,6 +183,7 @@ impl ReasonKind {
             Self::AttachTarget => "attach_target",
             Self::StructOps => "struct_ops",
             Self::Context => "context",
+            Self::ReturnValue => "return_value",
             Self::Kconfig => "kconfig",
             Self::Instruction => "instruction",
             Self::Object => "object",

@@ -8,6 +8,7 @@ use super::{
     externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
     reasons::distinct,
+    returns::ReturnRule,
 };
 use crate::{
     kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function},
@@ -26,6 +27,7 @@ use core_relo::{
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
+    object::{Program, ProgramType, SecDef},
 };
 use std::collections::HashSet;
 
@@ -171,15 +173,16 @@ impl ObjectContext<'_, '_> {
         if program.autoload {
             suspects.extend(self.left_out_maps(linked));
         }
-        suspects.extend(refused_accesses(program, self.answers).into_iter().map(|(access, reason)| Suspect {
-            insn: access.insn,
-            context_offset: Some(access.offset),
-            reason,
+        suspects.extend(refused_accesses(program, self.answers).into_iter().map(|(access, reason)| {
+            Suspect { insn: access.insn, context_offset: Some(access.offset), reason }
         }));
-        if suspects.is_empty() {
+        let return_rule = ReturnRule::new(program, self.sec_def(program), self.answers);
+        if suspects.is_empty() && return_rule.is_none() {
             return;
         }
         let reachability = self.analyze(program, linked, true);
+        let returned = return_rule.and_then(|rule| rule.reason(&reachability));
+        reasons.extend(returned.map(|(insn, reason)| self.with_source_line(reason, linked, insn)));
         for suspect in suspects {
             let reach = suspect.reach(&reachability);
             match self.reason_if_reached(suspect.insn, &suspect.reason, linked, reach) {
@@ -194,7 +197,10 @@ impl ObjectContext<'_, '_> {
         if stops && !skipped.guarded.is_empty() {
             let beyond = self.analyze(program, linked, false);
             for dead in mem::take(&mut skipped.guarded) {
-                match dead.insn.and_then(|insn| self.reason_if_reached(insn, &dead, linked, beyond.reach(insn))) {
+                match dead
+                    .insn
+                    .and_then(|insn| self.reason_if_reached(insn, &dead, linked, beyond.reach(insn)))
+                {
                     Some(reason) => skipped.later.push(reason),
                     None => skipped.guarded.push(dead),
                 }
@@ -313,7 +319,18 @@ impl ObjectContext<'_, '_> {
             endian,
             verifies_uncalled_functions,
             exception_callback: linked.exception_callback,
+            bounds_context: self.bounds_context(program),
         })
+    }
+
+    /// Returns whether the verifier may know bounds of the result that the hook passes to the program.
+    fn bounds_context(&self, program: &ProgramNeeds) -> bool {
+        let is_lsm = self.sec_def(program).is_some_and(|def| def.program_type == ProgramType::Lsm);
+        is_lsm && !matches!(self.answers.facts.checks_lsm_results(), Answer::Absent(_))
+    }
+
+    fn sec_def(&self, program: &ProgramNeeds) -> Option<&SecDef> {
+        self.needs.object.programs().get(program.index.0).and_then(Program::sec_def)
     }
 
     /// Returns the reason of an instruction if the verifier reaches it, or may reach it.

@@ -133,6 +133,9 @@ pub(super) const TRAMPOLINES: [&str; 3] =
 /// A function of kernels with LSM programs that may sleep at more than one hook (5.11).
 pub(super) const HAS_SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
 
+/// A function of kernels that check what LSM programs return (6.12).
+pub(super) const CHECKS_LSM_RESULTS: &str = "bpf_lsm_get_retval_range";
+
 /// A function of kernels with `CONFIG_FUNCTION_ERROR_INJECTION`.
 pub(super) const ERROR_INJECTION: &str = "within_error_injection_list";
 

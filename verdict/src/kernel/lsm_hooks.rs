@@ -3,7 +3,10 @@
 //! The kernel has a set of each (`sleepable_lsm_hooks`, `bpf_lsm_disabled_hooks`), of which BTF has no trace.
 
 use super::{
-    answer::Answer, conditional::HAS_SLEEPABLE_LSM, facts::KernelFacts, observed::Observations,
+    answer::Answer,
+    conditional::{CHECKS_LSM_RESULTS, HAS_SLEEPABLE_LSM},
+    facts::KernelFacts,
+    observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
 };
 
@@ -22,6 +25,17 @@ impl KernelFacts<'_> {
         let Some((first, _)) = disabled.filter(|_| exists.is_present()) else { return exists };
         let permits = Observations::new(|kernel| Some(kernel < *first));
         self.answer_observed(permits, "let programs attach to the hook", exists)
+    }
+
+    /// Answers whether the verifier checks the values that LSM programs return, and knows bounds of the result that hooks pass (6.12).
+    pub(crate) fn checks_lsm_results(&self) -> Answer {
+        match self.find_any(&[CHECKS_LSM_RESULTS]) {
+            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
+            None if self.describes_bpf_functions() => {
+                Answer::from_btf(false, format!("no FUNC {CHECKS_LSM_RESULTS}"))
+            }
+            None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
+        }
     }
 
     /// Answers whether programs may sleep at an LSM hook.

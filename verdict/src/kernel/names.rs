@@ -250,9 +250,10 @@ impl<'k> KernelFacts<'k> {
         match module {
             None => self.find_type(name, kind),
             Some("vmlinux") => self.vmlinux.find(self.query, name, kind),
-            Some(module) => {
-                self.modules().filter(|types| types.name == module).find_map(|types| types.find(self.query, name, kind))
-            }
+            Some(module) => self
+                .modules()
+                .filter(|types| types.name == module)
+                .find_map(|types| types.find(self.query, name, kind)),
         }
     }
 

@@ -84,6 +84,11 @@ impl Observations {
 }
 
 impl KernelFacts<'_> {
+    /// Answers whether the kernel permits what no observed kernel does.
+    pub(crate) fn never_observed(&self, what: &str, exists: Answer) -> Answer {
+        self.answer_observed(Observations::NEVER, what, exists)
+    }
+
     /// Answers whether the kernel permits something. `exists` is the answer for a kernel that does. `what` completes "kernels do not": "let
     /// programs of type XDP call it".
     pub(super) fn answer_observed(&self, observations: Observations, what: &str, exists: Answer) -> Answer {

@@ -4,8 +4,8 @@ use super::{
     attachments::{KPROBE_STRUCT, LINK_MARKS},
     changes,
     conditional::{
-        ALWAYS_COMPILED, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS, MAP_TYPES, MODULE_BTF,
-        PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
+        ALWAYS_COMPILED, CHECKS_LSM_RESULTS, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS,
+        MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
     features, jit,
     mark::Mark,
@@ -80,7 +80,7 @@ impl Default for NameQuery {
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }
-        for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM] {
+        for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, CHECKS_LSM_RESULTS] {
             query.function(name.as_bytes());
         }
         query.fixed_count = query.types.len();

@@ -1,8 +1,7 @@
 //! The search for mismatches.
 
 use super::{
-    arguments,
-    context, field,
+    arguments, context, field,
     model::{Difference, Mismatch},
     prototype::Prototype,
 };

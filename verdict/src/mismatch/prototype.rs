@@ -32,7 +32,8 @@ impl<'k> Prototype<'k> {
         let is_word = |param: Param<'_>| {
             let ty = proto.btf().strip(param.ty).ok();
             ty.is_some_and(|ty| {
-                let is_register = ty.kind() != Kind::Void && !ty.kind().is_composite() && ty.kind() != Kind::Float;
+                let is_register =
+                    ty.kind() != Kind::Void && !ty.kind().is_composite() && ty.kind() != Kind::Float;
                 is_register && proto.btf().size_of(ty.id()).is_ok_and(|ByteSize(bytes)| bytes <= 8)
             })
         };

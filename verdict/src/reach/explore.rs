@@ -135,6 +135,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
                     }
                 }
                 Transfer::Exit => {
+                    if state.callers.is_empty() && self.states.function(state.chain) == Some(0) {
+                        self.visits.mark_returned(state);
+                    }
                     if !self.return_to_caller(state, spare) {
                         return;
                     }

@@ -27,6 +27,9 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
         Value::StackRange { .. } | Value::Any => {
             Value::Scalar(Scalar::unknown(width, Undecided::Imprecision))
         }
+        Value::Context { .. } if program.bounds_context => {
+            Value::Scalar(Scalar::unknown(width, Undecided::Imprecision))
+        }
         // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that they are not null.
         Value::Context { .. } | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
         Value::Context { .. } if bytes == 4 => {

@@ -23,6 +23,8 @@ pub struct Program<'p> {
     pub verifies_uncalled_functions: bool,
     /// The first instruction of the exception callback, which the verifier checks as a called global function.
     pub exception_callback: Option<u32>,
+    /// Whether the verifier may know bounds of numbers in the context: the result that an LSM hook passes (6.12).
+    pub bounds_context: bool,
 }
 
 /// A function in a linked program.

@@ -1,5 +1,6 @@
 //! The result of the analysis.
 
+use crate::limits::RETURNED_VALUES;
 use std::collections::HashMap;
 
 /// Whether the verifier reaches an instruction.
@@ -58,8 +59,39 @@ pub struct Reachability {
     pub(super) branches: Vec<Branch>,
     /// The accesses to the context: the instruction and the offset, and whether the verifier reaches the access.
     pub(super) context_accesses: HashMap<(u32, i32), Reach>,
+    /// The values that the program returns, with the exits.
+    pub(super) returned: Vec<ReturnedValue>,
     /// Whether the analysis followed all paths.
     pub(super) is_complete: bool,
+}
+
+/// A value that the program returns on some path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReturnedValue {
+    /// The exit.
+    pub insn: u32,
+    /// Whether every verifier follows the path.
+    pub is_certain: bool,
+    /// The value.
+    pub value: Returned,
+}
+
+/// What a path returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum Returned {
+    /// A number. No verifier excludes those from `lo` upwards to `hi`, which continue at zero after the largest one.
+    Number {
+        /// The first number.
+        lo: u64,
+        /// The last number.
+        hi: u64,
+    },
+    /// A pointer.
+    Pointer,
+    /// A value that the verifier may know better than the analysis.
+    Unknown,
 }
 
 impl Reachability {
@@ -67,6 +99,11 @@ impl Reachability {
     pub fn reach(&self, insn: u32) -> Reach {
         let index = usize::try_from(insn).ok();
         index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
+    }
+
+    /// Returns the values that the program returns. `None` if the analysis did not follow all paths, or there are too many.
+    pub fn returned(&self) -> Option<&[ReturnedValue]> {
+        (self.is_complete && self.returned.len() < RETURNED_VALUES).then_some(&self.returned)
     }
 
     /// Returns whether the verifier reaches an access of an instruction to the context, at an offset in bytes.

@@ -2,9 +2,13 @@
 
 use super::branch::Direction;
 use super::flow::index;
-use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Undecided};
+use super::interval::Interval;
+use super::memory::unknown_argument;
+use super::possible::Possible;
+use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Returned, ReturnedValue, Undecided};
 use super::state::State;
 use super::value::Value;
+use crate::limits;
 use core_relo::insn::{Class, Insn};
 use std::collections::{HashMap, HashSet};
 
@@ -40,6 +44,7 @@ impl Visits {
             last_branch: vec![NO_BRANCH; count],
             branches: Vec::new(),
             context_accesses: HashMap::new(),
+            returned: Vec::new(),
             is_complete: true,
         };
         Self { result, flags: vec![0; count], started: HashSet::new() }
@@ -70,11 +75,36 @@ impl Visits {
         let Value::Context { offset: Some(offset) } = state.register(base) else {
             return self.set(state.pc, OTHER_ACCESS);
         };
-        let Some(offset) = offset.checked_add(insn.off.into()) else { return self.set(state.pc, OTHER_ACCESS) };
+        let Some(offset) = offset.checked_add(insn.off.into()) else {
+            return self.set(state.pc, OTHER_ACCESS);
+        };
         let reach = state.undecided.map_or(Reach::Reachable, Reach::Undecided);
         let known = self.result.context_accesses.entry((state.pc, offset)).or_insert(reach);
         if reach == Reach::Reachable {
             *known = reach;
+        }
+    }
+
+    /// Records the value that the program returns at the exit of a state.
+    pub(super) fn mark_returned(&mut self, state: &State) {
+        let value = match state.register(0) {
+            // The verifier may take the number for a pointer, and know more about it.
+            Value::Scalar(scalar) if scalar.possible == unknown_argument().possible => Returned::Unknown,
+            Value::Scalar(scalar) => match scalar.possible {
+                Possible::Unknown(_) => Returned::Unknown,
+                Possible::Range(Interval { lo, hi }) => Returned::Number { lo, hi },
+                // The largest of the numbers.
+                Possible::Bits { value, mask } => Returned::Number { lo: value | mask, hi: value | mask },
+            },
+            Value::Stack { .. } | Value::Frozen { .. } | Value::Context { .. } | Value::Map { .. } => {
+                Returned::Pointer
+            }
+            _ => Returned::Unknown,
+        };
+        let value = ReturnedValue { insn: state.pc, is_certain: state.undecided.is_none(), value };
+        let known = &mut self.result.returned;
+        if known.len() < limits::RETURNED_VALUES && !known.contains(&value) {
+            known.push(value);
         }
     }
 

@@ -12,6 +12,6 @@ mod tests;
 mod trace;
 
 pub use comparison::Comparison;
-pub use model::{ContextAccess, ContextWord, Read, ReadKind};
+pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};
 
 pub(crate) use trace::{Traced, trace};

@@ -27,6 +27,32 @@ pub struct ContextAccess {
     pub is_write: bool,
 }
 
+/// The values that a program may return, as far as its instructions tell without an analysis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum Returns {
+    /// Values that are not known.
+    #[default]
+    Unknown,
+    /// None: the program does not end.
+    None,
+    /// Numbers from the first to the second.
+    Constants(i32, i32),
+}
+
+impl Returns {
+    /// Adds the constants of an exit.
+    pub(super) fn join(self, constants: Option<(i32, i32)>) -> Self {
+        match (self, constants) {
+            (Self::Unknown, _) | (_, None) => Self::Unknown,
+            (Self::None, Some((min, max))) => Self::Constants(min, max),
+            (Self::Constants(min, max), Some((other_min, other_max))) => {
+                Self::Constants(min.min(other_min), max.max(other_max))
+            }
+        }
+    }
+}
+
 /// A word of the context, such as an argument of the traced function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]

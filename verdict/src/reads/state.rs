@@ -15,6 +15,8 @@ pub(super) enum Value {
     #[default]
     Unknown,
     Constant(i32),
+    /// A constant between these.
+    ConstantRange(i32, i32),
     /// An address in the context, from its start.
     Context(i32),
     /// On some path, an address in the context, from its start.
@@ -64,8 +66,22 @@ impl Value {
         self.context_offset().map_or(Self::Unknown, Self::MaybeContext)
     }
 
+    /// Returns the smallest and the largest constant that the value may be.
+    pub(super) const fn constants(self) -> Option<(i32, i32)> {
+        match self {
+            Self::Constant(constant) => Some((constant, constant)),
+            Self::ConstantRange(min, max) => Some((min, max)),
+            _ => None,
+        }
+    }
+
     /// Returns a value that stands for both values.
     fn join(self, other: Self) -> Self {
+        if let (Some((min, max)), Some((other_min, other_max))) = (self.constants(), other.constants())
+            && self != other
+        {
+            return Self::ConstantRange(min.min(other_min), max.max(other_max));
+        }
         match (self.on_some_path(), other.on_some_path()) {
             _ if self == other => self,
             (Self::Unknown, other) => other,

@@ -2,7 +2,7 @@
 
 use super::{
     comparison::Comparison,
-    model::{ContextAccess, ContextWord, Read, ReadKind},
+    model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
     state::{State, Value},
 };
 use crate::{limits, requirements::usize_of};
@@ -23,6 +23,8 @@ pub(crate) struct Traced {
     pub(crate) reads: Vec<Read>,
     /// The accesses to the context without a CO-RE record, in the order of the instructions.
     pub(crate) context_accesses: Vec<ContextAccess>,
+    /// The values that the program may return.
+    pub(crate) returns: Returns,
 }
 
 /// Returns the reads of a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a
@@ -41,7 +43,8 @@ pub(crate) fn trace(
         kconfig_bytes,
         pending: BTreeMap::new(),
         arguments: HashMap::new(),
-        traced: Traced::default(),
+        traced: Traced { returns: Returns::None, ..Traced::default() },
+        main_end: code.functions.get(1).map_or(u32::MAX, |copy| copy.start),
         state: None,
         last: None,
     };
@@ -112,6 +115,8 @@ struct Trace<'r, K> {
     /// The arguments of functions that are called, as far as they are addresses in the context.
     arguments: HashMap<u32, [Value; 5]>,
     traced: Traced,
+    /// The end of the program's own function.
+    main_end: u32,
     /// The state at the current instruction; `None` after a jump without condition.
     state: Option<State>,
     /// The state at the last jump without condition or exit.
@@ -272,6 +277,9 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     fn jump(&mut self, at: u32, insn: Insn, mut state: State) {
         match insn.code & 0xf0 {
             EXIT => {
+                if at < self.main_end {
+                    self.traced.returns = self.traced.returns.join(state.get(0).constants());
+                }
                 self.last = Some(state);
                 return;
             }

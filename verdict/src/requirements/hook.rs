@@ -41,7 +41,10 @@ impl Hook {
         let function = |has_result| Self::Function { name: name.to_owned(), has_result };
         match (def.program_type, def.attach_type) {
             (ProgramType::Tracing, Some(AttachType::TraceFentry)) => function(false),
-            (ProgramType::Tracing, Some(AttachType::TraceFexit | AttachType::TraceFsession | AttachType::ModifyReturn)) => function(true),
+            (
+                ProgramType::Tracing,
+                Some(AttachType::TraceFexit | AttachType::TraceFsession | AttachType::ModifyReturn),
+            ) => function(true),
             (ProgramType::Tracing, Some(AttachType::TraceIter)) => {
                 Self::Function { name: format!("bpf_iter_{name}"), has_result: false }
             }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{InsnFeature, SleepableCode},
-    reads::{ContextAccess, Read, Traced, trace},
+    reads::{ContextAccess, Read, Returns, Traced, trace},
     source_line::source_line,
 };
 use core_relo::{
@@ -60,6 +60,8 @@ pub struct ProgramNeeds {
     pub context: Option<ContextKind>,
     /// The accesses to the context without CO-RE, whose place not every kernel permits.
     pub context_accesses: Vec<ContextAccess>,
+    /// What the program may return.
+    pub returns: Returns,
 }
 
 /// An instruction that has a requirement.
@@ -105,6 +107,7 @@ impl ProgramNeeds {
             reads: Vec::new(),
             context: program.sec_def().and_then(ContextKind::new),
             context_accesses: Vec::new(),
+            returns: Returns::Unknown,
         };
         let Ok(code) = &needs.code else { return needs };
         needs.sites = collect_sites(code, program.sec_def(), externs, table);
@@ -112,12 +115,14 @@ impl ProgramNeeds {
             add_license_sites(&mut needs.sites, program.sec_def(), table);
         }
         needs.records = place_records(object, code, records);
-        let Traced { reads, mut context_accesses } = trace(code, &needs.records, |index| match linker.externs().get(index.0)?.binding {
-            ExternBinding::Config(slot) => Some(slot.size),
-            _ => None,
-        });
-        context_accesses.retain(|access| needs.context.is_some_and(|context| !context.always_permits(*access)));
-        (needs.reads, needs.context_accesses) = (reads, context_accesses);
+        let Traced { reads, mut context_accesses, returns } =
+            trace(code, &needs.records, |index| match linker.externs().get(index.0)?.binding {
+                ExternBinding::Config(slot) => Some(slot.size),
+                _ => None,
+            });
+        context_accesses
+            .retain(|access| needs.context.is_some_and(|context| !context.always_permits(*access)));
+        (needs.reads, needs.context_accesses, needs.returns) = (reads, context_accesses, returns);
         needs.compare_hook(table);
         needs
     }

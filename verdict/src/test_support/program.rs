@@ -46,6 +46,7 @@ impl GeneratedProgram {
             endian: self.endian,
             verifies_uncalled_functions: false,
             exception_callback: None,
+            bounds_context: false,
         })
     }
 }

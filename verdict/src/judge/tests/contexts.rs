@@ -18,7 +18,9 @@ fn add_functions(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let one = b.func_proto(int, &[("x", int)]);
     let nothing = b.func_proto(TypeId(0), &[("x", int)]);
-    for (name, proto) in [("f", one), ("g", nothing), ("bpf_iter_t", one), ("bpf_lsm_h", one), ("bpf_lsm_v", nothing)] {
+    for (name, proto) in
+        [("f", one), ("g", nothing), ("bpf_iter_t", one), ("bpf_lsm_h", one), ("bpf_lsm_v", nothing)]
+    {
         b.func(name, proto, 1);
     }
     let data = b.pointer(TypeId(0));
@@ -51,7 +53,11 @@ fn add_contexts(b: &mut Builder) {
 }
 
 /// Returns the text of the reason of the kind `context`.
-fn context_reason(types: impl FnOnce(&mut Builder), section: &str, insns: &[Insn]) -> Option<(Verdict, String)> {
+fn context_reason(
+    types: impl FnOnce(&mut Builder),
+    section: &str,
+    insns: &[Insn],
+) -> Option<(Verdict, String)> {
     let object = program(section, &[insns, &returns(0)].concat());
     let verdict = judge_on(object, types, &KernelInputs::default());
     let mut reasons = verdict.programs[0].reasons.iter();
@@ -66,7 +72,9 @@ fn refused(text: &str) -> Option<(Verdict, String)> {
 #[test]
 fn arguments_that_the_declaration_lacks_are_refused() {
     let read = |section, off| context_reason(add_functions, section, &[load_word(2, 1, off)]);
-    let missing = |name: &str| refused(&format!("argument 2 of {name} does not exist: the kernel's declaration has 1 argument"));
+    let missing = |name: &str| {
+        refused(&format!("argument 2 of {name} does not exist: the kernel's declaration has 1 argument"))
+    };
     for (section, name) in [("fentry/f", "f"), ("tp_btf/t", "btf_trace_t"), ("iter/t", "bpf_iter_t")] {
         assert_eq!(read(section, 0), None, "{section}");
         assert_eq!(read(section, 8), missing(name), "{section}");
@@ -92,7 +100,8 @@ fn arguments_that_the_declaration_lacks_are_refused() {
 
 #[test]
 fn the_context_is_followed_on_all_paths() {
-    let refused_at = |insns: &[Insn]| context_reason(add_functions, "fentry/f", insns).map(|(verdict, _)| verdict);
+    let refused_at =
+        |insns: &[Insn]| context_reason(add_functions, "fentry/f", insns).map(|(verdict, _)| verdict);
     let random = helper(5);
     let copy = |dst, src| insn(0xbf, dst, src, 0, 0);
     let branch = |distance| insn(0x15, 0, 0, distance, 0);
@@ -106,7 +115,14 @@ fn the_context_is_followed_on_all_paths() {
     assert_eq!(refused_at(&turns), Some(Verdict::Refused));
     let spilled = [insn(0x7b, 10, 1, -8, 0), random, branch(0), load_word(3, 10, -8), load_word(2, 3, 8)];
     assert_eq!(refused_at(&spilled), Some(Verdict::Refused));
-    let later_context = [copy(6, 1), copy(7, 10), insn(0xb7, 8, 0, 0, 0), insn(0x15, 8, 0, 1, 0), copy(7, 6), load_word(2, 7, 8)];
+    let later_context = [
+        copy(6, 1),
+        copy(7, 10),
+        insn(0xb7, 8, 0, 0, 0),
+        insn(0x15, 8, 0, 1, 0),
+        copy(7, 6),
+        load_word(2, 7, 8),
+    ];
     assert_eq!(refused_at(&later_context), None, "the register never is the context");
     let dead = [insn(0xb7, 8, 0, 0, 0), insn(0x15, 8, 0, 1, 0), load_word(2, 1, 8)];
     assert_eq!(refused_at(&dead), None);
@@ -148,7 +164,9 @@ fn accesses_outside_of_the_context_are_refused() {
     assert_eq!(read("tp/a/b", load_half(2, 1, -4)), None, "kernels do not check for it");
     assert_eq!(
         read("tp/a/b", load_half(2, 1, 4)),
-        refused("reads 4 bytes at offset 4 of its context: programs read the record of a trace event from offset 8 to 8192")
+        refused(
+            "reads 4 bytes at offset 4 of its context: programs read the record of a trace event from offset 8 to 8192"
+        )
     );
     // A struct that the BTF does not have may be smaller.
     let unknown = context_reason(add_kernel, "tc", &[load_word(2, 1, 184)]);

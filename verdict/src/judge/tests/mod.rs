@@ -9,6 +9,7 @@ mod functions;
 mod kfuncs;
 mod licenses;
 mod map_rules;
+mod returns;
 mod settings;
 mod struct_ops;
 

@@ -245,6 +245,7 @@ impl Assembly {
             endian: self.endian,
             verifies_uncalled_functions: self.verifies_uncalled_functions,
             exception_callback: self.exception_callback,
+            bounds_context: false,
         })
     }
 

@@ -19,6 +19,7 @@ fn run(insns: &[Insn]) -> crate::reach::Reachability {
         endian: Endian::Little,
         verifies_uncalled_functions: false,
         exception_callback: None,
+        bounds_context: false,
     })
 }
 
@@ -129,6 +130,7 @@ fn functions_out_of_order_do_not_panic() {
             endian: Endian::Big,
             verifies_uncalled_functions: true,
             exception_callback: None,
+            bounds_context: false,
         });
         assert_eq!(result.reach(0), Reach::Dead);
     }

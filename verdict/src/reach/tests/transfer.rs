@@ -112,6 +112,7 @@ fn check_arithmetic(insn: Insn, endian: Endian, random: &mut Random) {
         endian,
         verifies_uncalled_functions: false,
         exception_callback: None,
+        bounds_context: false,
     };
     for _ in 0..TRIALS {
         let ((left, lefts), (right, rights)) = (random.scalar(), random.scalar());
