@@ -7,6 +7,7 @@ mod live {
     mod cgroups;
     mod examples;
     mod faults;
+    mod generated;
     mod globals;
     mod harness;
     mod lifetime;
