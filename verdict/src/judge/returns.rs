@@ -100,6 +100,17 @@ impl Range {
         is_inside(lo) && is_inside(hi) && hi.wrapping_sub(lo) <= span
     }
 
+    /// Returns whether none of the numbers from one upwards to another is in the range.
+    fn excludes(self, lo: u64, hi: u64) -> bool {
+        let (min, max) = (self.min.cast_unsigned(), self.max.cast_unsigned());
+        if self.is_32bit {
+            return lo == hi && !self.contains(lo, hi);
+        }
+        let has_min = min.wrapping_sub(lo) <= hi.wrapping_sub(lo);
+        let has_lo = lo.wrapping_sub(min) <= max.wrapping_sub(min);
+        !has_min && !has_lo
+    }
+
     fn text(self) -> String {
         if self.min == self.max { self.min.to_string() } else { format!("{} to {}", self.min, self.max) }
     }
@@ -133,26 +144,44 @@ impl ReturnRule {
         let is_refused = |value: &ReturnedValue| match value.value {
             Returned::Number { lo, hi } => !self.range.contains(lo, hi),
             Returned::Pointer => true,
-            Returned::Unknown => false,
+            Returned::Bounded { lo, hi } => self.range.excludes(lo, hi),
         };
         // Whichever path the verifier follows, it refuses the value.
         let are_all_refused = returned.iter().all(is_refused);
         let is_decisive =
             |value: &ReturnedValue| are_all_refused || self.checks_every_path && value.is_certain;
-        let found = returned.iter().find(|value| is_refused(value) && is_decisive(value))?;
+        let decisive = returned.iter().find(|value| is_refused(value) && is_decisive(value));
+        // Otherwise one path that ends well leaves the question to the verifier.
+        let ends_well =
+            |value: &ReturnedValue| matches!(value.value, Returned::Number { .. }) && !is_refused(value);
+        let undecided = || returned.iter().find(|value| is_refused(value));
+        let found = decisive.or_else(|| undecided().filter(|_| !returned.iter().any(ends_well)))?;
         let value = match found.value {
-            Returned::Number { lo, hi } if lo == hi && self.range.is_32bit => {
+            Returned::Number { lo, hi } | Returned::Bounded { lo, hi } if lo == hi && self.range.is_32bit => {
                 let [a, b, c, d, ..] = lo.to_le_bytes();
                 i32::from_le_bytes([a, b, c, d]).to_string()
             }
-            Returned::Number { lo, hi } if lo == hi => lo.cast_signed().to_string(),
-            Returned::Number { .. } => "a number that the verifier does not know".to_owned(),
-            Returned::Pointer | Returned::Unknown => "a pointer".to_owned(),
+            Returned::Number { lo, hi } | Returned::Bounded { lo, hi } if lo == hi => {
+                lo.cast_signed().to_string()
+            }
+            Returned::Number { .. } | Returned::Bounded { .. } => {
+                "a number that the verifier does not know".to_owned()
+            }
+            Returned::Pointer => "a pointer".to_owned(),
         };
-        let text = format!("the program returns {value}, expected {}", self.range.text());
-        let reason = Reason::new(ReasonKind::ReturnValue, Verdict::Refused, text);
+        let range = self.range.text();
+        let (verdict, text) = match decisive {
+            Some(_) => (Verdict::Refused, format!("the program returns {value}, expected {range}")),
+            None => (
+                Verdict::Unknown,
+                format!(
+                    "the program may return {value}, expected {range}: a branch depends on a value that only the verifier knows"
+                ),
+            ),
+        };
+        let reason = Reason::new(ReasonKind::ReturnValue, verdict, text);
         let reason = reason.with_evidence(self.evidence.clone());
-        let fix = format!("return only {}: check the value before the program returns it", self.range.text());
+        let fix = format!("return only {range}: check the value before the program returns it");
         Some((found.insn, reason.with_fix(fix)))
     }
 }
@@ -199,6 +228,10 @@ mod tests {
         assert!(bool_range.contains(0, 1) && bool_range.contains(1, 1));
         for (lo, hi) in [(0, u64::MAX), (0, 2), (1, 0), (u64::MAX, 0), (5, 5), (0, 0xffff_ffff)] {
             assert!(!bool_range.contains(lo, hi), "{lo} {hi}");
+        }
+        assert!(bool_range.excludes(2, u64::MAX) && bool_range.excludes(u64::MAX, u64::MAX));
+        for (lo, hi) in [(0, u64::MAX), (1, 5), (u64::MAX, 0), (0, 0), (1, 1)] {
+            assert!(!bool_range.excludes(lo, hi), "{lo} {hi}");
         }
         let errors = Range { min: MIN_ERROR, max: 0, is_32bit: true };
         assert!(errors.contains(0, 0) && errors.contains(0xffff_ffff, 0xffff_ffff));

@@ -90,8 +90,13 @@ pub enum Returned {
     },
     /// A pointer.
     Pointer,
-    /// A value that the verifier may know better than the analysis.
-    Unknown,
+    /// A value that the verifier may know better than the analysis. All verifiers exclude values outside of these bounds.
+    Bounded {
+        /// The first number.
+        lo: u64,
+        /// The last number.
+        hi: u64,
+    },
 }
 
 impl Reachability {

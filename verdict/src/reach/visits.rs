@@ -87,11 +87,14 @@ impl Visits {
 
     /// Records the value that the program returns at the exit of a state.
     pub(super) fn mark_returned(&mut self, state: &State) {
+        let unknown = |Interval { lo, hi }| Returned::Bounded { lo, hi };
         let value = match state.register(0) {
             // The verifier may take the number for a pointer, and know more about it.
-            Value::Scalar(scalar) if scalar.possible == unknown_argument().possible => Returned::Unknown,
+            Value::Scalar(scalar) if scalar.possible == unknown_argument().possible => {
+                unknown(Interval::FULL)
+            }
             Value::Scalar(scalar) => match scalar.possible {
-                Possible::Unknown(_) => Returned::Unknown,
+                Possible::Unknown(_) => unknown(scalar.bounds),
                 Possible::Range(Interval { lo, hi }) => Returned::Number { lo, hi },
                 // The largest of the numbers.
                 Possible::Bits { value, mask } => Returned::Number { lo: value | mask, hi: value | mask },
@@ -99,7 +102,7 @@ impl Visits {
             Value::Stack { .. } | Value::Frozen { .. } | Value::Context { .. } | Value::Map { .. } => {
                 Returned::Pointer
             }
-            _ => Returned::Unknown,
+            _ => unknown(Interval::FULL),
         };
         let value = ReturnedValue { insn: state.pc, is_certain: state.undecided.is_none(), value };
         let known = &mut self.result.returned;

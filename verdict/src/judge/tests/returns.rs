@@ -106,6 +106,14 @@ fn all_paths_count() {
 }
 
 #[test]
+fn a_number_outside_of_the_range_is_refused_whatever_the_branches() {
+    // r7 = -1; if w7 == 4096 goto +0; r0 = r7; exit
+    let branching = [insn(0xb7, 7, 0, 0, -1), insn(0x16, 7, 0, 0, 4096), insn(0xbf, 0, 7, 0, 0), exit()];
+    let text = "the program returns -1, expected 0 to 1";
+    assert_eq!(refused_value(add_new_kernel, "sk_lookup", &branching), Some(text.to_owned()));
+}
+
+#[test]
 fn values_of_lsm_programs_count_since_linux_6_12() {
     let old = |b: &mut Builder| add_recent_kernel(b, false);
     assert_eq!(refused_value(old, "lsm/h", &returns(1)), None);
