@@ -15,6 +15,7 @@ mod leftover_pins;
 mod loaded;
 mod loader_program;
 mod loading;
+mod map_owner;
 mod maps;
 mod old_verifier;
 mod pin_maps;

@@ -1,10 +1,11 @@
 //! Loading the programs of a plan (libbpf: `bpf_object_load_prog`).
 
 use super::{
-    error::LoadError,
+    error::{LoadError, LoadHint},
     kernel::Kernel,
     loaded::{LoadedMap, LoadedProgram},
     loading::Loading,
+    map_owner,
     verifier::{RefusedProgram, log_text},
 };
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 };
 use core_relo::{Endian, insn::INSN_BYTES};
 use core_relo_object::{
-    ProgramIndex,
+    MapIndex, ProgramIndex,
     load_plan::{Fixup, FixupTarget, LoadPlan, MapRole, ProgramPlan, SlotPlan},
 };
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -159,7 +160,10 @@ impl<K: Kernel> Loading<'_, K> {
                 }
                 _ => (errno, log_text(&log)),
             };
-            let refused = Box::new(RefusedProgram::new(plan, program, errno, text));
+            let mut refused = Box::new(RefusedProgram::new(plan, program, errno, text));
+            if let Some(hint) = map_owner::explain_refusal(&self.loaded, program, &refused) {
+                refused.hint = hint;
+            }
             let object = self.loaded.name.clone().into();
             return Err(LoadError::Program { object, refused, others: Vec::new() });
         }
@@ -180,25 +184,30 @@ impl<K: Kernel> Loading<'_, K> {
     /// Puts programs into the maps that hold them: arrays of tail calls and struct_ops maps.
     pub(super) fn fill_maps_with_programs(&mut self, missing: MissingProgram) -> Result<(), LoadError> {
         self.fill_struct_ops()?;
-        for map in &self.loaded.maps {
+        for (index, map) in (0..).map(MapIndex).zip(&self.loaded.maps) {
             let Some(fd) = map.fd() else { continue };
             for (key, slot) in map.plan.slots() {
                 let SlotPlan::Program(function) = slot else { continue };
-                let failed = |errno, hint: Hint| {
+                let failed = |errno, hint: LoadHint| {
                     let request = format!("map `{}`: putting a program at {key}", map.plan.name());
-                    self.error_with_hint(request, errno, hint.into())
+                    self.error_with_hint(request, errno, hint)
                 };
-                let program = match self.program_fd(*function) {
-                    Some(fd) => fd.cast_unsigned(),
+                let program = match self.find_program(*function) {
+                    Some(program) => program,
                     None if missing == MissingProgram::IsSkipped => continue,
                     None => {
                         let hint =
                             "the program is not loaded: its section begins with `?`, or autoload is off";
-                        return Err(failed(Errno(libc::EBADF), Hint(hint)));
+                        return Err(failed(Errno(libc::EBADF), Hint(hint).into()));
                     }
                 };
-                let updated = self.kernel.map_update(fd, key.as_bytes(), program.as_bytes());
-                updated.map_err(|errno| failed(errno, Hint::for_errno(errno)))?;
+                let program_fd = program.fd.as_raw_fd().cast_unsigned();
+                let updated = self.kernel.map_update(fd, key.as_bytes(), program_fd.as_bytes());
+                updated.map_err(|errno| {
+                    let owner = map_owner::explain_owner(&self.loaded, index, map, &program.plan);
+                    let owner = owner.filter(|_| errno.0 == libc::EINVAL).map(LoadHint);
+                    failed(errno, owner.unwrap_or_else(|| Hint::for_errno(errno).into()))
+                })?;
             }
         }
         Ok(())
@@ -223,8 +232,11 @@ impl<K: Kernel> Loading<'_, K> {
     }
 
     fn program_fd(&self, function: ProgramIndex) -> Option<RawFd> {
-        let program = self.loaded.programs.iter().find(|program| program.plan.function() == function);
-        program.map(|program| program.fd.as_raw_fd())
+        self.find_program(function).map(|program| program.fd.as_raw_fd())
+    }
+
+    fn find_program(&self, function: ProgramIndex) -> Option<&LoadedProgram> {
+        self.loaded.programs.iter().find(|program| program.plan.function() == function)
     }
 }
 

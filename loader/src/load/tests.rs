@@ -227,3 +227,55 @@ fn an_error_without_a_verifier_log_is_one_line() {
         }
     }
 }
+
+/// Creates an object whose programs `a` and `b`, of these sections, refer to one map of a type.
+fn sharing(map_type: u32, sections: [&str; 2]) -> TestObject {
+    let mut m = TestObject::new();
+    let numbers = [("type", map_type), ("key_size", 4), ("value_size", 4), ("max_entries", 2)];
+    let (_, symbol) = m.map("shared", &numbers, None);
+    for (name, section) in ["a", "b"].into_iter().zip(sections) {
+        let [first, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let section = m.program(name, section, &[first, high, zero, exit]);
+        m.refer(section, 0, symbol, false);
+    }
+    m
+}
+
+#[test]
+fn a_program_that_does_not_fit_the_owner_of_its_map_is_explained() {
+    let cases = [
+        (3, ["xdp", "tc"], "program type of `b`: BPF_PROG_TYPE_SCHED_CLS, expected BPF_PROG_TYPE_XDP"),
+        (3, ["xdp", "xdp.frags"], "BPF_F_XDP_HAS_FRAGS of `b`: set, expected not set"),
+        (14, ["xdp", "xdp.frags"], "BPF_F_XDP_HAS_FRAGS of `b`: set, expected not set"),
+    ];
+    for (map_type, sections, difference) in cases {
+        let Some(error) = refused(sharing(map_type, sections)) else { return };
+        let message = format!(
+            "bad: program `b` (section {}): refused by the kernel: EINVAL: Invalid argument (map `shared`: it belongs to its \
+             first program, `a`: {difference}: give each kind of program a map of its own)",
+            sections[1]
+        );
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn a_program_that_does_not_fit_the_owner_of_its_program_array_is_explained() {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(core_relo::TypeId::VOID, &[]);
+    let numbers = [("type", 3), ("key_size", 4), ("max_entries", 2)];
+    let (maps, symbol) = m.map("jumps", &numbers, Some(proto));
+    let [first, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let main = m.program("main", "tc", &[first, high, zero, exit]);
+    m.refer(main, 0, symbol, false);
+    let code = m.code("xdp", &returns(0));
+    let held = m.function("held", code, 0, 2);
+    m.reloc(maps, 24, held, 2);
+    let Some(error) = refused(m) else { return };
+    let message = "bad: map `jumps`: putting a program at 0: EINVAL: Invalid argument (map `jumps`: it belongs to its first program, \
+                   `main`: program type of `held`: BPF_PROG_TYPE_XDP, expected BPF_PROG_TYPE_SCHED_CLS: give each kind of program a \
+                   map of its own)";
+    assert_eq!(error.to_string(), message);
+}

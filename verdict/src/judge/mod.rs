@@ -10,6 +10,7 @@ mod error;
 mod externs;
 mod features;
 mod load_judge;
+mod map_owner;
 mod maps;
 mod model;
 mod object;

@@ -51,13 +51,13 @@ pub fn judge(
     let default_load = in_load.map(|(_, program)| program.verdict);
     // Without programs, the maps decide.
     let object_verdicts = reasons.iter().map(|reason| reason.verdict);
-    let array_reason = shared_load::array_reason(needs, |program| program.autoload);
-    let array_verdict = array_reason.iter().map(|reason| reason.verdict);
-    let verdict = default_load.chain(object_verdicts).chain(array_verdict).max().unwrap_or(Verdict::Loads);
-    shared_load::add_array_reasons(needs, &mut programs);
+    let shared = shared_load::map_reasons(needs, answers);
+    let shared_verdicts = shared.iter().map(|reason| reason.verdict);
+    let verdict = default_load.chain(object_verdicts).chain(shared_verdicts).max().unwrap_or(Verdict::Loads);
+    shared_load::add_map_reasons(needs, answers, &mut programs);
     let mut warnings = context.warnings();
     warnings.extend(attachments::warnings(needs, answers, &programs));
-    reasons.extend(array_reason);
+    reasons.extend(shared);
     Ok(ObjectVerdict { verdict, reasons: distinct(reasons), programs, warnings })
 }
 

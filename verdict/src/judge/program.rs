@@ -14,7 +14,9 @@ use crate::{
     kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, usize_of},
+    requirements::{
+        AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text, usize_of,
+    },
     source_line::source_line,
 };
 use core::mem;
@@ -30,6 +32,9 @@ use core_relo_object::{
     object::{Program, ProgramType, SecDef},
 };
 use std::collections::HashSet;
+
+/// The number of `bpf_override_return`.
+const OVERRIDE_RETURN: u32 = 58;
 
 /// The parts that the programs of an object share.
 pub(super) struct ObjectContext<'c, 'k> {
@@ -176,6 +181,7 @@ impl ObjectContext<'_, '_> {
         suspects.extend(refused_accesses(program, self.answers).into_iter().map(|(access, reason)| {
             Suspect { insn: access.insn, context_offset: Some(access.offset), reason }
         }));
+        suspects.extend(self.override_beside_array(program));
         let return_rule = ReturnRule::new(program, self.sec_def(program), self.answers);
         if suspects.is_empty() && return_rule.is_none() {
             return;
@@ -206,6 +212,27 @@ impl ObjectContext<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Returns the calls of `bpf_override_return` in a program that refers to a program array. Every kernel refuses such a program (kernel:
+    /// `__bpf_prog_map_compatible`).
+    fn override_beside_array(&self, program: &ProgramNeeds) -> Vec<Suspect> {
+        let Some(array) = self.needs.owned_maps.program_array_of(program.index) else { return Vec::new() };
+        let overrides = |site: &&Site| {
+            matches!(self.answers.need(site.need), Some(Need::Helper { number: OVERRIDE_RETURN, .. }))
+        };
+        let text = format!(
+            "map {}: a program that calls {} may use no program array",
+            array.name,
+            helper_text(OVERRIDE_RETURN)
+        );
+        let suspect = |site: &Site| {
+            let evidence =
+                Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() };
+            let reason = Reason::new(ReasonKind::Helper, Verdict::Refused, text.clone());
+            Suspect { insn: site.insn, context_offset: None, reason: reason.with_evidence(evidence) }
+        };
+        program.sites.iter().filter(overrides).map(suspect).collect()
     }
 
     /// Returns the uses of maps that user space does not create. libbpf poisons the instructions.

@@ -1,6 +1,8 @@
 //! Programs that are loaded together: those of struct_ops maps, and those that program arrays hold.
 
 use super::{
+    answers::KernelAnswers,
+    map_owner::misfit_programs,
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
     reasons::{distinct, limit_reasons},
 };
@@ -68,8 +70,31 @@ fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) ->
     Some(Reason { kind: ReasonKind::StructOps, fix: fix.map(str::to_owned), ..reason })
 }
 
-/// Adds the reasons of program arrays to the verdicts on programs: each is loaded alone, except for those of a load with known settings.
-pub(super) fn add_array_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [ProgramVerdict]) {
+/// Returns the reasons why the programs of a load cannot share maps: for each map the first program that does not fit, and the program
+/// array that cannot be filled.
+pub(super) fn map_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let mut known = HashSet::new();
+    let misfits = misfit_programs(needs, answers, |program| is_in_load(needs, program)).into_iter();
+    // The load ends at the first. One that may fit does not hide one that does not.
+    let misfits = misfits.filter(|misfit| known.insert((misfit.map, misfit.reason.verdict)));
+    let reasons = misfits.map(|misfit| misfit.reason);
+    reasons.chain(array_reason(needs, |program| program.autoload)).collect()
+}
+
+/// Adds the reasons of shared maps to the verdicts on programs: each is loaded alone, except for those of a load with known settings.
+pub(super) fn add_map_reasons(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    programs: &mut [ProgramVerdict],
+) {
+    if needs.is_load {
+        // Another program can be chosen for the one that does not fit.
+        for misfit in misfit_programs(needs, answers, |program| is_in_load(needs, program)) {
+            let position = needs.programs.binary_search_by_key(&misfit.program, |program| program.index);
+            let judged = position.ok().and_then(|position| programs.get_mut(position));
+            judged.into_iter().for_each(|judged| add(judged, [misfit.reason.clone()]));
+        }
+    }
     for (program, judged) in needs.programs.iter().zip(programs) {
         let is_together = needs.is_load && program.autoload;
         let is_loaded = |other: &ProgramNeeds| other.index == program.index || is_together && other.autoload;
@@ -81,10 +106,7 @@ pub(super) fn add_array_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [Pro
 
 /// Returns the reason why a program array cannot be filled, if the array holds a program that is not loaded (libbpf:
 /// `bpf_object_init_prog_arrays`).
-pub(super) fn array_reason(
-    needs: &ObjectNeeds<'_, '_>,
-    is_loaded: impl Fn(&ProgramNeeds) -> bool,
-) -> Option<Reason> {
+fn array_reason(needs: &ObjectNeeds<'_, '_>, is_loaded: impl Fn(&ProgramNeeds) -> bool) -> Option<Reason> {
     let find = |index| needs.programs.binary_search_by_key(&index, |program| program.index).ok();
     let mut left_out = needs.array_programs.iter().filter_map(|element| {
         let program = find(element.program).and_then(|position| needs.programs.get(position))?;

@@ -209,6 +209,9 @@ impl<'k> KernelFacts<'k> {
             Mark::Member(name, member) => find(name, Kind::Struct)
                 .filter(|ty| ty.vlen() != 0)
                 .map(|ty| ty.members().any(|m| m.name.as_bytes() == member.as_bytes())),
+            Mark::InnerMember(name, member, inner) => find(name, Kind::Struct)
+                .filter(|ty| ty.vlen() != 0)
+                .and_then(|ty| has_inner_member(ty, member.as_bytes(), inner.as_bytes())),
             Mark::Enumerator(name, enumerator) => find(name, Kind::Enum)
                 .filter(|ty| ty.vlen() != 0)
                 .map(|ty| ty.enumerators().any(|e| e.name.as_bytes() == enumerator.as_bytes())),
@@ -219,4 +222,16 @@ impl<'k> KernelFacts<'k> {
             None => MarkPresence::NotDecided,
         }
     }
+}
+
+/// Returns whether the struct that a member of `ty` is or points to has the member `inner`. Returns `None` if the BTF does not describe
+/// that struct.
+fn has_inner_member(ty: Type<'_>, member: &[u8], inner: &[u8]) -> Option<bool> {
+    let Some(member) = ty.members().find(|found| found.name.as_bytes() == member) else { return Some(false) };
+    let mut composite = ty.btf().strip(member.ty).ok()?;
+    if composite.kind() == Kind::Ptr {
+        composite = ty.btf().strip(composite.target()?).ok()?;
+    }
+    let is_described = composite.kind() == Kind::Struct && composite.vlen() != 0;
+    is_described.then(|| composite.members().any(|found| found.name.as_bytes() == inner))
 }

@@ -10,6 +10,9 @@ pub(super) enum Mark {
     Function(&'static str),
     /// A member of a struct. A struct without the member proves that the change is missing.
     Member(&'static str, &'static str),
+    /// A member of the struct that a member of a struct is or points to. A struct without the first member, or an inner struct without
+    /// the second, proves that the change is missing.
+    InnerMember(&'static str, &'static str, &'static str),
     /// An enumerator of an enum. An enum without the enumerator proves that the change is missing.
     Enumerator(&'static str, &'static str),
 }
@@ -44,6 +47,9 @@ impl Mark {
         match self {
             Self::Function(function) => format!("no FUNC {function}"),
             Self::Member(composite, member) => format!("struct {composite} has no {member}"),
+            Self::InnerMember(composite, member, inner) => {
+                format!("struct {composite} has no {member}.{inner}")
+            }
             Self::Enumerator(name, enumerator) => format!("enum {name} has no {enumerator}"),
         }
     }
@@ -55,6 +61,9 @@ impl fmt::Display for Mark {
         match self {
             Self::Function(function) => write!(f, "FUNC {function}"),
             Self::Member(composite, member) => write!(f, "struct {composite} has {member}"),
+            Self::InnerMember(composite, member, inner) => {
+                write!(f, "struct {composite} has {member}.{inner}")
+            }
             Self::Enumerator(name, enumerator) => write!(f, "enum {name} has {enumerator}"),
         }
     }

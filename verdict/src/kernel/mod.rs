@@ -13,6 +13,7 @@
 //! | `contexts` | the structs of programs' contexts |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
+//! | `map_owner` | the properties that the programs of a program array have in common |
 //! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
@@ -39,6 +40,7 @@ mod jit;
 mod kconfig;
 mod kfunc_types;
 mod lsm_hooks;
+mod map_owner;
 mod mark;
 mod names;
 mod observed;
@@ -63,6 +65,7 @@ pub use helper_types::helper_program_types;
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub use kconfig::KconfigAnswer;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
+pub(crate) use map_owner::{OwnerRule, has_owner};
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;

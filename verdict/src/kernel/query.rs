@@ -7,7 +7,7 @@ use super::{
         ALWAYS_COMPILED, CHECKS_LSM_RESULTS, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS,
         MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
-    features, jit,
+    features, jit, map_owner,
     mark::Mark,
     program_features,
 };
@@ -56,10 +56,10 @@ impl Default for NameQuery {
             compared: HashSet::new(),
         };
         let marks = changes::all_marks().chain(features::all_marks()).chain(program_features::all_marks());
-        for mark in marks.chain(jit::all_marks()) {
+        for mark in marks.chain(jit::all_marks()).chain(map_owner::all_marks()) {
             match mark {
                 Mark::Function(name) => query.function(name.as_bytes()),
-                Mark::Member(name, _) => query.structure(name.as_bytes()),
+                Mark::Member(name, _) | Mark::InnerMember(name, ..) => query.structure(name.as_bytes()),
                 Mark::Enumerator(name, _) => query.enumeration(name.as_bytes()),
             }
         }

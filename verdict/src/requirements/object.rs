@@ -1,7 +1,8 @@
 //! The requirements of an object.
 
 use super::{
-    extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, program::ProgramNeeds,
+    extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, owned_maps::OwnedMaps,
+    program::ProgramNeeds,
 };
 use alloc::collections::BTreeMap;
 use core_relo::{
@@ -28,8 +29,10 @@ pub struct ObjectNeeds<'o, 'd> {
     pub maps: Vec<MapNeed>,
     /// The externs, in the linker's order.
     pub externs: Vec<ExternNeed>,
-    /// The programs that program arrays hold initially.
+    /// The programs that program arrays hold initially, by map and key.
     pub array_programs: Vec<ArrayProgram>,
+    /// The maps that belong to the kind of their first program, and the programs that refer to them.
+    pub(crate) owned_maps: OwnedMaps,
     /// The programs of struct_ops maps, sorted.
     pub struct_ops_programs: Vec<StructOpsProgram>,
     /// The reason why libbpf would not open the object, if the initial contents of a map are wrong.
@@ -54,6 +57,8 @@ pub struct ObjectNeeds<'o, 'd> {
 pub struct ArrayProgram {
     /// The program array's name.
     pub map: String,
+    /// The program array.
+    pub map_index: MapIndex,
     /// The program.
     pub program: ProgramIndex,
 }
@@ -91,11 +96,12 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
-        let programs = programs
+        let programs: Vec<_> = programs
             .map(|program| {
                 ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
             })
             .collect();
+        let owned_maps = OwnedMaps::collect(&linker, &programs);
         let mut contents_error = None;
         let settings = Settings::default();
         let array_programs = array_programs(&linker, &settings).unwrap_or_else(|error| {
@@ -112,6 +118,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             maps,
             externs,
             array_programs,
+            owned_maps,
             struct_ops_programs,
             contents_error,
             programs,
@@ -229,12 +236,13 @@ fn array_programs(
             elements.retain(|(array, _), _| *array != index);
         }
     }
-    let mut programs: Vec<_> = elements.into_iter().map(|((map, _), program)| (map, program)).collect();
-    sort(&mut programs);
-    programs.dedup();
+    let mut known = HashSet::new();
+    let programs = elements.into_iter().map(|((map, _), program)| (map, program));
+    let programs = programs.filter(|element| known.insert(*element));
     let name = |map: MapIndex| linker.maps().get(map.0).map(|entry| Name::new(entry.name).shortened());
-    let programs = programs.into_iter().filter_map(|(map, program)| {
-        Some(ArrayProgram { map: core_relo::explain::text(name(map)?), program })
+    let programs = programs.filter_map(|(map_index, program)| {
+        let map = core_relo::explain::text(name(map_index)?);
+        Some(ArrayProgram { map, map_index, program })
     });
     Ok(programs.collect())
 }

@@ -8,6 +8,7 @@ mod externs;
 mod functions;
 mod kfuncs;
 mod licenses;
+mod map_owner;
 mod map_rules;
 mod returns;
 mod settings;
