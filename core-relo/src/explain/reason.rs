@@ -4,6 +4,7 @@ use super::{CType, text::text};
 use crate::{
     btf::{Kind, Type},
     ext::RelocKind,
+    name::Name,
     plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, SkipReason, Verdict},
     resolve::{BrokenInvariant, Mismatch},
 };
@@ -87,7 +88,38 @@ fn missing_reason(
             let verdict = verdict_text(planned, single);
             text(format_args!("{} [{}]: {verdict}", single.target_btf.name, single.candidate.id))
         }
-        (many, _) => text(format_args!("none of the {many} candidates for `{typedef}{root}` has it")),
+        (many, _) => match planned.eliminated_match() {
+            Some((candidate, by_record)) => {
+                let eliminated = format!("has it, but is {}", eliminated_text(planned, by_record));
+                let source = planned.target().btf(candidate.btf_index);
+                match source.filter(|_| scope == ReasonScope::OneTarget) {
+                    Some(btf) => text(format_args!("{} [{}] {eliminated}", btf.name, candidate.id)),
+                    None => {
+                        text(format_args!("one of the {many} candidates for `{typedef}{root}` {eliminated}"))
+                    }
+                }
+            }
+            None => text(format_args!("none of the {many} candidates for `{typedef}{root}` has it")),
+        },
+    }
+}
+
+/// Returns the record that eliminated a candidate: its access and its program.
+fn eliminated_text(planned: &PlannedReloc<'_>, by_record: usize) -> String {
+    let relocs = planned.plan().relocs();
+    let Some(record) = relocs.records().get(by_record) else {
+        return "eliminated by an earlier relocation, which it does not match".into();
+    };
+    let access = match &record.spec {
+        Ok(spec) => text(spec.access_text(relocs.btf())),
+        Err(_) => text(CType::new(relocs.btf(), record.relo.root)),
+    };
+    match relocs.function(record) {
+        Some(function) => {
+            let program = Name::new(function.name).shortened();
+            text(format_args!("eliminated by `{access}` in {program}, which it does not match"))
+        }
+        None => format!("eliminated by `{access}`, which it does not match"),
     }
 }
 
@@ -107,13 +139,7 @@ pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<
             reason.unwrap_or_else(|| BrokenInvariant::Accessor.to_string())
         }
         Verdict::Error(error) => error.to_string(),
-        Verdict::Eliminated { by_record } => match planned.plan().relocs().records().get(*by_record) {
-            Some(record) => {
-                let (section, index) = (record.section.shortened(), record.index_in_section);
-                format!("eliminated by relocation {index} of {section}, which it does not match")
-            }
-            None => "eliminated by an earlier relocation, which it does not match".into(),
-        },
+        Verdict::Eliminated { by_record } => eliminated_text(planned, *by_record),
     }
 }
 

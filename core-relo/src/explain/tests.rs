@@ -257,3 +257,60 @@ fn members_that_share_words_are_near_and_no_flavour_declares_them() {
         assert_eq!(explanation.help, ["guard it with bpf_core_field_exists()"]);
     });
 }
+
+/// Runs `use_plan` with the plan of two accesses, of which the first eliminates the only candidate that has the second.
+fn with_eliminated<T>(use_plan: impl Fn(&Plan<'_>) -> T) -> T {
+    let target = build_target(|b, int| {
+        b.structure("s", 4, &[("a", int, 0)]);
+        b.structure("s", 8, &[("b", int, 32)]);
+    });
+    let mut local = Builder::new(Endian::Little);
+    let int = local.int("int", 4, Builder::SIGNED);
+    let root = local.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+    let asked = ["0:0", "0:1"].map(|access| (RelocKind::FieldExists, root, String::from(access)));
+    let mut asked = asked.to_vec();
+    asked.push((RelocKind::FieldExists, root, String::from("0:0")));
+    with_plan(local, &asked, &target, use_plan)
+}
+
+#[test]
+fn an_eliminated_candidate_is_named_with_the_access_that_eliminated_it() {
+    with_eliminated(|plan| {
+        let missing = plan.get(1).unwrap();
+        let text = "vmlinux [3] has it, but is eliminated by `struct s.a` in prog, which it does not match";
+        assert_eq!(reason(&missing), text);
+        assert_eq!(
+            target_independent_reason(&missing),
+            "one of the 2 candidates for `struct s` has it, but is eliminated by `struct s.a` in prog, which it does not match"
+        );
+        let verdicts: Vec<_> = explain(&missing).tried.into_iter().map(|tried| tried.verdict).collect();
+        let eliminated = "eliminated by `struct s.a` in prog, which it does not match";
+        assert_eq!(verdicts, ["no member `b`", eliminated]);
+    });
+}
+
+#[test]
+fn each_load_has_decisions_of_its_own() {
+    with_eliminated(|plan| {
+        let value = |plan: &Plan<'_>, record: usize| plan.get(record).unwrap().target_value();
+        assert!(plan.depends_on_selection());
+        assert_eq!([0, 1, 2].map(|record| value(plan, record)), [Some(1), Some(0), Some(1)]);
+        // The second access by itself, and then both others. The third is part of two loads.
+        let split = plan.split_by_loads(&[vec![1, 2], vec![0, 2]]);
+        assert_eq!([0, 1, 2].map(|record| value(&split, record)), [Some(1), Some(1), Some(0)]);
+        let in_load = |load, record| split.get_in_load(load, record).unwrap().target_value();
+        assert_eq!([in_load(0, 2), in_load(1, 2)], [Some(0), Some(1)]);
+        assert_eq!([in_load(0, 1), in_load(1, 0)], [Some(1), Some(1)]);
+        // Splitting again starts from the plan of all records.
+        let again = split.split_by_loads(&[vec![0, 1, 2]]);
+        assert_eq!([0, 1, 2].map(|record| value(&again, record)), [Some(1), Some(0), Some(1)]);
+    });
+    let target = build_target(|b, int| {
+        b.structure("s", 4, &[("a", int, 0)]);
+    });
+    let mut local = Builder::new(Endian::Little);
+    let int = local.int("int", 4, Builder::SIGNED);
+    let root = local.structure("s", 4, &[("a", int, 0)]);
+    let asked = [(RelocKind::FieldExists, root, String::from("0:0"))];
+    assert!(!with_plan(local, &asked, &target, |plan| plan.depends_on_selection()));
+}

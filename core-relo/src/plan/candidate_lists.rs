@@ -18,7 +18,7 @@ pub(super) struct CandidateLists {
 }
 
 /// The index of a candidate list in its plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ListId(usize);
 
 /// The candidates of a root type, in order. Records eliminate those that do not match.
@@ -87,6 +87,23 @@ impl CandidateLists {
 
     pub(super) fn get_mut(&mut self, id: ListId) -> Result<&mut CandidateList, BrokenInvariant> {
         self.lists.get_mut(id.0).and_then(Option::as_mut).ok_or(BrokenInvariant::CandidateList)
+    }
+
+    /// Adds a list with the same candidates, of which none is eliminated.
+    pub(super) fn add_whole_copy(&mut self, id: ListId) -> Option<ListId> {
+        let all = Arc::clone(&self.get(id).ok()?.all);
+        let copy = ListId(self.lists.len());
+        self.lists.push(Some(CandidateList { all, narrowed: None }));
+        Some(copy)
+    }
+
+    /// Returns whether a record of the root type eliminated a candidate.
+    pub(super) fn is_narrowed(&self, root: TypeId) -> bool {
+        self.find(root).and_then(|id| self.get(id).ok()).is_some_and(|list| list.narrowed.is_some())
+    }
+
+    pub(super) fn any_narrowed(&self) -> bool {
+        self.lists.iter().flatten().any(|list| list.narrowed.is_some())
     }
 
     pub(super) fn any_without_main(&self) -> bool {

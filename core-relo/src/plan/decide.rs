@@ -13,13 +13,14 @@ use super::{
 use crate::{
     btf::{Kind, Type},
     ext::RelocKind,
-    ids::BitOffset,
+    ids::{BitOffset, TypeId},
     limits,
     relocs::Record,
     resolve::{AccessValue, Ambiguity, BrokenInvariant, Candidate, Resolution, StepBudget},
     spec::SpecError,
 };
 use alloc::vec::Vec;
+use hashbrown::{HashMap, HashSet};
 
 /// Decides all records, in order (libbpf: `bpf_object__relocate_core`).
 ///
@@ -32,27 +33,37 @@ pub(super) fn decide_records(
 ) {
     let records = plan.relocs().records();
     let mut code = CodeOverlay::default();
-    let mut decider =
-        Decider { plan, cache, steps: StepBudget::new(limits::PLAN_STEPS), matching: Vec::new() };
+    let mut decider = Decider::new(plan, cache);
     decider.plan.entries.reserve_exact(records.len());
     for ((record_index, record), access) in records.iter().enumerate().zip(accesses) {
-        let mut entry = PlanEntry {
-            decision: Ok(Decision::Skip(SkipReason::NotSelected)),
-            before: code.slot(decider.plan, record),
-            local_value: None,
-            target_value: None,
-            candidates: None,
-            matched_candidate: None,
-            warning: None,
-        };
-        entry.decision = match skip_reason(record, is_selected) {
-            Some(reason) => Ok(Decision::Skip(reason)),
-            None => decider.decide_record(record_index, record, access, &mut entry),
-        };
-        if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
-            code.patch(record, slot);
-        }
+        let entry = decider.decide_entry((record_index, record), access, is_selected, &mut code);
         decider.plan.entries.push(entry);
+    }
+}
+
+/// Decides records of a plan again, in several loads. Each load has the indices of its records, in order.
+///
+/// The plan's own entry of a record is that of the first load that has the record.
+pub(super) fn decide_loads(
+    plan: &mut Plan<'_>,
+    loads: &[Vec<usize>],
+    accesses: &HashMap<usize, Result<LocalAccess<'_>, SpecError>>,
+) {
+    let (records, mut cache) = (plan.relocs().records(), MatchCache::default());
+    let mut decided = HashSet::new();
+    let mut decider = Decider::new(plan, &mut cache);
+    for (load, selected) in loads.iter().enumerate() {
+        let mut code = CodeOverlay::default();
+        decider.copies = Some(HashMap::new());
+        for index in selected {
+            let (Some(record), Some(access)) = (records.get(*index), accesses.get(index)) else { continue };
+            let entry = decider.decide_entry((*index, record), access, &|_| true, &mut code);
+            if !decided.insert(*index) {
+                decider.plan.other_loads.insert((load, *index), entry);
+            } else if let Some(own) = decider.plan.entries.get_mut(*index) {
+                *own = entry;
+            }
+        }
     }
 }
 
@@ -74,6 +85,8 @@ struct Decider<'d, 'p> {
     steps: StepBudget,
     /// The positions of the matching candidates in their list. Its memory is reused for each record.
     matching: Vec<usize>,
+    /// The copy of each candidate list that the current load narrows. `None` if the plan has one load, which narrows the lists.
+    copies: Option<HashMap<ListId, ListId>>,
 }
 
 /// The result of several candidates that match and agree.
@@ -85,7 +98,52 @@ struct Agreement {
     warning: Option<Warning>,
 }
 
+impl<'d, 'p> Decider<'d, 'p> {
+    fn new(plan: &'d mut Plan<'p>, cache: &'d mut MatchCache) -> Self {
+        Self { plan, cache, steps: StepBudget::new(limits::PLAN_STEPS), matching: Vec::new(), copies: None }
+    }
+}
+
 impl Decider<'_, '_> {
+    /// Decides a record, and adds its patch to the code.
+    fn decide_entry(
+        &mut self,
+        (record_index, record): (usize, &Record<'_>),
+        access: &Result<LocalAccess<'_>, SpecError>,
+        is_selected: &dyn Fn(&Record<'_>) -> bool,
+        code: &mut CodeOverlay,
+    ) -> PlanEntry {
+        let mut entry = PlanEntry {
+            decision: Ok(Decision::Skip(SkipReason::NotSelected)),
+            before: code.slot(self.plan, record),
+            local_value: None,
+            target_value: None,
+            candidates: None,
+            matched_candidate: None,
+            warning: None,
+        };
+        entry.decision = match skip_reason(record, is_selected) {
+            Some(reason) => Ok(Decision::Skip(reason)),
+            None => self.decide_record(record_index, record, access, &mut entry),
+        };
+        if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
+            code.patch(record, slot);
+        }
+        entry
+    }
+
+    /// Returns the candidates of a root type in the current load.
+    fn find_candidates(&mut self, root: TypeId) -> Option<ListId> {
+        let list = self.plan.lists.find(root)?;
+        let Some(copies) = &mut self.copies else { return Some(list) };
+        if let Some(copy) = copies.get(&list) {
+            return Some(*copy);
+        }
+        let copy = self.plan.lists.add_whole_copy(list)?;
+        copies.insert(list, copy);
+        Some(copy)
+    }
+
     fn decide_record(
         &mut self,
         record_index: usize,
@@ -96,7 +154,7 @@ impl Decider<'_, '_> {
         let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
         let access = access.as_ref().map_err(|error| *error)?;
         let root = access.spec.root;
-        entry.candidates = self.plan.lists.find(root);
+        entry.candidates = self.find_candidates(root);
         let resolution = if access.spec.kind == RelocKind::TypeIdLocal {
             Resolution::local_type_id(root)
         } else {

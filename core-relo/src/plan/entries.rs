@@ -9,6 +9,7 @@ use super::{
 use crate::{insn::Slot, name::Name, relocs::Relocs, resolve::Candidate, target::Target};
 use alloc::vec::Vec;
 use core::fmt;
+use hashbrown::HashMap;
 
 /// The decisions about an object's records on one target.
 #[derive(Clone)]
@@ -18,6 +19,8 @@ pub struct Plan<'p> {
     options: Options,
     pub(super) lists: CandidateLists,
     pub(super) entries: Vec<PlanEntry>,
+    /// The decisions about records in loads other than the first that has the record, by load and record.
+    pub(super) other_loads: HashMap<(usize, usize), PlanEntry>,
 }
 
 /// The decision about one record, with the facts behind it.
@@ -43,7 +46,7 @@ impl<'p> Plan<'p> {
         options: Options,
         lists: CandidateLists,
     ) -> Self {
-        Self { relocs, target, options, lists, entries: Vec::new() }
+        Self { relocs, target, options, lists, entries: Vec::new(), other_loads: HashMap::new() }
     }
 
     /// Returns the relocations of the object.

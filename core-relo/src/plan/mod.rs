@@ -10,6 +10,7 @@ mod decide;
 mod decision;
 mod entries;
 mod error;
+mod loads;
 mod local_access;
 mod match_cache;
 mod objects;

@@ -77,6 +77,11 @@ impl Plan<'_> {
 }
 
 impl<'p> PlannedReloc<'p> {
+    /// Returns the record with another decision about it.
+    pub(super) fn with_entry(self, entry: &'p PlanEntry) -> Self {
+        Self { entry, ..self }
+    }
+
     /// Returns the object's BTF.
     pub fn btf(&self) -> &'p Btf<'p> {
         self.plan.relocs().btf()
@@ -209,6 +214,20 @@ impl<'p> PlannedReloc<'p> {
             }
             None => self.match_again(candidate, steps),
         }
+    }
+
+    /// Returns a candidate that matches, although an earlier record eliminated the candidate, and that record. At most
+    /// [`limits::LISTED_CANDIDATES`] candidates are matched.
+    pub(crate) fn eliminated_match(&self) -> Option<(Candidate, usize)> {
+        let mut steps = StepBudget::new(limits::RECORD_STEPS);
+        let eliminated = self.candidates().filter_map(|(candidate, by_record)| {
+            Some((candidate, by_record.filter(|by_record| *by_record < self.record_index)?))
+        });
+        let mut eliminated = eliminated.take(limits::LISTED_CANDIDATES);
+        eliminated.find(|(candidate, _)| {
+            let result = self.match_again(*candidate, &mut steps);
+            result.is_some_and(|result| matches!(result.verdict, Verdict::Match(_)))
+        })
     }
 
     fn match_again(&self, candidate: Candidate, steps: &mut StepBudget) -> Option<CandidateResult<'p>> {
