@@ -28,7 +28,9 @@ pub(super) fn explain_refusal(
     program: &ProgramPlan,
     refused: &RefusedProgram,
 ) -> Option<String> {
-    if refused.errno.0 != libc::EINVAL || refused.insn.is_some() || !refused.last_lines().is_empty() {
+    // The kernel compares the programs of a map after the verifier has written its statistics.
+    let is_verified = refused.log.contains("processed ") && refused.last_lines().is_empty();
+    if refused.errno.0 != libc::EINVAL || refused.insn.is_some() || !is_verified {
         return None;
     }
     owned_maps(program).find_map(|index| {

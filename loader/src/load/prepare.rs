@@ -5,7 +5,6 @@ use super::{
     kernel::Kernel,
     loaded::{Loaded, LoadedProgram},
     loading::Loading,
-    programs::MissingProgram,
     replaceable::{Refusals, ReplaceablePrograms},
 };
 use crate::sys::Errno;
@@ -80,20 +79,20 @@ impl<K: Kernel> Prepared<'_, K> {
     /// prepare the object again, which then uses the other map.
     pub fn finish(mut self) -> Result<Loaded, LoadError> {
         self.load_programs(&ReplaceablePrograms::default())?;
-        self.finish_and_pin(MissingProgram::IsError)
+        self.finish_and_pin()
     }
 
     /// Leaves out the remaining programs, writes the loaded programs to the maps that contain programs, and pins maps. The map
     /// elements of programs that are left out stay empty.
     pub fn finish_partial(self) -> Result<Loaded, LoadError> {
-        self.finish_and_pin(MissingProgram::IsSkipped)
+        self.finish_and_pin()
     }
 
     /// Loads the remaining programs and writes programs to the maps that contain programs. After a refusal, continues with the programs
     /// that are replaceable, and fails with all refusals.
     pub(crate) fn finish_unpinned(mut self, replaceable: &ReplaceablePrograms) -> Result<Loaded, LoadError> {
         self.load_programs(replaceable)?;
-        self.fill_maps_with_programs(MissingProgram::IsError)
+        self.fill_maps_with_programs()
     }
 
     /// Executes all steps before the programs.
@@ -147,15 +146,15 @@ impl<K: Kernel> Prepared<'_, K> {
         refusals.into_result()
     }
 
-    fn finish_and_pin(self, missing: MissingProgram) -> Result<Loaded, LoadError> {
+    fn finish_and_pin(self) -> Result<Loaded, LoadError> {
         let kernel = self.loading.kernel;
-        let mut loaded = self.fill_maps_with_programs(missing)?;
+        let mut loaded = self.fill_maps_with_programs()?;
         loaded.pin_maps(kernel)?;
         Ok(loaded)
     }
 
-    fn fill_maps_with_programs(mut self, missing: MissingProgram) -> Result<Loaded, LoadError> {
-        let result = self.loading.fill_maps_with_programs(missing);
+    fn fill_maps_with_programs(mut self) -> Result<Loaded, LoadError> {
+        let result = self.loading.fill_maps_with_programs();
         result.map_err(|error| self.loading.add_btf_refusal(error))?;
         Ok(self.loading.loaded)
     }

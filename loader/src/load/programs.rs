@@ -29,15 +29,6 @@ const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 /// The bits of a log level that log instructions (kernel: `BPF_LOG_LEVEL`).
 const LOG_INSNS: u32 = 3;
 
-/// The treatment of a map element whose program is not loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MissingProgram {
-    /// The load fails, as in libbpf.
-    IsError,
-    /// The element stays empty.
-    IsSkipped,
-}
-
 impl<K: Kernel> Loading<'_, K> {
     /// Loads a program. Keeps the verifier's log if the plan sets a log level.
     pub(super) fn load_program(&mut self, plan: &LoadPlan, program: &ProgramPlan) -> Result<(), LoadError> {
@@ -181,8 +172,9 @@ impl<K: Kernel> Loading<'_, K> {
         result
     }
 
-    /// Puts programs into the maps that hold them: arrays of tail calls and struct_ops maps.
-    pub(super) fn fill_maps_with_programs(&mut self, missing: MissingProgram) -> Result<(), LoadError> {
+    /// Puts programs into the maps that hold them: arrays of tail calls and struct_ops maps. An element whose program is not loaded stays
+    /// empty.
+    pub(super) fn fill_maps_with_programs(&mut self) -> Result<(), LoadError> {
         self.fill_struct_ops()?;
         for (index, map) in (0..).map(MapIndex).zip(&self.loaded.maps) {
             let Some(fd) = map.fd() else { continue };
@@ -192,15 +184,7 @@ impl<K: Kernel> Loading<'_, K> {
                     let request = format!("map `{}`: putting a program at {key}", map.plan.name());
                     self.error_with_hint(request, errno, hint)
                 };
-                let program = match self.find_program(*function) {
-                    Some(program) => program,
-                    None if missing == MissingProgram::IsSkipped => continue,
-                    None => {
-                        let hint =
-                            "the program is not loaded: its section begins with `?`, or autoload is off";
-                        return Err(failed(Errno(libc::EBADF), Hint(hint).into()));
-                    }
-                };
+                let Some(program) = self.find_program(*function) else { continue };
                 let program_fd = program.fd.as_raw_fd().cast_unsigned();
                 let updated = self.kernel.map_update(fd, key.as_bytes(), program_fd.as_bytes());
                 updated.map_err(|errno| {

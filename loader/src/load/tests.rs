@@ -279,3 +279,33 @@ fn a_program_that_does_not_fit_the_owner_of_its_program_array_is_explained() {
                    map of its own)";
     assert_eq!(error.to_string(), message);
 }
+
+#[test]
+fn a_program_is_loaded_with_the_programs_that_its_program_array_holds() {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(core_relo::TypeId::VOID, &[]);
+    let numbers = [("type", 3), ("key_size", 4), ("max_entries", 2)];
+    let (maps, symbol) = m.map("jumps", &numbers, Some(proto));
+    let [first, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let main = m.program("main", "tc", &[first, high, zero, exit]);
+    m.refer(main, 0, symbol, false);
+    let code = m.code("?tc", &returns(0));
+    let held = m.function("held", code, 0, 2);
+    m.program("other", "tc", &returns(0));
+    m.reloc(maps, 24, held, 2);
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    for (selected, names, filled) in [("main", &["main", "held"][..], true), ("other", &["other"], false)] {
+        let mut loader = Loader::new(&object);
+        loader.select_programs([selected]);
+        let plan = loader.plan().unwrap();
+        let Some(prepared) = prepared(&plan) else { return };
+        let loaded = prepared.finish().unwrap();
+        let programs: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
+        assert_eq!(programs, names);
+        let (jumps, mut id) = (loaded.map("jumps").unwrap().handle().unwrap(), 0u32);
+        let found = sys::map_lookup(jumps.shape(), 0u32.as_bytes(), id.as_bytes_mut(), 0);
+        assert_eq!(found.is_ok(), filled);
+    }
+}

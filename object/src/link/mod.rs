@@ -7,6 +7,7 @@
 mod error;
 mod exception;
 pub(crate) mod externs;
+mod held_programs;
 mod info;
 pub(crate) mod maps;
 pub(crate) mod refs;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use error::LinkError;
 pub use externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry};
+pub use held_programs::HeldPrograms;
 pub use maps::{MapEntry, MapSource, StructOps};
 pub use refs::RefTarget;
 

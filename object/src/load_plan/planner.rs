@@ -4,7 +4,7 @@ use super::{
     btf,
     error::LoadPlanError,
     externs::{self, Modules, RefusedExterns, ResolvedExtern},
-    maps::{MapPlan, MapPlanner, MapRole},
+    maps::{MapPlan, MapPlanner, MapRole, SlotPlan},
     plan::{LoadPlan, SkippedProgram},
     programs::{FixupTarget, ProgramPlan, ProgramPlanner, program_hash},
     relocate::{SelectedFunctions, collect_late_relocs, relocate_code},
@@ -17,10 +17,10 @@ use crate::{
     elf::key,
     features::Feature,
     globals::{self, Global, ObjectTypes},
-    index::{ExternIndex, ProgramIndex},
+    index::{ExternIndex, MapIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     link::{
-        ProgramLinker,
+        HeldPrograms, ProgramLinker,
         maps::{MapEntry, MapSource},
     },
     object::{Object, Program},
@@ -57,7 +57,7 @@ impl LoadPlan {
         let planner = MapPlanner::new(object, &linker.maps, settings, kernel, kconfig, &tables);
         let mut maps = planner.plan_maps(&mut edit)?;
 
-        let (loaded, skipped) = select_programs(object, settings, &tables);
+        let (loaded, held, skipped) = select_programs(&linker, settings, &tables, &maps)?;
         if settings.allows_unused_externs {
             refused.check_unused(&linker, &loaded)?;
         }
@@ -72,8 +72,10 @@ impl LoadPlan {
         let (code, poisoned) = relocate_code(object, &selected, settings, kernel, find_caller)?;
         let late_relocs = collect_late_relocs(object, &selected, kernel)?;
         let mut planner = ProgramPlanner::new(object, &linker, settings, kernel, &resolved, &tables);
-        let programs =
+        let mut programs =
             planner.plan_programs(&loaded, &code, &late_relocs, &mut maps, &mut modules, &mut edit)?;
+        // The programs that use the array reach these programs.
+        programs.iter_mut().filter(|plan| held.contains(&plan.function())).for_each(ProgramPlan::unattach);
 
         set_exclusive_hashes(&mut maps, &programs)?;
 
@@ -204,29 +206,46 @@ fn selected_functions(
     Ok(functions.filter(|(_, is_selected)| *is_selected).map(|(function, _)| function).collect())
 }
 
-/// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are not loaded.
+/// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are loaded only because a
+/// program array holds them, and the programs that are not loaded.
 fn select_programs(
-    object: &Object<'_>,
+    linker: &ProgramLinker<'_, '_>,
     settings: &Settings,
     tables: &StructOpsTables,
-) -> (Vec<bool>, Vec<SkippedProgram>) {
-    let mut skipped = Vec::new();
-    let mut is_selected = |(index, p): (ProgramIndex, &Program<'_>)| {
-        if p.is_subprogram {
-            return false;
-        }
-        let name = key(p.name());
-        let autoload = settings.programs.get(&name).and_then(|s| s.autoload);
+    maps: &[MapPlan],
+) -> Result<(Vec<bool>, HashSet<ProgramIndex>, Vec<SkippedProgram>), InternalError> {
+    let reason = |(index, p): (ProgramIndex, &Program<'_>)| {
+        let autoload = settings.programs.get(&key(p.name())).and_then(|s| s.autoload);
         // The table of a struct_ops program decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
-        let reason = match tables.autoload.get(&index) {
-            Some(false) => "no struct_ops map that is created uses it",
-            None if autoload == Some(false) => "not selected",
-            None if autoload.is_none() && !p.autoload() => "its section begins with `?`",
-            Some(true) | None => return true,
-        };
-        skipped.push(SkippedProgram { program: name, reason });
-        false
+        match tables.autoload.get(&index) {
+            Some(false) => Some("no struct_ops map that is created uses it"),
+            None if autoload == Some(false) => Some("not selected"),
+            None if autoload.is_none() && !p.autoload() => Some("its section begins with `?`"),
+            Some(true) | None => None,
+        }
     };
-    let selected = ProgramIndex::enumerate(object.programs()).map(&mut is_selected).collect();
-    (selected, skipped)
+    let functions = linker.object().programs();
+    let reasons: Vec<_> = ProgramIndex::enumerate(functions).map(reason).collect();
+    let selected = functions.iter().zip(&reasons).map(|(p, reason)| !p.is_subprogram && reason.is_none());
+    let mut loaded: Vec<_> = selected.collect();
+    let held = linker.add_held_programs(&mut loaded, held_programs(maps))?;
+    let left_out = functions.iter().zip(&loaded).zip(&reasons);
+    let left_out = left_out.filter(|((p, is_loaded), _)| !p.is_subprogram && !**is_loaded);
+    let skipped = left_out
+        .filter_map(|((p, _), reason)| Some(SkippedProgram { program: key(p.name()), reason: (*reason)? }));
+    let skipped = skipped.collect();
+    Ok((loaded, held.into_iter().collect(), skipped))
+}
+
+/// Returns the programs that each program array holds initially.
+fn held_programs(maps: &[MapPlan]) -> HeldPrograms {
+    let mut held = HeldPrograms::new();
+    for (index, map) in (0..).map(MapIndex).zip(maps).filter(|(_, map)| map.autocreate()) {
+        for slot in map.slots().values() {
+            if let SlotPlan::Program(program) = slot {
+                held.entry(index).or_default().push(*program);
+            }
+        }
+    }
+    held
 }

@@ -65,7 +65,8 @@ impl Settings {
         self.maps.entry(name.to_owned()).or_default()
     }
 
-    /// Selects the programs to load. Programs of struct_ops maps are loaded with their map in any case.
+    /// Selects the programs to load. Programs of struct_ops maps are loaded with their map in any case, and programs that a program array
+    /// holds with the programs that use the array.
     pub fn select_programs<'n>(&mut self, object: &Object<'_>, programs: impl IntoIterator<Item = &'n str>) {
         let selected: HashSet<_> = programs.into_iter().collect();
         for program in object.programs().iter().filter(|p| !p.is_subprogram) {
@@ -102,7 +103,8 @@ pub enum TokenSource {
 #[non_exhaustive]
 pub struct ProgramSettings {
     /// Whether the program is loaded. By default a program is loaded unless its section begins with `?`. A program in a struct_ops
-    /// table ignores this setting: it is loaded if the table is created.
+    /// table ignores this setting: it is loaded if the table is created. So does a program in a program array that a loaded program uses:
+    /// [`MapSettings::elements`] leaves it out.
     pub autoload: Option<bool>,
     /// Whether `Loaded::attach_all` attaches the program. The default is `true`.
     pub autoattach: Option<bool>,

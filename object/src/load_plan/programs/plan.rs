@@ -62,6 +62,11 @@ impl ProgramPlan {
         }
     }
 
+    /// Leaves the program out of automatic attachment.
+    pub(in crate::load_plan) const fn unattach(&mut self) {
+        self.autoattach = false;
+    }
+
     /// Returns the program's function in the object.
     pub const fn function(&self) -> ProgramIndex {
         self.function

@@ -8,7 +8,7 @@ use crate::{
     index::{MapIndex, ProgramIndex},
     load_plan::{FixupTarget, LoadPlan, MapPlan, MapRole, SlotPlan},
     object::MapType,
-    test_support::{TestObject, insns, kernel, line, load, returns, words},
+    test_support::{TestObject, insns, kernel, line, load, returns, skipped, words},
 };
 use core_relo::{
     Endian, TypeId,
@@ -344,6 +344,55 @@ fn maps_have_initial_programs_and_maps() {
     assert_eq!(outer.slots().iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(MapIndex(0)))]);
     let inner = outer.inner().unwrap();
     assert_eq!((inner.name(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
+}
+
+/// Creates an object in which `start` uses an array that holds `next`, which uses an array that holds `last`. `other` uses no array.
+fn chained_tail_calls() -> TestObject {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(TypeId::VOID, &[]);
+    let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
+    let (maps, first) = m.map("first", &numbers, Some(proto));
+    let (_, second) = m.map("second", &numbers, Some(proto));
+    let [low, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let using = [low, high, zero, exit];
+    let start = m.program("start", "tc", &using);
+    m.refer(start, 0, first, false);
+    let section = m.code("?tc", &using);
+    m.refer(section, 0, second, false);
+    let next = m.function("next", section, 0, 4);
+    let section = m.code("?xdp", &returns(0));
+    let last = m.function("last", section, 0, 2);
+    m.program("other", "tc", &returns(0));
+    // The `values` of each map follow three pointers.
+    m.reloc(maps, 24, next, 2);
+    m.reloc(maps, 32 + 24, last, 2);
+    m
+}
+
+#[test]
+fn programs_in_program_arrays_are_loaded_with_the_programs_that_use_the_arrays() {
+    let loaded = |configure: fn(&mut crate::test_support::Setup<'_, '_>)| {
+        let plan = chained_tail_calls().plan_on(kernel(|_| {}), configure).unwrap();
+        let programs = plan.programs().iter().map(|plan| (plan.name().to_owned(), plan.autoattach()));
+        (programs.collect::<Vec<_>>(), skipped(&plan).len())
+    };
+    let named = |programs: &[(&str, bool)]| {
+        programs.iter().map(|(name, attaches)| ((*name).to_owned(), *attaches)).collect::<Vec<_>>()
+    };
+    let all = named(&[("start", true), ("next", false), ("last", false), ("other", true)]);
+    assert_eq!(loaded(|_| {}), (all, 0));
+    let chain = named(&[("start", true), ("next", false), ("last", false)]);
+    assert_eq!(loaded(|setup| setup.select_programs(["start"])), (chain, 1));
+    let rest = named(&[("next", true), ("last", false)]);
+    assert_eq!(loaded(|setup| setup.select_programs(["next"])), (rest, 2));
+    assert_eq!(loaded(|setup| setup.select_programs(["other"])), (named(&[("other", true)]), 3));
+    // The caller leaves an element empty, or a map out.
+    let without_next = |setup: &mut crate::test_support::Setup<'_, '_>| {
+        setup.select_programs(["start"]);
+        setup.map_mut("first").elements.insert(0, None);
+    };
+    assert_eq!(loaded(without_next), (named(&[("start", true)]), 3));
 }
 
 #[test]

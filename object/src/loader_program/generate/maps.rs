@@ -218,7 +218,12 @@ impl Generator<'_> {
         let plan = self.plan;
         for (slot, map) in self.created_maps.clone().into_iter().enumerate() {
             let map = plan.map(map)?;
-            let wanted = map.slots().iter().filter(|(_, target)| is_wanted(**target));
+            // As in a load, an element whose program is not loaded stays empty.
+            let is_loaded = |target: &SlotPlan| match target {
+                SlotPlan::Program(function) => plan.program(*function).is_some(),
+                SlotPlan::Map(_) => true,
+            };
+            let wanted = map.slots().iter().filter(|(_, target)| is_wanted(**target) && is_loaded(target));
             let wanted: Vec<_> = wanted.map(|(key, target)| (*key, *target)).collect();
             if wanted.is_empty() {
                 continue;
