@@ -76,3 +76,77 @@ fn an_object_may_replace_itself_but_no_directory() {
         assert!(run.err.contains(what), "{}", run.err);
     }
 }
+
+/// A program outside of the default load relocates against one of two structs of a name, the loaded program against the other.
+const OPTIONAL: &str = r#"
+#define SEC(name) __attribute__((section(name), used))
+struct nic { unsigned a; unsigned b; } __attribute__((preserve_access_index));
+static long (*const probe_read)(void *, unsigned, const void *) = (void *)113;
+char LICENSE[] SEC("license") = "GPL";
+unsigned a, b;
+SEC("?kprobe/foo") int both(void *ctx)
+{
+	struct nic *nic = ctx;
+	probe_read(&a, 4, &nic->a);
+	probe_read(&b, 4, &nic->b);
+	return 0;
+}
+SEC("kprobe/foo") int only_b(void *ctx)
+{
+	struct nic *nic = ctx;
+	probe_read(&b, 4, &nic->b);
+	return 0;
+}
+"#;
+
+#[test]
+fn relocations_of_programs_that_are_not_loaded_eliminate_no_candidates() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("optional.bpf.c"), OPTIONAL).unwrap();
+    let mut clang = std::process::Command::new("clang");
+    clang.args(["-O2", "-g", "-target", "bpf", "-c", "optional.bpf.c", "-o", "optional.bpf.o"]);
+    match clang.current_dir(dir.path()).status() {
+        Ok(status) => assert!(status.success()),
+        Err(_) => {
+            println!("SKIP relocations_of_programs_that_are_not_loaded_eliminate_no_candidates: no clang");
+            return;
+        }
+    }
+    let mut b = core_relo::btf::Builder::new(core_relo::Endian::Little);
+    let int = b.int("unsigned int", 4, 0);
+    b.structure("nic", 8, &[("a", int, 32)]);
+    b.structure("nic", 16, &[("b", int, 64)]);
+    fs::write(dir.path().join("kernel.btf"), b.finish()).unwrap();
+    let run = |command: &str, more: &[&str]| {
+        let args = [command, "optional.bpf.o", "--btf", "kernel.btf", "--format", "json"];
+        run_in(dir.path(), [&args[..], more].concat()).lines()
+    };
+    let reason = "eliminated by `struct nic.a` in both, which it does not match";
+    let is_both = |record: &serde_json::Value| {
+        record["program"] == "both" && record["reason"].as_str().unwrap().contains(reason)
+    };
+    let poisoned: Vec<_> = run("plan", &[]).into_iter().filter(|r| r["outcome"] == "poison").collect();
+    assert!(poisoned.len() == 1 && is_both(&poisoned[0]), "{poisoned:?}");
+    let patched = &run("patch", &["-o", "patched.bpf.o"])[0];
+    assert_eq!((&patched["poisoned"], &patched["relocations"][0]["program"]), (&1.into(), &"both".into()));
+    let checked = &run("check", &[])[0];
+    assert_eq!(checked["poisoned"], 1);
+    let has_relocation = |program: &serde_json::Value| {
+        let reasons = program["reasons"].as_array().unwrap();
+        (program["name"].clone(), reasons.iter().any(|reason| reason["kind"] == "relocation"))
+    };
+    let programs: Vec<_> = checked["programs"].as_array().unwrap().iter().map(has_relocation).collect();
+    assert_eq!(programs, [("both".into(), true), ("only_b".into(), false)]);
+    // Both programs of a load, or one of them.
+    let dry_run = |programs: &[&str]| {
+        let more: Vec<_> = programs.iter().flat_map(|program| ["--program", program]).collect();
+        let line = run("load", &[&["--dry-run"], &more[..]].concat()).remove(0);
+        let verdicts: Vec<_> = line["verdicts"].as_array().unwrap().iter().map(has_relocation).collect();
+        verdicts.into_iter().map(|(_, is_refused)| is_refused).collect::<Vec<_>>()
+    };
+    assert_eq!(dry_run(&["both", "only_b"]), [true, true]);
+    assert_eq!(dry_run(&["only_b"]), [true, false]);
+    let explained = run("explain", &["--program", "only_b"]);
+    let of_program = explained.iter().find(|line| line["program"] == "only_b").unwrap();
+    assert!(!of_program["reasons"].as_array().unwrap().iter().any(|r| r["kind"] == "relocation"), "{explained:?}");
+}

@@ -2,6 +2,7 @@
 
 use crate::{
     args::{format::Format, relocate::PatchArgs},
+    cmd::verdicts::objects::plan_by_load,
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, escape_path},
@@ -86,6 +87,7 @@ fn patch(
         Some(kernel) => (kernel, Plan::new(&relocs, &kernel.target)),
         None => (kernel, plan),
     };
+    let plan = plan_by_load(object, &relocs, plan);
     let is_written = match plan.patched() {
         Err(_) => {
             console.raise_exit(ExitStatus::Incompatible);

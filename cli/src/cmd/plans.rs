@@ -2,6 +2,7 @@
 
 use crate::{
     args::relocate::KernelArgs,
+    cmd::verdicts::objects::plan_by_load,
     console::{Console, ExitStatus},
     describe,
     error::BadInput,
@@ -11,7 +12,8 @@ use crate::{
         object::{ObjectBudget, ObjectFile},
     },
 };
-use core_relo::{CodeSection, Endian, Plan, Relocs, plan::Summary};
+use core_relo::{CodeSection, Plan, Relocs, plan::Summary};
+use core_relo_loader::object::Object;
 use std::{io, iter, ops::ControlFlow, path::PathBuf};
 
 /// A function that prints a plan.
@@ -54,7 +56,7 @@ pub(crate) fn for_each_selected(
     let mut objects = Vec::new();
     for (file, object) in &parsed {
         match file.relocs(object) {
-            Ok(relocs) => objects.push(PlannedObject { file, endian: object.endian(), relocs }),
+            Ok(relocs) => objects.push(PlannedObject { file, object, relocs }),
             Err(bad) => console.report_error(&bad)?,
         }
     }
@@ -81,7 +83,7 @@ pub(crate) fn for_each_selected(
 /// An object to plan.
 struct PlannedObject<'o> {
     file: &'o ObjectFile,
-    endian: Endian,
+    object: &'o Object<'o>,
     relocs: Relocs<'o>,
 }
 
@@ -90,7 +92,7 @@ impl PlannedObject<'_> {
     ///
     /// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
     fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> io::Result<()> {
-        if let Err(bad) = kernel.check_byte_order(self.endian) {
+        if let Err(bad) = kernel.check_byte_order(self.object.endian()) {
             console.report_error_on_stderr(&bad)?;
         }
         let plan = Plan::new(&self.relocs, &kernel.target);
@@ -99,6 +101,7 @@ impl PlannedObject<'_> {
             Some(kernel) => (kernel, Plan::new(&self.relocs, &kernel.target)),
             None => (kernel, plan),
         };
+        let plan = plan_by_load(self.object, &self.relocs, plan);
         console.raise_exit(exit_status(plan.summary()));
         write(console, self.file, kernel, &plan)
     }

@@ -11,6 +11,7 @@ mod initial_values;
 mod late_binding;
 mod maps;
 mod plan;
+mod plan_by_load;
 mod planner;
 mod program_offsets;
 mod programs;
@@ -29,6 +30,7 @@ pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};
 pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use plan::{LoadPlan, SkippedProgram};
+pub use plan_by_load::PlanByLoad;
 pub(crate) use programs::sha256;
 pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,

@@ -217,10 +217,10 @@ fn location(planned: &PlannedReloc<'_>) -> String {
 }
 
 /// The object's functions by code section, in the order of the section.
-struct FunctionIndex(Vec<Vec<ProgramIndex>>);
+pub(super) struct FunctionIndex(Vec<Vec<ProgramIndex>>);
 
 impl FunctionIndex {
-    fn new(object: &Object<'_>) -> Self {
+    pub(super) fn new(object: &Object<'_>) -> Self {
         let positions: HashMap<SectionIndex, usize> =
             object.code_indices().iter().copied().zip(0..).collect();
         let mut sections = vec![Vec::new(); positions.len()];
@@ -234,7 +234,7 @@ impl FunctionIndex {
     }
 
     /// Returns the function of a record.
-    fn find(&self, record: &Record<'_>) -> Option<ProgramIndex> {
+    pub(super) fn find(&self, record: &Record<'_>) -> Option<ProgramIndex> {
         let (section, function) = record.function_position()?;
         self.0.get(section)?.get(function).copied()
     }

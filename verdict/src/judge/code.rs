@@ -7,7 +7,6 @@ use crate::{
     requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
 };
 use core_relo::{
-    Plan,
     insn::{Insn, Slot},
     plan::Decision,
     sort::sort_by_key,
@@ -16,6 +15,7 @@ use core_relo_object::{
     ExternIndex, MapIndex,
     features::Feature,
     link::{ExternBinding, LinkedProgram, MapSource, RefTarget},
+    load_plan::PlanByLoad,
     object::{Map, MapType},
 };
 
@@ -32,7 +32,7 @@ pub(super) fn relocated(
     object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
     needs: &ProgramNeeds,
-    plan: &Plan<'_>,
+    plan: &PlanByLoad<'_, '_>,
     with_poison: bool,
 ) -> Vec<Insn> {
     let mut insns = code.insns.clone();
@@ -47,7 +47,7 @@ pub(super) fn relocated(
         }
     }
     for (insn, record) in &needs.records {
-        let Some(planned) = plan.get(*record) else { continue };
+        let Some(planned) = plan.get(needs.index, *record) else { continue };
         let is_poisoned = matches!(planned.decision(), Ok(Decision::Poison { .. }));
         let Some(after) = planned.after().filter(|_| with_poison || !is_poisoned) else { continue };
         let at = usize_of(*insn);

@@ -37,7 +37,7 @@ pub(super) fn misfit_programs(
     for map in created {
         let elements = needs.array_programs.iter().filter(|element| element.map_index == map.index);
         let indices = map.users.iter().copied().chain(elements.map(|element| element.program));
-        let programs = indices.filter_map(|index| find_program(needs, index));
+        let programs = indices.filter_map(|index| needs.program(index));
         let mut programs = programs.filter(|program| is_loaded(program));
         let Some(first) = programs.next() else { continue };
         let comparison = Comparison { needs, answers, map, first };
@@ -50,9 +50,18 @@ pub(super) fn misfit_programs(
     misfits
 }
 
-fn find_program<'n>(needs: &'n ObjectNeeds<'_, '_>, index: ProgramIndex) -> Option<&'n ProgramNeeds> {
-    let position = needs.programs.binary_search_by_key(&index, |program| program.index).ok()?;
-    needs.programs.get(position)
+/// Returns the reason why two programs cannot share a map.
+pub(super) fn misfit_reason(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    map: &OwnedMap,
+    program: ProgramIndex,
+    other: ProgramIndex,
+) -> Option<Reason> {
+    // The first of those that refer to the map owns it, before those that it holds.
+    let rank = |program| (!map.users.contains(&program), program);
+    let (first, other) = if rank(program) < rank(other) { (program, other) } else { (other, program) };
+    Comparison { needs, answers, map, first: needs.program(first)? }.reason(needs.program(other)?)
 }
 
 /// The comparison of programs with the first program of a map.

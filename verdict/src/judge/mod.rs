@@ -9,6 +9,7 @@ mod data;
 mod error;
 mod externs;
 mod features;
+mod held_programs;
 mod load_judge;
 mod map_owner;
 mod maps;

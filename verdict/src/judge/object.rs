@@ -6,6 +6,7 @@ use super::{
     data::FrozenData,
     error::JudgeError,
     externs::ExternAnswers,
+    held_programs::HeldPrograms,
     maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
@@ -14,8 +15,9 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
-    requirements::{Need, ObjectNeeds},
+    requirements::{Need, ObjectNeeds, ProgramNeeds},
 };
+use alloc::borrow::Cow;
 use core_relo::{Name, Plan, explain::text};
 use core_relo_object::{
     InternalError,
@@ -33,6 +35,7 @@ pub fn judge(
     answers: &KernelAnswers<'_, '_>,
 ) -> Result<ObjectVerdict, JudgeError> {
     check_indices(needs, plan, answers)?;
+    let plan = &needs.plan_by_load(Cow::Borrowed(plan))?;
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = object_reasons(needs, answers);
@@ -47,14 +50,17 @@ pub fn judge(
         ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     shared_load::add_struct_ops_reasons(needs, &mut programs);
-    let in_load = needs.programs.iter().zip(&programs).filter(|(own, _)| shared_load::is_in_load(needs, own));
+    let held = HeldPrograms::new(needs).beside(|program| shared_load::is_in_load(needs, program));
+    let is_loaded =
+        |program: &ProgramNeeds| shared_load::is_in_load(needs, program) || held.contains(&program.index);
+    let in_load = needs.programs.iter().zip(&programs).filter(|(own, _)| is_loaded(own));
     let default_load = in_load.map(|(_, program)| program.verdict);
     // Without programs, the maps decide.
     let object_verdicts = reasons.iter().map(|reason| reason.verdict);
-    let shared = shared_load::map_reasons(needs, answers);
+    let shared = shared_load::map_reasons(needs, answers, is_loaded);
     let shared_verdicts = shared.iter().map(|reason| reason.verdict);
     let verdict = default_load.chain(object_verdicts).chain(shared_verdicts).max().unwrap_or(Verdict::Loads);
-    shared_load::add_map_reasons(needs, answers, &mut programs);
+    shared_load::add_map_reasons(needs, answers, &mut programs, is_loaded);
     let mut warnings = context.warnings();
     warnings.extend(attachments::warnings(needs, answers, &programs));
     reasons.extend(shared);

@@ -21,7 +21,7 @@ use crate::{
 };
 use core::mem;
 use core_relo::{
-    Name, Plan,
+    Name,
     explain::{reason, target_independent_reason, text},
     insn::Insn,
     plan::{Decision, PlannedReloc},
@@ -29,6 +29,7 @@ use core_relo::{
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
+    load_plan::PlanByLoad,
     object::{Program, ProgramType, SecDef},
 };
 use std::collections::HashSet;
@@ -39,7 +40,7 @@ const OVERRIDE_RETURN: u32 = 58;
 /// The parts that the programs of an object share.
 pub(super) struct ObjectContext<'c, 'k> {
     pub(super) needs: &'c ObjectNeeds<'c, 'c>,
-    pub(super) plan: &'c Plan<'c>,
+    pub(super) plan: &'c PlanByLoad<'c, 'c>,
     pub(super) answers: &'c KernelAnswers<'c, 'k>,
     /// The reasons that concern every program.
     pub(super) reasons: &'c [Reason],
@@ -109,7 +110,7 @@ impl ObjectContext<'_, '_> {
     /// Returns the silent mismatches at instructions that the verifier reaches.
     pub(super) fn warnings(&self) -> Vec<Mismatch> {
         let mut analyzed: Option<(ProgramIndex, Reachability)> = None;
-        find_mismatches(self.needs, self.plan, &self.answers.facts, |program, insn| {
+        find_mismatches(self.needs, self.plan.plan(), &self.answers.facts, |program, insn| {
             let Ok(linked) = &program.code else { return false };
             if analyzed.as_ref().is_none_or(|(index, _)| *index != program.index) {
                 analyzed = Some((program.index, self.analyze(program, linked, true)));
@@ -154,7 +155,7 @@ impl ObjectContext<'_, '_> {
     ) {
         let mut suspects = Vec::new();
         for (insn, record) in &program.records {
-            let Some(planned) = self.plan.get(*record) else { continue };
+            let Some(planned) = self.plan.get(program.index, *record) else { continue };
             match planned.decision() {
                 Ok(Decision::Poison { .. }) => {
                     suspects.push(Suspect::new(*insn, relocation_reason(&planned, *record)));
@@ -230,7 +231,7 @@ impl ObjectContext<'_, '_> {
             let evidence =
                 Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() };
             let reason = Reason::new(ReasonKind::Helper, Verdict::Refused, text.clone());
-            Suspect { insn: site.insn, context_offset: None, reason: reason.with_evidence(evidence) }
+            Suspect::new(site.insn, reason.with_evidence(evidence))
         };
         program.sites.iter().filter(overrides).map(suspect).collect()
     }

@@ -2,6 +2,7 @@
 
 use super::{
     answers::KernelAnswers,
+    held_programs::HeldPrograms,
     map_owner::misfit_programs,
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
     reasons::{distinct, limit_reasons},
@@ -70,55 +71,45 @@ fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) ->
     Some(Reason { kind: ReasonKind::StructOps, fix: fix.map(str::to_owned), ..reason })
 }
 
-/// Returns the reasons why the programs of a load cannot share maps: for each map the first program that does not fit, and the program
-/// array that cannot be filled.
-pub(super) fn map_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+/// Returns the reasons why the programs of a load cannot share maps: for each map the first program that does not fit.
+pub(super) fn map_reasons(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    is_loaded: impl Fn(&ProgramNeeds) -> bool,
+) -> Vec<Reason> {
     let mut known = HashSet::new();
-    let misfits = misfit_programs(needs, answers, |program| is_in_load(needs, program)).into_iter();
+    let misfits = misfit_programs(needs, answers, is_loaded).into_iter();
     // The load ends at the first. One that may fit does not hide one that does not.
     let misfits = misfits.filter(|misfit| known.insert((misfit.map, misfit.reason.verdict)));
-    let reasons = misfits.map(|misfit| misfit.reason);
-    reasons.chain(array_reason(needs, |program| program.autoload)).collect()
+    misfits.map(|misfit| misfit.reason).collect()
 }
 
-/// Adds the reasons of shared maps to the verdicts on programs: each is loaded alone, except for those of a load with known settings.
+/// Adds the reasons of shared maps to the verdicts on programs: each is loaded with the programs that its arrays hold, except for those of
+/// a load with known settings.
 pub(super) fn add_map_reasons(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,
     programs: &mut [ProgramVerdict],
+    is_loaded: impl Fn(&ProgramNeeds) -> bool,
 ) {
     if needs.is_load {
         // Another program can be chosen for the one that does not fit.
-        for misfit in misfit_programs(needs, answers, |program| is_in_load(needs, program)) {
+        for misfit in misfit_programs(needs, answers, &is_loaded) {
             let position = needs.programs.binary_search_by_key(&misfit.program, |program| program.index);
             let judged = position.ok().and_then(|position| programs.get_mut(position));
             judged.into_iter().for_each(|judged| add(judged, [misfit.reason.clone()]));
         }
     }
-    for (program, judged) in needs.programs.iter().zip(programs) {
-        let is_together = needs.is_load && program.autoload;
-        let is_loaded = |other: &ProgramNeeds| other.index == program.index || is_together && other.autoload;
-        let reason = array_reason(needs, is_loaded);
-        let alone = |reason: Reason| Reason { text: format!("loaded alone: {}", reason.text), ..reason };
-        add(judged, if is_together { reason } else { reason.map(alone) });
+    let mut held = HeldPrograms::new(needs);
+    if held.is_empty() {
+        return;
     }
-}
-
-/// Returns the reason why a program array cannot be filled, if the array holds a program that is not loaded (libbpf:
-/// `bpf_object_init_prog_arrays`).
-fn array_reason(needs: &ObjectNeeds<'_, '_>, is_loaded: impl Fn(&ProgramNeeds) -> bool) -> Option<Reason> {
-    let find = |index| needs.programs.binary_search_by_key(&index, |program| program.index).ok();
-    let mut left_out = needs.array_programs.iter().filter_map(|element| {
-        let program = find(element.program).and_then(|position| needs.programs.get(position))?;
-        (!is_loaded(program)).then_some((element, program))
-    });
-    let (element, program) = left_out.next()?;
-    let (map, name) = (&element.map, &program.name);
-    let reason = Reason::from_object(
-        Verdict::NeedsInput,
-        format!("map {map}: holds program {name}, which user space must load, too"),
-    );
-    Some(reason.with_fix(format!("--program {name}, or bpf_program__set_autoload()")))
+    let own = needs.programs.iter().zip(&*programs);
+    let own: HashMap<_, _> = own.map(|(program, judged)| (program.index, judged.reasons.clone())).collect();
+    let alone = needs.programs.iter().zip(programs);
+    for (program, judged) in alone.filter(|(program, _)| !(needs.is_load && is_loaded(program))) {
+        add(judged, held.reasons_beside(answers, program, &own));
+    }
 }
 
 /// Adds reasons to a verdict.

@@ -4,18 +4,21 @@ use super::{
     extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, owned_maps::OwnedMaps,
     program::ProgramNeeds,
 };
-use alloc::collections::BTreeMap;
+use alloc::{borrow::Cow, collections::BTreeMap};
 use core_relo::{
-    Name, Relocs,
+    Name, Plan, Relocs,
     sort::{sort, sort_by_key},
 };
 use core_relo_object::{
-    MapIndex, ProgramIndex,
-    link::{LinkError, MapSource, ProgramLinker},
-    load_plan::{LoadPlanError, Settings, SlotPlan, StructOpsTable},
+    InternalError, MapIndex, ProgramIndex,
+    link::{HeldPrograms, LinkError, MapSource, ProgramLinker},
+    load_plan::{LoadPlanError, PlanByLoad, Settings, SlotPlan, StructOpsTable},
     object::{DataKind, Object, Program},
 };
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
 
 /// The requirements of an object.
 #[derive(Debug)]
@@ -47,11 +50,13 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) is_load: bool,
     /// Whether the kernel may lack a strong extern that no loaded program uses.
     pub(crate) allows_unused_externs: bool,
+    /// The only program of a load, if the caller asks for one program.
+    alone: OnceLock<ProgramIndex>,
     /// The programs of members of struct_ops maps that user space replaces, by map and member.
     pub(crate) struct_ops_members: HashMap<MapIndex, HashMap<String, Option<String>>>,
 }
 
-/// A program in a program array. The load fails if the program is not loaded.
+/// A program in a program array. A load of a program that uses the array loads the program, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArrayProgram {
@@ -126,6 +131,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             left_out_maps: HashSet::new(),
             is_load: false,
             allows_unused_externs: false,
+            alone: OnceLock::new(),
             struct_ops_members: HashMap::new(),
         })
     }
@@ -206,6 +212,49 @@ impl ObjectNeeds<'_, '_> {
     pub fn leave_out_map(&mut self, map: &str) {
         self.left_out_maps.extend(self.map_index(map));
         self.maps.retain(|known| known.name != map);
+    }
+
+    /// Records that a load has a single program, whose relocations alone eliminate candidates. Only the first call counts. Without a program of
+    /// the name, nothing changes.
+    pub fn relocate_alone(&self, name: &str) {
+        if let Some(program) = self.programs.iter().find(|program| program.name == name) {
+            self.alone.get_or_init(|| program.index);
+        }
+    }
+
+    /// Returns the requirements of a program.
+    pub(crate) fn program(&self, index: ProgramIndex) -> Option<&ProgramNeeds> {
+        let position = self.programs.binary_search_by_key(&index, |program| program.index).ok()?;
+        self.programs.get(position)
+    }
+
+    /// Returns the plan by load: that of the default load or of a load with known settings, and that of each other program by itself. `plan`
+    /// has all relocations of the object.
+    pub fn plan_by_load<'c, 'p>(&self, plan: Cow<'c, Plan<'p>>) -> Result<PlanByLoad<'c, 'p>, InternalError> {
+        if !plan.depends_on_selection() {
+            return Ok(PlanByLoad::undivided(plan));
+        }
+        let mut held = HeldPrograms::new();
+        for element in &self.array_programs {
+            held.entry(element.map_index).or_default().push(element.program);
+        }
+        PlanByLoad::new(plan, &self.linker, &self.selected_functions(), &held)
+    }
+
+    /// Returns, for each function of the object, whether a load selects the function as a program: by default or by its settings, or with
+    /// its `struct_ops` map.
+    fn selected_functions(&self) -> Vec<bool> {
+        let mut selected = vec![false; self.object.programs().len()];
+        for program in &self.programs {
+            let table = self.struct_ops_programs.binary_search_by_key(&program.index, |known| known.program);
+            let table = table.ok().and_then(|position| self.struct_ops_programs.get(position));
+            let is_selected = match self.alone.get() {
+                Some(alone) => *alone == program.index,
+                None => table.map_or(program.autoload, |table| table.is_created),
+            };
+            selected.get_mut(program.index.0).into_iter().for_each(|slot| *slot = is_selected);
+        }
+        selected
     }
 
     fn map_index(&self, map: &str) -> Option<MapIndex> {

@@ -15,6 +15,8 @@ use std::collections::HashMap;
 pub(crate) struct OwnedMaps {
     /// The maps, in the object's order.
     pub(crate) maps: Vec<OwnedMap>,
+    /// The maps that each program refers to, as positions in `maps`.
+    by_program: HashMap<ProgramIndex, Vec<usize>>,
     /// The maps of cgroup storage, of the programs that refer to a map with an owner.
     storages: HashMap<ProgramIndex, CgroupStorages>,
 }
@@ -38,7 +40,7 @@ impl OwnedMaps {
     pub(super) fn collect(linker: &ProgramLinker<'_, '_>, programs: &[ProgramNeeds]) -> Self {
         let entries = (0..).map(MapIndex).zip(linker.maps());
         let maps: Vec<_> = entries.filter_map(|(index, entry)| OwnedMap::new(index, entry)).collect();
-        let mut owned = Self { maps, storages: HashMap::new() };
+        let mut owned = Self { maps, ..Self::default() };
         if !owned.maps.is_empty() {
             programs.iter().for_each(|program| owned.add_program(linker, program));
         }
@@ -50,10 +52,15 @@ impl OwnedMaps {
         self.storages.get(&program).copied().unwrap_or([None; 2])
     }
 
+    /// Returns the maps that a program refers to.
+    pub(crate) fn maps_of(&self, program: ProgramIndex) -> impl Iterator<Item = &OwnedMap> {
+        let positions = self.by_program.get(&program).into_iter().flatten();
+        positions.filter_map(|position| self.maps.get(*position))
+    }
+
     /// Returns the first program array that a program refers to.
     pub(crate) fn program_array_of(&self, program: ProgramIndex) -> Option<&OwnedMap> {
-        let is_array = |map: &&OwnedMap| map.map_type == MapType::ProgArray && map.users.contains(&program);
-        self.maps.iter().find(is_array)
+        self.maps_of(program).find(|map| map.map_type == MapType::ProgArray)
     }
 
     fn add_program(&mut self, linker: &ProgramLinker<'_, '_>, program: &ProgramNeeds) {
@@ -66,6 +73,7 @@ impl OwnedMaps {
                 let users = self.maps.get_mut(position).map(|owned| &mut owned.users);
                 users.into_iter().filter(|users| users.last() != Some(&program.index)).for_each(|users| {
                     users.push(program.index);
+                    self.by_program.entry(program.index).or_default().push(position);
                 });
             }
             let storage = match linker.maps().get(map.0).and_then(map_type) {

@@ -108,6 +108,9 @@ fn explain_on(
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     options.variants.errors().try_for_each(|bad| console.report_error(bad))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    if let Some(program) = options.program {
+        objects.objects.iter().flat_map(|object| &object.needs).for_each(|needs| needs.relocate_alone(program));
+    }
     let threads = Threads::none();
     let judge = KernelJudge::new(objects, inputs, &threads);
     let has_several = !matches!(&*selection.sources, [KernelSource::Running | KernelSource::File { .. }]);

@@ -140,10 +140,11 @@ impl<'c> KernelJudge<'c> {
 
     /// Plans objects that have the byte order of the kernel.
     fn plan<'p>(&'p self, objects: &[&'p JudgedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
-        self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
+        let plans = self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
             true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
             false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
-        })
+        });
+        plans.into_iter().zip(objects).map(|(plan, object)| object.plan_by_load(plan)).collect()
     }
 }
 

@@ -11,13 +11,14 @@ use crate::{
     json::check::RecordFacts,
     process::threads::Threads,
 };
-use core_relo::{Endian, Relocs, plan::Objects};
-use core_relo_loader::{link::LinkError, object::Object};
+use core_relo::{Endian, Plan, Relocs, plan::Objects};
+use core_relo_loader::{link::LinkError, load_plan::PlanByLoad, object::Object};
 use core_relo_verdict::{
     kernel::NameQuery,
     requirements::{MapInput, NeedTable, ObjectNeeds},
 };
 use std::{
+    borrow::Cow,
     io,
     path::PathBuf,
     sync::{Arc, OnceLock},
@@ -53,6 +54,37 @@ impl<'o> JudgedObject<'o> {
         let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
         let needs = ObjectNeeds::collect(object, &relocs, table);
         Self { file, object, relocs, records, needs }
+    }
+
+    /// Returns the plan of the default load, and of each other program by itself.
+    pub(crate) fn plan_by_load<'p>(&self, plan: Plan<'p>) -> Plan<'p> {
+        match &self.needs {
+            Ok(needs) if plan.depends_on_selection() => split_plan(needs, plan),
+            _ => plan,
+        }
+    }
+}
+
+/// Returns the plan of an object's default load, and of each other program by itself.
+pub(crate) fn plan_by_load<'p>(object: &Object<'_>, relocs: &Relocs<'_>, plan: Plan<'p>) -> Plan<'p> {
+    if !plan.depends_on_selection() {
+        return plan;
+    }
+    // Without needs, no load is possible.
+    match ObjectNeeds::collect(object, relocs, &mut NeedTable::default()) {
+        Ok(needs) => split_plan(&needs, plan),
+        Err(_) => plan,
+    }
+}
+
+fn split_plan<'p>(needs: &ObjectNeeds<'_, '_>, plan: Plan<'p>) -> Plan<'p> {
+    match needs.plan_by_load(Cow::Borrowed(&plan)).map(PlanByLoad::into_plan) {
+        Ok(split) => split,
+        // The judge fails for the same reason, and reports it.
+        Err(error) => {
+            log::error!("{error}");
+            plan
+        }
     }
 }
 

@@ -186,7 +186,11 @@ fn programs_that_an_array_holds_are_compared_too() {
     };
     let text = "map jumps: programs main and held cannot share it: program type of held: BPF_PROG_TYPE_XDP, expected \
                 BPF_PROG_TYPE_SCHED_CLS";
-    assert_eq!(shared(&judge_array("xdp", None)), (Verdict::Refused, vec![text]));
+    // A load of the first program loads the second.
+    let verdict = judge_array("xdp", None);
+    let verdicts: Vec<_> = verdict.programs.iter().map(|program| program.verdict).collect();
+    assert_eq!((verdict.verdict, verdicts), (Verdict::Refused, vec![Verdict::Refused, Verdict::Loads]));
+    assert_eq!(verdict.programs[0].reasons[0].text, text);
     assert_eq!(shared(&judge_array("tc", None)), (Verdict::Loads, vec![]));
     // In a load with known settings, the program that does not fit has the reason.
     let mut settings = Settings::default();

@@ -8,6 +8,7 @@ mod externs;
 mod functions;
 mod kfuncs;
 mod licenses;
+mod loads;
 mod map_owner;
 mod map_rules;
 mod returns;
@@ -410,39 +411,48 @@ fn values_that_libbpf_does_not_know_refuse() {
 }
 
 #[test]
-fn a_program_array_needs_its_programs() {
-    let object_with_array = |other: &str| {
-        let mut m = program("tc", &returns(0));
+fn a_load_has_the_programs_that_its_program_arrays_hold() {
+    let object_with_array = |other: &str, code: &[Insn]| {
+        let mut m = TestObject::new();
         let proto = m.types.func_proto(TypeId::VOID, &[]);
         let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
-        let (maps, _) = m.map("jumps", &numbers, Some(proto));
-        let code = m.code(other, &returns(0));
-        let held = m.function("held", code, 0, 2);
+        let (maps, symbol) = m.map("jumps", &numbers, Some(proto));
+        let [first, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let main = m.program("main", "tc", &[first, high, zero, exit]);
+        m.refer(main, 0, symbol, false);
+        let section = m.code(other, code);
+        let held = m.function("held", section, 0, u64::try_from(code.len()).unwrap());
         // `values` follows three pointers.
         m.reloc(maps, 24, held, 2);
-        m
+        m.bytes()
     };
-    let judge_array = |other: &str| judge_object(object_with_array(other));
+    let judge_array = |other: &str, code: &[Insn], settings: Option<&Settings>| {
+        let bytes = object_with_array(other, code);
+        judge_with_settings(&bytes, add_kernel, &KernelInputs::default(), settings)
+    };
     let verdicts = |object: &ObjectVerdict| {
         let programs = object.programs.iter().map(|program| program.verdict);
         (object.verdict, programs.collect::<Vec<_>>())
     };
-    // Loaded alone, the first program lacks the second. A default load has both.
-    let [first, second] = [Verdict::NeedsInput, Verdict::Loads];
-    assert_eq!(verdicts(&judge_array("xdp")), (Verdict::Loads, vec![first, second]));
-    assert_eq!(verdicts(&judge_array("?xdp")), (Verdict::NeedsInput, vec![first, second]));
-    // The programs of a load with known settings are loaded together.
-    let judge_settings = |settings: &Settings| {
-        let bytes = object_with_array("xdp").bytes();
-        verdicts(&judge_with_settings(&bytes, add_kernel, &KernelInputs::default(), Some(settings)))
-    };
+    let loads = (Verdict::Loads, vec![Verdict::Loads, Verdict::Loads]);
+    let refused = (Verdict::Refused, vec![Verdict::Refused, Verdict::Refused]);
+    for section in ["tc", "?tc"] {
+        assert_eq!(verdicts(&judge_array(section, &returns(0), None)), loads);
+        // A refused program refuses the programs that reach it, also if its section is optional.
+        let [zero, exit] = returns(0);
+        let verdict = judge_array(section, &[helper(LOOP), zero, exit], None);
+        assert_eq!(verdicts(&verdict), refused);
+        let text = "program held, which map jumps holds: the kernel lacks helper bpf_loop";
+        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+    }
     let mut settings = Settings::default();
-    assert_eq!(judge_settings(&settings), (Verdict::Loads, vec![Verdict::Loads, Verdict::Loads]));
     settings.program_mut("held").autoload = Some(false);
-    assert_eq!(judge_settings(&settings).0, Verdict::NeedsInput);
+    let code = [helper(LOOP), exit()];
+    assert_eq!(judge_array("tc", &code, Some(&settings)).verdict, Verdict::Refused);
     // The element stays empty.
     settings.map_mut("jumps").elements.insert(0, None);
-    assert_eq!(judge_settings(&settings), (Verdict::Loads, vec![Verdict::Loads, Verdict::Loads]));
+    assert_eq!(judge_array("tc", &code, Some(&settings)).verdict, Verdict::Loads);
 }
 
 #[test]
