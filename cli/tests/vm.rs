@@ -101,7 +101,7 @@ fn programs_load_in_a_guest() {
         assert!(!lines.is_empty(), "{ran:?}");
         let keys: Vec<_> = lines[0].as_object().unwrap().keys().collect();
         let known = ["object", "kernel", "release", "program", "reality", "reason", "error"];
-        assert_eq!(keys, [&known[..], &["verdict", "reasons", "agrees", "stats"]].concat());
+        assert_eq!(keys, [&known[..], &["verdict", "reasons", "agrees", "stats", "object_reality"]].concat());
         assert!(lines.iter().all(|line| line["reality"] == "loaded" && line["agrees"] == true), "{ran:?}");
         assert_eq!(ran.exit, 0);
     }
@@ -189,5 +189,54 @@ fn a_program_is_profiled_by_programs_on_its_entry_and_exit() {
         // Only a machine with hardware counters reaches exit 7.
         assert!(ran.err.contains("cycles: cannot open the perf counter: ENOENT"), "{ran:?}");
         assert!(ran.err.contains("`task_clock`"), "{ran:?}");
+    }
+}
+
+/// A program array that belongs to the type of its first program, and an array that holds a program.
+const SHARED: &str = r#"
+#define SEC(name) __attribute__((section(name), used))
+struct array { int (*type)[3]; int (*max_entries)[2]; int (*key_size)[4]; int (*value_size)[4]; };
+static long (*const tail_call)(void *, void *, unsigned) = (void *)12;
+char LICENSE[] SEC("license") = "GPL";
+struct array jumps SEC(".maps");
+SEC("xdp") int first(void *ctx) { tail_call(ctx, &jumps, 0); return 2; }
+SEC("tc") int second(void *ctx) { tail_call(ctx, &jumps, 1); return 0; }
+"#;
+
+#[test]
+fn an_object_is_loaded_as_a_whole_beside_its_programs() {
+    let kernels = kernels("an_object_is_loaded_as_a_whole_beside_its_programs");
+    let dir = tempfile::tempdir().unwrap();
+    let (source, object) = (dir.path().join("shared.bpf.c"), dir.path().join("shared.bpf.o"));
+    fs::write(&source, SHARED).unwrap();
+    let clang = Command::new("clang").args(["-O2", "-g", "-target", "bpf", "-c"]).arg(&source);
+    let Ok(compiled) = clang.arg("-o").arg(&object).status() else {
+        println!("SKIP an_object_is_loaded_as_a_whole_beside_its_programs: no clang");
+        return;
+    };
+    assert!(compiled.success());
+    for kernel in kernels {
+        let ran = run(["vm", text(&object), "--kernel", text(&kernel)]);
+        assert_eq!(ran.exit, 1, "{ran:?}");
+        let together = ran.out.lines().find(|line| line.contains(": all programs together: ")).unwrap();
+        assert!(together.starts_with("refused  refused "), "{ran:?}");
+        assert!(together.contains("map `jumps`: it belongs to its first program, `first`: "), "{ran:?}");
+        assert!(ran.out.contains(": 3 verdicts agree with the real loads"), "{ran:?}");
+        let ran = run(["vm", text(&object), "--kernel", text(&kernel), "--format", "json"]);
+        let lines = ran.lines();
+        assert_eq!((ran.exit, lines.len()), (1, 2), "{ran:?}");
+        for line in &lines {
+            schema().check("vm", line);
+            schema().check("reality of check", &line["object_reality"]);
+            let outcomes = (&line["reality"], &line["object_reality"]["status"], &line["object_reality"]["agrees"]);
+            assert_eq!(outcomes, (&json!("loaded"), &json!("refused"), &json!(true)));
+        }
+        let ran = run(["check", text(&object), "--boot", text(&kernel), "--format", "json"]);
+        let line = &ran.lines()[0];
+        schema().check("check", line);
+        let outcomes = (&line["verdict"], &line["object_reality"]["status"], &line["object_reality"]["agrees"]);
+        assert_eq!((ran.exit, outcomes), (1, (&json!("refused"), &json!("refused"), &json!(true))));
+        let ran = run(["check", text(&object), "--boot", text(&kernel)]);
+        assert!(ran.out.contains("all programs together: refused"), "{ran:?}");
     }
 }

@@ -17,6 +17,9 @@ const OBJECTS: &str = "/vm/objects";
 /// The margin of the verifier's lines in the message of a refusal.
 const LOG_MARGIN: &str = "   | ";
 
+/// The name of the default load beside those of programs.
+pub(crate) const TOGETHER: &str = "all programs together";
+
 /// An object to load, and its programs.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectPrograms<'o> {
@@ -27,6 +30,8 @@ pub(crate) struct ObjectPrograms<'o> {
     pub(crate) programs: Vec<ObjectProgram>,
     /// Further options of `load`.
     pub(crate) options: Vec<OsString>,
+    /// Further options of `load --each`.
+    pub(crate) each_options: Vec<OsString>,
 }
 
 /// A program to load.
@@ -42,10 +47,19 @@ pub(crate) struct ObjectProgram {
 pub(crate) struct GuestLoad {
     /// The kernel's release, as `uname -r` prints it; `None` if the kernel did not boot.
     pub(crate) release: Option<String>,
-    /// Every program of each object, in order.
-    pub(crate) objects: Vec<Vec<ProgramReality>>,
+    /// The outcomes of each object, in order.
+    pub(crate) objects: Vec<ObjectReality>,
     /// The messages of the loads, and the end of the kernel's console after a crash.
     pub(crate) diagnostics: String,
+}
+
+/// The outcomes of loading an object on a real kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectReality {
+    /// Every program of the object, in order, each loaded by itself.
+    pub(crate) programs: Vec<ProgramReality>,
+    /// The default load, which has all its programs together. `None` if it has one program or none: then the program's own load tells.
+    pub(crate) default_load: Option<Reality>,
 }
 
 /// The outcome of loading a program on a real kernel.
@@ -60,7 +74,7 @@ pub(crate) struct ProgramReality {
     pub(crate) stats: Option<ProgramStats>,
 }
 
-/// The outcome of loading a program by itself.
+/// The outcome of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reality {
     /// The kernel accepted the program.
@@ -89,10 +103,11 @@ pub(crate) struct Refusal {
     verifier_log_lines: Option<usize>,
 }
 
-/// A line of `load --each --format json`.
+/// A line of `load --format json`.
 #[derive(Clone, Debug, Deserialize)]
 struct LoadLine {
     object: String,
+    /// The program that was loaded by itself, with `--each`. `None` for the default load.
     program: Option<String>,
     status: String,
     error: Option<Box<Refusal>>,
@@ -120,6 +135,7 @@ impl ObjectProgram {
         Self { name: String::from_utf8_lossy(program.name()).into_owned(), autoload: program.autoload() }
     }
 
+    /// Creates the outcome of loading the program.
     fn with_reality(&self, reality: Reality, stats: Option<ProgramStats>) -> ProgramReality {
         ProgramReality { program: self.name.clone(), autoload: self.autoload, reality, stats }
     }
@@ -145,7 +161,14 @@ impl Reality {
     }
 }
 
-/// Boots the kernel, and loads every program of the objects by itself.
+impl ObjectPrograms<'_> {
+    /// Returns whether the default load differs from the loads of single programs.
+    fn has_default_load(&self) -> bool {
+        self.programs.iter().filter(|program| program.autoload).count() > 1
+    }
+}
+
+/// Boots the kernel, and loads the objects: every program by itself, and the programs of a default load together.
 pub(crate) fn load_in_guest(
     mut guest: Guest,
     kernel: &KernelImage,
@@ -156,7 +179,12 @@ pub(crate) fn load_in_guest(
         guest.add_file(&guest_path, object.bytes);
         // One command for each object: after a crash of the loader, the next object still loads.
         let words = ["load", "--each", "--format", "json"].map(OsString::from);
-        guest.add_own_command(&[&words[..], &object.options, &[guest_path.into()]].concat());
+        let rest = [&object.options[..], &[guest_path.into()]].concat();
+        guest.add_own_command(&[&words[..], &object.each_options, &rest].concat());
+        if object.has_default_load() {
+            let words = ["load", "--format", "json"].map(OsString::from);
+            guest.add_own_command(&[&words[..], &rest].concat());
+        }
     }
     let output = guest.boot(kernel, &mut |_| {})?;
     let lines: Vec<_> = output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -173,7 +201,11 @@ impl GuestLoad {
     pub(crate) fn not_booted(objects: &[ObjectPrograms<'_>], reason: &str) -> Self {
         let unknown =
             |program: &ObjectProgram| program.with_reality(Reality::Unknown(reason.to_owned()), None);
-        let objects = objects.iter().map(|object| object.programs.iter().map(unknown).collect()).collect();
+        let of_object = |object: &ObjectPrograms<'_>| ObjectReality {
+            programs: object.programs.iter().map(unknown).collect(),
+            default_load: object.has_default_load().then(|| Reality::Unknown(reason.to_owned())),
+        };
+        let objects = objects.iter().map(of_object).collect();
         Self { release: None, objects, diagnostics: String::new() }
     }
 }
@@ -221,12 +253,8 @@ fn object_index(path: &str) -> Option<usize> {
     path.strip_prefix(OBJECTS)?.strip_prefix('/')?.split('/').next()?.parse().ok()
 }
 
-/// Returns the outcome of every program of each object.
-fn outcomes(
-    objects: &[ObjectPrograms<'_>],
-    lines: Vec<LoadLine>,
-    end: &GuestEnd,
-) -> Vec<Vec<ProgramReality>> {
+/// Returns the outcomes of each object.
+fn outcomes(objects: &[ObjectPrograms<'_>], lines: Vec<LoadLine>, end: &GuestEnd) -> Vec<ObjectReality> {
     let mut realities = HashMap::new();
     for line in lines {
         let Some(index) = object_index(&line.object) else { continue };
@@ -248,18 +276,18 @@ fn outcomes(
         }
         end => format!("not loaded: {end}"),
     };
-    let program_outcomes = |(index, object): (usize, &ObjectPrograms<'_>)| {
-        // A refusal without a program concerns all programs of the object.
-        let of_object = realities.remove(&(index, None));
+    let unknown = || (Reality::Unknown(missing.clone()), None);
+    let object_outcomes = |(index, object): (usize, &ObjectPrograms<'_>)| {
+        let default_load = realities.remove(&(index, None));
+        let default_load = object.has_default_load().then(|| default_load.unwrap_or_else(unknown).0);
         let outcome = |program: &ObjectProgram| {
             let outcome = realities.remove(&(index, Some(program.name.clone())));
-            let outcome = outcome.or_else(|| of_object.clone());
-            let (reality, stats) = outcome.unwrap_or_else(|| (Reality::Unknown(missing.clone()), None));
+            let (reality, stats) = outcome.unwrap_or_else(unknown);
             program.with_reality(reality, stats)
         };
-        object.programs.iter().map(outcome).collect()
+        ObjectReality { programs: object.programs.iter().map(outcome).collect(), default_load }
     };
-    objects.iter().enumerate().map(program_outcomes).collect()
+    objects.iter().enumerate().map(object_outcomes).collect()
 }
 
 #[cfg(test)]
@@ -271,7 +299,7 @@ mod tests {
     fn object<'o>(path: &'o str, programs: &[&str]) -> ObjectPrograms<'o> {
         let program = |name: &&str| ObjectProgram { name: (*name).to_owned(), autoload: true };
         let programs = programs.iter().map(program).collect();
-        ObjectPrograms { path, bytes: b"", programs, options: Vec::new() }
+        ObjectPrograms { path, bytes: b"", programs, options: Vec::new(), each_options: Vec::new() }
     }
 
     fn lines(text: &str) -> Vec<LoadLine> {
@@ -283,14 +311,18 @@ mod tests {
         let objects = [object("a.o", &["one", "two"]), object("dir/b.o", &["one", "two"])];
         let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"loaded","error":null,"maps":[],"stats":{"verified_insns":7,"log_bytes":90}}
 {"object":"/vm/objects/0/a.o","program":"two","status":"refused","error":{"stage":"program","text":"two: no\nmore","errno":22}}
-{"object":"/vm/objects/1/b.o","program":null,"status":"refused","error":{"stage":"plan","text":"no plan"}}"#;
+{"object":"/vm/objects/0/a.o","program":null,"status":"refused","error":{"stage":"program","text":"two: no","errno":22}}
+{"object":"/vm/objects/1/b.o","program":"one","status":"loaded","error":null}
+{"object":"/vm/objects/1/b.o","program":"two","status":"loaded","error":null}
+{"object":"/vm/objects/1/b.o","program":null,"status":"refused","error":{"stage":"program","text":"together: no"}}"#;
         let outcomes = outcomes(&objects, lines(text), &GuestEnd::Complete);
-        let words: Vec<_> =
-            outcomes.iter().flatten().map(|o| (o.program.as_str(), o.reality.word())).collect();
-        assert_eq!(words, [("one", "loaded"), ("two", "refused"), ("one", "refused"), ("two", "refused")]);
-        assert_eq!(outcomes[0][0].stats.unwrap().verified_insns, Some(7));
-        assert_eq!(outcomes[0][1].reality.reason(), Some("two: no\nmore"));
-        assert_eq!(outcomes[1][1].reality.reason(), Some("no plan"));
+        let programs = outcomes.iter().flat_map(|object| &object.programs);
+        let words: Vec<_> = programs.map(|o| (o.program.as_str(), o.reality.word())).collect();
+        assert_eq!(words, [("one", "loaded"), ("two", "refused"), ("one", "loaded"), ("two", "loaded")]);
+        assert_eq!(outcomes[0].programs[0].stats.unwrap().verified_insns, Some(7));
+        assert_eq!(outcomes[0].programs[1].reality.reason(), Some("two: no\nmore"));
+        let together = outcomes.iter().map(|object| object.default_load.as_ref().and_then(Reality::reason));
+        assert_eq!(together.collect::<Vec<_>>(), [Some("two: no"), Some("together: no")]);
     }
 
     #[test]
@@ -298,9 +330,17 @@ mod tests {
         let objects = [object("a.o", &["one", "two"])];
         let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"loaded","error":null}"#;
         let outcomes = outcomes(&objects, lines(text), &GuestEnd::Crashed("BUG".to_owned()));
-        assert_eq!(outcomes[0][0].reality, Reality::Loaded);
-        let reason = "the kernel crashed before the load ended".to_owned();
-        assert_eq!(outcomes[0][1].reality, Reality::Unknown(reason));
+        assert_eq!(outcomes[0].programs[0].reality, Reality::Loaded);
+        let unknown = Reality::Unknown("the kernel crashed before the load ended".to_owned());
+        assert_eq!(outcomes[0].programs[1].reality, unknown);
+        assert_eq!(outcomes[0].default_load, Some(unknown));
+    }
+
+    #[test]
+    fn one_program_is_loaded_once() {
+        let objects = [object("a.o", &["one"])];
+        let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"loaded","error":null}"#;
+        assert_eq!(outcomes(&objects, lines(text), &GuestEnd::Complete)[0].default_load, None);
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct CheckLine<'a> {
     reasons: Vec<ReasonJson<'a>>,
     /// The start-up report of an object with variants.
     adaptive: Option<serde_json::Value>,
+    /// The real load of several programs together, with `--boot`.
+    object_reality: Option<RealityJson<'a>>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -83,6 +85,11 @@ impl<'a> CheckLine<'a> {
             }
         }
         self
+    }
+
+    /// Adds the real load of several programs together.
+    pub(crate) fn with_default_load(self, object_reality: Option<RealityJson<'a>>) -> Self {
+        Self { object_reality, ..self }
     }
 
     /// Adds the variants that an adaptive load chooses. `kernel` is the kernel's name: a cached report has that of another link to the
@@ -147,6 +154,7 @@ impl<'a> CheckLine<'a> {
             warnings: Vec::new(),
             reasons: Vec::new(),
             adaptive: None,
+            object_reality: None,
         }
     }
 }

@@ -22,17 +22,19 @@ pub(crate) struct RealityJson<'l> {
 
 impl<'l> RealityJson<'l> {
     pub(crate) fn new(release: Option<&'l str>, load: &'l ProgramReality, agrees: Option<bool>) -> Self {
-        let error = match &load.reality {
+        Self { stats: load.stats, ..Self::of_default_load(release, &load.reality, agrees) }
+    }
+
+    /// Creates the outcome of a load of several programs, which has no statistics.
+    pub(crate) fn of_default_load(
+        release: Option<&'l str>,
+        reality: &'l Reality,
+        agrees: Option<bool>,
+    ) -> Self {
+        let error = match reality {
             Reality::Refused(refusal) => Some(&**refusal),
             Reality::Loaded | Reality::Unknown(_) => None,
         };
-        Self {
-            status: load.reality.word(),
-            release,
-            reason: load.reality.reason(),
-            agrees,
-            error,
-            stats: load.stats,
-        }
+        Self { status: reality.word(), release, reason: reality.reason(), agrees, error, stats: None }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::{
     budget::stats::ProgramStats,
-    cmd::check::booted::BootedProgram,
+    cmd::check::booted::{BootedObject, BootedProgram},
     error::escape_path,
     guest::load::{Reality, Refusal},
-    json::verdict::ReasonJson,
+    json::{reality::RealityJson, verdict::ReasonJson},
 };
 use core_relo_vm::GuestOutput;
 use serde::Serialize;
@@ -28,10 +28,18 @@ pub(crate) struct ProgramOutcome<'l> {
     /// Whether the outcome is that of the verdict; `None` if one of them is unknown.
     agrees: Option<bool>,
     stats: Option<ProgramStats>,
+    /// The real load of the object's programs together.
+    object_reality: Option<RealityJson<'l>>,
 }
 
 impl<'l> ProgramOutcome<'l> {
-    pub(crate) fn new(kernel: &Path, release: &'l str, program: &BootedProgram<'l>) -> Self {
+    /// Creates the line of a program. `default_load` is that of the program's object.
+    pub(crate) fn new(
+        kernel: &Path,
+        release: &'l str,
+        program: &BootedProgram<'l>,
+        default_load: Option<BootedObject<'l>>,
+    ) -> Self {
         let load = program.load;
         let (reason, error) = match &load.reality {
             Reality::Loaded => (None, None),
@@ -51,6 +59,7 @@ impl<'l> ProgramOutcome<'l> {
             reasons: reasons.map(ReasonJson::new).collect(),
             agrees: program.agreement().is_agreed(),
             stats: load.stats,
+            object_reality: default_load.map(|load| load.reality_json(Some(release))),
         }
     }
 }

@@ -122,6 +122,11 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
         }
     };
     let mut cases: Vec<_> = programs.map(case_of).collect();
+    let together = row.real_loads.iter().skip(verdict.programs.len());
+    cases.extend(together.map(|load| {
+        let reasons: String = verdict.reasons.iter().map(reason_text).collect();
+        real_load_case(object, load, None, &reasons)
+    }));
     let default_load = verdict.programs.iter().filter(|program| program.autoload);
     let worst = default_load.map(|program| program.verdict).max();
     let has_own_verdict = worst.unwrap_or_default() < verdict.verdict

@@ -2,7 +2,7 @@
 
 use crate::{
     error::BadInput,
-    guest::load::{Reality, deciding_lines, first_line},
+    guest::load::{Reality, TOGETHER, deciding_lines, first_line},
     policy::{Acceptance, ProgramAcceptance},
 };
 use core_relo_verdict::{
@@ -130,7 +130,8 @@ pub(crate) struct Row {
     pub(crate) outcome: Result<ObjectVerdict, BadInput>,
     /// The reasons that the project accepts.
     pub(crate) acceptance: Option<Acceptance>,
-    /// The real loads of the programs, in the order of their verdicts. Empty if the kernel was not booted.
+    /// The real loads of the programs, in the order of their verdicts, and that of several programs together. Empty if the kernel was
+    /// not booted.
     pub(crate) real_loads: Vec<RealLoad>,
 }
 
@@ -147,7 +148,11 @@ impl Row {
 
     /// Returns the outcome of the real load of the program at an index. The project accepts a refusal with all reasons of its verdict.
     pub(super) fn real_outcome(&self, index: usize, load: &RealLoad) -> Outcome {
-        let is_accepted = || self.program_acceptance(index).is_some_and(|p| p.verdict == Verdict::Loads);
+        let accepted = || match &*load.program {
+            TOGETHER => self.acceptance.as_ref().map(|acceptance| acceptance.verdict),
+            _ => self.program_acceptance(index).map(|program| program.verdict),
+        };
+        let is_accepted = || accepted() == Some(Verdict::Loads);
         match load.outcome {
             Outcome::Refused if is_accepted() => Outcome::Allowed,
             outcome => outcome,

@@ -76,10 +76,8 @@ fn object_programs<'o>(
     settings: &BootSettings<'_>,
 ) -> ObjectPrograms<'o> {
     let programs = object.object.programs().iter().filter(|program| !program.is_subprogram && fits_kernel);
+    let each_options = if settings.stats { vec!["--stats".into()] } else { Vec::new() };
     let mut options: Vec<OsString> = Vec::new();
-    if settings.stats {
-        options.push("--stats".into());
-    }
     for MapNumber { map: name, number: count } in &settings.max_entries {
         if object.object.maps().iter().any(|map| map.name == name.as_bytes()) {
             options.extend(["--max-entries".into(), format!("{name}={count}").into()]);
@@ -90,6 +88,7 @@ fn object_programs<'o>(
         bytes: object.file.bytes(),
         programs: programs.map(ObjectProgram::new).collect(),
         options,
+        each_options,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     console::ExitStatus,
     describe,
     error::BadInput,
-    guest::load::{GuestLoad, ProgramReality, Reality, deciding_lines, first_line},
+    guest::load::{GuestLoad, ProgramReality, Reality, TOGETHER, deciding_lines, first_line},
     json::reality::RealityJson,
     policy::Acceptance,
     report::RealLoad,
@@ -15,7 +15,7 @@ use crate::{
         style::{BOLD, DIM, ERROR},
     },
 };
-use core_relo_verdict::judge::{ProgramVerdict, Verdict};
+use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 use core_relo_vm::VmError;
 use std::{fmt, ops::AddAssign, path::PathBuf};
 
@@ -30,6 +30,16 @@ pub(crate) struct BootedKernel {
     pub(crate) loads: GuestLoad,
     /// The reason why the kernel does not boot.
     pub(crate) boot_error: Option<VmError>,
+}
+
+/// The default load of an object on a booted kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BootedObject<'b> {
+    /// The object's path as the user gave it.
+    pub(crate) object: &'b str,
+    /// The verdict; `None` if the kernel's types cannot be read.
+    pub(crate) verdict: Option<&'b ObjectVerdict>,
+    pub(crate) reality: &'b Reality,
 }
 
 /// A program of a booted kernel.
@@ -82,23 +92,54 @@ impl BootedProgram<'_> {
     }
 }
 
+impl<'b> BootedObject<'b> {
+    /// Returns the relation between the verdict and the real load.
+    pub(crate) fn agreement(&self) -> Agreement {
+        self.verdict.map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.verdict, self.reality))
+    }
+
+    pub(crate) fn reality_json(&self, release: Option<&'b str>) -> RealityJson<'b> {
+        RealityJson::of_default_load(release, self.reality, self.agreement().is_agreed())
+    }
+
+    /// Returns what is wrong with the verdict, and the verdict with its first reason.
+    pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
+        let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
+        let in_load = verdict.programs.iter().filter(|program| program.autoload);
+        let mut reasons = verdict.reasons.iter().chain(in_load.flat_map(|program| &program.reasons));
+        let worst = reasons.find(|reason| reason.verdict == verdict.verdict);
+        Some((problem(verdict.verdict), verdict_text(verdict.verdict, worst)))
+    }
+}
+
 impl BootedKernel {
     /// Returns the programs of all objects, in order. `objects` are the paths of the objects.
     pub(crate) fn programs<'b>(&'b self, objects: &'b [&'b str]) -> impl Iterator<Item = BootedProgram<'b>> {
         (0..).zip(objects).flat_map(|(index, object)| self.object(index, object).programs)
     }
 
-    /// Returns the programs of the object at a position.
+    /// Returns the relation between each verdict and its real load.
+    pub(crate) fn agreements<'b>(&'b self, objects: &'b [&'b str]) -> impl Iterator<Item = Agreement> + 'b {
+        let loads = (0..).zip(objects).map(|(index, object)| self.object(index, object));
+        loads.flat_map(|loads| loads.agreements().collect::<Vec<_>>())
+    }
+
+    /// Returns the real loads of the object at a position.
     pub(crate) fn object<'b>(&'b self, index: usize, object: &'b str) -> ObjectLoads<'b> {
-        let verdicts = self.report.as_ref().ok().and_then(|report| report.objects.get(index)?.programs());
-        let loads = self.loads.objects.get(index).into_iter().flatten().enumerate();
+        let verdict = self.report.as_ref().ok().and_then(|report| report.objects.get(index)?.verdict());
+        let verdicts = verdict.map(|verdict| &verdict.programs);
+        let loads = self.loads.objects.get(index);
+        let reality = loads.and_then(|loads| loads.default_load.as_ref());
+        let default_load = reality.map(|reality| BootedObject { object, verdict, reality });
+        let loads = loads.into_iter().flat_map(|loads| &loads.programs).enumerate();
         let programs = loads.map(|(index, load)| BootedProgram {
             object,
             // Both lists have the programs of the object in its order, without subprograms.
             verdict: verdicts.and_then(|verdicts| verdicts.get(index)),
             load,
         });
-        ObjectLoads { release: self.loads.release.as_deref(), programs: programs.collect() }
+        let release = self.loads.release.as_deref();
+        ObjectLoads { release, programs: programs.collect(), default_load }
     }
 
     /// Returns the errors of objects that do not fit the kernel.
@@ -143,10 +184,10 @@ pub(crate) struct AgreementCounts {
 }
 
 impl AgreementCounts {
-    pub(crate) fn new<'b>(programs: impl Iterator<Item = BootedProgram<'b>>) -> Self {
+    pub(crate) fn new(agreements: impl Iterator<Item = Agreement>) -> Self {
         let mut counts = Self::default();
-        for program in programs {
-            *match program.agreement() {
+        for agreement in agreements {
+            *match agreement {
                 Agreement::Agrees => &mut counts.agrees,
                 Agreement::Differs => &mut counts.differs,
                 Agreement::Undecided => &mut counts.undecided,
@@ -185,6 +226,8 @@ impl fmt::Display for AgreementCounts {
 pub(crate) struct ObjectLoads<'b> {
     pub(crate) release: Option<&'b str>,
     pub(crate) programs: Vec<BootedProgram<'b>>,
+    /// The load of several programs together.
+    pub(crate) default_load: Option<BootedObject<'b>>,
 }
 
 impl<'b> ObjectLoads<'b> {
@@ -200,7 +243,22 @@ impl<'b> ObjectLoads<'b> {
             program.load.autoload && !(is_refused && is_accepted(*index))
         };
         let status = |(_, program): (_, &BootedProgram<'_>)| reality_status(&program.load.reality);
-        self.programs.iter().enumerate().filter(counts).map(status).max().unwrap_or_default()
+        let of_programs = self.programs.iter().enumerate().filter(counts).map(status);
+        let is_object_accepted = acceptance.is_some_and(|acceptance| acceptance.verdict == Verdict::Loads);
+        let together = self.default_load.map(|load| reality_status(load.reality));
+        let together = together.filter(|status| !(*status == ExitStatus::Incompatible && is_object_accepted));
+        of_programs.chain(together).max().unwrap_or_default()
+    }
+
+    /// Returns the relation between each verdict and its real load.
+    pub(crate) fn agreements(&self) -> impl Iterator<Item = Agreement> {
+        let of_programs = self.programs.iter().map(BootedProgram::agreement);
+        of_programs.chain(self.default_load.iter().map(BootedObject::agreement))
+    }
+
+    /// Returns the JSON of the default load.
+    pub(super) fn default_load_json(&self) -> Option<RealityJson<'b>> {
+        self.default_load.map(|load| load.reality_json(self.release))
     }
 
     /// Returns the JSON of each program's real load.
@@ -208,21 +266,27 @@ impl<'b> ObjectLoads<'b> {
         self.programs.iter().map(|program| program.reality_json(self.release))
     }
 
-    /// Returns each program's real load, for reports.
+    /// Returns each program's real load, and last that of several programs together, for reports.
     pub(super) fn for_report(&self) -> impl Iterator<Item = RealLoad> {
-        self.programs.iter().map(|program| {
+        let of_programs = self.programs.iter().map(|program| {
             let ProgramReality { program: name, autoload, reality, .. } = program.load;
             let verdict = program.verdict.map(|verdict| verdict.verdict);
             RealLoad::new((name, *autoload), verdict, reality, program.agreement().is_agreed())
-        })
+        });
+        let together = self.default_load.iter().map(|load| {
+            let verdict = load.verdict.map(|verdict| verdict.verdict);
+            RealLoad::new((TOGETHER, true), verdict, load.reality, load.agreement().is_agreed())
+        });
+        of_programs.chain(together)
     }
 
     /// Returns a line for each program that was not loaded or whose verdict differs, or for each with statistics, and a line with counts.
     pub(super) fn lines(&self) -> Vec<Line> {
         let release = self.release.unwrap_or("not booted");
-        let counts = AgreementCounts::new(self.programs.iter().copied());
+        let counts = AgreementCounts::new(self.agreements());
         let mut lines: Vec<_> =
             self.programs.iter().flat_map(|program| program_lines(release, program)).collect();
+        lines.extend(self.default_load.iter().flat_map(|load| default_load_lines(release, load)));
         if !self.programs.is_empty() {
             lines.push(Line::new().styled(DIM, format_args!("{release}: {counts}")));
         }
@@ -239,18 +303,21 @@ impl<'b> BootedProgram<'b> {
     /// such as the verifier's other reasons.
     pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
         let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
-        let problem = match verdict.verdict {
-            Verdict::Loads => "not foreseen by the verdict",
-            _ => "wrong verdict",
-        };
-        Some((problem, verdict_text(verdict)))
+        Some((problem(verdict.verdict), verdict_text(verdict.verdict, verdict.reasons.first())))
     }
 }
 
-fn verdict_text(verdict: &ProgramVerdict) -> String {
-    match verdict.reasons.first() {
-        Some(reason) => format!("{}: {}", describe::verdict(verdict.verdict), reason.text),
-        None => describe::verdict(verdict.verdict).to_owned(),
+const fn problem(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Loads => "not foreseen by the verdict",
+        _ => "wrong verdict",
+    }
+}
+
+fn verdict_text(verdict: Verdict, reason: Option<&Reason>) -> String {
+    match reason {
+        Some(reason) => format!("{}: {}", describe::verdict(verdict), reason.text),
+        None => describe::verdict(verdict).to_owned(),
     }
 }
 
@@ -290,6 +357,25 @@ fn program_lines(release: &str, program: &BootedProgram<'_>) -> Vec<Line> {
         None => line,
     };
     [line].into_iter().chain(refusal_lines(&load.reality)).collect()
+}
+
+/// Returns the lines of a default load that was refused, or whose verdict differs.
+fn default_load_lines(release: &str, load: &BootedObject<'_>) -> Vec<Line> {
+    let wrong = load.wrong_verdict();
+    if matches!(load.reality, Reality::Loaded) && wrong.is_none() {
+        return Vec::new();
+    }
+    let line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, TOGETHER);
+    let line = line.text(format_args!(": {}", load.reality.word()));
+    let line = match load.reality.reason() {
+        Some(reason) => line.text(": ").text(first_line(reason)),
+        None => line,
+    };
+    let line = match wrong {
+        Some((problem, verdict)) => line.text("; ").styled(ERROR, problem).text(format_args!(" `{verdict}`")),
+        None => line,
+    };
+    [line].into_iter().chain(refusal_lines(load.reality)).collect()
 }
 
 #[cfg(test)]

@@ -116,6 +116,8 @@ impl KernelOutput {
                         let line =
                             CheckLine::judged(object, target, *summary, unresolved, verdict, realities);
                         let line = line.with_acceptance(acceptance.as_ref());
+                        let line =
+                            line.with_default_load(loads.as_ref().and_then(ObjectLoads::default_load_json));
                         let line = line.with_startup_report(adaptive.as_deref(), name)?;
                         output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
                     }
@@ -179,7 +181,7 @@ impl KernelOutput {
             Err(bad) => Self::unjudged((&name, id), bad, booted, objects, options)?,
         };
         output.is_booted = true;
-        output.agreement = AgreementCounts::new(booted.programs(objects));
+        output.agreement = AgreementCounts::new(booted.agreements(objects));
         if let Some(error) = &booted.boot_error {
             output.errors.push(setup::bad_input(error));
             output.messages.extend(setup::console_lines(error));
@@ -214,7 +216,8 @@ impl KernelOutput {
                     ProgramJson::unjudged(&program.load.program, program.load.autoload, reality)
                 });
                 let line = CheckLine::bad_input(Some(object), Some(target), bad);
-                output.lines.push(&line.with_programs(programs.collect()))?;
+                let line = line.with_programs(programs.collect());
+                output.lines.push(&line.with_default_load(loads.default_load_json()))?;
             }
             if options.text {
                 let cells = [(*object).to_owned(), name.to_owned(), "no types of the kernel".to_owned()];

@@ -67,10 +67,10 @@ impl KernelReport {
 }
 
 impl ObjectReport {
-    /// Returns the verdicts on the programs, unless the object does not fit the kernel.
-    pub(super) fn programs(&self) -> Option<&[ProgramVerdict]> {
+    /// Returns the verdict, unless the object does not fit the kernel.
+    pub(super) fn verdict(&self) -> Option<&ObjectVerdict> {
         match self {
-            Self::Planned { verdict, .. } => Some(&verdict.programs),
+            Self::Planned { verdict, .. } => Some(verdict),
             Self::Mismatch(_) | Self::BadVariants => None,
         }
     }

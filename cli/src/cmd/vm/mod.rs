@@ -4,15 +4,18 @@ mod user_command;
 
 use crate::{
     args::{format::Format, vm::VmArgs},
-    budget::BudgetGate,
+    budget::{BudgetGate, stats::ProgramStats},
     cmd::check::{
         boot::{BootSettings, boot_kernels},
-        booted::{AgreementCounts, BootedKernel, BootedProgram, reality_status, refusal_lines},
+        booted::{
+            AgreementCounts, BootedKernel, BootedObject, BootedProgram, ObjectLoads, reality_status,
+            refusal_lines,
+        },
     },
     console::{Console, ExitStatus},
     describe,
     guest::{
-        load::{Reality, first_line},
+        load::{Reality, TOGETHER, first_line},
         setup::report_failure,
     },
     json::vm as json,
@@ -21,6 +24,7 @@ use crate::{
         style::{self, BOLD, DIM, ERROR, GOOD},
     },
 };
+use core_relo_verdict::judge::Verdict;
 use std::io;
 
 /// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`, fit.
@@ -60,15 +64,27 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
         console.note(&format!("no verdicts, only real loads: {bad}"))?;
     }
     let Some(release) = &booted.loads.release else { return Ok(()) };
-    for program in booted.programs(objects) {
-        console.raise_exit(reality_status(&program.load.reality));
-        match console.format {
-            Format::Json => console.out.json(&json::ProgramOutcome::new(&booted.path, release, &program))?,
-            Format::Text => print(console, release, &program)?,
+    for (index, object) in (0..).zip(objects) {
+        let ObjectLoads { programs, default_load, .. } = booted.object(index, object);
+        for program in &programs {
+            console.raise_exit(reality_status(&program.load.reality));
+            match console.format {
+                Format::Json => {
+                    let line = json::ProgramOutcome::new(&booted.path, release, program, default_load);
+                    console.out.json(&line)?;
+                }
+                Format::Text => print(console, &Outcome::of_program(release, program))?,
+            }
+        }
+        if let Some(load) = &default_load {
+            console.raise_exit(reality_status(load.reality));
+            if console.format == Format::Text {
+                print(console, &Outcome::of_default_load(release, load))?;
+            }
         }
     }
     if console.format == Format::Text && booted.unread().is_none() {
-        let counts = AgreementCounts::new(booted.programs(objects));
+        let counts = AgreementCounts::new(booted.agreements(objects));
         console.out.line(Line::new().styled(DIM, format_args!("{release}: {counts}")))?;
     }
     for line in booted.loads.diagnostics.lines() {
@@ -77,32 +93,70 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
     console.out.flush()
 }
 
+/// The outcome of a load beside the verdict, for a line of text.
+struct Outcome<'o> {
+    release: &'o str,
+    object: &'o str,
+    /// The program, or the words for several programs together.
+    subject: &'o str,
+    reality: &'o Reality,
+    verdict: Option<Verdict>,
+    stats: Option<ProgramStats>,
+    wrong_verdict: Option<(&'static str, String)>,
+}
+
+impl<'o> Outcome<'o> {
+    fn of_program(release: &'o str, program: &BootedProgram<'o>) -> Self {
+        Self {
+            release,
+            object: program.object,
+            subject: &program.load.program,
+            reality: &program.load.reality,
+            verdict: program.verdict.map(|verdict| verdict.verdict),
+            stats: program.load.stats,
+            wrong_verdict: program.wrong_verdict(),
+        }
+    }
+
+    fn of_default_load(release: &'o str, load: &BootedObject<'o>) -> Self {
+        Self {
+            release,
+            object: load.object,
+            subject: TOGETHER,
+            reality: load.reality,
+            verdict: load.verdict.map(|verdict| verdict.verdict),
+            stats: None,
+            wrong_verdict: load.wrong_verdict(),
+        }
+    }
+}
+
 /// Prints the outcome of a load and the verdict, and a line below if the verdict is wrong.
-fn print(console: &mut Console<'_>, release: &str, program: &BootedProgram<'_>) -> io::Result<()> {
-    let style = match program.load.reality {
+fn print(console: &mut Console<'_>, outcome: &Outcome<'_>) -> io::Result<()> {
+    let Outcome { release, object, subject, reality, verdict, stats, wrong_verdict } = outcome;
+    let style = match reality {
         Reality::Loaded => GOOD,
         Reality::Refused(_) | Reality::Unknown(_) => ERROR,
     };
-    let line = Line::new().styled(style, format_args!("{:<9}", program.load.reality.word()));
-    let line = match program.verdict {
+    let line = Line::new().styled(style, format_args!("{:<9}", reality.word()));
+    let line = match verdict {
         Some(verdict) => {
-            let word = describe::verdict(verdict.verdict);
-            line.styled(style::verdict_style(verdict.verdict), format_args!("{word:<12}"))
+            let word = describe::verdict(*verdict);
+            line.styled(style::verdict_style(*verdict), format_args!("{word:<12}"))
         }
         None => line.column(12, "-"),
     };
-    let line = line.column(RELEASE_WIDTH, release).text(format_args!(" {}: ", program.object));
-    let mut line = line.styled(BOLD, &program.load.program);
-    if let Some(reason) = program.load.reality.reason() {
+    let line = line.column(RELEASE_WIDTH, release).text(format_args!(" {object}: "));
+    let mut line = line.styled(BOLD, subject);
+    if let Some(reason) = reality.reason() {
         line = line.text(": ").text(first_line(reason));
     }
-    let is_loaded = matches!(program.load.reality, Reality::Loaded);
-    if let Some(stats) = program.load.stats.filter(|_| is_loaded) {
+    if let Some(stats) = stats.filter(|_| matches!(reality, Reality::Loaded)) {
         line = line.text(": ").text(stats);
     }
     console.out.line(line)?;
-    refusal_lines(&program.load.reality).try_for_each(|line| console.out.line(line))?;
-    match program.wrong_verdict() {
+    refusal_lines(reality).try_for_each(|line| console.out.line(line))?;
+    match wrong_verdict {
         Some((problem, verdict)) => {
             let line = Line::new().text("    ").styled(ERROR, problem);
             console.out.line(line.text(format_args!(" `{verdict}`")))
