@@ -148,5 +148,8 @@ fn relocations_of_programs_that_are_not_loaded_eliminate_no_candidates() {
     assert_eq!(dry_run(&["only_b"]), [true, false]);
     let explained = run("explain", &["--program", "only_b"]);
     let of_program = explained.iter().find(|line| line["program"] == "only_b").unwrap();
-    assert!(!of_program["reasons"].as_array().unwrap().iter().any(|r| r["kind"] == "relocation"), "{explained:?}");
+    assert!(
+        !of_program["reasons"].as_array().unwrap().iter().any(|r| r["kind"] == "relocation"),
+        "{explained:?}"
+    );
 }

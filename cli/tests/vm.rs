@@ -228,13 +228,15 @@ fn an_object_is_loaded_as_a_whole_beside_its_programs() {
         for line in &lines {
             schema().check("vm", line);
             schema().check("reality of check", &line["object_reality"]);
-            let outcomes = (&line["reality"], &line["object_reality"]["status"], &line["object_reality"]["agrees"]);
+            let outcomes =
+                (&line["reality"], &line["object_reality"]["status"], &line["object_reality"]["agrees"]);
             assert_eq!(outcomes, (&json!("loaded"), &json!("refused"), &json!(true)));
         }
         let ran = run(["check", text(&object), "--boot", text(&kernel), "--format", "json"]);
         let line = &ran.lines()[0];
         schema().check("check", line);
-        let outcomes = (&line["verdict"], &line["object_reality"]["status"], &line["object_reality"]["agrees"]);
+        let outcomes =
+            (&line["verdict"], &line["object_reality"]["status"], &line["object_reality"]["agrees"]);
         assert_eq!((ran.exit, outcomes), (1, (&json!("refused"), &json!("refused"), &json!(true))));
         let ran = run(["check", text(&object), "--boot", text(&kernel)]);
         assert!(ran.out.contains("all programs together: refused"), "{ran:?}");

@@ -109,7 +109,11 @@ fn explain_on(
     options.variants.errors().try_for_each(|bad| console.report_error(bad))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     if let Some(program) = options.program {
-        objects.objects.iter().flat_map(|object| &object.needs).for_each(|needs| needs.relocate_alone(program));
+        objects
+            .objects
+            .iter()
+            .flat_map(|object| &object.needs)
+            .for_each(|needs| needs.relocate_alone(program));
     }
     let threads = Threads::none();
     let judge = KernelJudge::new(objects, inputs, &threads);
