@@ -43,6 +43,8 @@ pub struct TestObject {
     maps: Vec<(TypeId, u32, u32)>,
     maps_section: Option<SectionId>,
     has_types: bool,
+    /// The bytes of the section `license`, at first those of `GPL`.
+    pub license: Option<&'static [u8]>,
 }
 
 pub fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
@@ -81,6 +83,7 @@ impl TestObject {
             maps: Vec::new(),
             maps_section: None,
             has_types: true,
+            license: Some(b"GPL\0"),
         }
     }
 
@@ -131,6 +134,12 @@ impl TestObject {
     /// Adds a global function; `start` and `len` are in instructions.
     pub fn function(&mut self, name: &str, section: SectionId, start: u64, len: u64) -> SymbolId {
         self.symbol(name, SymbolKind::Text, section, start * 8, len * 8)
+    }
+
+    /// Adds a static function; `start` and `len` are in instructions.
+    pub fn static_function(&mut self, name: &str, section: SectionId, start: u64, len: u64) {
+        let symbol = self.function(name, section, start, len);
+        self.set_scope(symbol, SymbolScope::Compilation);
     }
 
     /// Adds a section with one global function.
@@ -217,6 +226,11 @@ impl TestObject {
             size += 8;
         }
         let ty = self.types.structure("", bits / 8, &members);
+        self.map_of_type(name, ty, size, linkage)
+    }
+
+    /// Adds a map definition of a type, with `size` bytes in `.maps`.
+    pub fn map_of_type(&mut self, name: &str, ty: TypeId, size: u32, linkage: u32) -> (SectionId, SymbolId) {
         let var = self.types.var(name, ty, linkage);
         let section = match self.maps_section {
             Some(known) => known,
@@ -282,7 +296,9 @@ impl TestObject {
             self.section(".BTF", SectionKind::Other, &types);
             self.section(".BTF.ext", SectionKind::Other, &ext);
         }
-        self.section("license", SectionKind::Data, b"GPL\0");
+        if let Some(license) = self.license {
+            self.section("license", SectionKind::Data, license);
+        }
         self.elf.write().unwrap()
     }
 

@@ -84,16 +84,6 @@ pub enum LinkError {
         /// The problem.
         what: &'static str,
     },
-    /// A static function outside of `.text` is not a subprogram, since no other function refers to it.
-    #[error(
-        "section {section}: function `{function}` is static and not called: a program must be global, a subprogram must be called"
-    )]
-    StaticProgram {
-        /// The section.
-        section: Text,
-        /// The function.
-        function: Text,
-    },
     /// A map's definition is invalid.
     #[error("map `{map}`: {cause}")]
     Map {

@@ -26,7 +26,7 @@ use crate::{
     internal::{InternalError, Invariant as _},
     limits,
     object::{
-        Linkage, Object, Program, TEXT,
+        Object, Program, TEXT,
         calls::{call_target, functions_starting_at},
     },
 };
@@ -85,11 +85,9 @@ pub struct FunctionCopy {
 }
 
 impl<'o, 'd> ProgramLinker<'o, 'd> {
-    /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`.
+    /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`, except for those that
+    /// other loaders do not have: static functions are programs, too.
     pub fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
-        if let Some(p) = object.programs().iter().find(|p| !p.is_subprogram && p.linkage == Linkage::Static) {
-            return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name()) });
-        }
         let externs = externs::collect(object)?;
         let maps = MapTable::collect(object, externs::config_size(&externs)? > 0)?;
         let refs = RefTable::collect(object, &maps, &externs)?;

@@ -20,6 +20,12 @@ use core_relo::{
 use std::collections::HashMap;
 use thiserror::Error;
 
+/// The value of `pinning` for a map that is not pinned (libbpf: `LIBBPF_PIN_NONE`).
+const PIN_NONE: u32 = 0;
+
+/// The value of `pinning` for a map that is pinned by its name (libbpf: `LIBBPF_PIN_BY_NAME`).
+const PIN_BY_NAME: u32 = 1;
+
 /// A map that an object defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,7 +36,7 @@ pub struct Map<'d> {
     pub section_index: SectionIndex,
     /// The offset of the definition in the section, in bytes.
     pub offset: u64,
-    /// The size of the definition in bytes.
+    /// The size of the symbol in bytes. It is 0 for some legacy definitions, which then reach to the next one.
     pub size: u64,
     /// Whether the definition is in a section `maps` or `maps/…`. libbpf refuses the former and ignores the latter since 1.0.
     pub is_legacy: bool,
@@ -58,6 +64,9 @@ pub struct MapDef {
     pub map_flags: u32,
     /// Whether the map is pinned by its name (`LIBBPF_PIN_BY_NAME`).
     pub pin_by_name: bool,
+    /// A value of `pinning` other than 0 (none) and 1 (by name), whose meaning only the object's user space knows. Such a map is not
+    /// pinned.
+    pub other_pinning: Option<u32>,
     /// The NUMA node of the map's memory.
     pub numa_node: Option<u32>,
     /// The value specific to the map type (`map_extra`).
@@ -72,6 +81,18 @@ impl MapDef {
     /// Returns the map type; `None` if the number is unknown.
     pub const fn known_type(&self) -> Option<MapType> {
         MapType::from_number(self.map_type)
+    }
+
+    /// Returns the value of `pinning` (libbpf: `enum libbpf_pin_type`).
+    pub fn pinning(&self) -> u32 {
+        let known = if self.pin_by_name { PIN_BY_NAME } else { PIN_NONE };
+        self.other_pinning.unwrap_or(known)
+    }
+
+    /// Sets the value of `pinning` (libbpf: `enum libbpf_pin_type`).
+    fn set_pinning(&mut self, value: u32) {
+        self.pin_by_name = value == PIN_BY_NAME;
+        self.other_pinning = Some(value).filter(|value| !matches!(*value, PIN_NONE | PIN_BY_NAME));
     }
 }
 
@@ -198,7 +219,37 @@ pub(crate) fn collect<'d>(
         });
     }
     sort_by_key(&mut maps, |m| (m.is_legacy, m.section_index, m.offset));
+    define_unsized(&mut maps, |index, offset, size, name| {
+        let section = legacy.get(&index)?;
+        let size = size.or_else(|| section.size.checked_sub(offset))?;
+        let def = legacy_definition(elf.endian, section, offset, size);
+        Some(def.map(|def| annotated(def, name, &annotations)))
+    });
     Ok(maps)
+}
+
+/// Defines the legacy maps whose symbols have no size. Such a definition reaches to the next one, or to the end of the section (libbpf
+/// before 1.0: `bpf_object__init_user_maps`). `define` receives the section, the offset, the size up to the next map, and the name.
+fn define_unsized<'d>(
+    maps: &mut [Map<'d>],
+    define: impl Fn(SectionIndex, u64, Option<u64>, &'d [u8]) -> Option<Result<MapDef, MapError>>,
+) {
+    let (mut following, mut current): (Option<(SectionIndex, u64)>, Option<(SectionIndex, u64)>) =
+        (None, None);
+    for map in maps.iter_mut().rev().filter(|map| map.is_legacy) {
+        let place = (map.section_index, map.offset);
+        // Several symbols may name one definition.
+        if current != Some(place) {
+            following = current.filter(|(section, _)| *section == map.section_index);
+            current = Some(place);
+        }
+        if map.size == 0 && matches!(map.def, Err(MapError::Legacy { .. })) {
+            let size = following.and_then(|(_, next)| next.checked_sub(map.offset));
+            if let Some(def) = define(map.section_index, map.offset, size, map.name) {
+                map.def = def;
+            }
+        }
+    }
 }
 
 fn is_static(symbol: &Symbol<'_>) -> bool {
@@ -236,22 +287,15 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
     let bytes = usize::try_from(offset).ok().zip(end).and_then(|(from, to)| s.data.get(from..to));
     let bytes = bytes.ok_or(MapError::Legacy { offset, size })?;
     let word = |at| endian.u32(bytes, at).ok_or(MapError::Legacy { offset, size });
-    let pin_by_name = match endian.u32(bytes, 24) {
-        None | Some(0) => false,
-        Some(1) => true,
-        Some(_) => {
-            let what = "the seventh word is neither 0 (none) nor 1 (by name)";
-            return Err(MapError::Value { field: "pinning".into(), what });
-        }
-    };
+    let mut def = MapDef::default();
+    def.set_pinning(endian.u32(bytes, 24).unwrap_or(PIN_NONE));
     Ok(MapDef {
-        pin_by_name,
         map_type: word(0)?,
         key_size: word(4)?,
         value_size: word(8)?,
         max_entries: word(12)?,
         map_flags: word(16)?,
-        ..MapDef::default()
+        ..def
     })
 }
 
@@ -314,12 +358,10 @@ fn parse_fields(
                 (def.value_size, def.value_type) = (merge_size(&m, def.value_size, size)?, Some(id));
             }
             b"pinning" => {
-                def.pin_by_name = match (level, number()?) {
-                    (0, 0) => false,
-                    (0, 1) => true,
-                    (0, _) => return Err(value_error(&m, "neither 0 (none) nor 1 (by name)")),
-                    _ => return Err(value_error(&m, "an inner map cannot be pinned")),
+                if level > 0 {
+                    return Err(value_error(&m, "an inner map cannot be pinned"));
                 }
+                def.set_pinning(number()?);
             }
             b"map_extra" => def.map_extra = long_number(btf, &m)?,
             b"values" => parse_values(definitions, btf, &m, &mut def, level)?,

@@ -84,7 +84,7 @@ impl<'d> Code<'d> {
     /// Collects the functions, sorted by section and offset (libbpf: `bpf_object__add_programs`).
     ///
     /// libbpf refuses an object with a static function outside of `.text`. Here such a function is a subprogram if another function
-    /// refers to it (`calls`). Otherwise linking refuses the object.
+    /// refers to it (`calls`), otherwise a program.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Self, ObjectError> {
         let mut sections = Vec::new();
         let mut indices = Vec::new();

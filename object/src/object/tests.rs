@@ -392,9 +392,36 @@ fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
     for section in ["maps", "maps/old"] {
         let pin = |pinning| pinned(section, pinning).unwrap().map(|def| def.pin_by_name);
         assert_eq!((pin(0), pin(1)), (Ok(false), Ok(true)));
-        assert!(matches!(pin(2), Err(MapError::Value { field, .. }) if &*field == "pinning"));
+        assert_eq!(pin(2), Ok(false));
+        assert_eq!(pinned(section, 2).unwrap().map(|def| def.other_pinning), Ok(Some(2)));
+        assert_eq!(pinned(section, 1).unwrap().map(|def| def.other_pinning), Ok(None));
     }
     assert_eq!(pinned("mapset", 0), None);
+}
+
+#[test]
+fn legacy_maps_without_a_size_reach_to_the_next_one() {
+    let def = |map_type: u32| [map_type, 4, 8, 16, 0].into_iter().flat_map(|w| Endian::Little.u32_bytes(w));
+    let words: Vec<u8> = def(2).chain(def(1)).chain([0; 12]).collect();
+    let bytes = one_function(0, 32, |m, _, _| {
+        let maps = m.section("maps", SectionKind::Data, &words);
+        for (name, offset) in [("first", 0), ("alias", 0), ("second", 20), ("cut", 40)] {
+            m.symbol(name, Some(maps), offset, 0, K::Data);
+        }
+        let other = m.section("maps/other", SectionKind::Data, &words[..24]);
+        m.symbol("other", Some(other), 0, 0, K::Data);
+    });
+    let o = Object::parse(&bytes).unwrap();
+    let types: Vec<_> = o.maps().iter().map(|m| (m.name, m.def.as_ref().map(|def| def.map_type))).collect();
+    let cut = MapError::Legacy { offset: 40, size: 12 };
+    let expected = [
+        (&b"first"[..], Ok(2)),
+        (b"alias", Ok(2)),
+        (b"second", Ok(1)),
+        (b"cut", Err(&cut)),
+        (b"other", Ok(2)),
+    ];
+    assert_eq!(types, expected);
 }
 
 #[test]

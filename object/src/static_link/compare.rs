@@ -210,7 +210,7 @@ fn compare_definitions(
         ("max_entries", a.max_entries, b.max_entries),
         ("map_flags", a.map_flags, b.map_flags),
         ("numa_node", numa_node(a), numa_node(b)),
-        ("pinning", a.pin_by_name.into(), b.pin_by_name.into()),
+        ("pinning", a.pinning(), b.pinning()),
     ] {
         if expected != found {
             return Err(MapMismatch::Number { field, expected, found });

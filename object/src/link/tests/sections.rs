@@ -3,7 +3,7 @@
 use super::{function_copies, link_error};
 use crate::{
     index::ProgramIndex,
-    link::{LinkError, PSEUDO_FUNC},
+    link::PSEUDO_FUNC,
     load_plan::{LoadPlan, ProgramPlan},
     object::{
         Object,
@@ -79,22 +79,6 @@ fn functions_of_several_sections_call_each_other() {
     let two = m.code("two", &[&[call(1), exit()], &returns(3)[..]].concat());
     let second = m.function("second", two, 0, 2);
     hidden(&mut m, "third", two, 2, 2);
-    let one = m.code("one", &[returns(9), [call(-1), exit()]].concat());
-    hidden(&mut m, "uncalled", one, 0, 2);
-    let first = m.function("first", one, 2, 2);
-    m.refer(one, 2, second, true);
-    let main = m.program("main", "xdp", &[call(-1), exit()]);
-    m.refer(main, 0, first, true);
-    // A static function that is not called is an error.
-    let message = link_error(m).to_string();
-    assert_eq!(
-        message,
-        "section one: function `uncalled` is static and not called: a program must be global, a subprogram must be called"
-    );
-    let mut m = TestObject::new();
-    let two = m.code("two", &[&[call(1), exit()], &returns(3)[..]].concat());
-    let second = m.function("second", two, 0, 2);
-    hidden(&mut m, "third", two, 2, 2);
     let first = m.code("one", &[call(-1), exit()]);
     let symbol = m.function("first", first, 0, 2);
     m.refer(first, 0, second, true);
@@ -166,13 +150,23 @@ fn static_or_typeless_called_functions_are_subprograms() {
 }
 
 #[test]
-fn functions_without_references_are_handled_like_libbpf() {
-    // A function that calls only itself, code of no function that calls one, a table of programs: none of them counts.
+fn functions_without_references_are_programs() {
+    // A function that calls only itself, code of no function that calls one, a table of programs: none of them counts. libbpf refuses
+    // the static function.
     let mut m = TestObject::new();
     let xdp = m.code("xdp", &[returns(0), [call(-1), exit()], [call(-3), exit()]].concat());
     m.function("main", xdp, 0, 2);
     hidden(&mut m, "helper", xdp, 2, 2);
-    assert!(matches!(link_error(m), LinkError::StaticProgram { .. }));
+    let expected = ["main", "helper"].map(|name| (name.to_owned(), false));
+    assert_eq!(subprogram_flags(m), expected);
+
+    let mut m = TestObject::new();
+    let xdp = m.code("xdp", &[returns(0), returns(1)].concat());
+    m.function("main", xdp, 0, 2);
+    hidden(&mut m, "alone", xdp, 2, 2);
+    let plan = m.plan().unwrap();
+    assert_eq!(names(&plan), ["main", "alone"]);
+    assert_eq!(insns(&plan, "alone"), returns(1));
 
     let mut m = TestObject::new();
     let util = m.code("util", &returns(0));

@@ -149,6 +149,9 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
         let def = def.map_err(|cause| LinkError::Map { map: text(map.name), cause: cause.clone() })?;
         let mut plan = plan_definition(def, self.kernel);
         plan.kernel_name = map.name.to_vec();
+        if let Some(value) = def.other_pinning {
+            log::warn!("map {name}: not pinned: pinning is {value}, expected 0 (none) or 1 (by name)");
+        }
         if def.pin_by_name {
             // Such a name could escape from the directory of the pins.
             if name.contains(['/', '\0']) || name.is_empty() {

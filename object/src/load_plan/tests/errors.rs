@@ -50,7 +50,11 @@ fn malformed_map_definitions_are_refused() {
     );
     let unknown = error(&[("type", 1), ("max_entry", 3)]);
     assert!(unknown.starts_with("map `bad`: unknown field `max_entry`, expected type, key"), "{unknown}");
-    assert!(error(&[("type", 1), ("pinning", 2)]).starts_with("map `bad`: field `pinning`: neither 0"));
+    let mut m = program("tc");
+    let pinned = m.number(1);
+    let inner = m.types.structure("", 8, &[("pinning", pinned, 0)]);
+    m.map("bad", &[("type", 12), ("key_size", 4), ("max_entries", 1)], Some(inner));
+    assert!(m.error().starts_with("map `bad`: field `pinning`: an inner map cannot be pinned"));
     assert!(
         error(&[("type", 1), ("key_size", 4), ("key_size", 8)])
             .contains("8 bytes, expected 4 as in an earlier field")

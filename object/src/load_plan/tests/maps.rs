@@ -456,3 +456,15 @@ fn jump_targets_outside_of_the_function_are_refused() {
         assert!(error.starts_with("map `.jumptables`: "), "{error}");
     }
 }
+
+#[test]
+fn a_map_with_another_value_of_pinning_is_not_pinned() {
+    for (value, is_pinned) in [(0, false), (1, true), (2, false)] {
+        let mut m = TestObject::new();
+        m.program("main", "tc", &returns(0));
+        let numbers =
+            [("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1), ("pinning", value)];
+        m.map("pins", &numbers, None);
+        assert_eq!(map(&m.plan().unwrap(), "pins").pin().is_some(), is_pinned, "{value}");
+    }
+}
