@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`requirements`] | all that an object asks of a kernel, from the object alone |
 //! | [`kernel`] | what a kernel offers, with the evidence: BTF, configuration, symbols, version |
+//! | [`loaders`] | the rules in which loaders differ |
 //! | [`reads`] | what a program reads through its context and with CO-RE |
 //! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
 //! | [`limits`] | the limits of the analysis |
@@ -24,6 +25,7 @@ pub mod btf_diff;
 pub mod judge;
 pub mod kernel;
 pub mod limits;
+pub mod loaders;
 pub mod mismatch;
 pub mod reach;
 pub mod reads;

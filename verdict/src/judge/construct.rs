@@ -10,7 +10,7 @@ impl ObjectVerdict {
     pub fn new(programs: Vec<ProgramVerdict>) -> Self {
         let default_load = programs.iter().filter(|program| program.autoload);
         let verdict = default_load.map(|program| program.verdict).max().unwrap_or_default();
-        Self { verdict, reasons: Vec::new(), programs, warnings: Vec::new() }
+        Self { verdict, programs, ..Self::default() }
     }
 
     /// Refuses the object for a reason that is none of its programs alone, such as a group of variants of which none works. The verdicts on
@@ -53,6 +53,7 @@ impl Reason {
             fix: None,
             requirement: None,
             map: None,
+            loader: None,
         }
     }
 

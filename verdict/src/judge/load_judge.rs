@@ -5,6 +5,7 @@ use super::{
 };
 use crate::{
     kernel::{KernelFacts, KernelInputs, KernelVersion, NameQuery},
+    loaders::Loader,
     requirements::{NeedTable, ObjectNeeds},
 };
 use core_relo::{Plan, Relocs, Target, minimise::MinimalBtf};
@@ -81,7 +82,8 @@ impl<'d> LoadJudge<'_, 'd> {
     /// Returns the features of the kernel that the object needs with the settings of a load. Those that attach a program at the place of
     /// its section are left out if the caller attaches the program.
     pub fn features(&self, settings: &Settings) -> Result<Vec<KernelFeature>, LoadJudgeError> {
-        let mut needs = ObjectNeeds::collect(self.object, self.relocs, &mut self.needs.clone())?;
+        let mut needs =
+            ObjectNeeds::collect_for(Loader::CoreRelo, self.object, self.relocs, &mut self.needs.clone())?;
         needs.apply_settings(settings);
         Ok(self.answers.features(&needs))
     }
@@ -111,7 +113,8 @@ impl<'o> Evidence<'o> {
     ) -> Result<Self, LoadJudgeError> {
         let relocs = object.relocs_or_none()?;
         let mut needs = NeedTable::default();
-        ObjectNeeds::collect(object, &relocs, &mut needs)?.apply_attach_targets(settings, &mut needs);
+        ObjectNeeds::collect_for(Loader::CoreRelo, object, &relocs, &mut needs)?
+            .apply_attach_targets(settings, &mut needs);
         let names = needs.names();
         let source = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
         let (mut types, mut target) = (source.target(false)?, kernel.btf.target(false)?);
@@ -155,7 +158,7 @@ impl KernelAnswers<'_, '_> {
     ) -> Result<ObjectVerdict, LoadJudgeError> {
         // The requirements are in the table already, so that they get the same indices.
         let mut table = self.table.clone();
-        let mut needs = ObjectNeeds::collect(object, relocs, &mut table)?;
+        let mut needs = ObjectNeeds::collect_for(Loader::CoreRelo, object, relocs, &mut table)?;
         needs.apply_settings(settings);
         needs.apply_attach_targets(settings, &mut table);
         Ok(judge(&needs, plan, self)?)

@@ -2,6 +2,7 @@
 
 use crate::{
     kernel::Evidence,
+    loaders::{Loader, LoaderRule},
     mismatch::Mismatch,
     requirements::{MapInput, NeedId},
     source_line::SourceLine,
@@ -45,6 +46,8 @@ impl fmt::Display for Verdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectVerdict {
+    /// The loader whose rules decide on the object.
+    pub loader: Loader,
     /// The verdict on the default load: the worst of the programs that are loaded by default.
     pub verdict: Verdict,
     /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat them, except for those of
@@ -99,6 +102,18 @@ pub struct Reason {
     pub requirement: Option<Requirement>,
     /// The map whose creation fails, if the reason is one of a map.
     pub map: Option<String>,
+    /// The rule of the loader, if the loader refuses the object, and not the kernel.
+    pub loader: Option<LoaderRefusal>,
+}
+
+/// The rule by which a loader refuses an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct LoaderRefusal {
+    /// The loader.
+    pub loader: Loader,
+    /// The rule. [`LoaderRule::accepting`] names the loaders without it.
+    pub rule: LoaderRule,
 }
 
 /// A requirement that a kernel does not meet, or that user space must meet.
@@ -131,6 +146,8 @@ pub enum Requirement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ReasonKind {
+    /// A rule of the loader, which refuses the object before it asks the kernel.
+    Loader,
     /// A CO-RE relocation that does not resolve, at a reachable instruction.
     Relocation,
     /// A helper.
@@ -171,6 +188,7 @@ impl ReasonKind {
     /// Returns the word for JSON, such as `attach_target`.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Loader => "loader",
             Self::Relocation => "relocation",
             Self::Helper => "helper",
             Self::Kfunc => "kfunc",

@@ -7,7 +7,7 @@ use super::{
     error::JudgeError,
     externs::ExternAnswers,
     held_programs::HeldPrograms,
-    maps,
+    loader_rules, maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     program::ObjectContext,
     reasons::{distinct, limit_reasons},
@@ -38,7 +38,8 @@ pub fn judge(
     let plan = &needs.plan_by_load(Cow::Borrowed(plan))?;
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
-    let mut reasons = object_reasons(needs, answers);
+    let mut reasons = loader_rules::reasons(needs);
+    reasons.extend(object_reasons(needs, answers));
     reasons.extend(struct_ops::reasons(needs, answers));
     if !needs.allows_unused_externs {
         reasons.extend(externs.object_reasons(answers));
@@ -63,8 +64,9 @@ pub fn judge(
     shared_load::add_map_reasons(needs, answers, &mut programs, is_loaded);
     let mut warnings = context.warnings();
     warnings.extend(attachments::warnings(needs, answers, &programs));
+    warnings.extend(loader_rules::warnings(needs));
     reasons.extend(shared);
-    Ok(ObjectVerdict { verdict, reasons: distinct(reasons), programs, warnings })
+    Ok(ObjectVerdict { loader: needs.loader, verdict, reasons: distinct(reasons), programs, warnings })
 }
 
 /// Checks that every index of the requirements is one of the object, of the plan or of the answers. A requirement without an answer, and a
@@ -141,7 +143,7 @@ impl ObjectVerdict {
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
         let programs = programs.map(program).collect();
         let reasons = vec![Reason::from_object(verdict, reason.to_owned())];
-        Self { verdict, reasons, programs, warnings: Vec::new() }
+        Self { verdict, reasons, programs, ..Self::default() }
     }
 }
 

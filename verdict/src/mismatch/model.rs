@@ -51,6 +51,8 @@ pub enum MismatchKind {
     EnumValue,
     /// The kernel lacks the events or links that attach the program.
     Attachment,
+    /// The loader loads the object only if user space acts before, or ignores a part of the object.
+    Loader,
 }
 
 impl MismatchKind {
@@ -66,6 +68,7 @@ impl MismatchKind {
             Self::ArrayLength => "array_length",
             Self::EnumValue => "enum_value",
             Self::Attachment => "attachment",
+            Self::Loader => "loader",
         }
     }
 }

@@ -1,9 +1,14 @@
 //! The requirements of an object.
 
 use super::{
-    extern_need::ExternNeed, map_input::MapInput, maps::MapNeed, need::NeedTable, owned_maps::OwnedMaps,
-    program::ProgramNeeds,
+    extern_need::ExternNeed,
+    map_input::MapInput,
+    maps::MapNeed,
+    need::NeedTable,
+    owned_maps::OwnedMaps,
+    program::{ObjectParts, ProgramNeeds},
 };
+use crate::loaders::{Loader, RuleUse, find_rule_uses};
 use alloc::{borrow::Cow, collections::BTreeMap};
 use core_relo::{
     Name, Plan, Relocs,
@@ -38,6 +43,10 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) owned_maps: OwnedMaps,
     /// The programs of struct_ops maps, sorted.
     pub struct_ops_programs: Vec<StructOpsProgram>,
+    /// The loader that opens the object.
+    pub loader: Loader,
+    /// The parts of the object to which rules apply that some loaders have and others do not.
+    pub rule_uses: Vec<RuleUse>,
     /// The reason why libbpf would not open the object, if the initial contents of a map are wrong.
     pub contents_error: Option<LoadPlanError>,
     /// The programs. Subprograms belong to the programs that call them.
@@ -79,12 +88,24 @@ pub struct StructOpsProgram {
 }
 
 impl<'o, 'd> ObjectNeeds<'o, 'd> {
-    /// Collects the requirements of an object. An object without BTF has no `relocs`. Fails if libbpf would not open the object.
+    /// Collects the requirements of an object that libbpf loads. An object without BTF has no `relocs`. Fails if no loader opens the
+    /// object.
     pub fn collect<'r>(
         object: &'o Object<'d>,
         relocs: impl Into<Option<&'r Relocs<'r>>>,
         table: &mut NeedTable,
     ) -> Result<Self, LinkError> {
+        Self::collect_for(Loader::Libbpf, object, relocs, table)
+    }
+
+    /// Collects the requirements of an object, as [`collect`](Self::collect) does, for a loader.
+    pub fn collect_for<'r>(
+        loader: Loader,
+        object: &'o Object<'d>,
+        relocs: impl Into<Option<&'r Relocs<'r>>>,
+        table: &mut NeedTable,
+    ) -> Result<Self, LinkError> {
+        let relocs = relocs.into();
         let linker = ProgramLinker::collect(object)?;
         let externs: Vec<_> = linker.externs().iter().map(|entry| ExternNeed::new(entry, table)).collect();
         let struct_ops = |ty| Some(object.btf()?.ty(ty)?.name().as_bytes());
@@ -97,16 +118,23 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             MapNeed::new((index, entry), name, table)
         });
         let maps = maps.collect();
-        let records = relocs.into().map_or_else(Vec::new, |relocs| records_by_function(object, relocs));
+        let records = relocs.map_or_else(Vec::new, |relocs| records_by_function(object, relocs));
         let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
+        let license = object.license().or(loader.default_license());
         let programs: Vec<_> = programs
             .map(|program| {
-                ProgramNeeds::collect((object, &sections), &linker, program, &externs, &records, table)
+                let parts = ObjectParts { object, sections: &sections, linker: &linker, license };
+                let (index, program) = program;
+                let known = known_program(loader, program);
+                let mut needs = ProgramNeeds::collect(parts, (index, &known), &externs, &records, table);
+                needs.autoload = program.autoload() || loader.loads_optional_programs();
+                needs
             })
             .collect();
         let owned_maps = OwnedMaps::collect(&linker, &programs);
+        let rule_uses = find_rule_uses(&linker, relocs, &programs);
         let mut contents_error = None;
         let settings = Settings::default();
         let array_programs = array_programs(&linker, &settings).unwrap_or_else(|error| {
@@ -125,6 +153,8 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             array_programs,
             owned_maps,
             struct_ops_programs,
+            loader,
+            rule_uses,
             contents_error,
             programs,
             data: HashMap::new(),
@@ -192,11 +222,11 @@ impl ObjectNeeds<'_, '_> {
 
     /// Replaces the attach targets of section names by those that a load sets.
     pub fn apply_attach_targets(&mut self, settings: &Settings, table: &mut NeedTable) {
-        let object = self.object;
+        let (object, loader) = (self.object, self.loader);
         for needs in &mut self.programs {
             let target = settings.programs.get(&needs.name).and_then(|settings| settings.attach_to.as_ref());
             if let (Some(target), Some(program)) = (target, object.programs().get(needs.index.0)) {
-                needs.set_attach_target(object, program, target, table);
+                needs.set_attach_target(loader, object, &known_program(loader, program), target, table);
             }
         }
     }
@@ -260,6 +290,15 @@ impl ObjectNeeds<'_, '_> {
     fn map_index(&self, map: &str) -> Option<MapIndex> {
         self.linker.maps().iter().position(|entry| entry.name == map.as_bytes()).map(MapIndex)
     }
+}
+
+/// Returns a program as libbpf would know it, if only the loader knows the name of its section.
+fn known_program<'d>(loader: Loader, program: &Program<'d>) -> Program<'d> {
+    let mut known = *program;
+    if let Some(section) = loader.canonical_section(program.section_name()) {
+        known.section = section;
+    }
+    known
 }
 
 /// Returns the programs that program arrays hold initially, each once for each map. Arrays that are not created hold none.

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{InsnFeature, SleepableCode},
+    loaders::Loader,
     reads::{ContextAccess, Read, Returns, Traced, trace},
     source_line::source_line,
 };
@@ -74,19 +75,29 @@ pub struct Site {
     pub need: NeedId,
 }
 
+/// The parts of an object that its programs share.
+#[derive(Clone, Copy)]
+pub(super) struct ObjectParts<'p, 'd> {
+    pub(super) object: &'p Object<'d>,
+    /// The code of the object's code sections.
+    pub(super) sections: &'p [&'p [u8]],
+    pub(super) linker: &'p ProgramLinker<'p, 'd>,
+    /// The license that the loader passes to the kernel.
+    pub(super) license: Option<&'p [u8]>,
+}
+
 impl ProgramNeeds {
-    /// Collects the requirements of a program. `sections` is the code of the object's code sections. `records` are the instructions of
-    /// all CO-RE records: the function, and the instruction in the section.
+    /// Collects the requirements of a program. `records` are the instructions of all CO-RE records: the function, and the instruction in
+    /// the section.
     pub(super) fn collect(
-        (object, sections): (&Object<'_>, &[&[u8]]),
-        linker: &ProgramLinker<'_, '_>,
+        ObjectParts { object, sections, linker, license }: ObjectParts<'_, '_>,
         (index, program): (ProgramIndex, &Program<'_>),
         externs: &[ExternNeed],
         records: &[(ProgramIndex, u32, usize)],
         table: &mut NeedTable,
     ) -> Self {
         let code = linker.link(sections, index, true);
-        let has_gpl_license = is_gpl_compatible(object.license());
+        let has_gpl_license = is_gpl_compatible(license);
         let hook = Hook::new(object, program);
         let section = core::str::from_utf8(program.section_name()).ok();
         let attach_point = section.and_then(|section| AttachPoint::new(section, &hook));
@@ -130,12 +141,14 @@ impl ProgramNeeds {
     /// Sets the attach target that a load sets in place of the section's.
     pub(super) fn set_attach_target(
         &mut self,
+        loader: Loader,
         object: &Object<'_>,
         program: &Program<'_>,
         target: &AttachTarget,
         table: &mut NeedTable,
     ) {
-        self.attach = AttachNeed::new(program, is_gpl_compatible(object.license()), Some(target), table);
+        let has_gpl_license = is_gpl_compatible(object.license().or(loader.default_license()));
+        self.attach = AttachNeed::new(program, has_gpl_license, Some(target), table);
         let kernel_target = match target {
             AttachTarget::Kernel(name) => Some(name.as_str()),
             // The context of a program on another program is not compared.

@@ -8,6 +8,7 @@ mod externs;
 mod functions;
 mod kfuncs;
 mod licenses;
+mod loader_rules;
 mod loads;
 mod map_owner;
 mod map_rules;
@@ -18,6 +19,7 @@ mod struct_ops;
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
+    loaders::Loader,
     requirements::{NeedTable, ObjectNeeds},
 };
 use alloc::sync::Arc;
@@ -100,10 +102,21 @@ fn judge_with_settings(
     inputs: &KernelInputs,
     settings: Option<&Settings>,
 ) -> ObjectVerdict {
+    judge_for(Loader::default(), bytes, types, inputs, settings)
+}
+
+/// Judges the bytes of an object for a loader, on a kernel with these types.
+fn judge_for(
+    loader: Loader,
+    bytes: &[u8],
+    types: impl FnOnce(&mut Builder),
+    inputs: &KernelInputs,
+    settings: Option<&Settings>,
+) -> ObjectVerdict {
     let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    let needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table).unwrap();
     let names = table.names();
     let mut b = Builder::new(Endian::native());
     types(&mut b);

@@ -1,0 +1,60 @@
+//! The rules of the loader that opens the object.
+
+use super::model::{LoaderRefusal, Reason, ReasonKind, Verdict};
+use crate::{
+    kernel::{Evidence, EvidenceSource},
+    loaders::{Loader, LoaderRule, RuleUse, Stance},
+    mismatch::{Mismatch, MismatchKind},
+    requirements::ObjectNeeds,
+};
+
+/// Returns the reasons why the loader does not open the object.
+pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
+    let refused = needs.rule_uses.iter().filter_map(|found| match found.rule.stance(needs.loader) {
+        Stance::Refuses(source) => Some(refusal(needs.loader, found, source)),
+        _ => None,
+    });
+    refused.collect()
+}
+
+fn refusal(loader: Loader, found: &RuleUse, source: &str) -> Reason {
+    let accepting: Vec<_> = found.rule.accepting().map(Loader::name).collect();
+    let accepting = match accepting.split_last() {
+        Some((last, [])) => format!("{last} accepts it"),
+        Some((last, others)) => format!("{} and {last} accept it", others.join(", ")),
+        None => "no known loader accepts it".to_owned(),
+    };
+    let text = format!("{loader} does not open the object: {}; {accepting}", subject(found));
+    let evidence = Evidence { source: EvidenceSource::Object, text: format!("{loader}, {source}") };
+    let reason = Reason::new(ReasonKind::Loader, Verdict::Refused, text).with_evidence(evidence);
+    let loader = Some(LoaderRefusal { loader, rule: found.rule });
+    Reason { loader, ..reason.with_fix(found.rule.fix()) }
+}
+
+/// Returns the part of the object to which a rule applies, and the number of further parts.
+fn subject(RuleUse { what, count, .. }: &RuleUse) -> String {
+    match count.checked_sub(1) {
+        None | Some(0) => what.clone(),
+        Some(more) => format!("{what} (and {more} more)"),
+    }
+}
+
+/// Returns what the loader leaves to user space, and the values of `pinning` that the loader does not know.
+pub(super) fn warnings(needs: &ObjectNeeds<'_, '_>) -> Vec<Mismatch> {
+    let Some(program) = needs.programs.first() else { return Vec::new() };
+    let warning = |found: &RuleUse| {
+        let loader = needs.loader;
+        let (text, target) = match (found.rule, found.rule.stance(loader)) {
+            (rule, Stance::LeavesToUser(source)) => {
+                let text = format!("{loader} loads the object only if user space changes it: {}", rule.fix());
+                (text, format!("{loader}, {source}"))
+            }
+            (LoaderRule::OtherPinning, Stance::Accepts(source)) => {
+                (format!("{loader} does not pin the map"), format!("{loader}, {source}"))
+            }
+            _ => return None,
+        };
+        Some(Mismatch::new(MismatchKind::Loader, &program.name, &text, (&subject(found), &target)))
+    };
+    needs.rule_uses.iter().filter_map(warning).collect()
+}

@@ -1,0 +1,111 @@
+//! Verdicts on objects that some loaders open and others do not.
+
+use super::*;
+use crate::{
+    loaders::{LoaderRule, Stance},
+    mismatch::MismatchKind,
+    test_support::loader_object,
+};
+use core_relo_object::test_support::SectionKind;
+
+fn judge_object_for(loader: Loader, bytes: &[u8]) -> ObjectVerdict {
+    judge_for(loader, bytes, add_kernel, &KernelInputs::default(), None)
+}
+
+/// Returns the rules by which a loader refuses an object.
+fn refusals(verdict: &ObjectVerdict) -> Vec<LoaderRule> {
+    let reasons = verdict.reasons.iter().filter(|reason| reason.kind == ReasonKind::Loader);
+    reasons.filter_map(|reason| Some(reason.loader?.rule)).collect()
+}
+
+#[test]
+fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
+    for rule in LoaderRule::ALL {
+        let bytes = loader_object(*rule);
+        for loader in Loader::ALL {
+            let verdict = judge_object_for(*loader, &bytes);
+            assert_eq!(verdict.loader, *loader);
+            let is_refused = matches!(rule.stance(*loader), Stance::Refuses(_));
+            let mut expected: Vec<_> = is_refused.then_some(*rule).into_iter().collect();
+            // Rules that come with others.
+            let base = match rule {
+                LoaderRule::LegacyMapSize | LoaderRule::LegacyMapTail => Some(LoaderRule::LegacyMaps),
+                LoaderRule::WeakKconfig => Some(LoaderRule::KconfigExtern),
+                LoaderRule::ArenaVariable => Some(LoaderRule::MapType),
+                _ => None,
+            };
+            expected.extend(base.filter(|base| matches!(base.stance(*loader), Stance::Refuses(_))));
+            expected.sort();
+            assert_eq!(refusals(&verdict), expected, "{rule:?}, {loader}");
+            assert!(!is_refused || verdict.verdict == Verdict::Refused);
+            let warnings = verdict.warnings.iter().filter(|warning| warning.kind == MismatchKind::Loader);
+            let warns = matches!(rule.stance(*loader), Stance::LeavesToUser(_))
+                || *rule == LoaderRule::OtherPinning && !is_refused;
+            assert_eq!(warnings.count(), usize::from(warns), "{rule:?}, {loader}: {:?}", verdict.warnings);
+        }
+    }
+}
+
+#[test]
+fn programs_of_an_object_that_the_loader_refuses_are_judged_all_the_same() {
+    let mut m = program("classifier", &guarded(helper(LOOP), false));
+    m.program("good", "xdp", &returns(0));
+    for (name, offset) in [("first", 0), ("second", 20), ("third", 40)] {
+        let words = [1u32, 4, 8, 1, 0].map(|word| Endian::native().u32_bytes(word)).concat();
+        let section = m.section("maps", SectionKind::Data, &words.repeat(3));
+        m.symbol(name, core_relo_object::test_support::SymbolKind::Data, section, offset, 20);
+    }
+    let bytes = m.bytes();
+    let verdict = judge_object_for(Loader::Libbpf, &bytes);
+    let texts = |program: &ProgramVerdict| program.reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
+    let refusal = "libbpf does not open the object: map first: defined in section `maps` (and 2 more); core-relo, cilium/ebpf and aya \
+                   accept it";
+    let helper = "the kernel lacks helper bpf_loop";
+    let [main, good] = &verdict.programs[..] else { panic!("{verdict:?}") };
+    assert_eq!(texts(main), [refusal, helper]);
+    assert_eq!((texts(good), good.verdict), (vec![refusal.to_owned()], Verdict::Refused));
+    assert!(main.reasons[0].fix.as_deref().is_some_and(|fix| fix.contains(".maps")));
+
+    let verdict = judge_object_for(Loader::Cilium, &bytes);
+    let [main, good] = &verdict.programs[..] else { panic!("{verdict:?}") };
+    assert_eq!((texts(main), good.verdict), (vec![helper.to_owned()], Verdict::Loads));
+}
+
+#[test]
+fn a_map_of_a_subsection_that_no_program_uses_is_ignored() {
+    let mut m = program("classifier", &returns(0));
+    let words = [1u32, 4, 8, 1, 0].map(|word| Endian::native().u32_bytes(word)).concat();
+    let section = m.section("maps/unused", SectionKind::Data, &words);
+    m.symbol("unused", core_relo_object::test_support::SymbolKind::Data, section, 0, 20);
+    assert_eq!(judge_object_for(Loader::Libbpf, &m.bytes()).verdict, Verdict::Loads);
+}
+
+#[test]
+fn cilium_loads_optional_programs_by_default() {
+    let mut m = program("classifier", &returns(0));
+    m.program("optional", "?classifier", &guarded(helper(LOOP), false));
+    let bytes = m.bytes();
+    let verdict = judge_object_for(Loader::Libbpf, &bytes);
+    assert_eq!((verdict.verdict, verdict.programs[1].autoload), (Verdict::Loads, false));
+    let verdict = judge_object_for(Loader::Cilium, &bytes);
+    assert_eq!((verdict.verdict, verdict.programs[1].autoload), (Verdict::Refused, true));
+}
+
+#[test]
+fn aya_gives_an_object_without_a_license_that_of_the_gpl() {
+    /// `bpf_trace_printk`, which needs a license that is compatible with the GPL.
+    const TRACE_PRINTK: i32 = 6;
+    let types = |b: &mut Builder| {
+        let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_trace_printk", 6)];
+        b.enumeration("bpf_func_id", 4, false, &helpers);
+        add_kernel(b);
+    };
+    let mut m = program("classifier", &guarded(helper(TRACE_PRINTK), false));
+    m.license = None;
+    let bytes = m.bytes();
+    let has_license_reason = |loader| {
+        let verdict = judge_for(loader, &bytes, types, &KernelInputs::default(), None);
+        verdict.programs[0].reasons.iter().any(|reason| reason.text.contains("license"))
+    };
+    assert_eq!([Loader::Libbpf, Loader::Cilium, Loader::Aya].map(has_license_reason), [true, true, false]);
+}

@@ -1,0 +1,220 @@
+//! The parts of an object to which rules of loaders apply.
+
+use super::{aya, map_fields, rules::LoaderRule};
+use crate::requirements::ProgramNeeds;
+use core_relo::{Name, Relocs, explain::text, ext::RelocKind};
+use core_relo_object::{
+    MapIndex,
+    link::{ExternBinding, MapEntry, MapSource, ProgramLinker, RefTarget},
+    object::{DataKind, Linkage, Map, MapType, Object, Program},
+};
+use std::collections::HashSet;
+
+/// The section whose functions are all subprograms.
+const TEXT: &[u8] = b".text";
+
+/// The section of legacy map definitions.
+const MAPS: &[u8] = b"maps";
+
+/// The bytes of a legacy definition: type, key size, value size, maximum number of entries, flags.
+const LEGACY_BYTES: u64 = 20;
+
+/// A part of an object to which a rule applies that some loaders have and others do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuleUse {
+    /// The rule.
+    pub rule: LoaderRule,
+    /// The first part of the object to which the rule applies, such as ``map events: defined in section `maps` ``.
+    pub what: String,
+    /// The number of all such parts.
+    pub count: usize,
+}
+
+/// The uses of rules, one for each rule.
+#[derive(Debug, Default)]
+pub(super) struct RuleUses(Vec<RuleUse>);
+
+impl RuleUses {
+    /// Adds a use. Only the first one of a rule needs its text.
+    pub(super) fn add(&mut self, rule: LoaderRule, what: impl FnOnce() -> String) {
+        match self.0.iter_mut().find(|known| known.rule == rule) {
+            Some(known) => known.count = known.count.saturating_add(1),
+            None => self.0.push(RuleUse { rule, what: what(), count: 1 }),
+        }
+    }
+}
+
+/// Returns the uses of all rules, in the order of the table.
+pub(crate) fn find_rule_uses(
+    linker: &ProgramLinker<'_, '_>,
+    relocs: Option<&Relocs<'_>>,
+    programs: &[ProgramNeeds],
+) -> Vec<RuleUse> {
+    let (object, mut uses) = (linker.object(), RuleUses::default());
+    let used_maps = used_maps(programs);
+    for (index, entry) in (0..).map(MapIndex).zip(linker.maps()) {
+        if let MapSource::Defined(map) = entry.source {
+            add_map_uses(object, map, used_maps.contains(&index), &mut uses);
+        }
+    }
+    if let Some(btf) = object.btf().filter(|_| object.maps().iter().any(|map| !map.is_legacy)) {
+        map_fields::find(btf, &mut uses);
+    }
+    add_section_uses(object, &mut uses);
+    add_function_uses(object, &mut uses);
+    for program in programs {
+        add_program_uses(linker, program, &mut uses);
+    }
+    let is_match = |kind| kind == RelocKind::TypeMatches;
+    if relocs.is_some_and(|relocs| relocs.records().iter().any(|record| is_match(record.relo.kind))) {
+        uses.add(LoaderRule::TypeMatches, || "a relocation of the kind TYPE_MATCHES".to_owned());
+    }
+    let RuleUses(mut uses) = uses;
+    core_relo::sort::sort_by_key(&mut uses, |found| found.rule);
+    uses
+}
+
+fn name(bytes: &[u8]) -> String {
+    text(Name::new(bytes).shortened())
+}
+
+/// Returns the maps that programs refer to.
+fn used_maps(programs: &[ProgramNeeds]) -> HashSet<MapIndex> {
+    let refs = programs.iter().filter_map(|program| program.code.as_ref().ok()).flat_map(|code| &code.refs);
+    let map = |target: &RefTarget| match target {
+        RefTarget::Map(map) => Some(*map),
+        _ => None,
+    };
+    refs.filter_map(|(_, target)| map(target)).collect()
+}
+
+fn add_map_uses(object: &Object<'_>, map: &Map<'_>, is_used: bool, uses: &mut RuleUses) {
+    let Ok(def) = &map.def else { return };
+    let section = object.sections().iter().find(|section| section.index == map.section_index);
+    let section_name = section.map_or(MAPS, |section| section.name);
+    let place = || format!("map {}: defined in section `{}`", name(map.name), name(section_name));
+    if map.is_legacy {
+        if section_name == MAPS {
+            uses.add(LoaderRule::LegacyMaps, place);
+        } else if is_used {
+            uses.add(LoaderRule::LegacyMapSubsection, place);
+        }
+        if map.size < LEGACY_BYTES {
+            let what = || {
+                format!("map {}: its symbol has {} bytes, expected {LEGACY_BYTES}", name(map.name), map.size)
+            };
+            uses.add(LoaderRule::LegacyMapSize, what);
+        }
+        if section.is_some_and(|section| has_tail(section.data, map)) {
+            let what =
+                || format!("map {}: values after the five words of `struct bpf_map_def`", name(map.name));
+            uses.add(LoaderRule::LegacyMapTail, what);
+        }
+    }
+    if let Some(value) = def.other_pinning {
+        let what = || format!("map {}: pinning is {value}, expected 0 (none) or 1 (by name)", name(map.name));
+        uses.add(LoaderRule::OtherPinning, what);
+    }
+    if let Some(map_type) = def.known_type().filter(|known| !aya::knows_map_type(*known)) {
+        uses.add(LoaderRule::MapType, || format!("map {}: of type {map_type}", name(map.name)));
+    }
+}
+
+/// Returns whether a legacy definition has values other than 0 after its five words.
+fn has_tail(data: &[u8], map: &Map<'_>) -> bool {
+    let position = |bytes: u64| map.offset.checked_add(bytes).and_then(|end| usize::try_from(end).ok());
+    let range = position(LEGACY_BYTES).zip(position(map.size)).map(|(start, end)| start..end);
+    range.and_then(|range| data.get(range)).is_some_and(|tail| tail.iter().any(|byte| *byte != 0))
+}
+
+fn add_section_uses(object: &Object<'_>, uses: &mut RuleUses) {
+    let is_register = |kind| matches!(kind, DataKind::StructOps { link: false, optional: false, .. });
+    if object.data_sections().iter().any(|section| is_register(section.kind)) {
+        uses.add(LoaderRule::StructOps, || "section `.struct_ops`: without `.link`".to_owned());
+    }
+    for section in object.code_sections() {
+        if !core::str::from_utf8(section.name).is_ok_and(aya::knows_section) {
+            uses.add(LoaderRule::SectionName, || {
+                format!("section `{}`: no section name of aya", name(section.name))
+            });
+        }
+    }
+}
+
+fn add_function_uses(object: &Object<'_>, uses: &mut RuleUses) {
+    let mut names = HashSet::new();
+    for function in object.programs() {
+        let is_static = function.linkage == Linkage::Static && function.section != TEXT;
+        if is_static {
+            let what = || {
+                let section = name(function.section);
+                format!("function {}: static, in section `{section}`", name(function.name()))
+            };
+            uses.add(LoaderRule::StaticFunction, what);
+        }
+        if !names.insert(function.name()) {
+            let what = || format!("function {}: another function has the same name", name(function.name()));
+            uses.add(LoaderRule::DuplicateFunction, what);
+        }
+    }
+}
+
+/// Adds the uses in the code of a program and of the functions that it calls.
+fn add_program_uses(linker: &ProgramLinker<'_, '_>, program: &ProgramNeeds, uses: &mut RuleUses) {
+    let Ok(code) = &program.code else { return };
+    let functions =
+        code.functions.iter().skip(1).filter_map(|copy| linker.object().programs().get(copy.function.0));
+    for function in functions.filter(|function: &&Program<'_>| function.section != TEXT) {
+        let what = || {
+            let (function, section) = (name(function.name()), name(function.section));
+            format!("program {}: calls {function} in section `{section}`, expected .text", program.name)
+        };
+        uses.add(LoaderRule::CallOutsideText, what);
+    }
+    for (_, target) in &code.refs {
+        match target {
+            RefTarget::Extern(index) => {
+                let Some(entry) = linker.externs().get(index.0) else { continue };
+                if let ExternBinding::Config(_) = entry.binding {
+                    uses.add(LoaderRule::KconfigExtern, || extern_use(program, entry.name, "extern"));
+                    if entry.is_weak {
+                        uses.add(LoaderRule::WeakKconfig, || extern_use(program, entry.name, "weak extern"));
+                    }
+                }
+            }
+            RefTarget::Data { map, .. } => {
+                if let Some(entry) = linker.maps().get(map.0) {
+                    add_data_use(program, entry, uses);
+                }
+            }
+            RefTarget::JumpTable { .. } => {
+                uses.add(LoaderRule::JumpTable, || format!("program {}: uses a jump table", program.name));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn extern_use(program: &ProgramNeeds, extern_name: &[u8], noun: &str) -> String {
+    format!("program {}: uses the {noun} {} of .kconfig", program.name, name(extern_name))
+}
+
+fn add_data_use(program: &ProgramNeeds, entry: &MapEntry<'_, '_>, uses: &mut RuleUses) {
+    match entry.source {
+        MapSource::Defined(map) => {
+            let is_arena = map.def.as_ref().is_ok_and(|def| def.known_type() == Some(MapType::Arena));
+            if is_arena {
+                let what =
+                    || format!("program {}: uses a variable of arena {}", program.name, name(map.name));
+                uses.add(LoaderRule::ArenaVariable, what);
+            }
+        }
+        MapSource::Data(section) if section.name.starts_with(b".bss.") => {
+            let what =
+                || format!("program {}: uses a variable of section `{}`", program.name, name(section.name));
+            uses.add(LoaderRule::BssSubsection, what);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,66 @@
+//! The known loaders.
+
+use core::fmt;
+
+/// A loader of BPF objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Loader {
+    /// libbpf 1.x.
+    #[default]
+    Libbpf,
+    /// This project's loader.
+    CoreRelo,
+    /// The Go library cilium/ebpf.
+    Cilium,
+    /// The Rust library aya.
+    Aya,
+}
+
+impl Loader {
+    /// All known loaders.
+    pub const ALL: &'static [Self] = &[Self::Libbpf, Self::CoreRelo, Self::Cilium, Self::Aya];
+
+    /// Returns the word for options and JSON: `libbpf`, `core-relo`, `cilium`, `aya`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Libbpf => "libbpf",
+            Self::CoreRelo => "core-relo",
+            Self::Cilium => "cilium",
+            Self::Aya => "aya",
+        }
+    }
+
+    /// Returns the loader with a [word](Self::word).
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|loader| loader.word() == word)
+    }
+
+    /// Returns the name of the project, such as `cilium/ebpf`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cilium => "cilium/ebpf",
+            other => other.word(),
+        }
+    }
+
+    /// Returns whether the loader loads programs whose section begins with `?`, unless user space removes them (cilium/ebpf:
+    /// `getProgType`, which ignores the mark).
+    pub(crate) const fn loads_optional_programs(self) -> bool {
+        matches!(self, Self::Cilium)
+    }
+
+    /// Returns the license of an object without a section `license` (aya: `Object::parse`). The others leave it empty.
+    pub(crate) const fn default_license(self) -> Option<&'static [u8]> {
+        match self {
+            Self::Aya => Some(b"GPL"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Loader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,17 @@
+//! The loaders that open objects, and the rules in which they differ.
+//!
+//! A kernel sees programs and maps only. Whether an object is opened at all, the loader decides: libbpf refuses definitions that
+//! cilium/ebpf and aya accept, and the other way round. [`LoaderRule`] is the table of these rules. [`RuleUse`] is a part of an object to
+//! which a rule applies. The judge refuses the object if the rule of the caller's loader does, and judges the programs all the same.
+
+mod aya;
+mod find;
+mod loader;
+mod map_fields;
+mod rules;
+mod sections;
+
+pub use find::RuleUse;
+pub(crate) use find::find_rule_uses;
+pub use loader::Loader;
+pub use rules::{LoaderRule, Stance};
