@@ -56,7 +56,7 @@ pub(crate) fn find_kernels(
 ) -> DirectoryKernels {
     let (files, bad) = find_files(dir, excluded);
     let mut found = DirectoryKernels { bad, ..DirectoryKernels::default() };
-    let mut objects = Vec::new();
+    let (mut objects, mut empty) = (Vec::new(), Vec::new());
     let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(dir, path));
     if let Some(first) = others.first() {
         let (dir, n, first) = (escape_path(dir), others.len(), escape_path(first));
@@ -68,12 +68,20 @@ pub(crate) fn find_kernels(
             ListedKind::Kernel => found.kernels.push(path),
             ListedKind::Module => found.modules.push(path),
             ListedKind::BpfObject => objects.push(path),
+            ListedKind::EmptyBtf => empty.push(path),
         }
     }
     let shown = escape_path(dir);
     if let Some(first) = objects.first() {
         let (n, first) = (objects.len(), escape_path(first));
         found.notes.push(format!("{shown}: {n} BPF objects skipped, which are no kernels ({first}, …)"));
+    }
+    if let Some(first) = empty.first() {
+        let (n, first) = (empty.len(), escape_path(first));
+        let files = if n == 1 { "file" } else { "files" };
+        found.notes.push(format!(
+            "{shown}: {n} BTF {files} without types skipped, as of modules without own types ({first})"
+        ));
     }
     if found.kernels.is_empty() && found.bad.is_empty() {
         let bad = BadInput::for_path(dir, "contains no kernel with BTF");
@@ -174,6 +182,8 @@ enum ListedKind {
     Module,
     /// A BPF object. Its BTF describes the object's types.
     BpfObject,
+    /// Raw BTF without types and strings, which only a module has.
+    EmptyBtf,
 }
 
 /// Returns the kind of a file. Reads as little of the file as possible, and ignores errors.
@@ -188,6 +198,9 @@ fn classify(path: &Path, limits: Limits) -> ListedKind {
     let Ok(input) = InputFile::open(path, limits.bytes) else { return ListedKind::Kernel };
     if is_bpf_elf(&input.head) {
         return ListedKind::BpfObject;
+    }
+    if is_empty_btf(&input.head) {
+        return ListedKind::EmptyBtf;
     }
     if is_module(path, &input, limits) { ListedKind::Module } else { ListedKind::Kernel }
 }
@@ -205,6 +218,12 @@ fn is_module(path: &Path, input: &InputFile<'_>, limits: Limits) -> bool {
     let BtfSections::Found(found) = read_btf(path, input, limits.bytes) else { return false };
     let byte = |offset| found.btf.get(usize::try_from(offset).ok()?).copied();
     found.base.is_some() || has_split_strings(&found.btf, byte) == Some(true)
+}
+
+/// Returns whether a raw BTF has neither types nor strings. The BTF of a kernel has both.
+fn is_empty_btf(head: &[u8]) -> bool {
+    let sizes = btf_endian(head).map(|endian| [endian.u32(head, 12), endian.u32(head, 20)]);
+    sizes == Some([Some(0); 2])
 }
 
 /// Returns whether the strings of a raw BTF continue those of a base BTF. The strings of other BTFs begin with an empty one.

@@ -1,4 +1,5 @@
 //! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`, and the same without `-R`.
+//! They count beside `R.btf`, too.
 
 use super::{embedded_config::sets_option, fact::Fact};
 use crate::{error::escape_path, input::kernel_text};
@@ -13,13 +14,19 @@ const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
 const KCONFIG: &str = "config";
 const SYMBOLS: &str = "System.map";
 
+/// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`, `vmlinux-R.btf` and `R.btf`.
+fn release_suffix(file_name: &str) -> Option<String> {
+    let btf_name = file_name.strip_suffix(".btf");
+    let name = btf_name.unwrap_or(file_name);
+    match IMAGES.iter().find_map(|known| name.strip_prefix(known)) {
+        Some(suffix) if suffix.is_empty() || suffix.starts_with('-') => Some(suffix.to_owned()),
+        _ => btf_name.filter(|release| !release.is_empty()).map(|release| format!("-{release}")),
+    }
+}
+
 /// Returns the regular file of the same release beside an image.
 fn find(image: &Path, name: &str) -> Option<PathBuf> {
-    let image_name = image.file_name()?.to_str()?;
-    let suffix = IMAGES.iter().find_map(|known| image_name.strip_prefix(known))?;
-    if !suffix.is_empty() && !suffix.starts_with('-') {
-        return None;
-    }
+    let suffix = release_suffix(image.file_name()?.to_str()?)?;
     let path = image.with_file_name(format!("{name}{suffix}"));
     path.is_file().then_some(path)
 }
@@ -59,6 +66,27 @@ fn read(image: &Path, name: &str, warnings: &mut Vec<String>) -> Option<(String,
         Err(bad) => {
             warnings.push(format!("{origin} is left out: {}", bad.what));
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_images_and_of_raw_btf_have_the_release() {
+        for (name, expected) in [
+            ("vmlinuz", Some("")),
+            ("vmlinuz-6.1.0-50-amd64", Some("-6.1.0-50-amd64")),
+            ("vmlinux.btf", Some("")),
+            ("vmlinux-6.1.0.btf", Some("-6.1.0")),
+            ("6.1.0-50-amd64.btf", Some("-6.1.0-50-amd64")),
+            ("vmlinuxes", None),
+            (".btf", None),
+            ("6.1.0-50-amd64", None),
+        ] {
+            assert_eq!(release_suffix(name).as_deref(), expected, "{name}");
         }
     }
 }

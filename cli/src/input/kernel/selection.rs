@@ -44,15 +44,15 @@ pub(crate) struct Selection {
     pub(crate) sources: Vec<KernelSource>,
     /// BTF of modules, to be added to the only source.
     pub(crate) modules: Vec<PathBuf>,
-    /// BTF of modules in directories, by the paths of their kernels; `None` if these modules are skipped.
-    pub(crate) listed_modules: Option<HashMap<PathBuf, Vec<PathBuf>>>,
+    /// BTF of modules in directories, by the paths of their kernels.
+    pub(crate) listed_modules: HashMap<PathBuf, Vec<PathBuf>>,
     pub(crate) bad: Vec<BadSource>,
     pub(crate) notes: Vec<String>,
     pub(crate) limits: Limits,
 }
 
 impl Selection {
-    /// Selects all kernels.
+    /// Selects all kernels. Kernels in directories have the modules that belong to them by their paths.
     pub(crate) fn new(args: &KernelArgs) -> Self {
         Self::for_shard(args, None, None, &Threads::none())
     }
@@ -64,12 +64,6 @@ impl Selection {
             KernelSource::Running | KernelSource::Embedded { .. } => None,
         });
         kernels.chain(self.modules.iter().map(PathBuf::as_path))
-    }
-
-    /// Selects all kernels. Kernels in directories have the modules that belong to them by their paths.
-    pub(crate) fn with_listed_modules(args: &KernelArgs) -> Self {
-        let selection = Self { listed_modules: Some(HashMap::new()), ..Self::default() };
-        selection.select(args, None, None, &Threads::none())
     }
 
     /// Selects the kernels in a shard, with all modules that the arguments name. `results_file` is the file of `check --resume`, which may be in a directory of
@@ -156,9 +150,9 @@ impl Selection {
         self.notes.extend(found.notes);
     }
 
-    /// Takes the modules in a directory that belong to a kernel in it, unless all are skipped.
+    /// Takes the modules in a directory that belong to a kernel in it.
     fn take_modules(&mut self, found: &mut DirectoryKernels) {
-        let Some(listed) = &mut self.listed_modules else { return };
+        let listed = &mut self.listed_modules;
         let kernels: HashSet<_> = found.kernels.iter().cloned().collect();
         found.modules.retain(|module| {
             let owner = owner_by_path(module, &kernels);
@@ -171,9 +165,9 @@ impl Selection {
 
     /// Returns the modules of a source.
     fn modules_of(&self, source: &KernelSource) -> &[PathBuf] {
-        match (&self.listed_modules, source) {
-            (Some(listed), KernelSource::File { path, is_listed: true, .. }) => {
-                listed.get(path).unwrap_or(&self.modules)
+        match source {
+            KernelSource::File { path, is_listed: true, .. } => {
+                self.listed_modules.get(path).unwrap_or(&self.modules)
             }
             _ => &self.modules,
         }

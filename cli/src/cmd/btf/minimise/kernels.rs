@@ -63,7 +63,7 @@ pub(super) fn minimise_kernels(
     args: &BtfMinArgs,
     objects: &JudgedObjects<'_>,
 ) -> io::Result<Vec<MinimalKernel>> {
-    let selection = Selection::with_listed_modules(&args.kernels);
+    let selection = Selection::new(&args.kernels);
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     if let Err(bad) = refuse_inputs(args, &selection) {
