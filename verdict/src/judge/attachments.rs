@@ -31,8 +31,9 @@ fn warning(
 ) -> Option<Mismatch> {
     let function = needs.object.programs().get(program.index.0)?;
     let attach_type = function.sec_def().and_then(|def| def.attach_type);
-    // Traffic control attaches the same programs as tcx links, on every kernel.
-    if matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress)) {
+    // Traffic control attaches the same programs as tcx links, on every kernel. Older names of sections leave the choice to the caller.
+    let is_tcx = matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
+    if is_tcx && !function.section_name().starts_with(b"tcx/") {
         return None;
     }
     let mut features = answers.attach_features_of(needs, program);
@@ -43,6 +44,7 @@ fn warning(
     let section = text(Name::new(function.section).shortened());
     let declarations =
         (&*format!("SEC(\"{section}\")"), &*format!("{} ({})", evidence.text, evidence.source));
-    let text = format!("cannot be attached: the kernel lacks {feature}");
+    let remedy = if is_tcx { "; a caller may attach the program with traffic control (clsact)" } else { "" };
+    let text = format!("cannot be attached: the kernel lacks {feature}{remedy}");
     Some(Mismatch::new(MismatchKind::Attachment, &program.name, &text, declarations))
 }
