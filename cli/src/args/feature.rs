@@ -2,6 +2,7 @@
 
 use crate::args::{
     format::Format,
+    loader::LoaderArgs,
     relocate::{EvidenceArgs, KernelArgs},
 };
 use clap::{Args, ValueEnum, ValueHint};
@@ -74,6 +75,7 @@ impl FeatureArgs {
             kconfig: self.kconfig.clone(),
             kallsyms: self.kallsyms.clone(),
             max_entries: Vec::new(),
+            loader: LoaderArgs::default(),
         }
     }
 }

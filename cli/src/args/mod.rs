@@ -26,6 +26,7 @@ pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
 mod list_selection;
 pub(crate) mod load;
+pub(crate) mod loader;
 pub(crate) mod map_elements;
 mod object_name;
 pub(crate) mod object_selector;

@@ -6,6 +6,7 @@ use crate::{
         format::{CheckFormat, Format},
         guest::GuestArgs,
         load::MapNumber,
+        loader::LoaderArgs,
         object_name::parse_name,
         shard::Shard,
         stats::StatsArgs,
@@ -101,6 +102,8 @@ pub(crate) struct EvidenceArgs {
     /// Maps whose max_entries user space sets before the load; may be given several times
     #[arg(long, value_name = "MAP=N")]
     pub(crate) max_entries: Vec<MapNumber>,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! The arguments of `requires`.
 
-use crate::args::format::Format;
+use crate::args::{format::Format, loader::LoaderArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -19,6 +19,8 @@ pub(crate) struct RequiresArgs {
     /// BPF objects, and directories of them (`*.o`); `-` is stdin
     #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::AnyPath)]
     pub(crate) objects: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -1,6 +1,6 @@
 //! The arguments of `vm`.
 
-use crate::args::{format::Format, guest::GuestArgs, load::MapNumber, stats::StatsArgs};
+use crate::args::{format::Format, guest::GuestArgs, load::MapNumber, loader::LoaderArgs, stats::StatsArgs};
 use clap::{Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -15,7 +15,7 @@ Boots each kernel in QEMU, without a disk image, and loads every program by itse
 running system's BPF objects stay as they are, and no privileges are needed. The guest runs this executable, with its shared libraries.
 If `config-6.1` is beside `vmlinuz-6.1`, the guest has the kernel's configuration. The guest has no modules.
 The first word of a line is the outcome of the real load, the second the verdict of `check` on the program. A line below names a verdict
-that is wrong.
+that is wrong. The real load is that of core-relo: what only another --loader refuses is not compared.
 With --command, BINARY gets the rest of the line as arguments. It finds OBJ and --file at their paths on this system, and runs in the
 same directory. Its output is passed on, and its exit status is that of this command.
 Exit status: 0 if everything was loaded, 1 if a kernel refused something or a budget is exceeded, 2 for bad input, or if a result is
@@ -30,7 +30,7 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Vec<PathBuf>,
     /// Run this executable instead, with the rest of the line as its arguments
-    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["max_entries", "stats", "budget", "write_budget"])]
+    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["max_entries", "loader", "stats", "budget", "write_budget"])]
     pub(crate) command: Vec<OsString>,
     /// Further file or directory for --command; may be given several times
     #[arg(long, value_name = "PATH", requires = "command", value_hint = ValueHint::AnyPath)]
@@ -38,6 +38,8 @@ pub(crate) struct VmArgs {
     /// Set the max_entries of a map before the load; may be given several times
     #[arg(long, value_name = "MAP=N")]
     pub(crate) max_entries: Vec<MapNumber>,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
     /// Number of kernels to boot at the same time; 0 means one for each CPU
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,

@@ -22,12 +22,13 @@ use crate::{
         table::{Cell, left_cell, right_cell},
     },
 };
+use core_relo_verdict::loaders::Loader;
 use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<()> {
     let mut is_first = true;
     for path in directory::find_objects(&args.objects) {
-        match (path.and_then(collect), console.format) {
+        match (path.and_then(|path| collect(path, args.loader.loader())), console.format) {
             (Err(bad), _) => console.report_error(&bad)?,
             (Ok(requirements), Format::Json) => console.out.json(&requirements)?,
             (Ok(requirements), Format::Text) => {
@@ -43,14 +44,17 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<
 }
 
 /// Collects the requirements of an object.
-fn collect(path: PathBuf) -> Result<RequirementsJson, BadInput> {
+fn collect(path: PathBuf, loader: Loader) -> Result<RequirementsJson, BadInput> {
     let file = ObjectFile::read(&path)?;
-    with_needs(&file, |needs, table, relocs| RequirementsJson::new(&file.name, needs, table, Some(relocs)))
+    with_needs(loader, &file, |needs, table, relocs| {
+        RequirementsJson::new(&file.name, needs, table, Some(relocs))
+    })
 }
 
 /// Prints the requirements for people.
 fn write(requirements: &RequirementsJson, out: &mut Printer<'_>) -> io::Result<()> {
-    let RequirementsJson { object, license, btf_kinds, maps, externs, programs } = requirements;
+    let RequirementsJson { object, license, btf_kinds, maps, externs, programs, loader_reasons, .. } =
+        requirements;
     let counts = [count(programs.len(), "program"), count(maps.len(), "map"), count(externs.len(), "extern")];
     out.line(Line::new().styled(BOLD, object).text(format_args!(": {}", counts.join(", "))))?;
     let license = license.as_deref().unwrap_or("none");
@@ -58,6 +62,9 @@ fn write(requirements: &RequirementsJson, out: &mut Printer<'_>) -> io::Result<(
     if !btf_kinds.is_empty() {
         let kinds: Vec<_> = btf_kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
         out.line(Line::new().text(format_args!("  BTF: {}", kinds.join(", "))))?;
+    }
+    for reason in loader_reasons {
+        out.line(Line::new().text("  ").text(reason))?;
     }
     let map_columns = ["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", ""];
     write_section(out, "Maps", &map_columns, maps.iter().map(map_row))?;

@@ -46,6 +46,8 @@ pub(crate) struct CheckLine<'a> {
     adaptive: Option<serde_json::Value>,
     /// The real load of several programs together, with `--boot`.
     object_reality: Option<RealityJson<'a>>,
+    /// The loader whose rules decide.
+    loader: Option<&'static str>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -72,7 +74,7 @@ impl<'a> CheckLine<'a> {
         let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
         let warnings = verdict.warnings.iter().map(WarningJson::new).collect();
         let reasons = verdict.reasons.iter().map(ReasonJson::new).collect();
-        Self { programs, warnings, reasons, ..line }
+        Self { programs, warnings, reasons, loader: Some(verdict.loader.word()), ..line }
     }
 
     /// Adds the accepted reasons.
@@ -155,6 +157,7 @@ impl<'a> CheckLine<'a> {
             reasons: Vec::new(),
             adaptive: None,
             object_reality: None,
+            loader: None,
         }
     }
 }

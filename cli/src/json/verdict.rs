@@ -6,8 +6,9 @@ use crate::{
 };
 use core_relo_verdict::{
     SourceLine,
-    judge::{ProgramVerdict, Reason, Verdict},
+    judge::{LoaderRefusal, ProgramVerdict, Reason, Verdict},
     kernel::Evidence,
+    loaders::Loader,
     mismatch::Mismatch,
 };
 use serde::Serialize;
@@ -49,6 +50,15 @@ pub(crate) struct ReasonJson<'a> {
     source: Option<SourceJson<'a>>,
     evidence: Option<EvidenceJson<'a>>,
     fix: Option<&'a str>,
+    loader: Option<LoaderRefusalJson>,
+}
+
+/// The rule by which a loader refuses an object.
+#[derive(Clone, Debug, Serialize)]
+struct LoaderRefusalJson {
+    name: &'static str,
+    rule: &'static str,
+    accepted_by: Vec<&'static str>,
 }
 
 /// A reason, and the entry of the allow list that accepts it.
@@ -143,6 +153,17 @@ impl<'a> ReasonJson<'a> {
             source: reason.source.as_ref().map(SourceJson::new),
             evidence: reason.evidence.as_ref().map(EvidenceJson::new),
             fix: reason.fix.as_deref(),
+            loader: reason.loader.map(LoaderRefusalJson::new),
+        }
+    }
+}
+
+impl LoaderRefusalJson {
+    fn new(LoaderRefusal { loader, rule, .. }: LoaderRefusal) -> Self {
+        Self {
+            name: loader.word(),
+            rule: rule.word(),
+            accepted_by: rule.accepting().map(Loader::word).collect(),
         }
     }
 }

@@ -12,9 +12,11 @@ use std::sync::{
 };
 
 /// The entries of the command line and of `core-relo.toml`. Threads share the list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct AllowList {
     entries: Vec<ListedEntry>,
+    /// Accepts that objects are for another architecture than a kernel that the user did not name.
+    other_architectures: ListedEntry,
 }
 
 /// An entry of the list.
@@ -34,16 +36,25 @@ pub(crate) struct KernelNames<'k> {
     pub(crate) release: Option<&'k str>,
     /// The version in the name, such as (6, 1, 0).
     pub(crate) version: Option<(u32, u32, u32)>,
+    /// Whether the kernel is one of a directory or an archive.
+    pub(crate) is_listed: bool,
 }
 
 /// The entries that match a kernel.
 #[derive(Debug)]
 pub(crate) struct KernelEntries<'l>(Vec<&'l ListedEntry>);
 
+impl Default for AllowList {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
 impl AllowList {
     pub(crate) fn new(entries: impl IntoIterator<Item = AllowEntry>) -> Self {
         let listed = |entry| ListedEntry { entry: Arc::new(entry), is_used: AtomicBool::new(false) };
-        Self { entries: entries.into_iter().map(listed).collect() }
+        let other_architectures = listed(AllowEntry::for_other_architectures());
+        Self { entries: entries.into_iter().map(listed).collect(), other_architectures }
     }
 
     /// Returns the entries that match a kernel.
@@ -55,7 +66,8 @@ impl AllowList {
                 || version().is_some_and(|version| pattern.matches(&version))
         };
         let entries = self.entries.iter().filter(|listed| listed.entry.kernel.as_ref().is_none_or(matches));
-        KernelEntries(entries.collect())
+        let implied = kernel.is_listed.then_some(&self.other_architectures);
+        KernelEntries(entries.chain(implied).collect())
     }
 
     /// Returns the entries that have accepted nothing so far.

@@ -10,6 +10,7 @@ use crate::{
     error::{BadInput, escape_path},
     input::file,
 };
+use core_relo_verdict::loaders::Loader;
 use std::path::Path;
 
 /// The settings in `core-relo.toml`.
@@ -19,6 +20,8 @@ pub(crate) struct Config {
     pub(crate) allow: Vec<AllowEntry>,
     /// As `--strict`: `check.strict`.
     pub(crate) strict: bool,
+    /// As `--loader`: `check.loader`.
+    pub(crate) loader: Option<Loader>,
     /// As `--max-entries`: `check.max-entries`.
     pub(crate) max_entries: Vec<MapNumber>,
 }
@@ -49,8 +52,9 @@ impl Config {
             config.allow.push(parse_entry(name, &table)?);
         }
         if let Some(check) = root.table("check")? {
-            check.check_keys(&["max-entries", "strict"])?;
+            check.check_keys(&["loader", "max-entries", "strict"])?;
             config.strict = check.boolean("strict")?.unwrap_or_default();
+            config.loader = check.string("loader")?.map(|word| parse_loader(&check, word)).transpose()?;
             if let Some(maps) = check.table("max-entries")? {
                 let entries = maps.counts()?.into_iter();
                 config.max_entries = entries.map(|(map, count)| MapNumber { map, number: count }).collect();
@@ -58,6 +62,13 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Parses the word of a loader.
+fn parse_loader(check: &Table<'_, '_>, word: &str) -> Result<Loader, TomlError> {
+    let words: Vec<_> = Loader::ALL.iter().map(|loader| loader.word()).collect();
+    let unknown = || check.error_at("loader", format!("unknown loader, expected {}", words.join(", ")));
+    Loader::from_word(word).ok_or_else(unknown)
 }
 
 /// Parses an entry of the allow list.

@@ -11,7 +11,9 @@ use std::{fmt, str::FromStr, sync::Arc};
 pub(super) const PATTERN_KEYS: [&str; 4] = ["object", "program", "kernel", "kind"];
 
 /// All kinds of reasons.
-const KINDS: [ReasonKind; 17] = [
+const KINDS: [ReasonKind; 19] = [
+    ReasonKind::Loader,
+    ReasonKind::Architecture,
     ReasonKind::Relocation,
     ReasonKind::Helper,
     ReasonKind::Kfunc,
@@ -60,6 +62,12 @@ pub(crate) enum PatternError {
 }
 
 impl AllowEntry {
+    /// Creates the entry that accepts objects for another architecture.
+    pub(super) fn for_other_architectures() -> Self {
+        let reason = "no program runs on another architecture".to_owned();
+        Self { kind: Some(ReasonKind::Architecture), reason: Some(reason), ..Self::default() }
+    }
+
     /// Sets the pattern of a key.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), PatternError> {
         let glob = || Glob::new(value).map_err(PatternError::Glob);

@@ -22,7 +22,7 @@ fn error(text: &str) -> String {
 #[test]
 fn a_configuration_has_entries_and_settings() {
     let text = "# gaps\n[[allow]]\nobject = \"exec*.o\"\nkind = \"helper\"\nreason = \"old, but fine\"\n\n[[allow]]\n\
-                kernel = \"5.10.*\"\nprogram = 'a,b'\n\n[check]\nstrict = true\nmax-entries = { stacks = 1024, hex = 0x10 }\n";
+                kernel = \"5.10.*\"\nprogram = 'a,b'\n\n[check]\nstrict = true\nloader = 'cilium'\nmax-entries = { stacks = 1024, hex = 0x10 }\n";
     let config = parse(text).unwrap();
     let entries: Vec<_> = config.allow.iter().map(|entry| (entry.to_string(), entry.words())).collect();
     let expected = [
@@ -33,6 +33,7 @@ fn a_configuration_has_entries_and_settings() {
     let maps: Vec<_> =
         config.max_entries.iter().map(|entries| (&*entries.map, entries.number.get())).collect();
     assert!(config.strict);
+    assert_eq!(config.loader, Some(core_relo_verdict::loaders::Loader::Cilium));
     assert_eq!(maps, [("hex", 16), ("stacks", 1024)]);
     assert_eq!(parse(""), Ok(Config::default()));
     assert_eq!(parse("allow = [{ program = 'p' }]").unwrap().allow.len(), 1);
@@ -42,6 +43,7 @@ fn a_configuration_has_entries_and_settings() {
 fn errors_name_line_and_column() {
     for (text, expected) in [
         ("[[allow]\n", "1:9: unclosed array table, expected `]`"),
+        ("[check]\nloader = 'bpftool'\n", "2:10: unknown loader, expected libbpf, core-relo, cilium, aya"),
         ("\n[[alow]]\n", "2:3: unknown key `alow`, expected `allow` or `check`; did you mean `allow`?"),
         (
             "[[allow]]\nobject = 'a'\n  porgram = 'b'\n",
@@ -124,8 +126,12 @@ fn object() -> ObjectVerdict {
 /// Returns the verdict that is left of [`object`], and whether each program has accepted reasons. `None` if none is accepted.
 fn left(patterns: &[&str]) -> Option<(Verdict, [bool; 3])> {
     let list = AllowList::new(patterns.iter().map(|pattern| pattern.parse().unwrap()));
-    let names =
-        KernelNames { name: "k/vmlinuz-6.1", release: Some("6.1.0-9-cloud"), version: Some((6, 1, 0)) };
+    let names = KernelNames {
+        name: "k/vmlinuz-6.1",
+        release: Some("6.1.0-9-cloud"),
+        version: Some((6, 1, 0)),
+        is_listed: false,
+    };
     let acceptance = list.for_kernel(&names).accept("./build/exec.o", &object())?;
     let unused = list.unused().count();
     assert!(unused < patterns.len(), "an entry accepts the reason");
@@ -162,7 +168,7 @@ fn an_object_without_programs_is_accepted_by_its_own_reasons() {
         Reason::new(ReasonKind::MapType, Verdict::Refused, "text"),
         Reason::new(ReasonKind::MapSize, Verdict::NeedsInput, "text"),
     ];
-    let names = KernelNames { name: "k", release: None, version: None };
+    let names = KernelNames { name: "k", release: None, version: None, is_listed: false };
     let accept = |pattern: &str| {
         let list = AllowList::new([pattern.parse().unwrap()]);
         let acceptance = list.for_kernel(&names).accept("exec.o", &object);
@@ -172,4 +178,22 @@ fn an_object_without_programs_is_accepted_by_its_own_reasons() {
     assert_eq!(accept("kind=map_type"), Some(Verdict::NeedsInput));
     assert_eq!(accept("kind=map_size"), Some(Verdict::Refused));
     assert_eq!((accept("kind=helper"), accept("program=*"), accept("kernel=x")), (None, None, None));
+}
+
+#[test]
+fn objects_for_another_architecture_are_accepted_on_kernels_that_the_user_did_not_name() {
+    let text = "the object is compiled for x86_64, the kernel is for aarch64";
+    let other = Reason::new(ReasonKind::Architecture, Verdict::Refused, text);
+    let helper = Reason::new(ReasonKind::Helper, Verdict::Refused, "a helper");
+    let verdict_left = |is_listed, reasons: &[&Reason]| {
+        let reasons = reasons.iter().map(|reason| (*reason).clone()).collect();
+        let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("p", true, reasons)]);
+        let names = KernelNames { name: "k", release: None, version: None, is_listed };
+        let list = AllowList::default();
+        assert_eq!(list.unused().count(), 0);
+        list.for_kernel(&names).accept("o", &verdict).map(|acceptance| acceptance.verdict)
+    };
+    assert_eq!(verdict_left(true, &[&other]), Some(Verdict::Loads));
+    assert_eq!(verdict_left(true, &[&other, &helper]), Some(Verdict::Refused));
+    assert_eq!(verdict_left(false, &[&other]), None);
 }

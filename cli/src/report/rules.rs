@@ -14,6 +14,15 @@ pub(super) struct Rule {
 /// Returns the explanation of a kind of reason.
 pub(super) fn rule(kind: ReasonKind) -> Rule {
     let (title, help) = match kind {
+        ReasonKind::Loader => (
+            "Object that the loader does not open",
+            "The rule is one of the loader, not of the kernel: other loaders accept the object. Change the object, or name your loader with \
+             --loader.",
+        ),
+        ReasonKind::Architecture => (
+            "Object for another architecture",
+            "The object reads the registers of another architecture than the kernel's. Compile the object for the kernel's architecture.",
+        ),
         ReasonKind::Relocation => (
             "CO-RE relocation that does not resolve",
             "The kernel has no matching type, field or enumerator, and the verifier reaches the instruction. Guard the access with \

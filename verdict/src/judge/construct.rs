@@ -1,8 +1,9 @@
 //! Constructors of verdicts, for callers that get them from elsewhere, such as tests of reports.
 
-use super::model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
+use super::model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 use crate::SourceLine;
 use crate::kernel::Evidence;
+use crate::loaders::{Loader, Stance};
 use core_relo::sort::sort_by_key;
 
 impl ObjectVerdict {
@@ -37,6 +38,14 @@ impl ProgramVerdict {
         sort_by_key(&mut reasons, |reason| core::cmp::Reverse(reason.verdict));
         let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
         Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
+    }
+
+    /// Returns the verdict without the rules of other loaders that this project's loader does not have.
+    pub fn for_core_relo(&self) -> Verdict {
+        let is_foreign =
+            |loader: LoaderRefusal| !matches!(loader.rule.stance(Loader::CoreRelo), Stance::Refuses(_));
+        let own = self.reasons.iter().filter(|reason| !reason.loader.is_some_and(is_foreign));
+        own.map(|reason| reason.verdict).max().unwrap_or(Verdict::Loads)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::{
     requirements::ObjectNeeds,
 };
 
-/// Returns the reasons why the loader does not open the object.
-pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
+/// Returns the reasons why the loader does not open the object. They are part of the verdict.
+pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
     let refused = needs.rule_uses.iter().filter_map(|found| match found.rule.stance(needs.loader) {
         Stance::Refuses(source) => Some(refusal(needs.loader, found, source)),
         _ => None,

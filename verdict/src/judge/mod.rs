@@ -1,6 +1,7 @@
 //! The verdict on the programs of an object.
 
 mod answers;
+mod architecture;
 mod attachments;
 mod code;
 mod construct;
@@ -28,5 +29,6 @@ pub use answers::KernelAnswers;
 pub use error::JudgeError;
 pub use features::KernelFeature;
 pub use load_judge::{LoadJudge, LoadJudgeError};
+pub use loader_rules::loader_reasons;
 pub use model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 pub use object::judge;

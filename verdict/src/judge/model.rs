@@ -148,6 +148,8 @@ pub enum Requirement {
 pub enum ReasonKind {
     /// A rule of the loader, which refuses the object before it asks the kernel.
     Loader,
+    /// The architecture: the object reads the registers of another one.
+    Architecture,
     /// A CO-RE relocation that does not resolve, at a reachable instruction.
     Relocation,
     /// A helper.
@@ -189,6 +191,7 @@ impl ReasonKind {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Loader => "loader",
+            Self::Architecture => "architecture",
             Self::Relocation => "relocation",
             Self::Helper => "helper",
             Self::Kfunc => "kfunc",

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},
+    loaders::Loader,
     requirements::{Need, ObjectNeeds, ProgramNeeds},
 };
 use alloc::borrow::Cow;
@@ -38,7 +39,7 @@ pub fn judge(
     let plan = &needs.plan_by_load(Cow::Borrowed(plan))?;
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
-    let mut reasons = loader_rules::reasons(needs);
+    let mut reasons = loader_rules::loader_reasons(needs);
     reasons.extend(object_reasons(needs, answers));
     reasons.extend(struct_ops::reasons(needs, answers));
     if !needs.allows_unused_externs {
@@ -121,17 +122,17 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
 }
 
 impl ObjectVerdict {
-    /// Returns the verdict on an object that libbpf would not open: every program is refused for the same reason.
-    pub fn refused(object: &Object<'_>, error: &str) -> Self {
-        Self::same_for_all(object, Verdict::Refused, error)
+    /// Returns the verdict on an object that no loader opens: every program is refused for the same reason.
+    pub fn refused(object: &Object<'_>, loader: Loader, error: &str) -> Self {
+        Self::same_for_all(object, loader, Verdict::Refused, error)
     }
 
     /// Returns the verdict on an object that cannot be judged: it is unknown for every program.
-    pub fn unknown(object: &Object<'_>, error: &JudgeError) -> Self {
-        Self::same_for_all(object, Verdict::Unknown, &format!("internal error: {error}"))
+    pub fn unknown(object: &Object<'_>, loader: Loader, error: &JudgeError) -> Self {
+        Self::same_for_all(object, loader, Verdict::Unknown, &format!("internal error: {error}"))
     }
 
-    fn same_for_all(object: &Object<'_>, verdict: Verdict, reason: &str) -> Self {
+    fn same_for_all(object: &Object<'_>, loader: Loader, verdict: Verdict, reason: &str) -> Self {
         let program = |program: &Program<'_>| ProgramVerdict {
             name: text(Name::new(program.name()).shortened()),
             autoload: program.autoload(),
@@ -143,7 +144,7 @@ impl ObjectVerdict {
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
         let programs = programs.map(program).collect();
         let reasons = vec![Reason::from_object(verdict, reason.to_owned())];
-        Self { verdict, reasons, programs, ..Self::default() }
+        Self { loader, verdict, reasons, programs, warnings: Vec::new() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     answers::KernelAnswers,
-    code,
+    architecture, code,
     context::refused_accesses,
     data::FrozenData,
     externs::ExternAnswers,
@@ -448,6 +448,9 @@ fn relocation_reason(planned: &PlannedReloc<'_>, record: usize) -> Reason {
         Some(spec) => text(spec.access_text(planned.btf())),
         None => format!("type [{}]", planned.record().relo.root),
     };
+    if let Some(reason) = architecture::reason(planned, &access) {
+        return reason;
+    }
     let evidence = Evidence { source: EvidenceSource::Btf, text: reason(planned) };
     let text = format!("{access}: {}", target_independent_reason(planned));
     Reason::new(ReasonKind::Relocation, Verdict::Refused, text)

@@ -17,6 +17,7 @@ use crate::{
 use core_relo_verdict::btf_diff::{
     Change, ChangeKind, Details, Filter, ItemKind, Member, ObjectUses, Side, TypeSide, diff,
 };
+use core_relo_verdict::loaders::Loader;
 use std::{io, path::Path};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfDiffArgs) -> io::Result<()> {
@@ -49,7 +50,9 @@ fn collect_uses(objects: &[impl AsRef<Path>]) -> Result<Option<ObjectUses>, BadI
     let mut uses = ObjectUses::default();
     for path in objects {
         let file = ObjectFile::read(path.as_ref())?;
-        with_needs(&file, |needs, table, relocs| uses.add_object(needs, table, Some(relocs)))?;
+        with_needs(Loader::CoreRelo, &file, |needs, table, relocs| {
+            uses.add_object(needs, table, Some(relocs))
+        })?;
     }
     Ok((!objects.is_empty()).then_some(uses))
 }

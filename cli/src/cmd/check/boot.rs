@@ -19,7 +19,7 @@ use crate::{
     policy::AllowList,
     process::threads::Threads,
 };
-use core_relo_verdict::kernel::KernelInputs;
+use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use core_relo_vm::KernelImage as BootImage;
 use std::{
     ffi::OsString,
@@ -35,6 +35,8 @@ pub(crate) struct BootSettings<'a> {
     pub(crate) guest: &'a GuestArgs,
     /// The sizes of maps that user space sets.
     pub(crate) max_entries: Vec<MapNumber>,
+    /// The loader whose rules decide on the verdicts. The guest loads with core-relo.
+    pub(crate) loader: Loader,
     /// Whether programs load with the verifier's statistics.
     pub(crate) stats: bool,
 }
@@ -109,26 +111,39 @@ pub(crate) fn boot_kernels(
     let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
     let files = read_objects(console, objects, &no_threads, report_bad)?;
     let max_entries = &settings.max_entries;
-    with_judged_objects(console, &files, max_entries, &no_threads, report_bad, |console, checked| {
-        if checked.objects.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
-        let options =
-            OutputOptions { json: console.format == Format::Json, text: false, report: false, strict: false };
-        let allow_list = AllowList::default();
-        let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
-        let selection = Selection::for_boot_images(kernels, Limits::default());
-        let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
-            let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
-                KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
-                _ => ControlFlow::Continue(()),
-            });
-            note.into_iter().for_each(|note| log::warn!("{note}"));
-        };
-        ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
-            Some(booted) => emit(console, &names, &booted),
-            None => Ok(()),
-        })
-    })
+    with_judged_objects(
+        console,
+        &files,
+        settings.loader,
+        max_entries,
+        &no_threads,
+        report_bad,
+        |console, checked| {
+            if checked.objects.is_empty() {
+                return Ok(());
+            }
+            let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
+            let options = OutputOptions {
+                json: console.format == Format::Json,
+                text: false,
+                report: false,
+                strict: false,
+                is_listed: false,
+            };
+            let allow_list = AllowList::default();
+            let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
+            let selection = Selection::for_boot_images(kernels, Limits::default());
+            let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
+                let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
+                    KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
+                    _ => ControlFlow::Continue(()),
+                });
+                note.into_iter().for_each(|note| log::warn!("{note}"));
+            };
+            ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
+                Some(booted) => emit(console, &names, &booted),
+                None => Ok(()),
+            })
+        },
+    )
 }

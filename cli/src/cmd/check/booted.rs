@@ -87,8 +87,9 @@ impl Agreement {
 impl BootedProgram<'_> {
     /// Returns the relation between the verdict and the real load.
     pub(crate) fn agreement(&self) -> Agreement {
-        self.verdict
-            .map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.verdict, &self.load.reality))
+        self.verdict.map_or(Agreement::Undecided, |verdict| {
+            Agreement::new(verdict.for_core_relo(), &self.load.reality)
+        })
     }
 }
 

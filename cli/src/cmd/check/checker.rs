@@ -85,7 +85,13 @@ impl<'c> Checker<'c> {
                     return Ok(KernelOutput::skipped(&name, bad));
                 }
                 let objects: Vec<_> = self.judge.objects().iter().map(|object| &*object.file.name).collect();
-                KernelOutput::new((&name, id), &report, &objects, (self.allow_list, None), self.options)
+                KernelOutput::new(
+                    (&name, id),
+                    &report,
+                    &objects,
+                    (self.allow_list, None),
+                    OutputOptions { is_listed, ..self.options },
+                )
             }
             Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
         }
@@ -173,6 +179,7 @@ mod tests {
         },
         text::printer::Printer,
     };
+    use core_relo_verdict::loaders::Loader;
     use std::{fs, io::Read as _, ops::ControlFlow, path::Path, thread, time::Duration};
 
     #[test]
@@ -224,8 +231,14 @@ mod tests {
         };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let (threads, allow_list) = (Threads::none(), AllowList::default());
-        let result =
-            with_judged_objects(&mut console, &files, &[], &threads, &report_bad_object, |_, objects| {
+        let result = with_judged_objects(
+            &mut console,
+            &files,
+            Loader::default(),
+            &[],
+            &threads,
+            &report_bad_object,
+            |_, objects| {
                 let checker = || {
                     Checker::new(
                         objects,
@@ -259,7 +272,8 @@ mod tests {
                 assert_ne!(changed, first);
                 assert_eq!(changed, lines(&checker()));
                 Ok(())
-            });
+            },
+        );
         assert!(result.is_ok());
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct OutputOptions {
     pub(super) report: bool,
     /// Whether an unknown verdict counts as a refusal (`--strict`).
     pub(super) strict: bool,
+    /// Whether the kernel is one of a directory or an archive.
+    pub(super) is_listed: bool,
 }
 
 /// The output for one kernel.
@@ -85,7 +87,12 @@ impl KernelOutput {
         let kernel_warning = |text: &String| KernelWarning { kernel: name.to_owned(), text: text.clone() };
         output.fleet.kernel_warnings.extend(report.warnings.iter().map(kernel_warning));
         let release = KernelRelease::from_name(name);
-        let names = KernelNames { name, release: report.release.as_deref(), version: release.version };
+        let names = KernelNames {
+            name,
+            release: report.release.as_deref(),
+            version: release.version,
+            is_listed: options.is_listed,
+        };
         let entries = allow_list.for_kernel(&names);
         let fleet_row = |object: &str, outcome, acceptance| FleetRow {
             acceptance,

@@ -39,6 +39,7 @@ use crate::{
 use boot::BootSettings;
 use booted::BootedKernel;
 use checker::Checker;
+use core_relo_verdict::loaders::Loader;
 use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
@@ -71,10 +72,18 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     };
     let files = read_objects(console, &args.objects, &threads.objects, &report_bad)?;
     let max_entries = &settings.max_entries;
-    with_judged_objects(console, &files, max_entries, &threads.objects, &report_bad, |console, objects| {
-        let state = CheckState { resumed: None, budget, bad_objects: bad_objects.take() };
-        check_selection(console, args, objects, &threads, &settings, state)
-    })
+    with_judged_objects(
+        console,
+        &files,
+        settings.loader,
+        max_entries,
+        &threads.objects,
+        &report_bad,
+        |console, objects| {
+            let state = CheckState { resumed: None, budget, bad_objects: bad_objects.take() };
+            check_selection(console, args, objects, &threads, &settings, state)
+        },
+    )
 }
 
 /// Checks objects on the kernels that the arguments select.
@@ -110,9 +119,10 @@ fn check_selection(
     }
     // The directories are listed after the results file was created, which may be in one of them.
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-    let selection = match args.boot.is_empty() || !args.kernels.btf.is_empty() {
+    let has_kernels = args.boot.is_empty() || !args.kernels.btf.is_empty();
+    let selection = match has_kernels && !objects.objects.is_empty() {
         true => Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels),
-        // The images to boot are the only kernels.
+        // The images to boot are the only kernels. Without objects, no directory is listed and no kernel is read.
         false => Selection::default(),
     };
     if let Some((results, previous)) = &resumed
@@ -155,10 +165,18 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_judged_objects(console, files, &[], &threads.objects, &report_bad_object, |console, objects| {
-        let state = CheckState { resumed: None, budget: BudgetGate::default(), bad_objects: Vec::new() };
-        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
-    })
+    with_judged_objects(
+        console,
+        files,
+        Loader::default(),
+        &[],
+        &threads.objects,
+        &report_bad_object,
+        |console, objects| {
+            let state = CheckState { resumed: None, budget: BudgetGate::default(), bad_objects: Vec::new() };
+            check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
+        },
+    )
 }
 
 /// Reports an object that cannot be read.
@@ -203,6 +221,7 @@ fn check_kernels(
         text: console.format == Format::Text && settings.reports.prints_lines(),
         report: settings.reports.needs_reasons(),
         strict: settings.strict,
+        is_listed: false,
     };
     let to_judge = selection.sources.iter().filter(|source| !previous.has_source(source));
     let mut units: Vec<_> = to_judge.map(|source| Unit { source, selection, boot: None }).collect();

@@ -10,13 +10,15 @@ use crate::{
     stable_hash,
 };
 use core_relo_loader::variants::VariantTable;
-use core_relo_verdict::kernel::KernelInputs;
+use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use std::sync::Arc;
 
 /// The settings of a check: facts about the kernels, sizes of maps, accepted gaps, reports, and images to boot.
 #[derive(Debug, Default)]
 pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,
+    /// The loader whose rules decide.
+    pub(super) loader: Loader,
     /// The maps whose size user space sets.
     pub(super) max_entries: Vec<MapNumber>,
     /// The table of variants of the object, beside the object's own.
@@ -37,12 +39,14 @@ impl<'a> CheckSettings<'a> {
         let config = read_config(args)?;
         let max_entries: Vec<_> =
             config.max_entries.into_iter().chain(args.evidence.max_entries.iter().cloned()).collect();
+        let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
         let boot = (!args.boot.is_empty()).then(|| {
             let limits = Limits::new(args.kernels.max_bytes);
             let boot_settings = BootSettings {
                 guest: &args.guest,
                 max_entries: max_entries.clone(),
+                loader,
                 stats: args.stats.needs_stats(),
             };
             (Selection::for_boot_images(&args.boot, limits), boot_settings)
@@ -50,7 +54,7 @@ impl<'a> CheckSettings<'a> {
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
         let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;
-        Ok(Self { inputs, max_entries, variants, allow_list, reports, strict, is_shard, boot })
+        Ok(Self { inputs, loader, max_entries, variants, allow_list, reports, strict, is_shard, boot })
     }
 
     /// Returns the options that decide on verdicts, with their values or the hashes of their files.
@@ -63,6 +67,9 @@ impl<'a> CheckSettings<'a> {
         options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
         let maps = self.max_entries.iter();
         options.extend(maps.map(|MapNumber { map, number: count }| format!("--max-entries={map}={count}")));
+        if self.loader != Loader::default() {
+            options.push(format!("--loader={}", self.loader.word()));
+        }
         if self.strict {
             options.push("--strict".to_owned());
         }

@@ -27,7 +27,7 @@ use crate::{
 };
 use availability::{Availability, Neighbours};
 use core_relo::Plan;
-use core_relo_verdict::kernel::KernelInputs;
+use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use explained::{ExplainOptions, ExplainedObject};
 use std::{io, ops::ControlFlow, slice};
 
@@ -46,6 +46,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     with_judged_objects(
         console,
         &files,
+        args.evidence.loader.loader(),
         &args.evidence.max_entries,
         &threads,
         &report_bad,
@@ -79,12 +80,20 @@ pub(crate) fn explain(
     files: &[ObjectFile],
     selection: &Selection,
 ) -> io::Result<()> {
-    with_judged_objects(console, files, &[], &Threads::none(), &report_bad, |console, objects| {
-        let is_json = console.format == Format::Json;
-        let variants = &VariantTables::new(&objects.objects, None);
-        let options = ExplainOptions { is_json, program: None, max_entries: &[], variants };
-        explain_on(console, objects, selection, KernelInputs::default(), options)
-    })
+    with_judged_objects(
+        console,
+        files,
+        Loader::default(),
+        &[],
+        &Threads::none(),
+        &report_bad,
+        |console, objects| {
+            let is_json = console.format == Format::Json;
+            let variants = &VariantTables::new(&objects.objects, None);
+            let options = ExplainOptions { is_json, program: None, max_entries: &[], variants };
+            explain_on(console, objects, selection, KernelInputs::default(), options)
+        },
+    )
 }
 
 fn report_bad(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {

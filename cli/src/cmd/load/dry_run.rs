@@ -28,6 +28,7 @@ use core_relo_loader::{
 use core_relo_verdict::{
     judge::{KernelFeature, ObjectVerdict},
     kernel::KernelInputs,
+    loaders::Loader,
     requirements::NeedTable,
 };
 use std::{path::Path, sync::Arc};
@@ -104,7 +105,8 @@ impl DryRunKernel {
         use_case: impl FnOnce(&KernelCase<'_, '_>, &JudgedObject<'_>, &Plan<'_>) -> T,
     ) -> Result<T, BadInput> {
         let mut table = NeedTable::default();
-        let mut judged = JudgedObject::new(file, object, file.relocs_or_none(object)?, &mut table);
+        let mut judged =
+            JudgedObject::new(Loader::CoreRelo, file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
             needs.apply_settings(settings);
             needs.apply_attach_targets(settings, &mut table);

@@ -153,8 +153,8 @@ impl KernelCase<'_, '_> {
     pub(crate) fn judge(&self, object: &JudgedObject<'_>, plan: &Plan<'_>) -> ObjectVerdict {
         match &object.needs {
             Ok(needs) => judge(needs, plan, &self.answers)
-                .unwrap_or_else(|error| ObjectVerdict::unknown(object.object, &error)),
-            Err(error) => ObjectVerdict::refused(object.object, &error.to_string()),
+                .unwrap_or_else(|error| ObjectVerdict::unknown(object.object, object.loader, &error)),
+            Err(error) => ObjectVerdict::refused(object.object, object.loader, &error.to_string()),
         }
     }
 

@@ -15,6 +15,7 @@ use core_relo::{Endian, Plan, Relocs, plan::Objects};
 use core_relo_loader::{link::LinkError, load_plan::PlanByLoad, object::Object};
 use core_relo_verdict::{
     kernel::NameQuery,
+    loaders::Loader,
     requirements::{MapInput, NeedTable, ObjectNeeds},
 };
 use std::{
@@ -39,21 +40,24 @@ pub(crate) struct JudgedObject<'o> {
     pub(crate) relocs: Relocs<'o>,
     /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
     pub(crate) records: Vec<OnceLock<Arc<RecordFacts>>>,
-    /// What the object needs of a kernel, or the reason why libbpf would not open the object.
+    /// The loader that opens the object.
+    pub(crate) loader: Loader,
+    /// What the object needs of a kernel, or the reason why no loader opens the object.
     pub(crate) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
 }
 
 impl<'o> JudgedObject<'o> {
-    /// Collects what an object needs, and adds it to `table`.
+    /// Collects what an object needs if a loader loads it, and adds it to `table`.
     pub(crate) fn new(
+        loader: Loader,
         file: &'o ObjectFile,
         object: &'o Object<'o>,
         relocs: Relocs<'o>,
         table: &mut NeedTable,
     ) -> Self {
         let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-        let needs = ObjectNeeds::collect(object, &relocs, table);
-        Self { file, object, relocs, records, needs }
+        let needs = ObjectNeeds::collect_for(loader, object, &relocs, table);
+        Self { file, object, relocs, records, loader, needs }
     }
 
     /// Returns the plan of the default load, and of each other program by itself.
@@ -88,15 +92,16 @@ fn split_plan<'p>(needs: &ObjectNeeds<'_, '_>, plan: Plan<'p>) -> Plan<'p> {
     }
 }
 
-/// Parses an object, collects what the object needs, and calls `use_needs` with the needs, their table, and the relocations.
+/// Parses an object, collects what the object needs if a loader loads it, and calls `use_needs` with the needs, their table, and the relocations.
 pub(crate) fn with_needs<T>(
+    loader: Loader,
     file: &ObjectFile,
     use_needs: impl FnOnce(&ObjectNeeds<'_, '_>, &NeedTable, &Relocs<'_>) -> T,
 ) -> Result<T, BadInput> {
     let object = file.parse()?;
     let relocs = file.relocs_or_none(&object)?;
     let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect(&object, &relocs, &mut table)
+    let needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table)
         .map_err(|error| BadInput::new(&*file.name, error))?;
     Ok(use_needs(&needs, &table, &relocs))
 }
@@ -130,12 +135,13 @@ pub(crate) fn read_objects(
 pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
+    loader: Loader,
     max_entries: &[MapNumber],
     threads: &Threads,
     report_bad: BadObjectReporter<'_>,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    judge_objects(console, files, max_entries, threads, report_bad, Box::new(use_objects))
+    judge_objects(console, files, loader, max_entries, threads, report_bad, Box::new(use_objects))
 }
 
 /// A function that uses parsed objects. One machine code for all of them keeps the program small.
@@ -144,6 +150,7 @@ type ObjectsUser<'u> = Box<dyn FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> i
 fn judge_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
+    loader: Loader,
     max_entries: &[MapNumber],
     threads: &Threads,
     report_bad: BadObjectReporter<'_>,
@@ -161,7 +168,7 @@ fn judge_objects(
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
             Ok(relocs) => {
-                let mut judged = JudgedObject::new(file, object, relocs, &mut table);
+                let mut judged = JudgedObject::new(loader, file, object, relocs, &mut table);
                 if let Ok(needs) = &mut judged.needs {
                     max_entries
                         .iter()

@@ -4,17 +4,18 @@ use crate::text::{
     line::Line,
     style::{DIM, WARNING},
 };
-use core_relo_verdict::mismatch::Mismatch;
+use core_relo_verdict::mismatch::{Mismatch, MismatchKind};
 
 /// Returns the warnings as lines, each with the declarations of the object and of the kernel. With a limit, the others are only counted.
 pub(crate) fn warning_lines(warnings: &[Mismatch], limit: Option<usize>) -> Vec<Line> {
     let limit = limit.unwrap_or(usize::MAX);
     let mut lines = Vec::new();
-    for Mismatch { program, text, source, local, target, .. } in warnings.iter().take(limit) {
+    for Mismatch { kind, program, text, source, local, target, .. } in warnings.iter().take(limit) {
         let position = source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
         let line = Line::new().styled(WARNING, "warning: ").styled(DIM, position.unwrap_or_default());
         lines.push(line.text(format_args!("{program}: {text}")));
-        for (side, declaration) in [("object", local), ("kernel", target)] {
+        let other = if *kind == MismatchKind::Loader { "loader" } else { "kernel" };
+        for (side, declaration) in [("object", local), (other, target)] {
             lines.push(Line::new().styled(DIM, format_args!("  {side}: ")).text(declaration));
         }
     }

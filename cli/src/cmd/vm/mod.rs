@@ -41,6 +41,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
     let settings = BootSettings {
         guest: &args.guest,
         max_entries: args.max_entries.clone(),
+        loader: args.loader.loader(),
         stats: args.stats.needs_stats(),
     };
     let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {

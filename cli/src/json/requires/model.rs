@@ -15,6 +15,10 @@ pub(crate) struct RequirementsJson {
     pub(crate) maps: Vec<MapJson>,
     pub(crate) externs: Vec<ExternJson>,
     pub(crate) programs: Vec<ProgramJson>,
+    /// The loader that opens the object.
+    pub(crate) loader: &'static str,
+    /// The reasons why the loader does not open the object.
+    pub(crate) loader_reasons: Vec<String>,
 }
 
 /// The requirements of a map.

@@ -8,6 +8,7 @@ use super::{
 use crate::describe;
 use core_relo::{Relocs, btf::Btf};
 use core_relo_loader::object::{MapDef, MapType, Object};
+use core_relo_verdict::judge::loader_reasons;
 use core_relo_verdict::requirements::{ExternNeed, MapInput, MapNeed, Need, NeedTable, ObjectNeeds};
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ impl RequirementsJson {
             maps: needs.maps.iter().map(|map| MapJson::new(map, table)).collect(),
             externs: needs.externs.iter().filter_map(|needed| ExternJson::new(needed, table)).collect(),
             programs: needs.programs.iter().map(|program| facts.program(program)).collect(),
+            loader: needs.loader.word(),
+            loader_reasons: loader_reasons(needs).into_iter().map(|reason| reason.text).collect(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Verdicts on small objects and synthetic kernels.
 
+mod architecture;
 mod attachments;
 mod contexts;
 mod errors;

@@ -12,6 +12,7 @@ use crate::{
     output,
     process::threads::Threads,
 };
+use core_relo_verdict::loaders::Loader;
 use kernels::{MinimalKernel, minimise_kernels};
 use report::{MinimalKernelJson, write_report};
 use std::{io, path::Path};
@@ -20,7 +21,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()
     let threads = Threads::none();
     let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
     let files = read_objects(console, &args.objects, &threads, report_bad)?;
-    with_judged_objects(console, &files, &[], &threads, report_bad, |console, objects| {
+    with_judged_objects(console, &files, Loader::CoreRelo, &[], &threads, report_bad, |console, objects| {
         minimise(console, args, objects)
     })
 }
