@@ -88,7 +88,7 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
                 "text": "event->state = task->__state;",
             },
             "evidence": {"source": "btf", "text": "vmlinux [1]: no member `__state`"},
-            "fix": null,
+            "fix": null, "loader": null,
             "allowed": null,
         }],
         "allowed": null,

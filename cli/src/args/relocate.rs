@@ -27,9 +27,10 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
   core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'
   core-relo check prog.bpf.o --btf kernels/ --variants prog.variants  # choices
+  core-relo check prog.bpf.o --btf kernels/ --loader cilium    an object that cilium/ebpf loads
   core-relo check *.bpf.o --boot /boot/vmlinuz-*    every program is loaded on the kernels, in QEMU
 
-Verdicts: `loads`, `refused` (the kernel refuses a program), `needs input` (user space must set something, such as the size of a map:
+Verdicts: `loads`, `refused` (the kernel refuses a program, or the loader the object), `needs input` (user space must set something, such as the size of a map:
 --max-entries MAP=N) and `unknown` (no evidence answers a question about the kernel). The verdict on an object is the worst verdict on
 the programs of its default load. The verifier may still refuse a program for other reasons, such as its complexity.
 A warning is a declaration of the object that differs from the kernel's although the program loads, or a program that loads and cannot be

@@ -6,7 +6,12 @@ use core_relo_object::test_support::{SectionKind, SymbolKind, TestObject, call, 
 
 /// Returns an object to which a rule applies. The rules that come with it apply, too: those of legacy maps, and of externs of `.kconfig`.
 pub fn loader_object(rule: LoaderRule) -> Vec<u8> {
-    build(rule).bytes()
+    let mut m = build(rule);
+    // libbpf ignores the BTF of an object whose `.BTF.ext` has no records.
+    let section = if rule == LoaderRule::SectionName { "tc" } else { "classifier" };
+    let main = m.func_type("main", 1);
+    m.func_info(section, &[(0, main)]);
+    m.bytes()
 }
 
 fn build(rule: LoaderRule) -> TestObject {
@@ -111,6 +116,8 @@ fn call_outside_text() -> TestObject {
     let mut m = TestObject::new();
     let other = m.code("classifier/other", &returns(1));
     let callee = m.function("callee", other, 0, 2);
+    let ty = m.func_type("callee", 1);
+    m.func_info("classifier/other", &[(0, ty)]);
     let main = m.program("main", "classifier", &[call(-1), exit()]);
     m.refer(main, 0, callee, true);
     m
