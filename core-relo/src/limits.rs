@@ -100,6 +100,21 @@ pub const SPLIT_LEVELS: u32 = 8;
 /// The bytes of a BTF. libbpf and the kernel use 32-bit offsets.
 pub const BTF_BYTES: usize = 0x7fff_ffff;
 
+/// The listed violations of the kernel's rules for a BTF. Further violations are counted.
+pub const KERNEL_VIOLATIONS: usize = 1000;
+
+/// The bytes of a BTF that the kernel accepts (`BTF_MAX_SIZE`).
+pub const KERNEL_BTF_BYTES: usize = 16 << 20;
+
+/// The highest type id that the kernel accepts (`BTF_MAX_TYPE`).
+pub const KERNEL_TYPE_ID: u32 = 0x000f_ffff;
+
+/// The highest offset of a name that the kernel accepts (`BTF_MAX_NAME_OFFSET`).
+pub const KERNEL_NAME_OFFSET: u32 = 0x00ff_ffff;
+
+/// The types in a chain that the kernel resolves (`MAX_RESOLVE_DEPTH`), and the modifiers in a chain.
+pub const KERNEL_RESOLVE_DEPTH: usize = 32;
+
 /// The levels of nested structs and arrays to which a value is read.
 pub const VALUE_DEPTH: u32 = 32;
 

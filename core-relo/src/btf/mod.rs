@@ -14,6 +14,7 @@
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, sorting, conversion, distillation and relocation of split BTF |
 //! | `text` | bpftool's raw notation, C declarations, values |
 //! | `c_header` | C headers: `vmlinux.h` |
+//! | `kernel_check` | the kernel's rules for a BTF that is loaded |
 //!
 //! Each directory uses only the directories above it in the table.
 //!
@@ -21,6 +22,7 @@
 
 mod c_header;
 mod format;
+mod kernel_check;
 mod layout;
 mod parse;
 mod search;
@@ -32,6 +34,10 @@ mod write;
 
 pub use c_header::{CHeader, HeaderRoots, LayoutError};
 pub use format::Kind;
+pub use kernel_check::{
+    BtfPlace, BtfRule, BtfViolation, BtfViolations, Element, KernelBtfRules, NameError, NameUse, TypeIdError,
+    ViolatingType, kernel_violations,
+};
 pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path, field_path_from};
 pub use parse::{Btf, BtfError};
 pub use search::{ModuleFilter, NameIndex, TypeQuery};

@@ -1,0 +1,63 @@
+//! The state of a check: the records, the rules, and the violations found so far.
+
+use super::{
+    name::{NameError, NameUse},
+    records::{Record, Records},
+    rule::BtfRule,
+    rules::KernelBtfRules,
+    violation::{BtfPlace, BtfViolation, BtfViolations, Element, ViolatingType},
+};
+use crate::ids::{StrOffset, TypeId};
+
+/// The state of a check.
+pub(super) struct Checker<'d> {
+    pub(super) records: Records<'d>,
+    pub(super) rules: KernelBtfRules,
+    pub(super) violations: BtfViolations,
+}
+
+/// The part of a record that a violation names, without its name.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Whole,
+    Member(u32, StrOffset),
+    Enumerator(u32, StrOffset),
+    Parameter(u32, StrOffset),
+    Entry(u32, TypeId),
+}
+
+impl<'d> Checker<'d> {
+    /// Adds a violation of the rule by a part of a type.
+    pub(super) fn report(&mut self, id: TypeId, record: Record<'d>, part: Part, rule: BtfRule) {
+        let Self { records, violations, .. } = self;
+        violations.push(|| {
+            let ty = ViolatingType::new(id, record.kind(), records.name(record.name_offset));
+            let element = |index, name| Element::new(index, records.name(name));
+            let place = match part {
+                Part::Whole => BtfPlace::Whole,
+                Part::Member(index, name) => BtfPlace::Member(element(index, name)),
+                Part::Enumerator(index, name) => BtfPlace::Enumerator(element(index, name)),
+                Part::Parameter(index, name) => BtfPlace::Parameter(element(index, name)),
+                Part::Entry(index, variable) => {
+                    let name = records.get(variable).map_or(StrOffset(0), |variable| variable.name_offset);
+                    BtfPlace::Entry(element(index, name))
+                }
+            };
+            BtfViolation { ty: Some(ty), place, rule }
+        });
+    }
+
+    /// Checks that there is a string at an offset (kernel: `btf_name_offset_valid`).
+    pub(super) fn check_name_offset(&self, at: StrOffset) -> Result<(), BtfRule> {
+        self.records.string(at).map(|_| ()).ok_or(BtfRule::NameOffset { offset: at.0 })
+    }
+
+    /// Checks an identifier. Offset 0 is no name; the string at another offset must not be empty.
+    pub(super) fn check_identifier(&self, at: StrOffset, is_optional: bool) -> Result<(), NameError> {
+        if at.0 == 0 {
+            return if is_optional { Ok(()) } else { Err(NameError::Missing) };
+        }
+        let name = self.records.string(at).ok_or(NameError::NoString { offset: at.0 })?;
+        self.rules.check_name(name, NameUse::Identifier)
+    }
+}

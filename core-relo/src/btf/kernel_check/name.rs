@@ -1,0 +1,106 @@
+//! Names: identifiers and names of sections.
+
+use super::rules::KernelBtfRules;
+use thiserror::Error;
+
+/// The use of a name, which decides which characters are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NameUse {
+    /// The name of a type, member, enumerator, variable, function or parameter.
+    Identifier,
+    /// The name of a DATASEC.
+    Section,
+}
+
+/// The reason why the kernel refuses a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// A type without a name, of a kind that needs one.
+    #[error("has no name")]
+    Missing,
+    /// The offset of the name lies outside the strings.
+    #[error("has a name at string offset {offset}, where there is no string")]
+    NoString {
+        /// The offset.
+        offset: u32,
+    },
+    /// A type with a name, of a kind that must have none.
+    #[error("has a name, expected none")]
+    Unexpected,
+    /// A name that begins with a character that may not be first.
+    #[error("has a name that begins with {}, expected a letter, `_` or `.`", Byte(*found))]
+    First {
+        /// The byte.
+        found: u8,
+    },
+    /// A name with a character that the kernel does not allow.
+    #[error("has a name with {} at byte {offset}, which the kernel does not allow", Byte(*found))]
+    Character {
+        /// The byte.
+        found: u8,
+        /// The offset of the byte in the name.
+        offset: usize,
+    },
+    /// A name that is too long.
+    #[error("has a name of more than {limit} bytes")]
+    TooLong {
+        /// The bytes of the longest name that the kernel allows.
+        limit: usize,
+    },
+}
+
+/// A byte of a name in a message.
+struct Byte(u8);
+
+impl core::fmt::Display for Byte {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            byte @ b'!'..=b'~' => write!(f, "`{}`", char::from(byte)),
+            b' ' => f.write_str("a space"),
+            byte => write!(f, "the byte {byte:#04x}"),
+        }
+    }
+}
+
+impl KernelBtfRules {
+    /// Checks a name that is not empty (kernel: `btf_name_valid_identifier`, `btf_name_valid_section`).
+    pub fn check_name(&self, name: &[u8], name_use: NameUse) -> Result<(), NameError> {
+        let is_printable = name_use == NameUse::Section && self.printable_sections;
+        let dots = self.dots_in_names || name_use == NameUse::Section;
+        let (first, rest) = name.split_first().ok_or(NameError::Missing)?;
+        let is_allowed = |byte: u8| {
+            let class = class(byte);
+            if is_printable { class & PRINTABLE != 0 } else { class & WORD != 0 || (dots && byte == b'.') }
+        };
+        if !is_allowed(*first) || (!is_printable && first.is_ascii_digit()) {
+            return Err(NameError::First { found: *first });
+        }
+        if let Some(at) = rest.iter().take(self.name_bytes.saturating_sub(1)).position(|b| !is_allowed(*b)) {
+            let found = rest.get(at).copied().unwrap_or_default();
+            return Err(NameError::Character { found, offset: at.saturating_add(1) });
+        }
+        if name.len() > self.name_bytes {
+            return Err(NameError::TooLong { limit: self.name_bytes });
+        }
+        Ok(())
+    }
+}
+
+/// Letters, digits and `_`: `isalnum` of the kernel, which counts the letters of Latin-1.
+const WORD: u8 = 1;
+/// Characters of `isprint` of the kernel, which counts those of Latin-1.
+const PRINTABLE: u8 = 2;
+
+/// Returns the classes of a byte by the kernel's table of characters, which is that of Latin-1.
+const fn class(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => WORD | PRINTABLE,
+        // The signs of multiplication and division are no letters.
+        0xd7 | 0xf7 => PRINTABLE,
+        0xc0..=0xff => WORD | PRINTABLE,
+        b' '..=b'~' | 0xa0..=0xbf => PRINTABLE,
+        _ => 0,
+    }
+}

@@ -1,0 +1,111 @@
+//! The rules that differ between kernels.
+
+use crate::btf::format::Kind;
+
+/// The rules by which one kernel checks a BTF that is loaded into it.
+///
+/// The default are the rules of the newest kernel that was observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a rule that a kernel has or lacks")]
+pub struct KernelBtfRules {
+    /// The highest kind that the kernel knows.
+    pub(super) last_kind: Kind,
+    /// The bytes of the longest name (`KSYM_NAME_LEN`).
+    pub(super) name_bytes: usize,
+    /// Whether names of types, members and the like may contain dots. Names of sections always may.
+    pub(super) dots_in_names: bool,
+    /// Whether the name of a section may contain any printable character.
+    pub(super) printable_sections: bool,
+    /// Whether the flag of an ENUM may be set, for signed values.
+    pub(super) enum_flag: bool,
+    /// Whether the flag of a tag may be set, for other attributes.
+    pub(super) tag_flag: bool,
+    /// Whether functions are resolved like other types: a typedef or a tag may then refer to a function.
+    pub(super) resolves_functions: bool,
+    /// Whether the types under modifiers are counted, and type tags have to come before other modifiers.
+    pub(super) checks_tag_order: bool,
+    /// Whether the fields that the kernel manages, such as `bpf_spin_lock`, are checked in every struct.
+    pub(super) checks_managed_fields: bool,
+    /// The bytes of a pointer.
+    pub(super) pointer_bytes: u32,
+}
+
+/// `KSYM_NAME_LEN` before Linux 6.1.
+const SHORT_NAME_BYTES: usize = 128;
+/// `KSYM_NAME_LEN` since Linux 6.1.
+const LONG_NAME_BYTES: usize = 512;
+
+impl Default for KernelBtfRules {
+    fn default() -> Self {
+        Self::newest()
+    }
+}
+
+impl KernelBtfRules {
+    /// Returns the rules of the newest kernel that was observed.
+    pub const fn newest() -> Self {
+        Self::of_release(u8::MAX, 0)
+    }
+
+    /// Returns the rules of a mainline release, on a 64-bit machine. Releases before 5.10 count as 5.10.
+    pub const fn of_release(major: u8, minor: u8) -> Self {
+        let release = Release { major, minor };
+        Self {
+            last_kind: match release {
+                _ if release.is_since(6, 0) => Kind::Enum64,
+                _ if release.is_since(5, 17) => Kind::TypeTag,
+                _ if release.is_since(5, 16) => Kind::DeclTag,
+                _ if release.is_since(5, 13) => Kind::Float,
+                _ => Kind::Datasec,
+            },
+            name_bytes: if release.is_since(6, 1) { LONG_NAME_BYTES } else { SHORT_NAME_BYTES },
+            dots_in_names: release.is_since(6, 5),
+            printable_sections: release.is_since(6, 12),
+            enum_flag: release.is_since(6, 0),
+            tag_flag: release.is_since(6, 15),
+            resolves_functions: release.is_since(5, 16),
+            checks_tag_order: release.is_since(5, 18),
+            checks_managed_fields: release.is_since(6, 2),
+            pointer_bytes: 8,
+        }
+    }
+
+    /// Returns the rules of a kernel that knows this kind and all kinds before it, or lacks this kind and all after it.
+    #[must_use]
+    pub fn with_kind(mut self, kind: Kind, is_known: bool) -> Self {
+        self.last_kind = match is_known {
+            true => self.last_kind.max(kind),
+            false => self.last_kind.min(Kind::from_raw(kind.raw().saturating_sub(1))),
+        };
+        self
+    }
+
+    /// Returns the rules of a kernel that allows any printable character in names of sections, or does not.
+    #[must_use]
+    pub const fn with_printable_sections(mut self, is_allowed: bool) -> Self {
+        self.printable_sections = is_allowed;
+        self
+    }
+
+    /// Returns the bytes of the longest name that the kernel allows (`KSYM_NAME_LEN`).
+    pub const fn name_bytes(&self) -> usize {
+        self.name_bytes
+    }
+
+    /// Returns whether the kernel knows a kind.
+    pub(super) fn knows(&self, kind: Kind) -> bool {
+        kind != Kind::Void && kind <= self.last_kind
+    }
+}
+
+/// A mainline release.
+struct Release {
+    major: u8,
+    minor: u8,
+}
+
+impl Release {
+    const fn is_since(&self, major: u8, minor: u8) -> bool {
+        self.major > major || (self.major == major && self.minor >= minor)
+    }
+}
