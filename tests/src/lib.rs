@@ -1,6 +1,7 @@
 //! Shared parts of the tests across the crates: paths of artifacts, skipped tests, and libbpf as the reference implementation.
 
 pub mod artifacts;
+pub mod btf_rules;
 #[cfg(feature = "libbpf")]
 pub mod compare;
 pub mod engine;

@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod live {
     mod adaptive;
+    mod btf_rules;
     mod cgroups;
     mod examples;
     mod faults;

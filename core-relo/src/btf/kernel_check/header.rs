@@ -3,7 +3,7 @@
 use super::rule::BtfRule;
 use crate::{
     btf::parse::{HEADER_LEN, MAGIC, endian_of},
-    endian::Endian,
+    endian::{Endian, signed32},
     ids::{to_u32, to_usize},
     limits,
 };
@@ -16,7 +16,7 @@ pub(super) struct SectionBytes<'d> {
 }
 
 /// A section by the header. Offsets count from the end of the header.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct SectionRange {
     offset: u32,
     len: u32,
@@ -78,7 +78,10 @@ pub(super) fn find_sections(data: &[u8]) -> Result<SectionBytes<'_>, BtfRule> {
 
 /// Checks that the sections follow each other without gaps and overlaps (kernel: `btf_check_sec_info`).
 fn check_ranges(types: SectionRange, strings: SectionRange, body_len: u32) -> Result<(), BtfRule> {
-    let sections = if types <= strings { [types, strings] } else { [strings, types] };
+    // The kernel sorts by differences that it reads as signed numbers (`btf_sec_info_cmp`).
+    let difference = |a: u32, b: u32| signed32(a.wrapping_sub(b));
+    let order = [difference(types.offset, strings.offset), difference(types.len, strings.len)];
+    let sections = if order <= [0, 0] { [types, strings] } else { [strings, types] };
     let mut end = 0u32;
     for SectionRange { offset, len } in sections {
         if body_len < offset {

@@ -1,0 +1,50 @@
+//! The kernel's rules for BTF: each case of the table gets the verdict of the newest kernel. `live/btf_rules.rs` compares the same
+//! cases with the running kernel.
+
+use core_relo::btf::{Btf, KernelBtfRules, kernel_violations};
+use core_relo_tests::btf_rules::{RandomBtf, cases};
+use fastrand::Rng;
+
+#[test]
+fn every_case_gets_the_verdict_of_the_newest_kernel() {
+    let mut wrong = Vec::new();
+    let all = cases();
+    for case in &all {
+        let violations = kernel_violations(&case.btf, &KernelBtfRules::newest());
+        let first = violations.first();
+        let agrees = match (case.refusal, first) {
+            (None, None) => true,
+            (Some(refusal), Some(first)) => {
+                first.kernel_message() == Some(refusal.message)
+                    && refusal.ty.is_none_or(|ty| first.ty.as_ref().is_some_and(|first| first.id == ty))
+            }
+            _ => false,
+        };
+        if !agrees {
+            wrong.push(format!(
+                "{}: {:?}, expected {:?}",
+                case.name,
+                first.map(ToString::to_string),
+                case.refusal
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
+}
+
+/// What the kernel accepts, the parser must not refuse: an object with such a BTF loads.
+#[test]
+fn the_parser_accepts_what_the_kernel_accepts() {
+    let mut random = RandomBtf::new(Rng::with_seed(1));
+    let mut accepted = 0;
+    for _ in 0..20_000 {
+        let btf = random.next_btf();
+        if kernel_violations(&btf, &KernelBtfRules::newest()).is_empty() {
+            accepted += 1;
+            if let Err(error) = Btf::parse(btf) {
+                panic!("the parser refuses what the kernel accepts: {error}");
+            }
+        }
+    }
+    assert!(accepted > 1000, "{accepted} accepted");
+}
