@@ -1,4 +1,4 @@
-//! The kernel's rules for BTF: each case of the table gets the verdict of the newest kernel. `live/btf_rules.rs` compares the same
+//! The kernel's rules for BTF: each case of the table gets the verdict of Linux 6.18. `live/btf_rules.rs` compares the same
 //! cases with the running kernel.
 
 use core_relo::btf::{Btf, KernelBtfRules, kernel_violations};
@@ -6,11 +6,11 @@ use core_relo_tests::btf_rules::{RandomBtf, cases};
 use fastrand::Rng;
 
 #[test]
-fn every_case_gets_the_verdict_of_the_newest_kernel() {
+fn every_case_gets_the_verdict_of_linux_6_18() {
     let mut wrong = Vec::new();
     let all = cases();
     for case in &all {
-        let violations = kernel_violations(&case.btf, &KernelBtfRules::newest());
+        let violations = kernel_violations(&case.btf, &KernelBtfRules::of_release(6, 18));
         let first = violations.first();
         let agrees = match (case.refusal, first) {
             (None, None) => true,
@@ -37,7 +37,7 @@ fn every_case_gets_the_verdict_of_the_newest_kernel() {
 fn the_parser_accepts_what_the_kernel_accepts() {
     let mut random = RandomBtf::new(Rng::with_seed(1));
     let mut accepted = 0;
-    for _ in 0..20_000 {
+    for _ in 0..5000 {
         let btf = random.next_btf();
         if kernel_violations(&btf, &KernelBtfRules::newest()).is_empty() {
             accepted += 1;
@@ -46,5 +46,5 @@ fn the_parser_accepts_what_the_kernel_accepts() {
             }
         }
     }
-    assert!(accepted > 1000, "{accepted} accepted");
+    assert!(accepted > 500, "{accepted} accepted");
 }

@@ -17,7 +17,7 @@ use core_relo::{
     btf::{Builder, Kind},
 };
 
-/// A BTF, and what the newest kernel says about it.
+/// A BTF, and what Linux 6.18 says about it.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The name of the case.

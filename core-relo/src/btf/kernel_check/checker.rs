@@ -14,6 +14,8 @@ pub(super) struct Checker<'d> {
     pub(super) records: Records<'d>,
     pub(super) rules: KernelBtfRules,
     pub(super) violations: BtfViolations,
+    /// The number of violations that another name would not mend.
+    pub(super) structural: usize,
 }
 
 /// The part of a record that a violation names, without its name.
@@ -29,7 +31,10 @@ pub(super) enum Part {
 impl<'d> Checker<'d> {
     /// Adds a violation of the rule by a part of a type.
     pub(super) fn report(&mut self, id: TypeId, record: Record<'d>, part: Part, rule: BtfRule) {
-        let Self { records, violations, .. } = self;
+        let Self { records, violations, structural, .. } = self;
+        if !matches!(rule, BtfRule::Name(_)) {
+            *structural = structural.saturating_add(1);
+        }
         violations.push(|| {
             let ty = ViolatingType::new(id, record.kind(), records.name(record.name_offset));
             let element = |index, name| Element::new(index, records.name(name));
@@ -52,12 +57,17 @@ impl<'d> Checker<'d> {
         self.records.string(at).map(|_| ()).ok_or(BtfRule::NameOffset { offset: at.0 })
     }
 
-    /// Checks an identifier. Offset 0 is no name; the string at another offset must not be empty.
-    pub(super) fn check_identifier(&self, at: StrOffset, is_optional: bool) -> Result<(), NameError> {
+    /// Checks a name. Offset 0 is no name; the string at another offset must not be empty.
+    pub(super) fn check_name(&self, at: StrOffset, name_use: NameUse) -> Result<(), NameError> {
         if at.0 == 0 {
-            return if is_optional { Ok(()) } else { Err(NameError::Missing) };
+            return Err(NameError::Missing);
         }
         let name = self.records.string(at).ok_or(NameError::NoString { offset: at.0 })?;
-        self.rules.check_name(name, NameUse::Identifier)
+        self.rules.check_name(name, name_use)
+    }
+
+    /// Checks an identifier that may be missing.
+    pub(super) fn check_optional_identifier(&self, at: StrOffset) -> Result<(), NameError> {
+        if at.0 == 0 { Ok(()) } else { self.check_name(at, NameUse::Identifier) }
     }
 }

@@ -8,7 +8,7 @@
 //! | `header` | the header, the sections, the strings |
 //! | `meta` | each record by itself: names, sizes, offsets, flags |
 //! | `resolve` | types together: loops, sizes, members within their structs, parameters |
-//! | `type_tags` | the order of type tags |
+//! | `type_tags` | the number of modifiers that follow each other, the order of type tags |
 //! | `name` | identifiers and names of sections |
 //! | `rules` | the rules that differ between kernels |
 
@@ -59,11 +59,15 @@ pub fn kernel_violations(data: &[u8], rules: &KernelBtfRules) -> BtfViolations {
         Ok(sections) => sections,
         Err(rule) => return BtfViolations::of_header(rule),
     };
-    let mut checker =
-        Checker { records: Records::new(&sections), rules: *rules, violations: BtfViolations::default() };
+    let mut checker = Checker {
+        records: Records::new(&sections),
+        rules: *rules,
+        violations: BtfViolations::default(),
+        structural: 0,
+    };
     let has_violation = checker.check_records();
     checker.check_references(&has_violation);
-    if rules.checks_tag_order {
+    if rules.checks_modifier_chains {
         checker.check_type_tags();
     }
     checker.violations

@@ -7,8 +7,10 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NameUse {
-    /// The name of a type, member, enumerator, variable, function or parameter.
+    /// The name of a type, member, enumerator, function or parameter.
     Identifier,
+    /// The name of a variable, which may contain dots on every kernel.
+    Variable,
     /// The name of a DATASEC.
     Section,
 }
@@ -68,7 +70,7 @@ impl KernelBtfRules {
     /// Checks a name that is not empty (kernel: `btf_name_valid_identifier`, `btf_name_valid_section`).
     pub fn check_name(&self, name: &[u8], name_use: NameUse) -> Result<(), NameError> {
         let is_printable = name_use == NameUse::Section && self.printable_sections;
-        let dots = self.dots_in_names || name_use == NameUse::Section;
+        let dots = self.dots_in_names || name_use != NameUse::Identifier;
         let (first, rest) = name.split_first().ok_or(NameError::Missing)?;
         let is_allowed = |byte: u8| {
             let class = class(byte);

@@ -144,6 +144,9 @@ pub enum BtfRule {
     /// A DATASEC of size 0.
     #[error("the size is 0")]
     SizeZero,
+    /// A DATASEC without entries.
+    #[error("the section has no entries")]
+    NoEntries,
     /// The encoding word of an INT has unknown bits.
     #[error("the encoding word {found:#010x} has bits that the kernel does not know")]
     IntData {
@@ -488,6 +491,7 @@ impl BtfRule {
             Self::SizeNotZero { .. } => "size != 0",
             Self::TypeNotZero { .. } => "type != 0",
             Self::SizeZero => "size == 0",
+            Self::NoEntries => "vlen == 0",
             Self::IntData { .. } => "Invalid int_data:",
             Self::IntBits { .. } => "nr_bits exceeds 128",
             Self::IntSize { .. } => "nr_bits exceeds type_size",

@@ -12,7 +12,7 @@ pub struct KernelBtfRules {
     pub(super) last_kind: Kind,
     /// The bytes of the longest name (`KSYM_NAME_LEN`).
     pub(super) name_bytes: usize,
-    /// Whether names of types, members and the like may contain dots. Names of sections always may.
+    /// Whether names of types, members and the like may contain dots. Names of variables and sections always may.
     pub(super) dots_in_names: bool,
     /// Whether the name of a section may contain any printable character.
     pub(super) printable_sections: bool,
@@ -22,10 +22,18 @@ pub struct KernelBtfRules {
     pub(super) tag_flag: bool,
     /// Whether functions are resolved like other types: a typedef or a tag may then refer to a function.
     pub(super) resolves_functions: bool,
-    /// Whether the types under modifiers are counted, and type tags have to come before other modifiers.
+    /// Whether the kernel counts the modifiers that follow each other.
+    pub(super) checks_modifier_chains: bool,
+    /// Whether type tags have to come before other modifiers.
     pub(super) checks_tag_order: bool,
     /// Whether the fields that the kernel manages, such as `bpf_spin_lock`, are checked in every struct.
     pub(super) checks_managed_fields: bool,
+    /// Whether the info word has 24 bits of elements and 7 bits of kind, instead of 16 and 5.
+    pub(super) wide_info: bool,
+    /// Whether a section may have no entries.
+    pub(super) empty_sections: bool,
+    /// Whether functions must not return a VAR, DATASEC or DECL_TAG.
+    pub(super) checks_return_kind: bool,
     /// The bytes of a pointer.
     pub(super) pointer_bytes: u32,
 }
@@ -47,7 +55,11 @@ impl KernelBtfRules {
         Self::of_release(u8::MAX, 0)
     }
 
-    /// Returns the rules of a mainline release, on a 64-bit machine. Releases before 5.10 count as 5.10.
+    /// Returns the rules of a release, on a 64-bit machine. Releases before 5.10 count as 5.10.
+    ///
+    /// Where stable updates of a release differ from the release, the rules are those of the updates: mainline allows dots in the names
+    /// of types since 6.5, and 5.10.223 and 6.1.176 do, too. Where the release that changed a rule was not observed, the rules are those
+    /// of the more lenient kernel.
     pub const fn of_release(major: u8, minor: u8) -> Self {
         let release = Release { major, minor };
         Self {
@@ -59,13 +71,17 @@ impl KernelBtfRules {
                 _ => Kind::Datasec,
             },
             name_bytes: if release.is_since(6, 1) { LONG_NAME_BYTES } else { SHORT_NAME_BYTES },
-            dots_in_names: release.is_since(6, 5),
+            dots_in_names: true,
             printable_sections: release.is_since(6, 12),
             enum_flag: release.is_since(6, 0),
             tag_flag: release.is_since(6, 15),
             resolves_functions: release.is_since(5, 16),
-            checks_tag_order: release.is_since(5, 18),
+            checks_modifier_chains: release.is_since(5, 18),
+            checks_tag_order: release.is_since(5, 18) && !release.is_since(6, 19),
             checks_managed_fields: release.is_since(6, 2),
+            wide_info: release.is_since(7, 2),
+            empty_sections: release.is_since(5, 12),
+            checks_return_kind: release.is_since(6, 1),
             pointer_bytes: 8,
         }
     }
@@ -87,13 +103,25 @@ impl KernelBtfRules {
         self
     }
 
+    /// Returns the rules of a kernel that allows dots in names of types, or does not.
+    #[must_use]
+    pub const fn with_dots_in_names(mut self, is_allowed: bool) -> Self {
+        self.dots_in_names = is_allowed;
+        self
+    }
+
     /// Returns the bytes of the longest name that the kernel allows (`KSYM_NAME_LEN`).
     pub const fn name_bytes(&self) -> usize {
         self.name_bytes
     }
 
+    /// Returns whether the names of sections may contain any printable character.
+    pub const fn allows_printable_sections(&self) -> bool {
+        self.printable_sections
+    }
+
     /// Returns whether the kernel knows a kind.
-    pub(super) fn knows(&self, kind: Kind) -> bool {
+    pub fn knows(&self, kind: Kind) -> bool {
         kind != Kind::Void && kind <= self.last_kind
     }
 }

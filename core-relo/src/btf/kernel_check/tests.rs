@@ -1,1 +1,104 @@
-//! Tests.
+//! The rules that differ between kernels, in either byte order. The crate `tests` has a case for each rule, and compares all of them
+//! with the running kernel.
+
+use super::*;
+use crate::{
+    btf::{Builder, Kind},
+    endian::Endian,
+    ids::TypeId,
+};
+use alloc::{string::ToString as _, vec::Vec};
+
+const RELEASES: [[u8; 2]; 5] = [[5, 10], [6, 1], [6, 12], [6, 18], [7, 2]];
+
+/// Returns the releases that refuse a BTF, with the words of their logs.
+fn refusals(build: impl Fn(&mut Builder)) -> Vec<([u8; 2], &'static str)> {
+    let [little, big] = [Endian::Little, Endian::Big].map(|endian| {
+        let mut b = Builder::new(endian);
+        b.int("int", 4, Builder::SIGNED);
+        build(&mut b);
+        let btf = b.finish();
+        let message = |[major, minor]: [u8; 2]| {
+            let violations = kernel_violations(&btf, &KernelBtfRules::of_release(major, minor));
+            violations.first().and_then(BtfViolation::kernel_message)
+        };
+        RELEASES.iter().filter_map(|release| Some((*release, message(*release)?))).collect::<Vec<_>>()
+    });
+    assert_eq!(little, big);
+    little
+}
+
+#[test]
+fn rules_that_differ_between_kernels() {
+    let int = TypeId(1);
+    let info = "Invalid btf_info:";
+    assert_eq!(refusals(|b| _ = b.float("f", 4)), [([5, 10], info)]);
+    assert_eq!(refusals(|b| _ = b.type_tag("t", int, false)), [([5, 10], info)]);
+    assert_eq!(refusals(|b| _ = b.enumeration64("e", 8, false, &[])), [([5, 10], info)]);
+    let flag = "Invalid btf_info kind_flag";
+    assert_eq!(refusals(|b| _ = b.enumeration("e", 4, true, &[("A", 1)])), [([5, 10], flag)]);
+    let flags: Vec<_> = [([5, 10], info), ([6, 1], flag), ([6, 12], flag)].into();
+    assert_eq!(refusals(|b| _ = b.type_tag("t", int, true)), flags);
+    assert_eq!(refusals(|b| _ = b.datasec(".data", 4, &[])), [([5, 10], "vlen == 0")]);
+    let long = "a".repeat(129);
+    assert_eq!(refusals(|b| _ = b.typedef(&long, int)), [([5, 10], "Invalid name")]);
+    let section = |b: &mut Builder| {
+        let variable = b.var("a.b", int, 1);
+        b.datasec("?.data", 4, &[(variable, 0, 4)]);
+    };
+    assert_eq!(refusals(section), [([5, 10], "Invalid name"), ([6, 1], "Invalid name")]);
+    let returns_variable = |b: &mut Builder| {
+        let variable = b.var("x", int, 1);
+        b.func_proto(variable, &[]);
+    };
+    let refused = [[6, 1], [6, 12], [6, 18], [7, 2]].map(|release| (release, "Invalid return type"));
+    assert_eq!(refusals(returns_variable), refused);
+    let tag_after_const = |b: &mut Builder| {
+        let tag = b.type_tag("t", int, false);
+        b.modifier(Kind::Const, tag);
+    };
+    let order = "Type tags don't precede modifiers";
+    let refused = [([5, 10], info), ([6, 1], order), ([6, 12], order), ([6, 18], order)];
+    assert_eq!(refusals(tag_after_const), refused);
+}
+
+#[test]
+fn a_violation_names_type_place_and_rule() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut b = Builder::new(endian);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("Option<u32>", 4, &[("value", int, 0), ("a-b", int, 32)]);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let violations = btf.kernel_violations(&KernelBtfRules::newest());
+        let texts: Vec<_> = violations.list().iter().map(ToString::to_string).collect();
+        let expected = [
+            "type [2] STRUCT `Option<u32>`: has a name with `<` at byte 6, which the kernel does not allow",
+            "type [2] STRUCT `Option<u32>`, member 1 `a-b`: has a name with `-` at byte 1, which the kernel does not allow",
+            "type [2] STRUCT `Option<u32>`, member 1 `a-b`: the member at bit 32 with 32 bits exceeds the struct's size of 4 bytes",
+        ];
+        assert_eq!(texts, expected);
+    }
+}
+
+#[test]
+fn violations_are_bounded_and_counted() {
+    let mut b = Builder::new(Endian::Little);
+    for _ in 0..2 * crate::limits::KERNEL_VIOLATIONS {
+        b.typedef("", TypeId::VOID);
+    }
+    let violations = kernel_violations(&b.finish(), &KernelBtfRules::newest());
+    assert_eq!(violations.list().len(), crate::limits::KERNEL_VIOLATIONS);
+    assert_eq!(violations.omitted(), crate::limits::KERNEL_VIOLATIONS);
+}
+
+#[test]
+fn a_type_that_needs_a_refused_type_is_no_violation_of_its_own() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let bad = b.array(TypeId(99), int, 1);
+    let outer = b.structure("outer", 64, &[("bad", bad, 0)]);
+    b.var("x", outer, 1);
+    b.func_proto(outer, &[("a", outer)]);
+    let violations = kernel_violations(&b.finish(), &KernelBtfRules::newest());
+    assert_eq!(violations.list().len(), 1);
+}

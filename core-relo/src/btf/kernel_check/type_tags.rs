@@ -29,7 +29,7 @@ impl Checker<'_> {
         for _ in 0..limits::KERNEL_RESOLVE_DEPTH {
             let Some(record) = self.records.get(at) else { return Ok(()) };
             match record.kind() {
-                Kind::TypeTag if !is_in_tags => return Err(BtfRule::TagOrder),
+                Kind::TypeTag if !is_in_tags && self.rules.checks_tag_order => return Err(BtfRule::TagOrder),
                 Kind::TypeTag => {}
                 kind if kind.is_modifier_or_typedef() => is_in_tags = false,
                 _ => return Ok(()),

@@ -86,11 +86,6 @@ impl BtfViolations {
         Self { list: Vec::from([BtfViolation { ty: None, place: BtfPlace::Whole, rule }]), omitted: 0 }
     }
 
-    /// Returns the number of violations, those that are not listed included.
-    pub(super) fn count(&self) -> usize {
-        self.list.len().saturating_add(self.omitted)
-    }
-
     pub(super) fn push(&mut self, violation: impl FnOnce() -> BtfViolation) {
         if self.list.len() < limits::KERNEL_VIOLATIONS {
             self.list.push(violation());
@@ -101,6 +96,11 @@ impl BtfViolations {
 }
 
 impl BtfViolation {
+    /// Returns whether the violation is one of a name. Another name would mend it.
+    pub const fn is_name(&self) -> bool {
+        matches!(self.rule, BtfRule::Name(_) | BtfRule::ParameterName(_) | BtfRule::ParameterUnnamed { .. })
+    }
+
     /// Returns the words of the kernel's log, without values. `None` if the kernel logs nothing.
     pub const fn kernel_message(&self) -> Option<&'static str> {
         self.rule.kernel_message()

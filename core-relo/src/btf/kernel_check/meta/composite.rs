@@ -16,7 +16,7 @@ use crate::{
 impl<'d> Checker<'d> {
     /// Checks a STRUCT or UNION (kernel: `btf_struct_check_meta`).
     pub(super) fn check_composite(&mut self, id: TypeId, record: Record<'d>) {
-        let name = self.check_identifier(record.name_offset, true).map_err(BtfRule::Name);
+        let name = self.check_optional_identifier(record.name_offset).map_err(BtfRule::Name);
         self.report_first(id, record, [name]);
         let mut previous = 0;
         for (index, member) in record.members(0) {
@@ -31,7 +31,7 @@ impl<'d> Checker<'d> {
     /// Checks a member; `previous` is the offset of the member before it.
     fn check_member(&self, record: Record<'d>, member: RawMember, previous: u32) -> Result<(), BtfRule> {
         self.check_name_offset(member.name)?;
-        self.check_identifier(member.name, true).map_err(BtfRule::Name)?;
+        self.check_optional_identifier(member.name).map_err(BtfRule::Name)?;
         check_id(member.ty, false).map_err(|reason| BtfRule::TypeId { found: member.ty, reason })?;
         let found = member.bit_offset(record.info.kflag());
         let is_union = record.kind() == Kind::Union;

@@ -6,6 +6,7 @@ use crate::{
         format::Kind,
         kernel_check::{
             checker::{Checker, Part},
+            name::NameUse,
             records::Record,
             rule::BtfRule,
         },
@@ -22,12 +23,12 @@ impl<'d> Checker<'d> {
             1 | 2 | 4 | 8 => Ok(()),
             found => Err(BtfRule::EnumSize { found }),
         };
-        let name = self.check_identifier(record.name_offset, true).map_err(BtfRule::Name);
+        let name = self.check_optional_identifier(record.name_offset).map_err(BtfRule::Name);
         self.report_first(id, record, [flag, size, name]);
         for (index, name) in record.enumerator_names() {
             let check = self
                 .check_name_offset(name)
-                .and_then(|()| self.check_identifier(name, false).map_err(BtfRule::Name));
+                .and_then(|()| self.check_name(name, NameUse::Identifier).map_err(BtfRule::Name));
             if let Err(rule) = check {
                 self.report(id, record, Part::Enumerator(index, name), rule);
             }

@@ -25,7 +25,7 @@ const INFO_BITS: u32 = 0x9f00_ffff;
 const INFO_BITS_WITHOUT_FLOAT: u32 = 0x8f00_ffff;
 
 impl<'d> Checker<'d> {
-    /// Finds and checks all records. Returns which types violate a rule, by index.
+    /// Finds and checks all records. Returns which types violate a rule, by index. A type with a wrong name can be resolved all the same.
     ///
     /// The search for records ends at the first record whose length is not known.
     pub(super) fn check_records(&mut self) -> Vec<bool> {
@@ -33,11 +33,11 @@ impl<'d> Checker<'d> {
         let end = to_u32(self.records.types().len());
         let (mut offset, mut id) = (0u32, TypeId(1));
         while offset < end {
-            let before = self.violations.count();
+            let before = self.structural;
             let left = end.saturating_sub(offset);
             let Some(len) = self.check_record(id, offset, left) else { break };
             self.records.add(offset);
-            has_violation.push(self.violations.count() > before);
+            has_violation.push(self.structural > before);
             offset = offset.saturating_add(len);
             id = id.next();
         }
@@ -52,7 +52,11 @@ impl<'d> Checker<'d> {
             return None;
         };
         let kind = record.kind();
-        let known_bits = if self.rules.knows(Kind::Float) { INFO_BITS } else { INFO_BITS_WITHOUT_FLOAT };
+        let known_bits = match &self.rules {
+            rules if rules.wide_info => u32::MAX,
+            rules if rules.knows(Kind::Float) => INFO_BITS,
+            _ => INFO_BITS_WITHOUT_FLOAT,
+        };
         let common = if record.info.0 & !known_bits != 0 {
             Some(BtfRule::Info { found: record.info.0 })
         } else if !self.rules.knows(kind) {

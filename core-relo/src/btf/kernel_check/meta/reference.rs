@@ -4,7 +4,12 @@ use super::{check_id, check_no_elements, check_no_flag};
 use crate::{
     btf::{
         format::Kind,
-        kernel_check::{checker::Checker, name::NameError, records::Record, rule::BtfRule},
+        kernel_check::{
+            checker::Checker,
+            name::{NameError, NameUse},
+            records::Record,
+            rule::BtfRule,
+        },
     },
     endian::signed32,
     ids::TypeId,
@@ -24,7 +29,7 @@ impl<'d> Checker<'d> {
         let found = TypeId(record.third);
         let target = check_id(found, true).map_err(|reason| BtfRule::TypeId { found, reason });
         let name = match kind {
-            Kind::Typedef => self.check_identifier(record.name_offset, false),
+            Kind::Typedef => self.check_name(record.name_offset, NameUse::Identifier),
             // The text of a tag may have any characters.
             Kind::TypeTag if self.records.name(record.name_offset).is_empty() => Err(NameError::Missing),
             Kind::TypeTag => Ok(()),
@@ -41,13 +46,13 @@ impl<'d> Checker<'d> {
             0 => Ok(()),
             found => Err(BtfRule::TypeNotZero { found: TypeId(found) }),
         };
-        let name = self.check_identifier(record.name_offset, false).map_err(BtfRule::Name);
+        let name = self.check_name(record.name_offset, NameUse::Identifier).map_err(BtfRule::Name);
         self.report_first(id, record, [check_no_elements(record), target, name]);
     }
 
     /// Checks a FUNC, whose number of elements is its linkage (kernel: `btf_func_check_meta`).
     pub(super) fn check_func(&mut self, id: TypeId, record: Record<'d>) {
-        let name = self.check_identifier(record.name_offset, false).map_err(BtfRule::Name);
+        let name = self.check_name(record.name_offset, NameUse::Identifier).map_err(BtfRule::Name);
         let linkage = match record.info.vlen() {
             STATIC | GLOBAL => Ok(()),
             found => Err(BtfRule::FuncLinkage { found }),

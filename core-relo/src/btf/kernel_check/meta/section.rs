@@ -4,7 +4,7 @@ use super::{check_id, check_no_elements, check_no_flag};
 use crate::{
     btf::kernel_check::{
         checker::{Checker, Part},
-        name::{NameError, NameUse},
+        name::NameUse,
         records::{RawEntry, Record},
         rule::BtfRule,
     },
@@ -19,7 +19,7 @@ const GLOBAL: u32 = 1;
 impl<'d> Checker<'d> {
     /// Checks a VAR (kernel: `btf_var_check_meta`).
     pub(super) fn check_var(&mut self, id: TypeId, record: Record<'d>) {
-        let name = self.check_identifier(record.name_offset, false).map_err(BtfRule::Name);
+        let name = self.check_name(record.name_offset, NameUse::Variable).map_err(BtfRule::Name);
         let found = TypeId(record.third);
         let target = check_id(found, false).map_err(|reason| BtfRule::TypeId { found, reason });
         let linkage = match record.linkage_or_component() {
@@ -34,8 +34,10 @@ impl<'d> Checker<'d> {
     pub(super) fn check_section(&mut self, id: TypeId, record: Record<'d>) {
         let size = record.third;
         let has_size = if size == 0 { Err(BtfRule::SizeZero) } else { Ok(()) };
-        let name = self.check_section_name(record).map_err(BtfRule::Name);
-        self.report_first(id, record, [has_size, check_no_flag(record), name]);
+        let is_empty = record.info.vlen() == 0 && !self.rules.empty_sections;
+        let has_entries = if is_empty { Err(BtfRule::NoEntries) } else { Ok(()) };
+        let name = self.check_name(record.name_offset, NameUse::Section).map_err(BtfRule::Name);
+        self.report_first(id, record, [has_entries, has_size, check_no_flag(record), name]);
         if size == 0 {
             return;
         }
@@ -52,13 +54,6 @@ impl<'d> Checker<'d> {
         if are_valid && u64::from(size) < entries {
             self.report(id, record, Part::Whole, BtfRule::SectionSize { entries, size });
         }
-    }
-
-    fn check_section_name(&self, record: Record<'d>) -> Result<(), NameError> {
-        if record.name_offset.0 == 0 {
-            return Err(NameError::Missing);
-        }
-        self.rules.check_name(self.records.name(record.name_offset).as_bytes(), NameUse::Section)
     }
 }
 

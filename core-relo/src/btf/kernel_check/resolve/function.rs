@@ -39,12 +39,8 @@ impl<'d> Resolver<'_, 'd> {
     pub(super) fn check_prototype(&mut self, id: TypeId, record: Record<'d>) {
         let found = TypeId(record.third);
         if found != TypeId::VOID {
-            match self.check_value_type(found) {
-                Ok(()) => {}
-                Err(Some(reason)) => {
-                    self.report(id, record, Part::Whole, BtfRule::ReturnType { found, reason });
-                }
-                Err(None) => {}
+            if let Err(Some(reason)) = self.check_return_type(found) {
+                self.report(id, record, Part::Whole, BtfRule::ReturnType { found, reason });
             }
         }
         let last = record.info.vlen().checked_sub(1);
@@ -71,7 +67,7 @@ impl<'d> Resolver<'_, 'd> {
             Some(kind) if is_declaration(kind) => return wrong_type(TypeIdError::Declaration),
             Some(_) => {}
         }
-        if let Err(error) = self.checker.check_identifier(name, true) {
+        if let Err(error) = self.checker.check_optional_identifier(name) {
             return Some(BtfRule::ParameterName(error));
         }
         match self.check_value_type(ty) {
@@ -80,12 +76,17 @@ impl<'d> Resolver<'_, 'd> {
         }
     }
 
+    /// Checks the type that a function returns.
+    fn check_return_type(&mut self, id: TypeId) -> Result<(), Option<TypeIdError>> {
+        if self.checker.rules.checks_return_kind && self.kind(id).is_some_and(is_declaration) {
+            return Err(Some(TypeIdError::Declaration));
+        }
+        self.check_value_type(id)
+    }
+
     /// Checks that a type has a size, after it was resolved. The error is `None` if the violation has been reported.
     fn check_value_type(&mut self, id: TypeId) -> Result<(), Option<TypeIdError>> {
         let kind = self.kind(id).ok_or(Some(TypeIdError::Absent))?;
-        if is_declaration(kind) {
-            return Err(Some(TypeIdError::Declaration));
-        }
         if self.needs_resolution(kind) && !self.is_resolved(id) {
             let is_failed = self.progress(id) == super::Progress::Failed;
             if is_failed || !self.resolve(id) {
