@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 pub(super) const PATTERN_KEYS: [&str; 4] = ["object", "program", "kernel", "kind"];
 
 /// All kinds of reasons.
-const KINDS: [ReasonKind; 19] = [
+const KINDS: [ReasonKind; 20] = [
     ReasonKind::Loader,
     ReasonKind::Architecture,
     ReasonKind::Relocation,
@@ -29,6 +29,7 @@ const KINDS: [ReasonKind; 19] = [
     ReasonKind::ReturnValue,
     ReasonKind::Kconfig,
     ReasonKind::Instruction,
+    ReasonKind::Btf,
     ReasonKind::Object,
     ReasonKind::Budget,
 ];

@@ -91,6 +91,11 @@ pub(super) fn rule(kind: ReasonKind) -> Rule {
             "Unsupported instruction",
             "Only newer kernels have the instruction. Compile for an older instruction set, for example with -mcpu=v2.",
         ),
+        ReasonKind::Btf => (
+            "BTF that the kernel refuses",
+            "A map or program needs the object's BTF, and the kernel refuses it. `core-relo btf check` lists the violations of the \
+             kernel's rules.",
+        ),
         ReasonKind::Object => (
             "Object that no kernel loads",
             "The object itself is the reason: its license, byte order, section names, or references between its parts.",

@@ -24,6 +24,7 @@ mod tests;
 mod usdt;
 
 pub use crate::{globals::Global, link::FunctionCopy};
+pub use btf::SentBtf;
 pub use error::{KernelFact, LoadPlanError, Refusal};
 pub use externs::{ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, write_config_value};
 pub use initial_values::InitialValues;

@@ -3,6 +3,7 @@
 mod answers;
 mod architecture;
 mod attachments;
+mod btf;
 mod code;
 mod construct;
 mod context;

@@ -180,6 +180,8 @@ pub enum ReasonKind {
     Kconfig,
     /// An instruction that only newer kernels know.
     Instruction,
+    /// The object's BTF, which the kernel refuses.
+    Btf,
     /// The object: linking fails.
     Object,
     /// The analysis stopped at its budget.
@@ -207,6 +209,7 @@ impl ReasonKind {
             Self::ReturnValue => "return_value",
             Self::Kconfig => "kconfig",
             Self::Instruction => "instruction",
+            Self::Btf => "btf",
             Self::Object => "object",
             Self::Budget => "budget",
         }

@@ -3,6 +3,7 @@
 use super::{
     answers::KernelAnswers,
     attachments,
+    btf::BtfRefusal,
     data::FrozenData,
     error::JudgeError,
     externs::ExternAnswers,
@@ -41,6 +42,8 @@ pub fn judge(
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = loader_rules::loader_reasons(needs);
     reasons.extend(object_reasons(needs, answers));
+    let btf_refusal = BtfRefusal::find(needs, answers)?;
+    reasons.extend(btf_refusal.iter().flat_map(|refusal| refusal.map_reasons(needs)));
     reasons.extend(struct_ops::reasons(needs, answers));
     if !needs.allows_unused_externs {
         reasons.extend(externs.object_reasons(answers));
@@ -48,8 +51,15 @@ pub fn judge(
     reasons.extend_from_slice(frozen.refused_values());
     let mut reasons = distinct(reasons);
     limit_reasons(&mut reasons, needs.programs.len());
-    let context =
-        ObjectContext { needs, plan, answers, reasons: &reasons, frozen: &frozen, externs: &externs };
+    let context = ObjectContext {
+        needs,
+        plan,
+        answers,
+        reasons: &reasons,
+        frozen: &frozen,
+        externs: &externs,
+        btf_refusal: btf_refusal.as_ref(),
+    };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     shared_load::add_struct_ops_reasons(needs, &mut programs);
     let held = HeldPrograms::new(needs).beside(|program| shared_load::is_in_load(needs, program));
@@ -64,6 +74,7 @@ pub fn judge(
     let verdict = default_load.chain(object_verdicts).chain(shared_verdicts).max().unwrap_or(Verdict::Loads);
     shared_load::add_map_reasons(needs, answers, &mut programs, is_loaded);
     let mut warnings = context.warnings();
+    warnings.extend(btf_refusal.iter().map(|refusal| refusal.warning(needs)));
     warnings.extend(attachments::warnings(needs, answers, &programs));
     warnings.extend(loader_rules::warnings(needs));
     reasons.extend(shared);
@@ -111,6 +122,7 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
         needs.maps.iter().enumerate().flat_map(|(index, map)| maps::reasons(index, map, answers)).collect();
     let refused = |text: String| Reason::from_object(Verdict::Refused, text);
     reasons.extend(needs.contents_error.iter().map(|error| refused(error.to_string())));
+    reasons.extend(needs.btf.error.iter().map(|error| refused(error.to_string())));
     // libbpf knows no other values, whether the extern is weak or not.
     reasons.extend(needs.externs.iter().filter_map(|needed| match answers.need(needed.id)? {
         Need::Kconfig(name) if !name.starts_with("CONFIG_") && !name.starts_with("LINUX_") => {

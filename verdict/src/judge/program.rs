@@ -2,7 +2,9 @@
 
 use super::{
     answers::KernelAnswers,
-    architecture, code,
+    architecture,
+    btf::BtfRefusal,
+    code,
     context::refused_accesses,
     data::FrozenData,
     externs::ExternAnswers,
@@ -46,6 +48,8 @@ pub(super) struct ObjectContext<'c, 'k> {
     pub(super) reasons: &'c [Reason],
     pub(super) frozen: &'c FrozenData<'c>,
     pub(super) externs: &'c ExternAnswers<'c>,
+    /// The refusal of the object's BTF, if the kernel refuses it.
+    pub(super) btf_refusal: Option<&'c BtfRefusal>,
 }
 
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
@@ -84,6 +88,7 @@ impl ObjectContext<'_, '_> {
     pub(super) fn judge(&self, program: &ProgramNeeds) -> ProgramVerdict {
         let (mut reasons, mut skipped) = (self.reasons.to_vec(), SkippedReasons::default());
         reasons.extend(self.attach_reasons(&program.attach));
+        reasons.extend(self.btf_refusal.and_then(|refusal| refusal.program_reason(self.needs, program)));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
             Ok(linked) => {
@@ -174,6 +179,13 @@ impl ObjectContext<'_, '_> {
             } else {
                 suspects.push(Suspect::new(site.insn, reason));
             }
+        }
+        if let Some(refusal) = self.btf_refusal {
+            let sites =
+                program.sites.iter().filter_map(|site| Some((site.insn, self.answers.need(site.need)?)));
+            suspects.extend(sites.filter_map(|(insn, need)| {
+                Some(Suspect::new(insn, refusal.insn_reason(need, insn, linked)?))
+            }));
         }
         // A program that is not part of the load is judged alone, and a load of it creates its maps.
         if program.autoload {

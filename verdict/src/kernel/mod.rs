@@ -9,6 +9,7 @@
 //! | `query` | the names that are searched in one pass |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
+//! | `btf_rules` | the rules by which the kernel checks the BTF of objects |
 //! | `attachments` | attach types and link types that the configuration may leave out |
 //! | `contexts` | the structs of programs' contexts |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
@@ -24,6 +25,7 @@
 
 mod answer;
 mod attachments;
+mod btf_rules;
 mod changes;
 mod compiled_types;
 mod conditional;

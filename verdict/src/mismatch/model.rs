@@ -51,6 +51,8 @@ pub enum MismatchKind {
     EnumValue,
     /// The kernel lacks the events or links that attach the program.
     Attachment,
+    /// The kernel refuses the object's BTF, without which the object loads.
+    Btf,
     /// The loader loads the object only if user space acts before, or ignores a part of the object.
     Loader,
 }
@@ -68,6 +70,7 @@ impl MismatchKind {
             Self::ArrayLength => "array_length",
             Self::EnumValue => "enum_value",
             Self::Attachment => "attachment",
+            Self::Btf => "btf",
             Self::Loader => "loader",
         }
     }

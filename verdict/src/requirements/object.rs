@@ -1,6 +1,7 @@
 //! The requirements of an object.
 
 use super::{
+    btf::ObjectBtf,
     extern_need::ExternNeed,
     map_input::MapInput,
     maps::MapNeed,
@@ -51,6 +52,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub contents_error: Option<LoadPlanError>,
     /// The programs. Subprograms belong to the programs that call them.
     pub programs: Vec<ProgramNeeds>,
+    /// The object's BTF as a loader sends it.
+    pub(crate) btf: ObjectBtf,
     /// The data of data maps that user space sets before the load, in place of the object's.
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
@@ -147,6 +150,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         });
         Ok(Self {
             object,
+            btf: ObjectBtf::new(&linker),
             linker,
             maps,
             externs,

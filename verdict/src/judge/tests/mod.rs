@@ -2,6 +2,7 @@
 
 mod architecture;
 mod attachments;
+mod btf;
 mod contexts;
 mod errors;
 mod extern_types;

@@ -1,0 +1,142 @@
+//! What follows if the kernel refuses the object's BTF: a load goes on without BTF, unless a map or program needs BTF.
+
+use super::{
+    answers::KernelAnswers,
+    model::{Reason, ReasonKind, Verdict},
+};
+use crate::{
+    kernel::{Evidence, EvidenceSource, InsnFeature},
+    mismatch::{Mismatch, MismatchKind},
+    requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds},
+};
+use core_relo::btf::{BtfViolation, KernelBtfRules};
+use core_relo_object::{
+    InternalError,
+    link::LinkedProgram,
+    object::{MapType, Program, ProgramType},
+};
+
+/// The refusal of the object's BTF by a kernel.
+#[derive(Debug)]
+pub(super) struct BtfRefusal {
+    /// Whether the refusal is certain.
+    verdict: Verdict,
+    violation: BtfViolation,
+    evidence: Evidence,
+}
+
+/// The helpers that work only on maps with BTF (kernel: `process_spin_lock`, `process_timer_func`, `process_kptr_func`).
+const HELPERS: [u32; 7] =
+    [SPIN_LOCK, SPIN_UNLOCK, TIMER_INIT, TIMER_SET_CALLBACK, TIMER_START, TIMER_CANCEL, KPTR_XCHG];
+const SPIN_LOCK: u32 = 93;
+const SPIN_UNLOCK: u32 = 94;
+const TIMER_INIT: u32 = 169;
+const TIMER_SET_CALLBACK: u32 = 170;
+const TIMER_START: u32 = 171;
+const TIMER_CANCEL: u32 = 172;
+const KPTR_XCHG: u32 = 194;
+/// `bpf_tail_call`, which functions other than the program's first may call only with BTF (kernel: `check_abnormal_return`).
+const TAIL_CALL: u32 = 12;
+
+/// The kfuncs that need types of the object.
+const KFUNCS: [&[u8]; 8] = [
+    b"bpf_obj_new_impl",
+    b"bpf_percpu_obj_new_impl",
+    b"bpf_list_push_front_impl",
+    b"bpf_list_push_back_impl",
+    b"bpf_list_pop_front",
+    b"bpf_list_pop_back",
+    b"bpf_rbtree_add_impl",
+    b"bpf_rbtree_remove",
+];
+
+impl BtfRefusal {
+    /// Returns the refusal of an object's BTF. The kernel refuses the BTF for certain if its release and the newest kernel refuse it.
+    pub(super) fn find(
+        needs: &ObjectNeeds<'_, '_>,
+        answers: &KernelAnswers<'_, '_>,
+    ) -> Result<Option<Self>, InternalError> {
+        let facts = &answers.facts;
+        let rules = facts.btf_rules();
+        let own = needs.btf.violation(&rules)?;
+        if own.is_none() && facts.has_version() {
+            return Ok(None);
+        }
+        let newest = needs.btf.violation(&KernelBtfRules::newest())?;
+        let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
+        let Some(violation) = own.or(newest) else { return Ok(None) };
+        let evidence = match (verdict, facts.version()) {
+            (Verdict::Refused, _) | (_, None) => {
+                Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() }
+            }
+            (_, Some((_, evidence))) => evidence,
+        };
+        Ok(Some(Self { verdict, violation, evidence }))
+    }
+
+    /// Returns the reasons of maps that are not created without BTF.
+    pub(super) fn map_reasons(&self, needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
+        let needing = needs.maps.iter().filter(|map| needs_btf(map));
+        needing
+            .map(|map| Reason { map: Some(map.name.clone()), ..self.reason(&format!("map {}", map.name)) })
+            .collect()
+    }
+
+    /// Returns the reason of a program that does not load without BTF, whatever its instructions.
+    pub(super) fn program_reason(
+        &self,
+        needs: &ObjectNeeds<'_, '_>,
+        program: &ProgramNeeds,
+    ) -> Option<Reason> {
+        let function = needs.object.programs().get(program.index.0);
+        let def = function.and_then(Program::sec_def);
+        if def.is_some_and(|def| def.program_type == ProgramType::Ext) {
+            return Some(self.reason("a program that replaces a function"));
+        }
+        let linked = program.code.as_ref().ok()?;
+        linked.exception_callback.is_some().then(|| self.reason("an exception callback"))
+    }
+
+    /// Returns the reason of an instruction that the verifier accepts only with BTF.
+    pub(super) fn insn_reason(&self, need: &Need, insn: u32, linked: &LinkedProgram) -> Option<Reason> {
+        match need {
+            Need::Helper { number, .. } if HELPERS.contains(number) => Some(self.reason(&need.text())),
+            Need::Helper { number: TAIL_CALL, .. } => {
+                let is_subprogram = linked.functions.get(1).is_some_and(|second| insn >= second.start);
+                is_subprogram.then(|| self.reason("a tail call in a function other than the first"))
+            }
+            Need::Kfunc(name) | Need::KfuncCall { name, .. } if KFUNCS.contains(&&**name) => {
+                Some(self.reason(&need.text()))
+            }
+            Need::Instruction(InsnFeature::FunctionAddress) => Some(self.reason("a callback")),
+            _ => None,
+        }
+    }
+
+    /// Returns the warning about a load without BTF.
+    pub(super) fn warning(&self, needs: &ObjectNeeds<'_, '_>) -> Mismatch {
+        let program = needs.programs.iter().find(|program| program.autoload);
+        let program = program.or(needs.programs.first()).map_or("", |program| &program.name);
+        let text = match self.verdict {
+            Verdict::Refused => "the object loads without BTF, which the kernel refuses",
+            _ => "the object may load without BTF, which some kernels refuse",
+        };
+        let Evidence { source, text: evidence } = &self.evidence;
+        let declarations = (&*self.violation.to_string(), &*format!("{evidence} ({source})"));
+        Mismatch::new(MismatchKind::Btf, program, text, declarations)
+    }
+
+    fn reason(&self, subject: &str) -> Reason {
+        let certainty = if self.verdict == Verdict::Refused { "refuses" } else { "may refuse" };
+        let text = format!("{subject} needs BTF, which the kernel {certainty}: {}", self.violation);
+        Reason::new(ReasonKind::Btf, self.verdict, text).with_evidence(self.evidence.clone())
+    }
+}
+
+/// Returns whether the kernel creates a map only with BTF (kernel: `bpf_local_storage_map_alloc_check`; libbpf: `kernel_needs_btf`).
+fn needs_btf(map: &MapNeed) -> bool {
+    use MapType as M;
+    let known = map.definition.as_ref().and_then(|def| def.known_type());
+    map.struct_ops.is_some()
+        || matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage))
+}

@@ -1,0 +1,104 @@
+//! Verdicts on objects whose BTF violates the kernel's rules.
+
+use super::*;
+use crate::mismatch::MismatchKind;
+
+const SPIN_LOCK: i32 = 93;
+
+/// Returns an object with an INT of two encodings, which every kernel refuses.
+fn with_bad_int(section: &str, insns: &[Insn]) -> TestObject {
+    let mut m = program(section, insns);
+    m.types.int("bad", 4, Builder::SIGNED | Builder::CHAR);
+    m
+}
+
+/// Returns the reasons of the first program that come from BTF.
+fn btf_reasons(verdict: &ObjectVerdict) -> Vec<(Verdict, String)> {
+    let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::Btf);
+    reasons.map(|reason| (reason.verdict, reason.text.clone())).collect()
+}
+
+/// Returns the warnings about BTF: the text, and the violation.
+fn btf_warnings(verdict: &ObjectVerdict) -> Vec<(&str, &str)> {
+    let warnings = verdict.warnings.iter().filter(|warning| warning.kind == MismatchKind::Btf);
+    warnings.map(|warning| (&*warning.text, &*warning.local)).collect()
+}
+
+#[track_caller]
+fn assert_needs_btf(object: TestObject, subject: &str) {
+    let reasons = btf_reasons(&judge_object(object));
+    let [(Verdict::Refused, text)] = &*reasons else { panic!("{reasons:?}") };
+    let expected = format!("{subject} needs BTF, which the kernel refuses: type [");
+    assert!(text.starts_with(&expected), "{text}");
+    assert!(
+        text.ends_with("INT `bad`: the encoding is 0x3, expected one of signed, char and bool"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_needs_btf_is_refused_if_the_kernel_refuses_the_btf() {
+    assert_needs_btf(with_bad_int("tc", &guarded(helper(SPIN_LOCK), false)), "helper bpf_spin_lock");
+    assert_needs_btf(with_bad_int("freplace/other", &returns(0)), "a program that replaces a function");
+    let mut storage = with_bad_int("tc", &returns(0));
+    storage.map("m", &[("type", 24), ("key_size", 4), ("value_size", 8), ("map_flags", 1)], None);
+    assert_needs_btf(storage, "map m");
+}
+
+#[test]
+fn an_object_that_needs_no_btf_loads_with_a_warning() {
+    for insns in [&returns(0)[..], &guarded(helper(SPIN_LOCK), true)] {
+        let verdict = judge_object(with_bad_int("tc", insns));
+        assert_eq!(btf_reasons(&verdict), []);
+        let warnings = btf_warnings(&verdict);
+        let [("the object loads without BTF, which the kernel refuses", violation)] = *warnings else {
+            panic!("{warnings:?}")
+        };
+        assert!(violation.contains("INT `bad`"), "{violation}");
+    }
+}
+
+#[test]
+fn names_and_types_that_a_loader_replaces_are_no_reason() {
+    let mut m = program("tc", &guarded(helper(SPIN_LOCK), false));
+    let void = m.types.modifier(core_relo::btf::Kind::Const, TypeId::VOID);
+    m.types.structure("Option<u32>", 4, &[("a b", m.int, 0), ("none", void, 32)]);
+    m.types.var("complex", TypeId::VOID, 0);
+    let proto = m.types.func_proto(m.int, &[("", m.int)]);
+    m.types.func("a::b", proto, 0);
+    let verdict = judge_object(m);
+    assert_eq!(btf_reasons(&verdict), []);
+    assert_eq!(btf_warnings(&verdict), []);
+}
+
+#[test]
+fn a_rule_of_some_kernels_leaves_the_verdict_open() {
+    let object = || {
+        let mut m = program("tc", &guarded(helper(SPIN_LOCK), false));
+        // Linux 5.11 and earlier refuse a section without variables.
+        m.types.datasec(".none", 4, &[]);
+        m
+    };
+    let on = |version: Option<KernelVersion>| {
+        let inputs = KernelInputs { version, ..KernelInputs::default() };
+        btf_reasons(&judge_on(object(), add_kernel, &inputs))
+            .into_iter()
+            .map(|(verdict, _)| verdict)
+            .collect()
+    };
+    let open: Vec<Verdict> = on(Some(KernelVersion::release(5, 10)));
+    assert_eq!(open, [Verdict::Unknown]);
+    assert_eq!(on(None), [Verdict::Unknown]);
+    assert_eq!(on(Some(KernelVersion::release(6, 12))), []);
+}
+
+#[test]
+fn a_section_with_an_entry_that_is_no_variable_is_refused_by_the_loader() {
+    let mut m = program("tc", &returns(0));
+    let int = m.int;
+    m.types.datasec(".data", 4, &[(int, 0, 4)]);
+    let verdict = judge_object(m);
+    let reasons = &verdict.programs[0].reasons;
+    assert!(reasons.iter().any(|reason| reason.text.contains("its entry 0 is not a VAR")), "{reasons:?}");
+    assert_eq!(verdict.verdict, Verdict::Refused);
+}

@@ -1,0 +1,62 @@
+//! The object's BTF as a loader sends it, checked by the rules of kernels.
+
+use core_relo::btf::{BtfRule, BtfViolation, KernelBtfRules, Kind, TypeIdError, kernel_violations};
+use core_relo_object::{
+    InternalError,
+    link::{LinkError, ProgramLinker},
+    load_plan::SentBtf,
+};
+use std::sync::{Mutex, PoisonError};
+
+/// The object's BTF, and what kernels say about it. Threads may share it.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectBtf {
+    sent: Option<SentBtf>,
+    /// The reason why a load fails before the kernel sees the BTF.
+    pub(crate) error: Option<LinkError>,
+    /// The results by rules. Most kernels share their rules with others.
+    results: Mutex<Vec<(KernelBtfRules, Option<BtfViolation>)>>,
+}
+
+impl ObjectBtf {
+    pub(super) fn new(linker: &ProgramLinker<'_, '_>) -> Self {
+        match SentBtf::new(linker) {
+            Ok(sent) => Self { sent, ..Self::default() },
+            Err(error) => Self { error: Some(error), ..Self::default() },
+        }
+    }
+
+    /// Returns the first violation of the rules of a kernel, without those that a loader can repair.
+    pub(crate) fn violation(&self, rules: &KernelBtfRules) -> Result<Option<BtfViolation>, InternalError> {
+        let Some(sent) = &self.sent else { return Ok(None) };
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, violation)) = results.iter().find(|(known, _)| known == rules) {
+            return Ok(violation.clone());
+        }
+        let violations = kernel_violations(&sent.bytes(rules)?, rules);
+        let violation = violations.list().iter().find(|violation| !is_repairable(violation)).cloned();
+        results.push((*rules, violation.clone()));
+        Ok(violation)
+    }
+}
+
+/// Returns whether a loader can send another BTF that does not violate the rule, with the same meaning: core-relo sends other names, and
+/// bytes in place of a type without a size or alignment. libbpf sends the BTF as it is.
+fn is_repairable(violation: &BtfViolation) -> bool {
+    const BYTE_BITS: u32 = 8;
+    let kind = violation.ty.as_ref().map(|ty| ty.kind);
+    let has_no_size = |reason| matches!(reason, TypeIdError::NoSize | TypeIdError::Void);
+    match violation.rule {
+        _ if violation.is_name() => true,
+        BtfRule::TypeId { reason, .. } => {
+            has_no_size(reason) && kind.is_some_and(|kind| kind == Kind::Var || kind.is_composite())
+        }
+        BtfRule::MemberType { reason, .. }
+        | BtfRule::ArrayElement { reason, .. }
+        | BtfRule::ParameterType { reason, .. } => has_no_size(reason),
+        BtfRule::MemberOrder { is_union: false, .. } => true,
+        // A floating-point number that is not aligned.
+        BtfRule::MemberAlignment { bits, .. } => bits != BYTE_BITS,
+        _ => false,
+    }
+}
