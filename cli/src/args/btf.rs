@@ -2,6 +2,7 @@
 
 use crate::{
     args::{
+        btf_check::{self, BtfCheckArgs},
         btf_ids::{self, BtfIdsArgs},
         btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         btf_write::BtfWriteCommand,
@@ -84,6 +85,9 @@ pub(crate) enum BtfCommand {
     /// Compare the BTF of two kernels: types, functions, tracepoints, variables
     #[command(after_help = BTF_DIFF_HELP)]
     Diff(BtfDiffArgs),
+    /// Check BTF by the rules of the kernel that loads it
+    #[command(after_help = btf_check::HELP)]
+    Check(BtfCheckArgs),
     /// Find types: by name, kind, member, size, or by the type that they use
     #[command(after_help = btf_query::BTF_FIND_HELP)]
     Find(BtfFindArgs),

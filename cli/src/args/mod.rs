@@ -6,6 +6,7 @@ pub(crate) mod batch;
 mod bpftool_hints;
 mod bpftool_words;
 pub(crate) mod btf;
+pub(crate) mod btf_check;
 pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
 pub(crate) mod btf_write;
@@ -293,6 +294,7 @@ impl Command {
             Self::Btf(BtfCommand::Print(c)) => c.format,
             Self::Btf(BtfCommand::Diff(c)) => c.format,
             Self::Btf(BtfCommand::Find(c)) => c.format,
+            Self::Btf(BtfCommand::Check(c)) => c.format,
             Self::Btf(BtfCommand::Layout(c)) => c.format,
             Self::Btf(BtfCommand::Offset(c)) => c.format,
             Self::Btf(BtfCommand::Min(c)) => c.format,

@@ -1,5 +1,6 @@
 //! `btf`: types as text, JSON or C, values, differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
 
+mod check;
 mod diff;
 mod dump;
 mod encode;
@@ -28,6 +29,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
         BtfCommand::Print(args) => print::run(console, args),
+        BtfCommand::Check(args) => check::run(console, args),
         BtfCommand::Diff(args) => diff::run(console, args),
         BtfCommand::Find(args) => find::run(console, args),
         BtfCommand::Layout(args) => layout::run(console, args),
