@@ -3,11 +3,11 @@
 use crate::{
     btf::Btf,
     endian::Endian,
-    ext::{BtfExt, CoreRelo, LineInfo},
+    ext::{BtfExt, CoreRelo},
     ids::{InsnIndex, StrOffset, to_u32, to_usize},
     insn::{INSN_BYTES, Slot},
     name::Name,
-    source_lines::{SourceLine, SourceLines, line_at},
+    source_lines::{LineQuery, SourceLine, SourceLines},
     spec::{self, Spec, SpecError},
 };
 use alloc::vec::Vec;
@@ -69,7 +69,6 @@ pub struct Record<'o> {
     pub(crate) section_index: Option<usize>,
     /// The index of the record's function in that section.
     pub(crate) function_index: Option<usize>,
-    source: Option<LineInfo>,
 }
 
 impl Record<'_> {
@@ -82,6 +81,24 @@ impl Record<'_> {
     pub fn function_position(&self) -> Option<(usize, usize)> {
         Some((self.section_index?, self.function_index?))
     }
+
+    /// Returns the last name of the access: the member, the enumerator, or the type of a relocation of a whole type. `btf` is the
+    /// object's BTF.
+    fn access_name<'b>(&self, btf: &'b Btf<'_>) -> Option<Name<'b>> {
+        let spec = self.spec.as_ref().ok()?;
+        let name = match spec.kind.is_type() {
+            true => btf.ty(spec.root)?.name(),
+            false => spec.accessors.iter().rev().find_map(|accessor| accessor.name(btf))?,
+        };
+        Some(name).filter(|name| !name.is_empty())
+    }
+}
+
+impl Function<'_> {
+    /// Returns the instruction after the last one.
+    const fn end(&self) -> InsnIndex {
+        InsnIndex(self.start.0.saturating_add(self.len))
+    }
 }
 
 /// The relocations of an object, in the order in which libbpf performs them.
@@ -90,6 +107,7 @@ pub struct Relocs<'o> {
     btf: &'o Btf<'o>,
     code: &'o [CodeSection<'o>],
     records: Vec<Record<'o>>,
+    lines: SourceLines<'o>,
 }
 
 impl<'o> Relocs<'o> {
@@ -114,12 +132,10 @@ impl<'o> Relocs<'o> {
             let name = btf.name(group.name()).filter(|name| !name.is_empty());
             let section = name.ok_or(RelocsError::SectionName(group.name()))?;
             let section_index = section_indices.get(section.as_bytes()).copied();
-            let lines = lines.section(section.as_bytes());
             for (relo, index_in_section) in group.records().zip(0u32..) {
                 let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
                 let section_code = section_index.and_then(|index| code.get(index));
                 let function_index = section_code.zip(insn).and_then(|(code, insn)| code.function_at(insn));
-                let source = line_at(lines, relo.insn_offset);
                 let spec = spec::parse_access(btf, &relo);
                 records.push(Record {
                     section,
@@ -129,11 +145,10 @@ impl<'o> Relocs<'o> {
                     spec,
                     section_index,
                     function_index,
-                    source,
                 });
             }
         }
-        Ok(Self { btf, code, records })
+        Ok(Self { btf, code, records, lines })
     }
 
     /// Returns the object's BTF.
@@ -167,9 +182,15 @@ impl<'o> Relocs<'o> {
         Slot::decode(self.endian(), self.code.get(record.section_index?)?.code.get(at..)?)
     }
 
-    /// Returns the source line of a record's instruction.
+    /// Returns the source line of a record's access. The line that contains the access may begin after the record's instruction,
+    /// because compilers load offsets early.
     pub fn source_line(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
-        SourceLine::read(self.btf, record.source?)
+        let function = self.function(record).map(|function| function.start..function.end());
+        // The instruction of a load or store is in the line of its access.
+        let is_memory_access = self.insn(record).is_some_and(|slot| slot.first().is_memory_access());
+        let name = record.access_name(self.btf).filter(|_| !is_memory_access);
+        let (section, insn) = (record.section.as_bytes(), record.relo.insn_offset);
+        self.lines.find_access(&LineQuery { section, function, insn, name })
     }
 }
 

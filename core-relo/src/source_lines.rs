@@ -9,8 +9,21 @@ use crate::{
     sort::sort_by_key,
 };
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, ops::Range};
 use hashbrown::HashMap;
+
+/// An access by an instruction of an ELF section, whose source line is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct LineQuery<'q> {
+    /// The name of the ELF section.
+    pub(crate) section: &'q [u8],
+    /// The range of the instruction's function, if it is known.
+    pub(crate) function: Option<Range<InsnIndex>>,
+    /// The instruction's offset in the section.
+    pub(crate) insn: ByteOffset,
+    /// The last name of the access. `None` if the line is that of the instruction itself.
+    pub(crate) name: Option<Name<'q>>,
+}
 
 /// A source line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +39,11 @@ pub struct SourceLine<'o> {
     pub text: Name<'o>,
 }
 
+/// The number of later and of earlier lines that are searched for the name of an access.
+const SEARCHED_LINES: usize = 64;
+
 /// The line records of an object by ELF section, in order of their instruction.
+#[derive(Clone)]
 pub struct SourceLines<'o> {
     btf: &'o Btf<'o>,
     by_section: HashMap<&'o [u8], Vec<LineInfo>>,
@@ -41,6 +58,16 @@ impl<'o> SourceLine<'o> {
             column: info.column,
             text: Name::new(text.as_bytes().trim_ascii()),
         })
+    }
+}
+
+/// The file, the number and the text of the line: `exec.bpf.c:41: return *p;`. Lines of macros are padded with white space, of which one
+/// space is left.
+impl fmt::Display for SourceLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:", self.file.shortened(), self.line)?;
+        let words = self.text.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.map(Name::new).try_for_each(|word| write!(f, " {word}"))
     }
 }
 
@@ -60,24 +87,126 @@ impl<'o> SourceLines<'o> {
     /// Returns the line that begins at an instruction of an ELF section.
     pub fn beginning_at(&self, section: &[u8], insn: InsnIndex) -> Option<SourceLine<'o>> {
         let offset = ByteOffset(insn.0.checked_mul(u32::try_from(INSN_BYTES).ok()?)?);
-        let info = line_at(self.section(section), offset)?;
-        SourceLine::read(self.btf, info).filter(|_| info.insn_offset == offset)
+        let lines = self.by_section.get(section)?;
+        let after = lines.partition_point(|line| line.insn_offset <= offset);
+        let info = lines.get(after.checked_sub(1)?).filter(|line| line.insn_offset == offset)?;
+        SourceLine::read(self.btf, *info)
     }
 
-    /// Returns the records of an ELF section, in order of their instruction.
-    pub(crate) fn section(&self, name: &[u8]) -> &[LineInfo] {
-        self.by_section.get(name).map_or(&[], Vec::as_slice)
+    /// Returns the line of an access.
+    ///
+    /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. So the line
+    /// is the last one that begins at or before the instruction, if its text contains the name, else the nearest later one with the
+    /// name, else the nearest earlier one. If none has the name, because the statement continues on a line without a record, the next line
+    /// counts if it begins such a statement, and else the last line at or before the instruction.
+    pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
+        let lines = self.by_section.get(query.section).map_or(&[][..], Vec::as_slice);
+        let lines = query.function.as_ref().map_or(lines, |function| lines_within(lines, function));
+        let (before, after) = lines.split_at(lines.partition_point(|line| line.insn_offset <= query.insn));
+        let read = |line: &LineInfo| SourceLine::read(self.btf, *line);
+        let last = before.last().and_then(read);
+        let Some(name) = query.name else { return last };
+        let has_name = |line: &SourceLine<'_>| contains_word(line.text.as_bytes(), name.as_bytes());
+        let later = after.iter().take(SEARCHED_LINES).filter_map(read);
+        let earlier = before.iter().rev().take(SEARCHED_LINES).filter_map(read);
+        let mut with_name = last.into_iter().chain(later.clone()).chain(earlier).filter(has_name);
+        let begins_statement = |line: &SourceLine<'_>| is_continued(line.text.as_bytes());
+        let next = || later.clone().next().filter(begins_statement);
+        with_name.next().or_else(next).or(last)
     }
 }
 
-/// Returns the last line that begins at or before an instruction.
-pub(crate) fn line_at(lines: &[LineInfo], insn: ByteOffset) -> Option<LineInfo> {
-    let after = lines.partition_point(|line| line.insn_offset <= insn);
-    lines.get(after.checked_sub(1)?).copied()
+/// Returns the lines that begin in a function.
+fn lines_within<'l>(lines: &'l [LineInfo], function: &Range<InsnIndex>) -> &'l [LineInfo] {
+    let begins_before =
+        |end: InsnIndex| move |line: &LineInfo| line.insn_offset.index() / INSN_BYTES < end.index();
+    let (lines, _) = lines.split_at(lines.partition_point(begins_before(function.end)));
+    let (_, lines) = lines.split_at(lines.partition_point(begins_before(function.start)));
+    lines
+}
+
+/// Returns whether a line of C contains a name as a whole word.
+fn contains_word(text: &[u8], name: &[u8]) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let is_word = |start: usize| {
+        let before = start.checked_sub(1).and_then(|at| text.get(at));
+        let after = start.checked_add(name.len()).and_then(|at| text.get(at));
+        !is_part(before) && !is_part(after)
+    };
+    // A window of length 0 does not exist.
+    !name.is_empty()
+        && text.windows(name.len()).enumerate().any(|(start, word)| word == name && is_word(start))
+}
+
+/// Returns whether a parenthesis that a line of C opens is closed on a later line.
+fn is_continued(text: &[u8]) -> bool {
+    let count = |wanted: u8| text.iter().filter(|byte| **byte == wanted).count();
+    count(b'(') > count(b')')
 }
 
 impl fmt::Debug for SourceLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SourceLines").field("section_count", &self.by_section.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endian, btf::Builder, ext::ExtBuilder, ext::ExtPart};
+
+    /// Returns the number of the line that is found for an access at an instruction. Each of `lines` is an instruction and a text; its
+    /// number is its position, from 1.
+    fn found(lines: &[(u32, &str)], function: Range<u32>, insn: u32, name: &str) -> Option<u32> {
+        let endian = Endian::Little;
+        let mut b = Builder::new(endian);
+        let (section, file) = (b.string("tc"), b.string("a.c"));
+        let mut records = Vec::new();
+        for ((insn, text), number) in lines.iter().zip(1u32..) {
+            for word in [insn.wrapping_mul(8), file.0, b.string(text).0, number << 10] {
+                endian.put_u32(&mut records, word);
+            }
+        }
+        let mut ext = ExtBuilder::new(endian);
+        ext.group(ExtPart::LineInfo, section, 16, &records);
+        let (btf, ext) = (Btf::parse(b.finish()).unwrap(), ext.finish());
+        let lines = SourceLines::collect(&btf, &BtfExt::parse(&ext).unwrap());
+        let line = lines.find_access(&LineQuery {
+            section: b"tc",
+            function: Some(InsnIndex(function.start)..InsnIndex(function.end)),
+            insn: ByteOffset(insn.wrapping_mul(8)),
+            name: Some(Name::new(name.as_bytes())),
+        });
+        line.map(|line| line.line)
+    }
+
+    #[test]
+    fn an_access_has_the_nearest_line_with_its_name_and_later_lines_count_first() {
+        let lines = [(0, "a = f();"), (3, "b = t->gone;"), (5, "c = t->gone_too;"), (7, "d = t->late;")];
+        let found = |insn, name| found(&lines, 0..9, insn, name);
+        assert_eq!(found(1, "gone"), Some(2), "the offset is loaded early");
+        assert_eq!(found(4, "gone"), Some(2), "the line that has the instruction");
+        assert_eq!(found(6, "gone"), Some(2), "`gone_too` is another name");
+        assert_eq!(found(1, "late"), Some(4));
+        assert_eq!(found(6, "nowhere"), Some(3), "the last line before the instruction");
+        assert_eq!(found(6, ""), Some(3));
+    }
+
+    #[test]
+    fn lines_of_other_functions_do_not_count() {
+        let lines = [(0, "a = t->gone;"), (4, "{"), (8, "b = t->gone;")];
+        assert_eq!(found(&lines, 4..8, 5, "gone"), Some(2));
+        assert_eq!(found(&lines, 8..9, 8, "gone"), Some(3));
+        assert_eq!(found(&lines, 2..4, 3, "gone"), None, "the function has no lines");
+    }
+
+    /// The debug information has no text of the line that a macro continues on.
+    #[test]
+    fn an_access_on_a_continuation_line_has_the_line_of_its_statement() {
+        let lines = [(0, "a = f();"), (2, "b = READ(t,"), (4, "c = g();"), (6, "d = READ(t,")];
+        let found = |insn| found(&lines, 0..9, insn, "gone");
+        assert_eq!(found(1), Some(2));
+        assert_eq!(found(3), Some(2), "the next line is another statement");
+        assert_eq!(found(5), Some(4));
     }
 }

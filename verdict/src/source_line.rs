@@ -17,6 +17,16 @@ pub struct SourceLine {
     pub text: String,
 }
 
+impl SourceLine {
+    /// Returns the line as text that is safe to print.
+    pub(crate) fn new(line: core_relo::SourceLine<'_>) -> Self {
+        let escaped = |name: Name<'_>| text(name.shortened());
+        // Escapes would hide the white space.
+        let trimmed = Name::new(line.text.as_bytes().trim_ascii());
+        Self { file: escaped(line.file), line: line.line, column: line.column, text: escaped(trimmed) }
+    }
+}
+
 /// Returns the source line of an instruction in a linked program.
 pub(crate) fn source_line(btf: &Btf<'_>, code: &LinkedProgram, insn: u32) -> Option<SourceLine> {
     let copies = code.functions.partition_point(|copy| copy.start <= insn);

@@ -122,6 +122,11 @@ impl Insn {
         Some(Self { code: (self.code & !0x18) | size, ..self })
     }
 
+    /// Returns whether this is a load from memory or a store.
+    pub const fn is_memory_access(self) -> bool {
+        matches!(self.class(), Class::Ldx | Class::St | Class::Stx)
+    }
+
     /// Returns whether this is the first slot of an `ld_imm64`.
     pub const fn is_ld_imm64(self) -> bool {
         self.code == LD_IMM64

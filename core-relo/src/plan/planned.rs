@@ -150,7 +150,7 @@ impl<'p> PlannedReloc<'p> {
         self.plan.relocs().function(self.record)
     }
 
-    /// Returns the source line of the instruction.
+    /// Returns the source line of the access, see [`Relocs::source_line`](crate::Relocs::source_line).
     pub fn source_line(&self) -> Option<SourceLine<'p>> {
         self.plan.relocs().source_line(self.record)
     }

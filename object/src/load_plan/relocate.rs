@@ -28,6 +28,7 @@ pub struct PoisonedReloc {
     function: ProgramIndex,
     insn: u32,
     record: usize,
+    source: Option<String>,
     reason: String,
 }
 
@@ -45,6 +46,11 @@ impl PoisonedReloc {
     /// Returns the index of the relocation among the object's relocations.
     pub const fn record(&self) -> usize {
         self.record
+    }
+
+    /// Returns the source line of the access: `exec.bpf.c:41: return task->gone;`.
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
     }
 
     /// Returns the reason, in one line.
@@ -199,7 +205,8 @@ fn poisoned(functions: &FunctionIndex, planned: &PlannedReloc<'_>) -> Option<Poi
     let record = planned.record();
     let (function, insn) = (functions.find(record)?, record.insn?);
     let insn = insn.0.checked_sub(planned.function()?.start.0)?;
-    Some(PoisonedReloc { function, insn, record: planned.record_index(), reason: reason(planned) })
+    let source = planned.source_line().map(|line| line.to_string());
+    Some(PoisonedReloc { function, insn, record: planned.record_index(), source, reason: reason(planned) })
 }
 
 /// Returns the location of a relocation as text: ``exec.bpf.c:41 (`handle_exec`, insn 17)``.

@@ -19,7 +19,7 @@ use crate::{
     requirements::{
         AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text, usize_of,
     },
-    source_line::source_line,
+    source_line::{SourceLine, source_line},
 };
 use core::mem;
 use core_relo::{
@@ -411,9 +411,15 @@ impl ObjectContext<'_, '_> {
         }
     }
 
-    /// Adds the source line of an instruction to a reason.
+    /// Adds the source line of an instruction to a reason. The line of a relocation is that of its access.
     fn with_source_line(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
-        let source = self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn));
+        let source = match reason.requirement {
+            Some(Requirement::Relocation(record)) => {
+                let planned = self.plan.get(record);
+                planned.and_then(|planned| planned.source_line()).map(SourceLine::new)
+            }
+            _ => self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn)),
+        };
         Reason { source, insn: Some(insn), ..reason }
     }
 }

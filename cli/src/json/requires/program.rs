@@ -239,7 +239,10 @@ impl<'a> ProgramFacts<'a> {
                         .as_ref()
                         .and_then(|checks| Some(checks.find(self.spec(*record)?)?.to_string())),
                     insn: *insn,
-                    source: self.source(program, *insn),
+                    source: self
+                        .relocs
+                        .and_then(|relocs| relocs.source_line(relocs.records().get(*record)?))
+                        .map(SourceLine::from),
                 }),
             }
         }

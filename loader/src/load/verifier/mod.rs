@@ -38,7 +38,7 @@ pub struct RefusedProgram {
     pub log: String,
     /// The index of the instruction that the verifier stopped at, in the program with its subprograms.
     pub insn: Option<u32>,
-    /// The source line of that instruction: `exec.bpf.c:41: return *p;`.
+    /// The source line of that instruction, or of the access that is poisoned there: `exec.bpf.c:41: return *p;`.
     pub source: Option<String>,
     /// The reason why that instruction is poisoned, if it is.
     pub poison: Option<Poison>,
@@ -74,8 +74,11 @@ impl RefusedProgram {
         let parts = LogParts::new(&log);
         let last_insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno));
         let insn = last_insn.map(|last| last.index);
-        let source = insn.and_then(|insn| source_line(plan, program, insn));
         let poison = find_poison(plan, program, parts.steps, last_insn);
+        let source = match &poison {
+            Some(Poison::CoreRelo { record, .. }) => access_line(plan, *record),
+            _ => insn.and_then(|insn| source_line(plan, program, insn)),
+        };
         let report = parts.report();
         let hint = match &poison {
             Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc(name)) => replacement_hint(plan, name),
@@ -265,6 +268,11 @@ fn leading_number(text: &str) -> Option<i32> {
 /// Replaces each run of whitespace by one space. Lines of macros are padded with tabs.
 fn normalize_whitespace(text: &[u8]) -> Vec<u8> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(&b' ')
+}
+
+/// Returns the source line of the access of a poisoned relocation.
+fn access_line(plan: &LoadPlan, record: usize) -> Option<String> {
+    plan.poisoned().iter().find(|poisoned| poisoned.record() == record)?.source().map(str::to_owned)
 }
 
 /// Finds the source line of an instruction in the program's `struct bpf_line_info`.
