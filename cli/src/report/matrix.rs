@@ -1,6 +1,9 @@
 //! The results by object and kernel, sorted.
 
-use super::model::{FleetReport, KernelVersion, KernelWarning, Outcome, Row};
+use super::{
+    labels::common_directory_len,
+    model::{FleetReport, KernelVersion, KernelWarning, Outcome, Row},
+};
 use crate::error::BadInput;
 use core_relo::sort::sort;
 use std::{
@@ -28,6 +31,8 @@ pub(super) struct Kernel<'r> {
     pub(super) architecture: Option<&'r str>,
     pub(super) version: Option<KernelVersion>,
     pub(super) name: &'r str,
+    /// The name without the directory that all kernels have in common.
+    pub(super) short_name: &'r str,
 }
 
 /// The results for an object.
@@ -62,7 +67,9 @@ impl<'r> Matrix<'r> {
     /// Sorts the rows of a report. If several rows have the same object and kernel, the worst counts, and
     /// among equally bad rows one with real loads.
     pub(super) fn new(report: &'r FleetReport) -> Self {
+        let directory_len = common_directory_len(report.rows.iter().map(|row| row.kernel.as_str()));
         let kernel = |row: &'r Row| Kernel {
+            short_name: row.kernel.get(directory_len..).unwrap_or(&row.kernel),
             architecture: row.architecture.as_deref(),
             version: row.kernel_version,
             name: &row.kernel,

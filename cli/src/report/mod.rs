@@ -16,6 +16,7 @@ mod escape;
 mod findings;
 mod html;
 mod junit;
+mod labels;
 mod limits;
 mod markdown;
 mod matrix;

@@ -3,6 +3,7 @@
 use super::{class, symbol, version_text};
 use crate::report::{
     escape::Markup,
+    labels::{common_directory_len, distinct_labels},
     matrix::{Kernel, Matrix, ObjectLine},
     model::Outcome,
 };
@@ -50,9 +51,10 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
         write!(out, "<th scope=\"colgroup\" colspan=\"{}\"><span>{}</span>", group.len(), Markup(name))?;
     }
     write!(out, "</tr>\n<tr><th scope=\"col\">object")?;
-    let numbered = (1..).zip(kernels);
-    for (number, kernel) in numbered {
-        let (class, label) = (start_class(kernels, number - 1), label(kernels, number - 1, kernel));
+    let names: Vec<_> = kernels.iter().map(|kernel| kernel.short_name).collect();
+    let numbered = (1..).zip(kernels).zip(distinct_labels(&names));
+    for ((number, kernel), name) in numbered {
+        let (class, label) = (start_class(kernels, number - 1), label(kernels, number - 1, &name));
         let architecture = kernel.architecture.unwrap_or_default();
         let version = version_text(kernel.version).unwrap_or_default();
         let (architecture, name) = (Markup(architecture), Markup(kernel.name));
@@ -65,17 +67,18 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "</tr>\n</thead>\n")
 }
 
-/// Returns a kernel's label: the version, and the name unless the version tells the kernels of an architecture apart. Kernels of
+/// Returns a kernel's label: the version, and the short name unless the version tells the kernels of an architecture apart. Kernels of
 /// the same version are neighbours.
-fn label(kernels: &[Kernel<'_>], index: usize, kernel: &Kernel<'_>) -> String {
+fn label(kernels: &[Kernel<'_>], index: usize, name: &str) -> String {
+    let Some(kernel) = kernels.get(index) else { return String::new() };
     let neighbours = [index.checked_sub(1), index.checked_add(1)];
     let mut neighbours = neighbours.into_iter().flatten().filter_map(|index| kernels.get(index));
     let is_same =
         |other: &Kernel<'_>| (other.architecture, other.version) == (kernel.architecture, kernel.version);
     match version_text(kernel.version) {
         Some(version) if !neighbours.any(is_same) => version,
-        Some(version) => format!("{version} {}", Markup(kernel.name)),
-        None => Markup(kernel.name).to_string(),
+        Some(version) => format!("{version} {}", Markup(name)),
+        None => Markup(name).to_string(),
     }
 }
 
@@ -86,20 +89,6 @@ fn start_class(kernels: &[Kernel<'_>], index: usize) -> &'static str {
         Some(before) if architecture(before) == architecture(index) => "",
         _ => " start",
     }
-}
-
-/// Returns the length in bytes of the directory that all paths have in common, with the slash at its end. A column of the matrix is
-/// too narrow for it.
-fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>) -> usize {
-    let directory = |path: &'n str| path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or_default();
-    let Some(first) = paths.next().map(directory) else { return 0 };
-    let common = paths.fold(first, |common, path| {
-        let same = common.bytes().zip(directory(path).bytes()).take_while(|(a, b)| a == b).count();
-        let slash =
-            common.as_bytes().get(..same).and_then(|same| same.iter().rposition(|byte| *byte == b'/'));
-        slash.and_then(|slash| common.get(..=slash)).unwrap_or_default()
-    });
-    common.len()
 }
 
 /// Writes the line of an object. End tags are left out where HTML allows that: a large fleet has thousands of cells.
@@ -134,20 +123,4 @@ fn write_line(
         }
     }
     writeln!(out, "</tr>")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::common_directory_len;
-
-    #[test]
-    fn the_common_directory_ends_at_a_slash() {
-        let len = |paths: &[&str]| common_directory_len(paths.iter().copied());
-        assert_eq!(len(&["/a/bc/one.o", "/a/bd/one.o"]), 3);
-        assert_eq!(len(&["build/one.o", "build/sub/two.o"]), 6);
-        assert_eq!(len(&["dir/one.o"]), 4);
-        assert_eq!(len(&["one.o", "build/one.o"]), 0);
-        assert_eq!(len(&["é/one.o", "è/one.o"]), 0);
-        assert_eq!(len(&[]), 0);
-    }
 }

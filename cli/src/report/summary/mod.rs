@@ -36,7 +36,7 @@ pub(super) struct Group<'r> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part<'r> {
     pub(super) outcome: Outcome,
-    /// The names of the kernels.
+    /// The short names of the kernels.
     pub(super) kernels: Vec<&'r str>,
     /// The kernels as ranges of versions. `None` without versions, or if there are too many ranges or exceptions.
     pub(super) ranges: Option<VersionRanges<'r>>,
@@ -94,7 +94,7 @@ pub(super) fn summarize<'r>(kernels: &[Kernel<'r>], outcomes: &[Option<Outcome>]
 fn parts<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Vec<Part<'r>> {
     let mut names = BTreeMap::<_, Vec<_>>::new();
     for (kernel, outcome) in checked {
-        names.entry(*outcome).or_default().push(kernel.name);
+        names.entry(*outcome).or_default().push(kernel.short_name);
     }
     let mut ranges = version_ranges(checked);
     let part = |(outcome, kernels)| {
@@ -122,8 +122,8 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
         let usual = versions.get(&kernel.version?)?;
         if usual != outcome {
             exception_count += 1;
-            ranges.entry(*outcome).or_default().also.push(kernel.name);
-            ranges.entry(*usual).or_default().except.push(kernel.name);
+            ranges.entry(*outcome).or_default().also.push(kernel.short_name);
+            ranges.entry(*usual).or_default().except.push(kernel.short_name);
         }
     }
     if exception_count > MAX_NAMED_KERNELS {

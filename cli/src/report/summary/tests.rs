@@ -7,7 +7,7 @@ const REFUSED: Outcome = Outcome::Refused;
 const UNKNOWN: Outcome = Outcome::Unknown;
 
 fn kernel<'r>(architecture: Option<&'r str>, version: Option<KernelVersion>, name: &'r str) -> Kernel<'r> {
-    Kernel { architecture, version, name }
+    Kernel { architecture, version, name, short_name: name }
 }
 
 /// Summarizes outcomes on x86_64 kernels of these versions.
