@@ -140,6 +140,7 @@ rust_snippets! { loader, program:
     loader.map_mut("name").key_size = Some(4);
     loader.map_mut("name").value_size = Some(8);
     loader.map_mut("name").value_size = Some(1016);
+    loader.map_mut("name").programs.insert("name".into(), None);
 }
 
 /// Checks that the Rust code of a fix is one of the snippets that compile.

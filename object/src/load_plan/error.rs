@@ -56,6 +56,18 @@ pub enum LoadPlanError {
         /// The problem, and what to do.
         what: Text,
     },
+    /// A member of a struct_ops map is not 0, and the kernel's struct has no such member.
+    #[error(
+        "map `{map}`: member `{member}`: it is not 0, and the kernel's struct {kernel_struct} has no such member"
+    )]
+    MissingStructOpsMember {
+        /// The map.
+        map: Text,
+        /// The member.
+        member: Text,
+        /// The kernel's struct.
+        kernel_struct: Text,
+    },
     /// The object has nothing of that name.
     #[error("it has no {kind} `{}`{}", text(.name.as_bytes()), KnownNames(name, .known))]
     NoSuch {

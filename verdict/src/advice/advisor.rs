@@ -73,9 +73,12 @@ impl<'a, 'k> Advisor<'a, 'k> {
             }
             Some(Requirement::AttachInput) => program::input_fixes(program, reason),
             Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
-            Some(Requirement::MapNeed { .. } | Requirement::MapInput { .. }) | None => {
-                self.object_fixes(reason)
-            }
+            Some(
+                Requirement::MapNeed { .. }
+                | Requirement::StructOpsMember { .. }
+                | Requirement::MapInput { .. },
+            )
+            | None => self.object_fixes(reason),
         }
     }
 
@@ -83,6 +86,11 @@ impl<'a, 'k> Advisor<'a, 'k> {
     pub fn object_fixes(&self, reason: &Reason) -> Vec<Fix> {
         match reason.requirement {
             Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
+            Some(Requirement::StructOpsMember { map, need, member }) => {
+                let mut fixes = maps::member_fixes(self, map, member);
+                fixes.extend(maps::need_fixes(self, map, need));
+                fixes
+            }
             Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
             // The judge knows what to do about some reasons without a requirement.
             _ => match &reason.fix {

@@ -5,6 +5,7 @@ use super::{
     fix::{Fix, FixLanguage, FixPlace},
 };
 use crate::requirements::{MapInput, MapNeed, Need, NeedId};
+use core_relo::btf::Kind;
 use core_relo_object::{link::MapSource, object::MapType};
 
 /// Older map types for the same data, which need other calls.
@@ -46,6 +47,51 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
         fixes.extend(older.map(|(_, text)| Fix::without_code(*text)));
     }
     fixes
+}
+
+/// Returns the fixes of a member of a struct_ops map that the kernel's struct does not have: the member is cleared.
+pub(super) fn member_fixes(advisor: &Advisor<'_, '_>, map: usize, member: u32) -> Vec<Fix> {
+    find_member(advisor, map, member).unwrap_or_default()
+}
+
+fn find_member(advisor: &Advisor<'_, '_>, map: usize, member: u32) -> Option<Vec<Fix>> {
+    let need = advisor.needs.maps.get(map)?;
+    let MapSource::StructOps(table) = advisor.needs.linker.maps().get(need.struct_ops?.0)?.source else {
+        return None;
+    };
+    let btf = advisor.needs.object.btf()?;
+    let member = btf.strip(table.ty).ok()?.member(member)?;
+    let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let name = core::str::from_utf8(member.name.as_bytes()).ok().filter(|name| is_plain(name))?;
+    let map = Some(need.name.as_str()).filter(|map| is_plain(map))?;
+    let text = format!("clear the member on such kernels, if the program works without `{name}`");
+    let (skeleton, mut fixes) = (format!("skel->struct_ops.{map}->{name} ="), Vec::new());
+    match btf.strip(member.ty).ok()?.kind() {
+        Kind::Int | Kind::Enum | Kind::Enum64 => {
+            let option = format!("--set {map}.{name}=0");
+            fixes.push(Fix::new(
+                FixLanguage::Shell,
+                FixPlace::Command,
+                &format!("{text}: for `load`"),
+                option,
+            ));
+            let text = "the same in a loader with a skeleton; without one, change the value that bpf_map__initial_value() returns";
+            fixes.push(Fix::c(FixPlace::Loader, text, format!("{skeleton} 0;")));
+        }
+        Kind::Ptr => {
+            fixes.push(Fix::c(FixPlace::Loader, text, format!("{skeleton} NULL;")));
+            let rust = format!("loader.map_mut(\"{map}\").programs.insert(\"{name}\".into(), None);");
+            let text = "the same with this project's loader";
+            fixes.push(Fix::new(FixLanguage::Rust, FixPlace::Loader, text, rust));
+        }
+        _ => {
+            let text = format!(
+                "{text}: set all of its bytes to 0 in the value that bpf_map__initial_value() returns"
+            );
+            fixes.push(Fix::without_code(text));
+        }
+    }
+    Some(fixes)
 }
 
 /// Returns the name of the section of a struct_ops map.

@@ -131,6 +131,15 @@ pub enum Requirement {
         /// The requirement.
         need: NeedId,
     },
+    /// A member of a struct_ops map that the kernel's struct does not have.
+    StructOpsMember {
+        /// The map. The index is that of [`ObjectNeeds::maps`](crate::requirements::ObjectNeeds::maps).
+        map: usize,
+        /// The requirement of the kernel's struct.
+        need: NeedId,
+        /// The index of the member in the object's struct.
+        member: u32,
+    },
     /// An attribute of a map that user space must set.
     MapInput {
         /// The map.

@@ -8,8 +8,16 @@ use crate::{
     kernel::{Evidence, EvidenceSource},
     requirements::{Need, ObjectNeeds, replace_members},
 };
-use core_relo::{Name, btf::Type, explain::text};
-use core_relo_object::load_plan::{LoadPlanError, StructOpsMatcher};
+use core_relo::{
+    Name,
+    btf::{Btf, Type},
+    explain::text,
+};
+use core_relo_object::{
+    MapIndex,
+    link::MapSource,
+    load_plan::{LoadPlanError, StructOpsMatcher},
+};
 
 /// Returns the reasons of struct_ops maps whose members do not fit the kernel's struct. libbpf refuses the object.
 pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
@@ -34,13 +42,29 @@ pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '
         let members = needs.struct_ops_members.get(&map);
         let replaced = members.map_or(Ok(()), |members| replace_members(needs.object, &mut table, members));
         let result = replaced.and_then(|()| matcher.check(btf, &table, value, programs));
-        let requirement = Requirement::MapNeed { map: index, need: id };
+        let Err(error) = result else { continue };
+        let requirement = match missing_member(&error, btf, needs, map) {
+            Some(member) => Requirement::StructOpsMember { map: index, need: id, member },
+            None => Requirement::MapNeed { map: index, need: id },
+        };
         let is_complete = answers.facts.describes_bpf_functions();
-        reasons.extend(
-            result.err().map(|error| reason(&error, value, is_complete).with_requirement(requirement)),
-        );
+        reasons.push(reason(&error, value, is_complete).with_requirement(requirement));
     }
     reasons
+}
+
+/// Returns the index of the member that the kernel's struct does not have.
+fn missing_member(
+    error: &LoadPlanError,
+    btf: &Btf<'_>,
+    needs: &ObjectNeeds<'_, '_>,
+    map: MapIndex,
+) -> Option<u32> {
+    let LoadPlanError::MissingStructOpsMember { member: name, .. } = error else { return None };
+    let MapSource::StructOps(table) = needs.linker.maps().get(map.0)?.source else { return None };
+    let mut members = btf.strip(table.ty).ok()?.members();
+    let member = members.find(|member| member.name.as_bytes() == name.as_bytes())?;
+    Some(member.index)
 }
 
 /// Returns the reason of a table that does not fit the kernel's struct. Reduced BTF may lack members that the kernel has.

@@ -62,7 +62,9 @@ impl Availability {
     /// Returns the neighbours of a kernel that lacks a requirement of an object.
     pub(super) fn neighbours(&self, kernel: usize, object: usize, lacks: Requirement) -> Neighbours<'_> {
         let span = match lacks {
-            Requirement::Need(need) | Requirement::MapNeed { need, .. } => self.needs.get(&need),
+            Requirement::Need(need)
+            | Requirement::MapNeed { need, .. }
+            | Requirement::StructOpsMember { need, .. } => self.needs.get(&need),
             Requirement::Relocation(record) => self.records.get(&(object, record)),
             _ => None,
         };

@@ -13,7 +13,7 @@ use crate::{
     load_plan::{error::LoadPlanError, maps::plan::ProgramSlot},
 };
 use core_relo::{
-    ByteSize, Name, TypeId,
+    ByteSize, TypeId,
     btf::{Btf, Kind, Member, Type},
 };
 use std::collections::HashMap;
@@ -208,10 +208,11 @@ impl<'m> MemberPair<'m> {
         let bytes = bytes.ok_or_else(|| self.fail("it extends past the end of the struct"))?;
         let Some(target) = self.kernel.members.get(self.member.name.as_bytes()).copied() else {
             if has_program || bytes.iter().any(|b| *b != 0) {
-                let name = Name::new(self.kernel.inner.name().as_bytes());
-                return Err(
-                    self.fail(format_args!("it is not 0, and the kernel's struct {name} has no such member"))
-                );
+                return Err(LoadPlanError::MissingStructOpsMember {
+                    map: text(self.map),
+                    member: text(self.member.name.as_bytes()),
+                    kernel_struct: text(self.kernel.inner.name().as_bytes()),
+                });
             }
             return Ok(None);
         };

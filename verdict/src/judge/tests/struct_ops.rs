@@ -55,7 +55,13 @@ fn struct_ops_reasons(verdict: &ObjectVerdict) -> Vec<(Verdict, &str)> {
 #[test]
 fn a_member_that_is_not_0_must_be_one_of_the_kernels_struct() {
     let text = "map `mine`: member `second`: it is not 0, and the kernel's struct ops has no such member";
-    assert_eq!(struct_ops_reasons(&judge_ops(table(7), &[], true)), [(Verdict::Refused, text)]);
+    let refused = judge_ops(table(7), &[], true);
+    assert_eq!(struct_ops_reasons(&refused), [(Verdict::Refused, text)]);
+    let requirements: Vec<_> = refused.programs[0].reasons.iter().map(|reason| reason.requirement).collect();
+    assert!(
+        matches!(requirements[..], [Some(Requirement::StructOpsMember { member: 1, .. })]),
+        "the advice is to clear the member: {requirements:?}"
+    );
     // libbpf leaves out a member that is 0.
     assert_eq!(struct_ops_reasons(&judge_ops(table(0), &[], true)), []);
     assert_eq!(struct_ops_reasons(&judge_ops(table(7), &[("second", 64)], true)), []);
