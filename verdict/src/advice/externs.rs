@@ -55,9 +55,32 @@ pub(super) fn fixes(
     let used_at = reason.source.clone().or_else(|| advisor.first_use(program, index));
     let declaration = declaration(btf, entry, name).filter(|_| !is_weak);
     let kernel: &Btf<'_> = &advisor.plan.target().vmlinux().btf;
+    if let Some(fix) = implicit_argument_fix(btf, kernel, entry) {
+        return vec![fix];
+    }
     let replacement = replacement_fix(btf, kernel, entry, used_at.as_ref());
     let guards = use_fixes(name, is_function, declaration.as_deref(), used_at.as_ref());
     replacement.into_iter().chain(guards).collect()
+}
+
+/// Returns the advice for a function whose BTF in the kernel has an argument that the verifier passes, although programs declare the
+/// function without it. Linux since 7.0 removes such arguments from its BTF; with an older pahole, its build does not.
+fn implicit_argument_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Option<Fix> {
+    let ExternBinding::Function(declared) = entry.binding else { return None };
+    let name = Name::new(entry.name).essential();
+    let function = kernel.find(name.as_bytes(), Kind::Func)?;
+    let parameters = kernel.ty(function.target()?)?.params();
+    let is_added = btf.ty(declared)?.params().len().checked_add(1)? == parameters.len();
+    let last = parameters.last().filter(|_| is_added)?;
+    let pointee = kernel.strip(kernel.strip(last.ty).ok()?.target()?).ok()?;
+    let (name, argument) = (name.shortened(), last.name.shortened());
+    (pointee.name().as_bytes() == b"bpf_prog_aux").then(|| {
+        Fix::without_code(format!(
+            "the declaration is that of the kernel's source, and the kernel's BTF is wrong: it shows the implicit argument `{argument}`, \
+             which the verifier passes. The kernel was built with a pahole before 1.31, which does not remove such arguments: build \
+             it with a newer one. A weak declaration would only skip the call of {name} on this kernel"
+        ))
+    })
 }
 
 /// Returns the fix that calls the kernel's function of another name, if the kernel has one that does the job of a missing kfunc.

@@ -5,12 +5,13 @@ use super::{
     model::{Reason, Requirement, Verdict},
 };
 use crate::{
+    btf_diff::declare_function,
     kernel::{Answer, Evidence, EvidenceSource},
     requirements::{ExternNeed, Need, ObjectNeeds},
 };
 use core_relo::{
-    Name,
-    btf::{Btf, Kind},
+    Name, TypeId,
+    btf::{Btf, Kind, Type},
     resolve::MatchError,
     sort::sort,
 };
@@ -32,7 +33,11 @@ pub(super) struct ExternAnswers<'o> {
 #[derive(Debug)]
 enum Difference {
     /// The types are not compatible.
-    Incompatible(String),
+    Incompatible {
+        problem: String,
+        /// Both declarations of a function; empty for a variable.
+        declarations: String,
+    },
     /// The comparison takes too many steps.
     NotCompared(String),
 }
@@ -53,13 +58,15 @@ impl<'o> ExternAnswers<'o> {
     pub(super) fn reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
         let needed = self.externs.get(index.0)?;
         let need = answers.need(needed.id)?;
-        let (verdict, problem) = match self.differences.get(index.0).and_then(Option::as_ref) {
+        let (verdict, problem, declarations) = match self.differences.get(index.0).and_then(Option::as_ref) {
             None => return answers.reason(needed.id),
-            Some(Difference::Incompatible(problem)) => (Verdict::Refused, problem),
-            Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem),
+            Some(Difference::Incompatible { problem, declarations }) => {
+                (Verdict::Refused, problem, declarations.as_str())
+            }
+            Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem, ""),
         };
         let evidence = Evidence { source: EvidenceSource::Btf, text: problem.clone() };
-        let text = format!("{}: {problem}", need.text());
+        let text = format!("{}: {problem}{declarations}", need.text());
         let reason = Reason::new(kind(need), verdict, text).with_evidence(evidence);
         Some(reason.with_requirement(Requirement::Need(needed.id)))
     }
@@ -100,7 +107,7 @@ impl<'o> ExternAnswers<'o> {
     /// a weak function with another prototype.
     pub(super) fn is_resolved(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<bool> {
         match (self.differences.get(index.0)?, answers.get(self.externs.get(index.0)?.id)?) {
-            (Some(Difference::Incompatible(_)), _) | (_, Answer::Absent(_)) => Some(false),
+            (Some(Difference::Incompatible { .. }), _) | (_, Answer::Absent(_)) => Some(false),
             (None, Answer::Present(_)) => Some(true),
             (Some(Difference::NotCompared(_)), _) | (_, Answer::Unknown(_)) => None,
         }
@@ -127,6 +134,19 @@ fn find_difference<'k>(
         Err(MatchError::TooManySteps) => {
             Some(Difference::NotCompared(format!("comparing its {what} with {owner} takes too many steps")))
         }
-        _ => Some(Difference::Incompatible(format!("its {what} in {owner} {differ} from the declaration"))),
+        _ => {
+            let declarations = if kind == Kind::Func { declarations(btf, local, ty, name) } else { None };
+            let problem = format!("its {what} in {owner} {differ} from the declaration");
+            Some(Difference::Incompatible { problem, declarations: declarations.unwrap_or_default() })
+        }
     }
+}
+
+/// Returns both declarations of a function, for the end of a message.
+fn declarations(btf: &Btf<'_>, local: TypeId, function: Type<'_>, name: Name<'_>) -> Option<String> {
+    let name = name.shortened().to_string();
+    let local = declare_function(btf, btf.ty(local)?, &name, 0);
+    let proto = function.btf().ty(function.target()?)?;
+    let target = declare_function(function.btf(), proto, &name, 0);
+    Some(format!(": `{target}`, expected `{local}`"))
 }

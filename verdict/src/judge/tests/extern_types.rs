@@ -14,7 +14,8 @@ fn add_kernel_with_parameters(b: &mut Builder) {
 #[test]
 fn a_kfunc_with_other_parameters_refuses_unless_it_is_weak_and_its_address_is_tested() {
     let judge = |m| judge_on(m, add_kernel_with_parameters, &KernelInputs::default());
-    let text = "kfunc bpf_ct_insert_entry: its parameters in vmlinux differ from the declaration";
+    let text = "kfunc bpf_ct_insert_entry: its parameters in vmlinux differ from the declaration: `int bpf_ct_insert_entry(void \
+                *nf_conn)`, expected `int bpf_ct_insert_entry(void)`";
     let strong = judge(calling_kfunc("bpf_ct_insert_entry", false));
     assert_eq!(worst(&strong), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
     // libbpf resolves the weak extern to 0, and replaces the call.

@@ -76,7 +76,8 @@ fn a_kfunc_with_other_parameters_is_missing() {
         m.refer(main, 0, symbol, false);
         m.refer(main, 3, symbol, true);
         let verdict = judge_object(m);
-        let text = "kfunc bpf_ct_release: its parameters in vmlinux differ from the declaration";
+        let text = "kfunc bpf_ct_release: its parameters in vmlinux differ from the declaration: `int bpf_ct_release(void)`, expected \
+                    `int bpf_ct_release(int number)`";
         let reason = (expected == Verdict::Refused).then_some((ReasonKind::Kfunc, text));
         assert_eq!(worst(&verdict), (expected, reason), "{is_weak} {has_test}");
     }
