@@ -27,6 +27,19 @@ struct Case {
     kernel: PathBuf,
     options: Vec<String>,
     dir: tempfile::TempDir,
+    clang: &'static str,
+}
+
+/// Returns the command of a clang that this machine has.
+fn find_clang() -> Option<&'static str> {
+    let names = [
+        "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16",
+        "clang-15", "clang-14",
+    ];
+    let runs = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    names.into_iter().find(runs)
 }
 
 impl Case {
@@ -38,14 +51,18 @@ impl Case {
         let dir = tempfile::tempdir().unwrap();
         fs::copy(sources.join("libbpf.h"), dir.path().join("libbpf.h")).unwrap();
         let (version, mut options) = (directive("kernel").unwrap(), Vec::new());
-        if !Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        let Some(clang) = find_clang() else {
             skip(name, "no clang");
             return None;
-        }
+        };
         let kernel = if version == "4.20" {
             options.extend(["--kernel-version".to_owned(), "4.20".to_owned()]);
             let path = dir.path().join("kernel.btf");
             fs::write(&path, old_kernel()).unwrap();
+            path
+        } else if version == "implicit argument" {
+            let path = dir.path().join("kernel.btf");
+            fs::write(&path, kernel_with_implicit_argument()).unwrap();
             path
         } else {
             let Some(kernel) = complete_kernel(version) else {
@@ -60,14 +77,14 @@ impl Case {
             options.extend(["--kconfig".to_owned(), text(&path).to_owned()]);
         }
         let source = source.clone();
-        Some(Self { name, source, kernel, options, dir })
+        Some(Self { name, source, kernel, options, dir, clang })
     }
 
     /// Compiles a version of the program, and runs a command on it.
     fn run(&self, command: &str, source: &str, mcpu: &str, more: &[&str]) -> Vec<Value> {
         let file = self.dir.path().join("prog.bpf.c");
         fs::write(&file, source).unwrap();
-        let compiled = Command::new("clang")
+        let compiled = Command::new(self.clang)
             .args(["-target", "bpf", "-g", "-O2", "-Wall", "-Werror", "-Wno-unused-variable", mcpu, "-c"])
             .args(["prog.bpf.c", "-o", "prog.bpf.o"])
             .current_dir(self.dir.path())
@@ -219,6 +236,19 @@ fn old_kernel() -> Vec<u8> {
     b.finish()
 }
 
+/// Returns a kernel whose BTF has an argument that the verifier passes.
+fn kernel_with_implicit_argument() -> Vec<u8> {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let long = b.int("unsigned long long", 8, 0);
+    let aux = b.structure("bpf_prog_aux", 4, &[("id", int, 0)]);
+    let aux = b.pointer(aux);
+    let proto = b.func_proto(int, &[("id", long), ("node", int), ("aux", aux)]);
+    b.func("bpf_task_acquire", proto, 1);
+    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0)]);
+    b.finish()
+}
+
 /// Applies all fixes of a program, and checks which places they name.
 fn check_places(name: &'static str, expected: &[&str]) {
     if let Some(case) = Case::new(name) {
@@ -236,6 +266,21 @@ fn a_renamed_member_is_read_under_its_other_name_or_guarded() {
 #[test]
 fn a_statement_with_the_address_of_a_missing_member_is_guarded() {
     check_places("renamed_member_address", &["line"]);
+}
+
+#[test]
+fn an_element_or_nested_member_is_read_where_the_kernel_has_it_or_guarded() {
+    check_places("array_element", &["line", "line"]);
+    check_places("array_element_read", &["line", "line"]);
+    check_places("nested_member", &["line", "line"]);
+    check_places("nested_member_address", &["line", "line"]);
+}
+
+#[test]
+fn reads_of_all_forms_are_guarded() {
+    for name in ["bitfield", "union_member", "loop", "call_over_two_lines", "function_member"] {
+        check_places(name, &["line"]);
+    }
 }
 
 #[test]
@@ -283,6 +328,29 @@ fn map_sizes_are_set_in_the_definition_or_by_an_option() {
 #[test]
 fn instructions_of_newer_kernels_are_compiled_for_an_older_set() {
     check_places("instruction", &["compiler"]);
+}
+
+/// A guard would skip the code on every kernel.
+#[test]
+fn advice_on_the_programs_own_types_and_on_wrong_types_of_the_kernel_is_no_guard() {
+    let only_fix = |name| {
+        let case = Case::new(name)?;
+        let lines = case.run("explain", &case.source, "-mcpu=v3", &[]);
+        let worst = &lines[0]["reasons"][0];
+        let fixes = worst["fixes"].as_array().unwrap();
+        assert!(fixes.iter().all(|fix| fix["applies_to"] == "nothing"), "{name}: {fixes:#?}");
+        let text = |value: &Value| value["text"].as_str().unwrap().to_owned();
+        Some((text(worst), text(&fixes[0])))
+    };
+    if let Some((_, fix)) = only_fix("own_type") {
+        assert!(fix.starts_with("`struct own_value` is the program's own type"), "{fix}");
+    }
+    if let Some((reason, fix)) = only_fix("implicit_argument") {
+        let declarations = "`int bpf_task_acquire(unsigned long long id, int node, struct bpf_prog_aux *aux)`, expected \
+                            `int bpf_task_acquire(u64 id, int node)`";
+        assert!(reason.ends_with(declarations), "{reason}");
+        assert!(fix.contains("implicit argument `aux`"), "{fix}");
+    }
 }
 
 /// The demo's kernels are reduced, but suffice for members of types. This test needs no other kernels.

@@ -5,7 +5,7 @@ use super::{
     guards::Guards,
     help::help,
     missing::{is_missing, missing_item},
-    near::NearSearch,
+    near::{NearSearch, find_other_shapes},
     reason::{ReasonScope, record_reason, verdict_text},
     text::text,
 };
@@ -35,7 +35,7 @@ pub struct Explanation {
     pub tried: Vec<TriedCandidate>,
     /// Similar names in the target, the nearest first. If [`limits::NEAR_STEPS`] are used up, a note that the search was omitted.
     pub near: Vec<String>,
-    /// Members of the target's type that a flavour can declare in place of a missing member, the nearest first.
+    /// Members of the target's type that a flavour can declare in place of the missing access, the nearest first.
     pub alternatives: Vec<AlternativeMember>,
     /// Suggestions for fixing the program.
     pub help: Vec<String>,
@@ -88,6 +88,8 @@ pub struct Explainer<'p> {
     near: NearSearch<'p>,
     /// The steps for the candidates of failed records. The plan may not have compared some of these candidates.
     steps: StepBudget,
+    /// The steps for accesses of the target in place of missing ones.
+    shape_steps: StepBudget,
     /// The unused rest of [`limits::MORE_LISTED_CANDIDATES`].
     more_candidates: usize,
 }
@@ -100,6 +102,7 @@ impl<'p> Explainer<'p> {
             guards: None,
             near: NearSearch::new(plan),
             steps: StepBudget::new(limits::PLAN_STEPS),
+            shape_steps: StepBudget::new(limits::NEAR_STEPS),
             more_candidates: limits::MORE_LISTED_CANDIDATES,
         }
     }
@@ -120,13 +123,22 @@ impl<'p> Explainer<'p> {
         let is_poison = matches!(planned.decision(), Ok(Decision::Poison { .. }));
         let guards = is_poison.then(|| self.guards.get_or_insert_with(|| Guards::new(self.plan)));
         let guard = guards.and_then(|guards| guards.find(planned));
+        let mut alternatives = Vec::new();
+        if is_poison {
+            // Without steps, the guard is the only advice.
+            alternatives = find_other_shapes(planned, &results, &mut self.shape_steps).unwrap_or_default();
+        }
+        let is_one_member = planned.local_spec().is_some_and(|spec| spec.accessors.len() == 2);
+        if is_one_member {
+            alternatives.extend(near.iter().filter_map(|near| near.alternative.clone()));
+        }
         Explanation {
             access,
             local,
             reason: record_reason(planned, results.first(), ReasonScope::OneTarget),
             tried: results.iter().map(|result| tried_candidate(planned, result)).collect(),
             help: help(planned, guard, &results, near),
-            alternatives: near.iter().filter_map(|near| near.alternative.clone()).collect(),
+            alternatives,
             near: near.iter().map(ToString::to_string).collect(),
         }
     }

@@ -82,6 +82,11 @@ fn flavour_help(results: &[CandidateResult<'_>], near: &[NearMatch]) -> Option<S
     )))
 }
 
+/// Returns whether a value is the low 16 bits of another value.
+const fn is_truncated(found: i64, expected: i64) -> bool {
+    found != expected && found & 0xffff == expected & 0xffff
+}
+
 fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static str> {
     Some(match error {
         RelocError::Ambiguous(_) => {
@@ -92,6 +97,12 @@ fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static 
             if planned.record().relo.kind == RelocKind::EnumvalValue =>
         {
             "libbpf sign-extends an unsigned 32-bit enumerator from 0x80000000 on, as this plan does without the option to zero-extend: use a 64-bit enum, or a constant"
+        }
+        RelocError::Insn(InsnError::UnexpectedValue { insn, found, expected })
+            if insn.is_memory_access() && is_truncated(found, expected) =>
+        {
+            "the compiler cut off the offset, because a load or store has 16 bits for it: read the field with bpf_core_read() from its \
+             address, whose offset may have 32 bits"
         }
         RelocError::Insn(InsnError::OffsetTooLarge { .. }) => {
             "read it with bpf_core_read() from the field's address, whose offset may have 32 bits"

@@ -21,6 +21,18 @@ type RecordSpec = (RelocKind, TypeId, String);
 
 /// Plans the records, each with its own instruction, and passes the plan to `use_plan`.
 fn with_plan<T>(
+    local: Builder,
+    asked: &[RecordSpec],
+    target: &Target<'_>,
+    use_plan: impl Fn(&Plan<'_>) -> T,
+) -> T {
+    let move_zero = Insn { code: 0xb7, imm: 0, ..Insn::default() };
+    with_plan_of(move_zero, local, asked, target, use_plan)
+}
+
+/// Plans the records, each at a copy of an instruction.
+fn with_plan_of<T>(
+    insn: Insn,
     mut local: Builder,
     asked: &[RecordSpec],
     target: &Target<'_>,
@@ -38,7 +50,7 @@ fn with_plan<T>(
     let mut ext = ExtBuilder::new(endian);
     ext.group(ExtPart::CoreRelo, section, 16, &records);
     let (btf, ext) = (Btf::parse(local.finish()).unwrap(), ext.finish());
-    let code = [Insn { code: 0xb7, imm: 0, ..Insn::default() }.encode(endian)].repeat(asked.len()).concat();
+    let code = [insn.encode(endian)].repeat(asked.len()).concat();
     let functions = vec![Function { name: b"prog", start: InsnIndex(0), len: u32::MAX }];
     let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
     let relocs = Relocs::collect(&btf, &BtfExt::parse(&ext).unwrap(), &sections).unwrap();
@@ -312,4 +324,60 @@ fn each_load_has_decisions_of_its_own() {
     let root = local.structure("s", 4, &[("a", int, 0)]);
     let asked = [(RelocKind::FieldByteOffset, root, String::from("0:0"))];
     assert!(!with_plan(local, &asked, &target, |plan| plan.depends_on_selection()));
+}
+
+/// clang writes the low 16 bits of an offset into a load.
+#[test]
+fn an_offset_that_the_compiler_cut_off_has_help() {
+    let types = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("large", 40_004, &[("last", int, 320_000)])
+    };
+    let (mut local, mut kernel) = (Builder::new(Endian::Little), Builder::new(Endian::Little));
+    let root = types(&mut local);
+    types(&mut kernel);
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(kernel.finish()).unwrap()));
+    let load = Insn { code: 0x61, dst: 1, src: 1, off: -25_536, imm: 0 };
+    let asked = [(RelocKind::FieldByteOffset, root, String::from("0:0"))];
+    let help = with_plan_of(load, local, &asked, &target, |plan| {
+        Explainer::new(plan).explain(&plan.get(0).unwrap()).help
+    });
+    assert!(help[0].starts_with("the compiler cut off the offset"), "{help:?}");
+}
+
+/// `rss_stat` was a struct with an array up to Linux 6.1, and is an array of structs since; `i_atime` became `i_atime_sec` and
+/// `i_atime_nsec`.
+#[test]
+fn an_access_of_another_shape_is_an_alternative() {
+    let target = build_target(|b, int| {
+        let atomic = b.structure("atomic", 4, &[("counter", int, 0)]);
+        let counts = b.array(atomic, int, 4);
+        let stat = b.structure("stat", 16, &[("count", counts, 0)]);
+        let inner = b.structure("", 16, &[("rss_stat", stat, 0)]);
+        b.structure("mm", 16, &[("", inner, 0)]);
+        b.structure("inode", 8, &[("i_atime_nsec", int, 0), ("i_atime_sec", int, 32)]);
+    });
+    let mut local = Builder::new(Endian::Little);
+    let int = local.int("int", 4, Builder::SIGNED);
+    let counter = local.structure("counter", 4, &[("count", int, 0)]);
+    let stats = local.array(counter, int, 4);
+    let mm = local.structure("mm", 16, &[("rss_stat", stats, 0)]);
+    let time = local.structure("time", 8, &[("tv_sec", int, 0), ("tv_nsec", int, 32)]);
+    let inode = local.structure("inode", 8, &[("i_atime", time, 0)]);
+    let kind = RelocKind::FieldByteOffset;
+    let record = |root, access: &str| (kind, root, String::from(access));
+    let asked = [record(mm, "0:0:2:0"), record(inode, "0:0:0"), record(inode, "0:0:1")];
+    let alternatives = with_plan(local, &asked, &target, |plan| {
+        let mut explainer = Explainer::new(plan);
+        let explained = plan.iter().map(|planned| explainer.explain(&planned).alternatives);
+        explained
+            .map(|found| found.into_iter().map(|other| (other.path, other.declaration)).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    });
+    let expected = [
+        ("rss_stat.count[2].counter", "struct { struct { int counter; } count[3]; } rss_stat;"),
+        ("i_atime_sec", "int i_atime_sec;"),
+        ("i_atime_nsec", "int i_atime_nsec;"),
+    ];
+    assert_eq!(alternatives, expected.map(|(path, declaration)| vec![(path.into(), declaration.into())]));
 }

@@ -8,19 +8,16 @@ use crate::{
     source_line::{SourceLine, source_line},
 };
 use core_relo::{
-    Plan,
+    Plan, TypeId,
     btf::{Btf, Kind},
     explain::{Explainer, similar_names},
-    plan::PlannedReloc,
+    plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{ExternIndex, ProgramIndex, link::RefTarget};
 use std::collections::{HashMap, HashSet};
 
 /// The searches for similar functions. Each takes a pass over the kernel's types.
 const SEARCHES: usize = 64;
-
-/// The source lines that are searched for an access.
-const SEARCHED_LINES: usize = 256;
 
 /// An adviser on the reasons of one object on one kernel.
 #[derive(Debug)]
@@ -67,9 +64,11 @@ impl<'a, 'k> Advisor<'a, 'k> {
         match reason.requirement {
             Some(Requirement::Relocation(record)) => {
                 let Some(planned) = self.plan.get(record) else { return Vec::new() };
-                let source = self.access_line(program, &planned, reason);
+                if self.is_own_type(&planned) {
+                    return vec![relocation::own_type_fix(&planned)];
+                }
                 let explanation = self.explainer.explain(&planned);
-                relocation::fixes(&planned, &explanation, self.type_names(), source.as_ref())
+                relocation::fixes(&planned, &explanation, self.type_names(), reason.source.as_ref())
             }
             Some(Requirement::AttachInput) => program::input_fixes(program, reason),
             Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
@@ -152,27 +151,19 @@ impl<'a, 'k> Advisor<'a, 'k> {
         }
     }
 
-    /// Returns the source line of a relocation's access. Compilers move the instructions of constants, such as offsets, before the line
-    /// of the access, so the line is the first one from the instruction on that has the access.
-    fn access_line(
-        &self,
-        program: &ProgramNeeds,
-        planned: &PlannedReloc<'_>,
-        reason: &Reason,
-    ) -> Option<SourceLine> {
-        if let Some(source) =
-            reason.source.as_ref().filter(|source| relocation::is_access_line(planned, source))
-        {
-            return Some(source.clone());
-        }
-        let (btf, code, insn) = (self.needs.object.btf()?, program.code.as_ref().ok()?, reason.insn?);
-        let next = code.functions.partition_point(|copy| copy.start <= insn);
-        let end = code.functions.get(next).map(|copy| copy.start);
-        let first = code.line_info.partition_point(|[start, ..]| *start <= insn);
-        let later = code.line_info.iter().skip(first).map(|[start, ..]| *start);
-        let in_function = later.take_while(|start| end.is_none_or(|end| *start < end)).take(SEARCHED_LINES);
-        let mut lines = in_function.filter_map(|start| source_line(btf, code, start));
-        lines.find(|line| relocation::is_access_line(planned, line))
+    /// Returns whether the kernel lacks the type of an access, and it is that of a map's keys or values, or of a variable on the stack.
+    fn is_own_type(&self, planned: &PlannedReloc<'_>) -> bool {
+        let Some(spec) = planned.local_spec().filter(|spec| spec.kind.is_field()) else { return false };
+        let is_missing =
+            planned.candidate_count() == 0 && matches!(planned.decision(), Ok(Decision::Poison { .. }));
+        let root = planned.btf().strip(spec.root).map(|root| root.id());
+        let is_root = |ty: TypeId| root.is_ok() && planned.btf().strip(ty).map(|ty| ty.id()) == root;
+        let definitions = || self.needs.maps.iter().filter_map(|map| map.definition.as_ref());
+        let is_in_map = || {
+            let mut types = definitions().flat_map(|def| [def.key_type, def.value_type]).flatten();
+            types.any(is_root)
+        };
+        is_missing && (relocation::is_on_stack(planned) || is_in_map())
     }
 
     /// Returns the name of a program's section. Returns `None` if the name is no plain text.

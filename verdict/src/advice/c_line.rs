@@ -63,26 +63,74 @@ impl<'s> CLine<'s> {
         })
     }
 
-    /// Finds a read of a member by pointer: not its address, not an assignment, and not a part of a longer access.
-    pub(super) fn find_member_read(&self, member: &str) -> Option<MemberAccess<'s>> {
-        self.identifiers(member).find_map(|start| {
-            let end = start.checked_add(member.len())?;
+    /// Finds a read of a path of members by pointer, such as `rss_stat[0].count`: not its address, not an assignment, and not a part of
+    /// a longer access.
+    pub(super) fn find_member_read(&self, path: &str) -> Option<MemberAccess<'s>> {
+        self.member_accesses(path).find(|access| {
+            let (before, after) = self.around(&access.range);
+            let is_address = before.ends_with('&') && !before.ends_with("&&");
+            let is_assigned = (after.starts_with('=') && !after.starts_with("=="))
+                || after.starts_with("++")
+                || after.starts_with("--")
+                || after
+                    .get(1..)
+                    .is_some_and(|r| r.starts_with('=') && !after.starts_with(['=', '!', '<', '>']));
+            let is_unevaluated = before.ends_with("sizeof(") || before.ends_with("bpf_core_field_exists(");
+            !is_address && !is_assigned && !is_unevaluated
+        })
+    }
+
+    /// Finds the address of a path of members: `&task->rss_stat[0].count`. The range includes the operator.
+    pub(super) fn find_member_address(&self, path: &str) -> Option<MemberAccess<'s>> {
+        self.member_accesses(path).find_map(|access| {
+            let (before, _) = self.around(&access.range);
+            let before = before.strip_suffix('&').filter(|before| !before.ends_with('&'))?;
+            Some(MemberAccess { range: before.len()..access.range.end, base: access.base })
+        })
+    }
+
+    /// Finds the accesses to a path of members by pointer that are not parts of longer accesses.
+    fn member_accesses(&self, path: &str) -> impl Iterator<Item = MemberAccess<'s>> {
+        let first = path.split(['.', '[']).next().unwrap_or_default();
+        self.identifiers(first).filter_map(move |start| {
+            let end = start.checked_add(path_end(self.0.get(start..)?, path)?)?;
             let before = self.0.get(..start)?.trim_end().strip_suffix("->")?.trim_end();
             let base_start = postfix_start(before)?;
-            let prefix = self.0.get(..base_start)?.trim_end();
-            let is_address = prefix.ends_with('&') && !prefix.ends_with("&&");
-            let rest = self.0.get(end..)?.trim_start();
-            let is_longer = rest.starts_with(['[', '(', '.']) || rest.starts_with("->");
-            let is_assigned = (rest.starts_with('=') && !rest.starts_with("=="))
-                || rest.starts_with("++")
-                || rest.starts_with("--")
-                || rest
-                    .get(1..)
-                    .is_some_and(|r| r.starts_with('=') && !rest.starts_with(['=', '!', '<', '>']));
-            let is_unevaluated = prefix.ends_with("sizeof(") || prefix.ends_with("bpf_core_field_exists(");
-            let is_read = !is_address && !is_longer && !is_assigned && !is_unevaluated;
-            is_read.then_some(MemberAccess { range: base_start..end, base: before.get(base_start..)? })
+            let (_, after) = self.around(&(base_start..end));
+            let is_longer = after.starts_with(['[', '(', '.']) || after.starts_with("->");
+            (!is_longer).then_some(MemberAccess { range: base_start..end, base: before.get(base_start..)? })
         })
+    }
+
+    /// Returns the text before and after a part, without the white space around the part.
+    fn around(&self, range: &Range<usize>) -> (&'s str, &'s str) {
+        let before = self.0.get(..range.start).unwrap_or_default();
+        (before.trim_end(), self.0.get(range.end..).unwrap_or_default().trim_start())
+    }
+
+    /// Returns the range of the statement around a part of the line, if an `if` can guard it.
+    pub(super) fn statement_around(&self, part: &Range<usize>) -> Option<Range<usize>> {
+        let is_end = |c: char| matches!(c, ';' | '{' | '}');
+        let before = self.0.get(..part.start)?;
+        let after_other = before.rfind(is_end).map_or(Some(0), |at| at.checked_add(1))?;
+        let start = before.len().checked_sub(before.get(after_other..)?.trim_start().len())?;
+        let end = part.end.checked_add(self.0.get(part.end..)?.find(';')?)?.checked_add(1)?;
+        let is_outside_parentheses = closes_parentheses(self.0.get(..start)?);
+        let statement = CLine(self.0.get(start..end)?);
+        (is_outside_parentheses && statement.as_statement().is_some()).then_some(start..end)
+    }
+
+    /// Returns the line with a text before a call that continues on the next line, if the call is all that follows an assignment or a
+    /// `return`.
+    pub(super) fn before_begun_call(&self, name: &str, inserted: &str) -> Option<String> {
+        let start = self.identifiers(name).last()?;
+        let (before, call) = self.0.split_at_checked(start)?;
+        let open = call.get(name.len()..)?.trim_start();
+        let is_begun = open.starts_with('(') && closing_parenthesis(open).is_none();
+        let value_of = before.trim_end();
+        let is_assigned =
+            value_of.strip_suffix('=').is_some_and(|left| !left.ends_with(['=', '!', '<', '>']));
+        (is_begun && (is_assigned || value_of == "return")).then(|| format!("{before}{inserted}{call}"))
     }
 
     /// Returns the line as a statement, if the line is a complete statement that an `if` can guard: no declaration and no jump.
@@ -117,6 +165,44 @@ impl<'s> CLine<'s> {
                 && !after.is_some_and(is_identifier_char)
         })
     }
+}
+
+/// Returns the length of a path of members at the start of a text. The indices of the text may be any expressions, and white space may
+/// surround its parts.
+pub(super) fn path_end(text: &str, path: &str) -> Option<usize> {
+    let (mut rest, mut path) = (text, path);
+    while let Some(c) = path.chars().next() {
+        rest = if c == '[' {
+            path = path.get(path.find(']')?.checked_add(1)?..)?;
+            let open = rest.trim_start();
+            let close = open.starts_with('[').then(|| closing_bracket(open)).flatten()?;
+            open.get(close.checked_add(1)?..)?
+        } else if c == '.' {
+            path = path.get(1..)?;
+            rest.trim_start().strip_prefix('.')?.trim_start()
+        } else {
+            let (name, others) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+            path = others;
+            rest.strip_prefix(name).filter(|rest| !rest.starts_with(is_identifier_char))?
+        };
+    }
+    text.len().checked_sub(rest.len())
+}
+
+/// Returns the position of the bracket that closes the first one. The text begins with a bracket.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth = depth.checked_add(1)?,
+            ']' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// Splits arguments at the commas outside of parentheses.
@@ -156,6 +242,12 @@ fn closing_parenthesis(text: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// Returns whether a text closes each parenthesis that it opens.
+fn closes_parentheses(text: &str) -> bool {
+    let count = |wanted: char| text.matches(wanted).count();
+    count('(') == count(')') && count('[') == count(']')
 }
 
 /// Returns whether every parenthesis is closed. Texts with braces or literals are not balanced.
@@ -262,6 +354,42 @@ mod tests {
             "} while (f());",
         ] {
             assert_eq!(statement(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn paths_of_members_are_found_whatever_their_indices_are_written_as() {
+        assert_eq!(base_of("x = p->mm->stat[FILES].count;", "stat[0].count"), Some("p->mm"));
+        assert_eq!(base_of("x = p->stat [ a[1] ] . count + 1;", "stat[0].count"), Some("p"));
+        assert_eq!(base_of("x = p->stat[0].count.rest;", "stat[0].count"), None);
+        assert_eq!(base_of("x = p->stat[0];", "stat[0].count"), None);
+        assert_eq!(path_end("stat[MM].count", "stat[3].count"), Some(14));
+        assert_eq!(path_end("stat.count", "stat[3].count"), None);
+        assert_eq!(path_end("state", "stat"), None);
+    }
+
+    #[test]
+    fn the_statement_around_an_address_is_found() {
+        let statement = |text: &'static str| {
+            let line = CLine::new(text)?;
+            let range = line.statement_around(&line.find_member_address("a.b")?.range)?;
+            line.get(&range)
+        };
+        assert_eq!(statement("f(&p->a.b);"), Some("f(&p->a.b);"));
+        assert_eq!(statement("int g(void) { x = 1; f(8, &p->a.b); return 0; }"), Some("f(8, &p->a.b);"));
+        assert_eq!(statement("for (i = 0; f(&p->a.b); i++) {"), None, "a part of a loop");
+        assert_eq!(statement("return f(&p->a.b);"), None);
+        assert_eq!(statement("if (f(&p->a.b)) g();"), None);
+    }
+
+    #[test]
+    fn a_call_that_continues_on_the_next_line_is_guarded_where_it_is_the_whole_value() {
+        let guarded = |text| CLine::new(text).and_then(|line| line.before_begun_call("READ", "c ? 0 : "));
+        assert_eq!(guarded("x = READ(p,").as_deref(), Some("x = c ? 0 : READ(p,"));
+        assert_eq!(guarded("u64 x += READ(f(p),").as_deref(), Some("u64 x += c ? 0 : READ(f(p),"));
+        assert_eq!(guarded("return READ(p,").as_deref(), Some("return c ? 0 : READ(p,"));
+        for line in ["x = READ(p);", "x = 1 + READ(p,", "if (x == READ(p,", "f(READ(p,", "x = 1;"] {
+            assert_eq!(guarded(line), None, "{line}");
         }
     }
 }

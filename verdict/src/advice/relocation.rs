@@ -1,24 +1,32 @@
 //! Advice on missing types, members and enumerators.
 
 use super::{
-    c_line::{CLine, MemberAccess, split_arguments},
+    c_line::{CLine, Call, MemberAccess, path_end, split_arguments},
     fix::{Fix, FixPlace},
 };
 use crate::source_line::SourceLine;
 use core_relo::{
-    Name,
+    ByteSize, Name,
     explain::{AlternativeMember, CType, Explanation},
+    insn::{Class, Slot},
     limits,
     plan::{Decision, PlannedReloc, PoisonReason},
 };
 use std::collections::HashSet;
 
+/// The macros of libbpf that read a member through a path of members.
+const READ_MACROS: [&str; 3] = ["BPF_CORE_READ", "BPF_CORE_READ_BITFIELD_PROBED", "BPF_CORE_READ_BITFIELD"];
+
 /// The access of a poisoned relocation, as C names it.
 struct Access {
     /// The root type: `struct task_struct`.
     root: String,
-    /// The names of the members: `__state`, or several for a nested member.
-    members: Vec<String>,
+    /// The path from the root to a member: `rss_stat[0].count`. The enumerator, for an access to an enum. Empty for a type.
+    path: String,
+    /// The last name of the path: `count`.
+    last: String,
+    /// The size of the member in the object.
+    size: Option<ByteSize>,
     /// The condition that the kernel has the access.
     condition: String,
 }
@@ -39,6 +47,25 @@ pub(super) fn fixes(
     }
 }
 
+/// Returns the advice for an access to a type of the program's own, which no kernel has.
+pub(super) fn own_type_fix(planned: &PlannedReloc<'_>) -> Fix {
+    let root = CType::new(planned.btf(), planned.record().relo.root);
+    Fix::without_code(format!(
+        "`{root}` is the program's own type, which no kernel has: declare it without preserve_access_index. If a header turns that on for \
+         all types, as vmlinux.h does, move the type behind its `#pragma clang attribute pop`"
+    ))
+}
+
+/// Returns whether the access of a missing type is to the program's stack.
+pub(super) fn is_on_stack(planned: &PlannedReloc<'_>) -> bool {
+    const FRAME_POINTER: u8 = 10;
+    planned.before().map(Slot::first).is_some_and(|insn| match insn.class() {
+        Class::Ldx => insn.src == FRAME_POINTER,
+        Class::St | Class::Stx => insn.dst == FRAME_POINTER,
+        _ => false,
+    })
+}
+
 fn missing_fixes(
     planned: &PlannedReloc<'_>,
     explanation: &Explanation,
@@ -48,25 +75,16 @@ fn missing_fixes(
     let Some(access) = Access::new(planned) else {
         return explanation.help.iter().map(Fix::without_code).collect();
     };
-    let name = access.members.last().map_or(access.root.as_str(), String::as_str);
-    let line = source.and_then(|source| CLine::new(&source.text)).filter(|line| line.mentions(name));
+    let line = source.and_then(|source| CLine::new(&source.text));
     let mut fixes = Vec::new();
-    if let (Some(line), [member]) = (line, &*access.members) {
+    if let Some(line) = line.filter(|line| line.mentions(&access.last)) {
         let alternatives = explanation.alternatives.iter();
         fixes.extend(
-            alternatives
-                .filter_map(|alternative| alternative_fix(type_names, &access, &line, member, alternative)),
+            alternatives.filter_map(|alternative| alternative_fix(type_names, &access, &line, alternative)),
         );
     }
     fixes.push(guard_fix(&access, line.as_ref()));
     fixes.into_iter().map(|fix| fix.with_source(source)).collect()
-}
-
-/// Returns whether a source line has the access of a relocation.
-pub(super) fn is_access_line(planned: &PlannedReloc<'_>, source: &SourceLine) -> bool {
-    let access = Access::new(planned);
-    let name = access.as_ref().and_then(|access| access.members.last());
-    name.is_some_and(|name| CLine::new(&source.text).is_some_and(|line| line.mentions(name)))
 }
 
 impl Access {
@@ -78,18 +96,32 @@ impl Access {
         if !is_named || root.contains(['{', '[', '(', '…']) {
             return None;
         }
-        let names = spec.accessors.iter().filter_map(|accessor| accessor.name(btf));
-        let members = names.map(identifier).collect::<Option<Vec<_>>>()?;
+        let (mut path, mut last) = (String::new(), root.clone());
+        for (position, accessor) in spec.accessors.iter().enumerate() {
+            match accessor.name(btf) {
+                Some(name) => {
+                    last = identifier(name)?;
+                    path += if path.is_empty() { "" } else { "." };
+                    path += &last;
+                }
+                // The first index is that of the root.
+                None if position > 0 => path += &format!("[{}]", accessor.index),
+                None => {}
+            }
+        }
         let condition = if planned.candidate_count() == 0 {
             format!("bpf_core_type_exists({root})")
         } else if spec.kind.is_enumval() {
-            format!("bpf_core_enum_value_exists({root}, {})", members.first()?)
-        } else if members.is_empty() {
+            format!("bpf_core_enum_value_exists({root}, {path})")
+        } else if path.is_empty() {
             return None;
         } else {
-            format!("bpf_core_field_exists({root}, {})", members.join("."))
+            format!("bpf_core_field_exists({root}, {path})")
         };
-        Some(Self { root, members, condition })
+        let member = spec.accessors.iter().rev().find(|accessor| accessor.named);
+        let member = member.and_then(|accessor| btf.ty(accessor.ty)?.member(accessor.index));
+        let size = member.and_then(|member| btf.size_of(member.ty).ok());
+        Some(Self { root, path, last, size, condition })
     }
 }
 
@@ -105,23 +137,30 @@ fn alternative_fix(
     type_names: &HashSet<&[u8]>,
     access: &Access,
     line: &CLine<'_>,
-    member: &str,
     alternative: &AlternativeMember,
 ) -> Option<Fix> {
-    let AlternativeMember { declaration, path, .. } = alternative;
+    let AlternativeMember { declaration, path, size, .. } = alternative;
     let flavour = new_flavour(type_names, &access.root)?;
-    let condition = &access.condition;
-    let code = if let Some(MemberAccess { range, base }) = line.find_member_read(member) {
-        let is_name = base.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let base = if is_name { base.to_owned() } else { format!("({base})") };
-        let other = format!("(({flavour} *){base})->{path}");
+    let Access { condition, path: wanted, .. } = access;
+    let code = if let Some(MemberAccess { range, base }) = line.find_member_read(wanted) {
+        let other = format!("(({flavour} *){})->{path}", parenthesized(base));
         line.replace(&range, &format!("({condition} ? {} : {other})", line.get(&range)?))?
+    } else if let Some(MemberAccess { range, base }) = line.find_member_address(wanted) {
+        // A read through the address has the size that the program gives.
+        access.size.filter(|own| own == size)?;
+        let statement = line.statement_around(&range)?;
+        let original = line.get(&statement)?;
+        let other = format!("&(({flavour} *){})->{path}", parenthesized(base));
+        let other = original.replace(line.get(&range)?, &other);
+        // Without the barrier, the compiler may compute both addresses before the branch.
+        let branches = format!("if ({condition}) {{ {original} }} else {{ {other} asm volatile(\"\"); }}");
+        line.replace(&statement, &branches)?
     } else {
         let call = line.find_call("BPF_CORE_READ")?;
         let arguments = split_arguments(call.arguments);
-        let (last, others) =
-            arguments.split_last().filter(|(last, others)| **last == member && !others.is_empty())?;
-        debug_assert_eq!(*last, member, "filtered");
+        let (_, others) = arguments
+            .split_last()
+            .filter(|(last, others)| is_same_path(last, wanted) && !others.is_empty())?;
         // Reads cannot be nested: clang refuses nested accesses that are recorded.
         let base = match others {
             [base] => (*base).to_owned(),
@@ -131,9 +170,20 @@ fn alternative_fix(
         line.replace(&call.range, &format!("({condition} ? {} : {other})", line.get(&call.range)?))?
     };
     let text =
-        format!("if `{path}` has the meaning of `{member}`, read `{path}` where the kernel lacks `{member}`");
+        format!("if `{path}` has the meaning of `{wanted}`, read `{path}` where the kernel lacks `{wanted}`");
     let flavour = format!("{flavour} {{\n\t{declaration}\n}} __attribute__((preserve_access_index));");
     Some(Fix::c(FixPlace::Line, text, code).with_declaration(flavour))
+}
+
+/// Returns an expression in parentheses, unless it is a name.
+fn parenthesized(expression: &str) -> String {
+    let is_name = expression.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_name { expression.to_owned() } else { format!("({expression})") }
+}
+
+/// Returns whether an argument of a macro is a path of members, whatever its indices are written as.
+fn is_same_path(argument: &str, path: &str) -> bool {
+    path_end(argument, path) == Some(argument.len())
 }
 
 /// Returns the name of a flavour that the object does not have.
@@ -149,29 +199,43 @@ fn new_flavour(type_names: &HashSet<&[u8]>, root: &str) -> Option<String> {
 
 /// Returns a fix that skips the access where the kernel lacks it.
 fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
-    let Access { condition, members, root } = access;
-    let what = members.last().map_or(root.as_str(), String::as_str);
-    let read = line.and_then(|line| {
-        let read = members.last().and_then(|member| line.find_member_read(member));
+    let Access { condition, path, last, .. } = access;
+    let what = if path.is_empty() { last } else { path };
+    let with_access = line.filter(|line| line.mentions(last));
+    let read = with_access.and_then(|line| {
         let in_macro = || {
-            let call = line.find_call("BPF_CORE_READ")?;
-            let path = members.join(".");
-            split_arguments(call.arguments).last().is_some_and(|last| *last == path).then_some(call.range)
+            let mut calls = READ_MACROS.iter().filter_map(|name| line.find_call(name));
+            let is_read = |call: &Call<'_>| {
+                split_arguments(call.arguments).iter().skip(1).any(|argument| is_same_path(argument, path))
+            };
+            calls.find(is_read).map(|call| call.range)
         };
         let enumerator = || Some(line.find_call("bpf_core_enum_value")?.range);
-        let range = read.map(|read| read.range).or_else(in_macro).or_else(enumerator)?;
+        let read = line.find_member_read(path).map(|read| read.range);
+        let range = read.or_else(in_macro).or_else(enumerator)?;
         line.replace(&range, &format!("({condition} ? {} : 0)", line.get(&range)?))
     });
-    if let Some(code) = read {
+    // The rest of the call, on the next line, needs no change.
+    let begun =
+        || READ_MACROS.iter().find_map(|name| line?.before_begun_call(name, &format!("!{condition} ? 0 : ")));
+    if let Some(code) = read.or_else(begun) {
         return Fix::c(
             FixPlace::Line,
             format!("guard the read; the value is 0 where the kernel lacks `{what}`"),
             code,
         );
     }
-    if let Some(statement) = line.and_then(CLine::as_statement) {
+    if let Some(statement) = with_access.and_then(CLine::as_statement) {
         let text = format!("guard the statement, so that kernels without `{what}` skip it");
         return Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"));
+    }
+    let part = line.and_then(|line| {
+        let statement = line.statement_around(&line.find_member_address(path)?.range)?;
+        line.replace(&statement, &format!("if ({condition}) {{ {} }}", line.get(&statement)?))
+    });
+    if let Some(code) = part {
+        let text = format!("guard the statement, so that kernels without `{what}` skip it");
+        return Fix::c(FixPlace::Line, text, code);
     }
     let text = format!("put the access to `{what}` into an `if` with this condition");
     Fix::c(FixPlace::Condition, text, condition.clone())

@@ -2,7 +2,7 @@
 
 use crate::{
     btf::{Btf, IntInfo, Kind, Member, Type},
-    ids::TypeId,
+    ids::{ByteSize, TypeId},
     limits,
     name::Name,
 };
@@ -16,29 +16,66 @@ use alloc::{format, string::String, vec::Vec};
 pub struct AlternativeMember {
     /// The members that a flavour declares: `long state;`, `struct { struct robust_list_head *robust_list; } futex;`.
     pub declaration: String,
-    /// The path from the type to the member: `state`, `futex.robust_list`.
+    /// The path from the type to the member: `state`, `futex.robust_list`, `rss_stat.count[0].counter`.
     pub path: String,
     /// The member's type: `long`.
     pub c_type: String,
+    /// The size of the member's type.
+    pub size: ByteSize,
+}
+
+/// A step of the path from the type to an alternative member.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PathStep<'b> {
+    Member(Member<'b>),
+    /// An element of the array before it.
+    Element(u32),
 }
 
 impl AlternativeMember {
-    /// Returns the alternative that the last of `members` is. The others contain it, the outermost first.
-    pub(super) fn new<'b>(btf: &'b Btf<'_>, members: &[Member<'b>]) -> Option<Self> {
-        let (last, parents) = members.split_last()?;
-        let c_type = c_type(btf, last.ty).filter(|_| last.bitfield_bits == 0)?;
-        let name = identifier(last.name)?;
-        let space = if c_type.ends_with('*') { "" } else { " " };
-        let (mut declaration, mut path) = (format!("{c_type}{space}{name};"), Vec::from([name]));
-        for parent in parents.iter().rev().filter(|parent| !parent.name.is_empty()) {
-            let name = identifier(parent.name)?;
-            let keyword = btf.strip(parent.ty).ok()?.kind().keyword();
-            declaration = format!("{keyword} {{ {declaration} }} {name};");
-            path.push(name);
+    /// Returns the alternative at the end of a path. Anonymous members need no declaration.
+    pub(super) fn new(btf: &Btf<'_>, path: &[PathStep<'_>]) -> Option<Self> {
+        let (mut inner, mut c_type, mut parts) = (None::<String>, None, Vec::new());
+        let (mut dimensions, mut indices, mut levels) = (String::new(), String::new(), 0u32);
+        for step in path.iter().rev() {
+            let member = match step {
+                PathStep::Element(index) => {
+                    dimensions = format!("[{}]{dimensions}", index.checked_add(1)?);
+                    indices = format!("[{index}]{indices}");
+                    levels = levels.checked_add(1)?;
+                    continue;
+                }
+                PathStep::Member(member) if member.name.is_empty() => continue,
+                PathStep::Member(member) => member,
+            };
+            let (name, ty) = (identifier(member.name)?, element_type(btf, member.ty, levels)?);
+            let declaration = match inner {
+                Some(inner) => format!("{} {{ {inner} }} {name}{dimensions};", ty.kind().keyword()),
+                None => {
+                    let own = c_type_of(btf, ty).filter(|_| member.bitfield_bits == 0)?;
+                    let space = if own.ends_with('*') { "" } else { " " };
+                    let declaration = format!("{own}{space}{name}{dimensions};");
+                    c_type = Some((own, btf.size_of(ty.id()).ok()?));
+                    declaration
+                }
+            };
+            inner = Some(declaration);
+            parts.push(format!("{name}{indices}"));
+            (dimensions, indices, levels) = (String::new(), String::new(), 0);
         }
-        path.reverse();
-        Some(Self { declaration, path: path.join("."), c_type })
+        parts.reverse();
+        let (c_type, size) = c_type?;
+        Some(Self { declaration: inner?, path: parts.join("."), c_type, size })
     }
+}
+
+/// Returns the type of the elements of an array of arrays of this many levels.
+fn element_type<'b>(btf: &'b Btf<'_>, id: TypeId, levels: u32) -> Option<Type<'b>> {
+    let mut ty = btf.strip(id).ok()?;
+    for _ in 0..levels {
+        ty = btf.strip(ty.array()?.element).ok()?;
+    }
+    Some(ty)
 }
 
 /// Returns a name if it is an identifier in C.
@@ -52,8 +89,7 @@ fn identifier(name: Name<'_>) -> Option<&str> {
 }
 
 /// Returns an integer or pointer type in C, without typedefs and qualifiers.
-fn c_type(btf: &Btf<'_>, id: TypeId) -> Option<String> {
-    let ty = btf.strip(id).ok()?;
+fn c_type_of(btf: &Btf<'_>, ty: Type<'_>) -> Option<String> {
     match ty.kind() {
         Kind::Int => {
             let int = ty.int()?;

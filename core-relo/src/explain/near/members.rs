@@ -1,6 +1,6 @@
 //! The search for members of a composite with a similar name, and for nested members with the missing name.
 
-use super::alternative::AlternativeMember;
+use super::alternative::{AlternativeMember, PathStep};
 use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Member, Type},
@@ -175,7 +175,7 @@ fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<
         text(format_args!("{ty}{space}{name}{bitfield};"))
     });
     let path = MemberPath { listed, list, root };
-    let members: Vec<_> = path.members().into_iter().map(|listed| listed.member).collect();
+    let members: Vec<_> = path.members().into_iter().map(|listed| PathStep::Member(listed.member)).collect();
     let alternative = AlternativeMember::new(listed.btf, &members);
     NearMatch { what: text(path), detail, declaration, alternative }
 }
