@@ -37,7 +37,7 @@ pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,
 };
 pub use relocate::PoisonedReloc;
-pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
+pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource, inner_map_name};
 pub use struct_ops::{StructOpsMatcher, StructOpsTable};
 pub use target_kernel::{ReadSystem, TargetKernel};
 pub use usdt::{USDT_MAPS, UsdtPlan};

@@ -23,7 +23,7 @@ use crate::{
         HeldPrograms, ProgramLinker,
         maps::{MapEntry, MapSource},
     },
-    object::{Object, Program},
+    object::{MapDef, Object, Program},
 };
 use core_relo::{Endian, btf::Editor};
 use std::collections::HashSet;
@@ -173,8 +173,18 @@ fn check_names(
         requested.into_iter().find(|name| !known.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
     };
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(Program::name).collect();
-    let maps: Vec<_> = linker.maps.entries.iter().map(|m| m.name).collect();
+    let mut maps: Vec<_> = linker.maps.entries.iter().map(|m| m.name).collect();
     check("program", settings.programs.keys().collect(), &programs)?;
+    let outer = linker.maps.entries.iter().filter(|entry| match entry.source {
+        MapSource::Defined(map) => map.def.as_ref().is_ok_and(MapDef::is_map_of_maps),
+        _ => false,
+    });
+    // Only loads with settings need the names.
+    let inner: Vec<_> = match settings.maps.is_empty() {
+        true => Vec::new(),
+        false => outer.map(|entry| [entry.name, b".inner"].concat()).collect(),
+    };
+    maps.extend(inner.iter().map(Vec::as_slice));
     check("map", settings.maps.keys().collect(), &maps)
 }
 

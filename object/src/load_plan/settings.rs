@@ -2,9 +2,9 @@
 
 use crate::{
     elf::key,
-    object::{AttachType, Object, ProgramType},
+    object::{AttachType, MapDef, Object, Program, ProgramType, SEC_DEFS, SecDef},
 };
-use alloc::{collections::BTreeMap, sync::Arc};
+use alloc::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use std::{
     collections::{HashMap, HashSet},
     os::fd::OwnedFd,
@@ -19,7 +19,9 @@ pub struct Settings {
     pub name: String,
     /// Settings of programs, by program name.
     pub programs: HashMap<String, ProgramSettings>,
-    /// Settings of maps, by map name. The name of a data map is its section's name.
+    /// Settings of maps, by map name. The name of a data map is its section's name. The name of the inner map of a map of maps is
+    /// `MAP.inner`, as in libbpf: a template of the maps that the outer map will hold. Of its settings, the type, the sizes, the flags, the
+    /// extra value and the NUMA node count. A type makes a definition of an inner map that the object does not define.
     pub maps: HashMap<String, MapSettings>,
     /// The directory of maps that are pinned by name.
     pub pin_root: PathBuf,
@@ -65,6 +67,12 @@ impl Settings {
         self.maps.entry(name.to_owned()).or_default()
     }
 
+    /// Returns the settings of the inner map of a map of maps.
+    pub fn inner_map(&self, outer: &str) -> Option<&MapSettings> {
+        // Most loads have no settings of maps.
+        if self.maps.is_empty() { None } else { self.maps.get(&inner_map_name(outer)) }
+    }
+
     /// Selects the programs to load. Programs of struct_ops maps are loaded with their map in any case, and programs that a program array
     /// holds with the programs that use the array.
     pub fn select_programs<'n>(&mut self, object: &Object<'_>, programs: impl IntoIterator<Item = &'n str>) {
@@ -78,6 +86,11 @@ impl Settings {
             self.program_mut(name).autoload = Some(true);
         }
     }
+}
+
+/// Returns the name of the inner map of a map of maps: `MAP.inner`.
+pub fn inner_map_name(outer: &str) -> String {
+    format!("{outer}.inner")
 }
 
 /// The source of a BPF token.
@@ -108,6 +121,9 @@ pub struct ProgramSettings {
     pub autoload: Option<bool>,
     /// Whether `Loaded::attach_all` attaches the program. The default is `true`.
     pub autoattach: Option<bool>,
+    /// The name of the program's section, in place of the object's: the program is loaded and attached as if it were in this section. A
+    /// leading `?` has no effect. [`section_for_type`](crate::object::section_for_type) returns the section name for the word of a type.
+    pub section: Option<String>,
     /// The program type. A type that differs from the type in the section name also drops the attach type, the flags and the attach
     /// target of the section name.
     pub program_type: Option<ProgramType>,
@@ -122,6 +138,46 @@ pub struct ProgramSettings {
     pub attach_to: Option<AttachTarget>,
     /// The verifier's log level, instead of [`Settings::log_level`].
     pub log_level: Option<u32>,
+}
+
+impl ProgramSettings {
+    /// Returns whether the settings decide on the type or the attach target of a program.
+    pub const fn has_type(&self) -> bool {
+        self.section.is_some()
+            || self.program_type.is_some()
+            || self.attach_type.is_some()
+            || self.attach_to.is_some()
+    }
+
+    /// Returns the name of the section that a program is loaded for: that of the settings, or the program's own.
+    pub fn section_of<'s>(&'s self, program: &Program<'s>) -> &'s [u8] {
+        self.section.as_deref().map_or(program.section, str::as_bytes)
+    }
+
+    /// Returns the name of a section whose programs have the type and attach type of these settings. It keeps the target of the program's
+    /// section. A type and attach type that no section name has do not count.
+    pub fn section_with_type<'s>(&'s self, program: &Program<'s>) -> Cow<'s, [u8]> {
+        let section = self.section_of(program);
+        let own = program.in_section(section);
+        let def = own.sec_def();
+        let program_type = self.program_type.or(def.map(|def| def.program_type));
+        let is_own_type = def.map(|def| def.program_type) == program_type;
+        let own_attach_type = def.filter(|_| is_own_type).and_then(|def| def.attach_type);
+        let attach_type = self.attach_type.or(own_attach_type);
+        if is_own_type && attach_type == own_attach_type {
+            return Cow::Borrowed(section);
+        }
+        let has_type = |row: &&SecDef| {
+            let is_unset = attach_type.is_none() && row.flags.attach_type_is_optional();
+            Some(row.program_type) == program_type && (row.attach_type == attach_type || is_unset)
+        };
+        let Some(row) = SEC_DEFS.iter().find(has_type) else { return Cow::Borrowed(section) };
+        let target = SecDef::target(own.section_name()).filter(|_| row.flags.needs_attach_btf());
+        match target {
+            Some(target) => Cow::Owned([row.name.as_bytes(), b"/", target].concat()),
+            None => Cow::Borrowed(row.name.as_bytes()),
+        }
+    }
 }
 
 /// The attach target of a tracing, LSM, extension or iterator program.
@@ -180,4 +236,29 @@ pub struct MapSettings {
     pub programs: HashMap<String, Option<String>>,
     /// The programs of a program array by key, instead of the object's. `None` leaves an element empty.
     pub elements: BTreeMap<u32, Option<String>>,
+}
+
+impl MapSettings {
+    /// Returns a definition with the type, sizes, flags, extra value and NUMA node of these settings. `own` is the definition of the object.
+    /// Returns `None` without a definition and without a type.
+    pub fn definition(&self, own: Option<&MapDef>) -> Option<MapDef> {
+        let mut def = match (own, self.map_type) {
+            (Some(own), _) => own.clone(),
+            (None, Some(_)) => MapDef::default(),
+            (None, None) => return None,
+        };
+        def.map_type = self.map_type.unwrap_or(def.map_type);
+        // The types of the object describe keys and values of the object's sizes.
+        if let Some(size) = self.key_size.filter(|size| *size != def.key_size) {
+            (def.key_size, def.key_type) = (size, None);
+        }
+        if let Some(size) = self.value_size.filter(|size| *size != def.value_size) {
+            (def.value_size, def.value_type) = (size, None);
+        }
+        def.max_entries = self.max_entries.unwrap_or(def.max_entries);
+        def.map_flags = self.map_flags.unwrap_or(def.map_flags);
+        def.map_extra = self.map_extra.unwrap_or(def.map_extra);
+        def.numa_node = self.numa_node.or(def.numa_node);
+        Some(def)
+    }
 }

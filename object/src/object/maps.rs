@@ -94,6 +94,11 @@ impl MapDef {
         self.pin_by_name = value == PIN_BY_NAME;
         self.other_pinning = Some(value).filter(|value| !matches!(*value, PIN_NONE | PIN_BY_NAME));
     }
+
+    /// Returns whether the values are maps.
+    pub const fn is_map_of_maps(&self) -> bool {
+        matches!(self.known_type(), Some(MapType::ArrayOfMaps | MapType::HashOfMaps))
+    }
 }
 
 /// An error in a map's definition.

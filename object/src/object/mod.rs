@@ -19,6 +19,7 @@ mod section_target;
 pub(crate) mod symbols;
 #[cfg(test)]
 mod tests;
+mod type_word;
 
 pub use crate::elf::{Class, ElfError, Section};
 pub use data::{DataKind, DataSection};
@@ -33,6 +34,7 @@ pub(crate) use rewrite::check_no_overlap;
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use section_target::{SectionTarget, SectionTargetError, split_offset};
 pub use symbols::{Linkage, Symbol, SymbolKind, SymbolLocation};
+pub use type_word::{ForeignSection, TypeWordError, find_foreign_section, section_for_type};
 
 use crate::{
     elf::{Elf, text},

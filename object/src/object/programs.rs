@@ -57,6 +57,15 @@ impl<'d> Program<'d> {
         insn.checked_sub(self.start().0).is_some_and(|offset| offset < self.insn_count())
     }
 
+    /// Returns the program as if it were in a section of another name.
+    #[must_use]
+    pub const fn in_section<'s>(&self, section: &'s [u8]) -> Program<'s>
+    where
+        'd: 's,
+    {
+        Program { section, ..*self }
+    }
+
     /// Returns the section's name without a leading `?`.
     pub fn section_name(&self) -> &'d [u8] {
         self.section.strip_prefix(b"?").unwrap_or(self.section)

@@ -16,10 +16,14 @@ use crate::{
         maps::{MapEntry, MapSource, MapTable, StructOps},
     },
     load_plan::{
-        error::LoadPlanError, settings::Settings, struct_ops::StructOpsTables, target_kernel::TargetKernel,
+        error::LoadPlanError,
+        settings::{Settings, inner_map_name},
+        struct_ops::StructOpsTables,
+        target_kernel::TargetKernel,
     },
     object::{DataKind, DataSection, Map, MapDef, MapType, Object},
 };
+use alloc::borrow::Cow;
 use core_relo::{
     TypeId,
     btf::{Btf, Editor, Kind, Type},
@@ -161,14 +165,34 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             // bpffs refuses names with a dot.
             plan.pin = Some(self.settings.pin_root.join(name.replace('.', "_")));
         }
-        if let Some(inner) = &def.inner {
-            let mut inner = plan_definition(inner, self.kernel);
-            inner.name = format!("{name}.inner");
+        if let Some(inner) = self.inner_definition(name, def)? {
+            let mut inner = plan_definition(&inner, self.kernel);
+            inner.name = inner_map_name(name);
             inner.kernel_name = inner.name.clone().into_bytes();
             default_entries(&mut inner, self.kernel);
             plan.inner = Some(Box::new(inner));
         }
         Ok(plan)
+    }
+
+    /// Returns the definition of the inner maps of a map of maps, with the caller's settings.
+    fn inner_definition<'m>(
+        &self,
+        outer: &str,
+        def: &'m MapDef,
+    ) -> Result<Option<Cow<'m, MapDef>>, LoadPlanError> {
+        let own = def.inner.as_deref();
+        let settings = self.settings.inner_map(outer).filter(|_| def.is_map_of_maps());
+        let Some(settings) = settings else { return Ok(own.map(Cow::Borrowed)) };
+        let inner = settings.definition(own).ok_or_else(|| LoadPlanError::Map {
+            map: inner_map_name(outer).into(),
+            what: "the object does not define it: set its type".into(),
+        })?;
+        if inner.is_map_of_maps() {
+            let what = "an inner map holds no maps: expected another type".into();
+            return Err(LoadPlanError::Map { map: inner_map_name(outer).into(), what });
+        }
+        Ok(Some(Cow::Owned(inner)))
     }
 
     /// Plans the map of a section of variables.

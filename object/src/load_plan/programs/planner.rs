@@ -23,7 +23,7 @@ use crate::{
         struct_ops::StructOpsTables,
         target_kernel::TargetKernel,
     },
-    object::{AttachType, Object, Program, ProgramType, SecDef},
+    object::{AttachType, Object, Program, ProgramType, SecDef, find_foreign_section},
 };
 use core_relo::{Endian, btf::Editor, insn::Insn};
 
@@ -104,6 +104,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         let name = key(program.name());
         let default_settings = ProgramSettings::default();
         let settings = self.settings.programs.get(&name).unwrap_or(&default_settings);
+        // The program is loaded as if it were in the section of the settings.
+        let program = &program.in_section(settings.section_of(program));
         let ty = self.resolve_type(program, function, settings)?;
         let attach = self.find_attach_target(program, function, settings, &ty, modules)?;
         // A declaration tag names the exception callback of a program.
@@ -155,7 +157,19 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         let sec_def = program.sec_def().filter(is_valid);
         let program_type = settings.program_type.or(sec_def.map(|d| d.program_type)).ok_or_else(|| {
             let section = text(program.section);
-            fail(format!("section `{section}` has no known program type: set the type before loading, or name the section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"))
+            let name = text(program.name());
+            fail(match find_foreign_section(program.section_name()) {
+                Some(foreign) => format!(
+                    "section `{section}` has no known program type: set the type before loading (`--program-type {name}={word}`, the meaning to \
+                     {loaders}), or name the section SEC(\"{word}\")",
+                    word = foreign.section,
+                    loaders = foreign.loaders
+                ),
+                None => format!(
+                    "section `{section}` has no known program type: set the type before loading (`--program-type {name}=TYPE`), or name the \
+                     section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"
+                ),
+            })
         })?;
         let mut attach_type = settings.attach_type.or(sec_def.and_then(|d| d.attach_type));
         let mut flags = 0;

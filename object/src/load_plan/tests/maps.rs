@@ -6,7 +6,7 @@ use crate::{
     features::Feature,
     globals::GlobalKind,
     index::{MapIndex, ProgramIndex},
-    load_plan::{FixupTarget, LoadPlan, MapPlan, MapRole, SlotPlan},
+    load_plan::{FixupTarget, LoadPlan, MapPlan, MapRole, Settings, SlotPlan},
     object::MapType,
     test_support::{TestObject, insns, kernel, line, load, returns, skipped, words},
 };
@@ -393,6 +393,49 @@ fn programs_in_program_arrays_are_loaded_with_the_programs_that_use_the_arrays()
         setup.map_mut("first").elements.insert(0, None);
     };
     assert_eq!(loaded(without_next), (named(&[("start", true)]), 3));
+}
+
+#[test]
+fn the_settings_define_or_change_an_inner_map() {
+    let object = |inner: bool| {
+        let mut m = TestObject::new();
+        let members = [("type", m.number(27), 0), ("max_entries", m.number(4096), 64)];
+        let inner = inner.then(|| m.types.structure("inner", 16, &members));
+        m.map("outer", &[("type", 12), ("max_entries", 2), ("key_size", 4), ("value_size", 4)], inner);
+        m.map("plain", &[("type", 1), ("max_entries", 2), ("key_size", 4), ("value_size", 4)], None);
+        m
+    };
+    let attributes = |plan: &LoadPlan| {
+        let inner = map(plan, "outer").inner().unwrap();
+        let sizes = (inner.key_size(), inner.value_size(), inner.max_entries());
+        (inner.name().to_owned(), inner.known_type(), sizes, inner.map_flags())
+    };
+    let hash = |settings: &mut Settings| {
+        let inner = settings.map_mut("outer.inner");
+        (inner.map_type, inner.key_size) = (Some(MapType::Hash.number()), Some(4));
+        (inner.value_size, inner.max_entries, inner.map_flags) = (Some(8), Some(64), Some(1));
+    };
+    let plan = object(false).plan_on(kernel(|_| {}), |loader| hash(loader)).unwrap();
+    assert_eq!(attributes(&plan), ("outer.inner".to_owned(), Some(MapType::Hash), (4, 8, 64), 1));
+    // Ring buffers have a power of two of pages.
+    let plan = object(true).plan_on(kernel(|_| {}), |loader| {
+        loader.map_mut("outer.inner").max_entries = Some(9000);
+    });
+    assert_eq!(attributes(&plan.unwrap()).2, (0, 0, 16384));
+    let error = |inner: bool, set: &dyn Fn(&mut Settings)| {
+        line(&object(inner).plan_on(kernel(|_| {}), |loader| set(loader)).expect_err("refused"))
+    };
+    assert_eq!(
+        error(false, &|settings| settings.map_mut("outer.inner").max_entries = Some(1)),
+        "map `outer.inner`: the object does not define it: set its type"
+    );
+    assert_eq!(
+        error(true, &|settings| settings.map_mut("outer.inner").map_type =
+            Some(MapType::HashOfMaps.number())),
+        "map `outer.inner`: an inner map holds no maps: expected another type"
+    );
+    let unknown = error(true, &|settings| settings.map_mut("plain.inner").max_entries = Some(1));
+    assert!(unknown.starts_with("it has no map `plain.inner`; it has plain, "), "{unknown}");
 }
 
 #[test]

@@ -27,6 +27,36 @@ fn the_section_name_is_ignored_if_the_settings_have_another_type() {
 }
 
 #[test]
+fn a_program_is_planned_as_if_it_were_in_the_section_of_the_settings() {
+    let with = |section: &str, name: &str| planned(section, |p| p.section = Some(name.to_owned()));
+    let plan = with("classifier/ingress", "cgroup/connect4");
+    let attach_type = AttachType::CgroupInet4Connect.number();
+    assert_eq!((plan.program_type(), plan.attach_type()), (ProgramType::CgroupSockAddr, attach_type));
+    assert_eq!(plan.section(), "cgroup/connect4");
+    let plan = with("mine", "xdp.frags");
+    assert_eq!((plan.program_type(), plan.flags()), (ProgramType::Xdp, 1 << 5));
+    // A program that is not loaded by default stays so, and is loaded if the settings say so.
+    let plan = planned("?mine", |p| {
+        p.section = Some("tc".to_owned());
+        p.autoload = Some(true);
+    });
+    assert_eq!(plan.program_type(), ProgramType::SchedCls);
+}
+
+#[test]
+fn a_section_name_of_another_loader_is_explained() {
+    let error = |section: &str| {
+        let mut m = TestObject::new();
+        m.program("main", section, &returns(0));
+        m.error_on(kernel(|_| {}))
+    };
+    let expected = "program `main`: section `socket/x` has no known program type: set the type before loading (`--program-type main=socket`, \
+                    the meaning to aya, cilium/ebpf and libbpf before 1.0), or name the section SEC(\"socket\")";
+    assert_eq!(error("socket/x"), expected);
+    assert!(error("mine").ends_with("SEC(\"xdp\") or the like"));
+}
+
+#[test]
 fn programs_of_many_functions_are_loaded_for_the_kernel_or_for_one_module() {
     let attach = |section: &str, target: Option<&str>| {
         let mut m = TestObject::new();
