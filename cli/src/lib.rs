@@ -25,6 +25,7 @@ mod policy;
 mod process;
 mod progress;
 mod report;
+mod settings;
 #[cfg(feature = "sign")]
 mod signing;
 mod stable_hash;

@@ -9,7 +9,7 @@ mod common;
 
 use common::{demo, run_in, schema, text};
 use core_relo::{Endian, btf::Builder};
-use core_relo_loader::{Loader, load_plan::AttachTarget, object::ProgramType};
+use core_relo_loader::{Loader, load_plan::AttachTarget};
 use core_relo_tests::{artifacts, skip::skip};
 use serde_json::Value;
 use std::{
@@ -149,7 +149,7 @@ macro_rules! rust_snippets {
 
 rust_snippets! { loader, program:
     loader.program_mut("name").autoload = Some(false);
-    loader.program_mut("name").program_type = Some(ProgramType::Kprobe);
+    loader.program_mut("name").section = Some("kprobe".into());
     loader.program_mut("name").attach_to = Some(AttachTarget::Kernel("function".into()));
     loader.program_mut("name").attach_to = Some(AttachTarget::Program { program, function: "function".into() });
     loader.map_mut("name").autocreate = Some(false);

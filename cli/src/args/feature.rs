@@ -74,7 +74,6 @@ impl FeatureArgs {
             kernel_version: self.kernel_version,
             kconfig: self.kconfig.clone(),
             kallsyms: self.kallsyms.clone(),
-            max_entries: Vec::new(),
             loader: LoaderArgs::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! The arguments of `gen loader`.
 
-use crate::args::{byte_count, format::Format, load::SetupArgs, object_name::parse_name};
+use crate::args::{byte_count, format::Format, load::SetupArgs, object_name::parse_name, settings::SETTINGS};
 use clap::{Args, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;
 use std::{ops::RangeInclusive, path::PathBuf};
@@ -19,21 +19,8 @@ hash of its data with the hash in its instructions, so that a signature over the
 Exit status: 0 if the file was written or shown, else 2.";
 
 /// The options that have no effect with `--show`.
-const OPTIONS_OF_GENERATION: [&str; 13] = [
-    "output",
-    "kernel",
-    "kernel_version",
-    "page_size",
-    "signable",
-    "program",
-    "set",
-    "max_entries",
-    "value_size",
-    "key_size",
-    "attach_target",
-    "without_map",
-    "kconfig",
-];
+const OPTIONS_OF_GENERATION: [&str; 7] =
+    ["output", "kernel", "kernel_version", "page_size", "signable", "program", "kconfig"];
 
 /// The sizes of pages that kernels can have.
 pub(crate) const PAGE_BYTES: RangeInclusive<u32> = 4096..=262_144;
@@ -69,10 +56,10 @@ pub(crate) struct GenLoaderArgs {
     #[arg(long)]
     pub(crate) signable: bool,
     /// Put only this program in the file; may be given several times [default: all programs whose section does not begin with `?`]
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with = "autoload")]
     pub(crate) program: Vec<String>,
     /// Show a loader file: maps, programs, sizes, signature
-    #[arg(long, conflicts_with_all = OPTIONS_OF_GENERATION)]
+    #[arg(long, conflicts_with_all = OPTIONS_OF_GENERATION, conflicts_with_all = SETTINGS)]
     pub(crate) show: bool,
     /// Show the instructions of the loader program, too
     #[arg(long, requires = "show")]

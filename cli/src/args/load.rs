@@ -3,14 +3,14 @@
 use crate::{
     args::{
         attach_word::attach_word, events::EventArgs, format::Format, object_name::parse_name,
-        stats::StatsArgs, test_run::TestRunArgs,
+        settings::SettingsArgs, stats::StatsArgs, test_run::TestRunArgs,
     },
     attach_point::AttachPoint,
 };
 use clap::{ArgGroup, Args, ValueHint};
 use core_relo_loader::load::Keyring;
 use core_relo_verdict::kernel::KernelVersion;
-use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr};
 
 pub(crate) const LOAD_HELP: &str = "Examples:
   core-relo load prog.bpf.o                           load, report the result, and unload
@@ -70,31 +70,11 @@ Exit status: 0 if the program ran (whatever it returned), 1 if the kernel refuse
 /// Settings that apply before an object is loaded
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SetupArgs {
-    /// Set a global variable before loading, also in an arena or a struct_ops map; may be given several times. VALUE is a number,
-    /// true or false, text for an array of char, an enumerator, comma-separated numbers for an array (missing elements become 0), or
-    /// hex:0011… (the bytes) for any type. NAME may be a path to a member or element, such as `config.ports[2]`. SECTION/NAME
-    /// selects one of two static variables with the same name. `inspect` lists all names
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) set: Vec<Assignment>,
-    /// Set the max_entries of a map; may be given several times
-    #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<MapNumber>,
-    /// Set the size of the values of a map in bytes; for a data section, its size. May be given several times
-    #[arg(long, value_name = "MAP=N")]
-    pub(crate) value_size: Vec<MapNumber>,
-    /// Set the size of the keys of a map in bytes; may be given several times
-    #[arg(long, value_name = "MAP=N")]
-    pub(crate) key_size: Vec<MapNumber>,
-    /// Load a program for this function or hook instead of that in its section: fentry, fexit, fmod_ret, tp_btf, LSM, freplace. FUNC may be
-    /// `MODULE:FUNC`, or `FUNC@PROGRAM` for a function of a loaded program: its id, name or pin. May be given several times
-    #[arg(long, value_name = "PROG=FUNC")]
-    pub(crate) attach_target: Vec<LoadTarget>,
-    /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
-    #[arg(long, value_name = "MAP", value_parser = parse_name)]
-    pub(crate) without_map: Vec<String>,
     /// File of CONFIG_…= lines that take precedence over the kernel's configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 }
 
 /// Settings of the load itself
@@ -125,7 +105,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "KEYRING")]
     pub(crate) keyring: Option<Keyring>,
     /// Load only this program; may be given several times [default: all programs whose section does not begin with `?`]
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with = "autoload")]
     pub(crate) program: Vec<String>,
     /// Load each program by itself, and continue after a refusal
     #[arg(long, conflicts_with_all = ["attach", "attach_to", "pin", "dry_run"], group = "single_loads")]
@@ -199,71 +179,6 @@ impl LoadArgs {
     /// Returns whether programs are attached.
     pub(crate) fn attaches(&self) -> bool {
         self.attach || !self.attach_to.is_empty()
-    }
-}
-
-/// An assignment: `name=value`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Assignment {
-    pub(crate) name: String,
-    pub(crate) value: String,
-}
-
-impl FromStr for Assignment {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() => Ok(Self { name: name.into(), value: value.into() }),
-            _ => Err("expected NAME=VALUE"),
-        }
-    }
-}
-
-/// A number of a map, such as its number of entries: `map=number`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MapNumber {
-    pub(crate) map: String,
-    pub(crate) number: NonZeroU32,
-}
-
-impl FromStr for MapNumber {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (map, number) =
-            text.split_once('=').filter(|(map, _)| !map.is_empty()).ok_or("expected MAP=N")?;
-        let number =
-            number.parse().map_err(|_no_number| "expected MAP=N with a number from 1 to 4294967295")?;
-        Ok(Self { map: map.into(), number })
-    }
-}
-
-/// A program and the function that it is loaded for: `program=function` or `program=function@program`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LoadTarget {
-    pub(crate) program: String,
-    pub(crate) function: String,
-    /// The loaded program that has the function: its id, name or pin.
-    pub(crate) of_program: Option<String>,
-}
-
-impl FromStr for LoadTarget {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const EXPECTED: &str = "expected PROG=FUNC or PROG=FUNC@PROGRAM";
-        let (program, target) = text.split_once('=').ok_or(EXPECTED)?;
-        let (function, of_program) =
-            target.split_once('@').map_or((target, None), |(function, of)| (function, Some(of)));
-        if program.is_empty() || function.is_empty() || of_program == Some("") {
-            return Err(EXPECTED);
-        }
-        Ok(Self {
-            program: program.into(),
-            function: function.into(),
-            of_program: of_program.map(str::to_owned),
-        })
     }
 }
 

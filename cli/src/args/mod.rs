@@ -39,6 +39,7 @@ pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
+pub(crate) mod settings;
 pub(crate) mod shard;
 pub(crate) mod stats;
 pub(crate) mod test_run;

@@ -5,9 +5,9 @@ use crate::{
         byte_count,
         format::{CheckFormat, Format},
         guest::GuestArgs,
-        load::MapNumber,
         loader::LoaderArgs,
         object_name::parse_name,
+        settings::SettingsArgs,
         shard::Shard,
         stats::StatsArgs,
     },
@@ -41,7 +41,9 @@ pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
   core-relo plan one.bpf.o two.bpf.o --btf <(zcat vmlinux-6.1.btf.gz)
-  core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
+  core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'
+
+Settings of user space are checked as by the other commands. No relocation depends on them.";
 pub(super) const EXPLAIN_HELP: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
   core-relo explain prog.bpf.o --btf kernels/           also names the first kernel that fits
@@ -100,9 +102,6 @@ pub(crate) struct EvidenceArgs {
     /// Symbols of the kernels: a copy of /proc/kallsyms [default: the symbols of a vmlinux, or `System.map-R` beside `vmlinuz-R`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kallsyms: Option<PathBuf>,
-    /// Maps whose max_entries user space sets before the load; may be given several times
-    #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<MapNumber>,
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
 }
@@ -127,6 +126,8 @@ pub(crate) struct CheckArgs {
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
     /// Accept known gaps: KEY=PATTERN with the keys `object`, `program`, `kernel` (globs with `*` and `?`) and `kind` (a kind of
     /// reason, such as `helper`), several of them separated by commas. Accepted reasons do not count for the exit status; may be given
     /// several times
@@ -172,6 +173,8 @@ pub(crate) struct PlanArgs {
     /// Show only the relocations of this program
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -186,6 +189,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) kernels: KernelArgs,
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
     /// Explain only this program
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,

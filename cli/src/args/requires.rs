@@ -1,6 +1,6 @@
 //! The arguments of `requires`.
 
-use crate::args::{format::Format, loader::LoaderArgs};
+use crate::args::{format::Format, loader::LoaderArgs, settings::SettingsArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -21,6 +21,8 @@ pub(crate) struct RequiresArgs {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

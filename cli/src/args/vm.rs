@@ -1,6 +1,12 @@
 //! The arguments of `vm`.
 
-use crate::args::{format::Format, guest::GuestArgs, load::MapNumber, loader::LoaderArgs, stats::StatsArgs};
+use crate::args::{
+    format::Format,
+    guest::GuestArgs,
+    loader::LoaderArgs,
+    settings::{SETTINGS, SettingsArgs},
+    stats::StatsArgs,
+};
 use clap::{Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -30,16 +36,15 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Vec<PathBuf>,
     /// Run this executable instead, with the rest of the line as its arguments
-    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["max_entries", "loader", "stats", "budget", "write_budget"])]
+    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["loader", "stats", "budget", "write_budget"], conflicts_with_all = SETTINGS)]
     pub(crate) command: Vec<OsString>,
     /// Further file or directory for --command; may be given several times
     #[arg(long, value_name = "PATH", requires = "command", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Vec<PathBuf>,
-    /// Set the max_entries of a map before the load; may be given several times
-    #[arg(long, value_name = "MAP=N")]
-    pub(crate) max_entries: Vec<MapNumber>,
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
     /// Number of kernels to boot at the same time; 0 means one for each CPU
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,

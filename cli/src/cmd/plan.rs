@@ -7,6 +7,7 @@ use crate::{
     describe,
     input::{kernel::parsed::Kernel, object::ObjectFile},
     json::plan::PlannedRelocationJson,
+    settings::UserSettings,
     text::{
         line::Line,
         plan,
@@ -17,6 +18,10 @@ use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> {
+    let settings = UserSettings::new(&args.settings);
+    if let Err(bad) = settings.and_then(|settings| settings.check_objects(&args.objects)) {
+        return console.report_error(&bad);
+    }
     for_each_kernel(console, &args.objects, &args.kernels, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program
             && let Err(bad) = check_program(file, plan.relocs().code(), name)

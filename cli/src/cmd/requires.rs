@@ -14,6 +14,7 @@ use crate::{
             InstructionSetJson, MapJson, MapSizesJson, ProgramJson, RequirementsJson, UseJson,
         },
     },
+    settings::UserSettings,
     text::{
         line::Line,
         printer::Printer,
@@ -22,13 +23,27 @@ use crate::{
         table::{Cell, left_cell, right_cell},
     },
 };
+use core_relo_loader::load_plan::Settings;
 use core_relo_verdict::loaders::Loader;
 use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<()> {
-    let mut is_first = true;
-    for path in directory::find_objects(&args.objects) {
-        match (path.and_then(|path| collect(path, args.loader.loader())), console.format) {
+    let paths = directory::find_objects(&args.objects);
+    let readable: Vec<_> = paths.iter().filter_map(|path| path.as_ref().ok().cloned()).collect();
+    let settings = UserSettings::new(&args.settings).and_then(|settings| match readable.len() {
+        1 => Ok(settings),
+        _ => settings.check_files(&readable),
+    });
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let (mut is_first, mut warnings) = (true, Vec::new());
+    let loader = args.loader.loader();
+    for path in paths {
+        let collected = path.and_then(|path| collect(path, loader, &settings, &mut warnings));
+        warnings.drain(..).try_for_each(|warning| console.warn(&warning))?;
+        match (collected, console.format) {
             (Err(bad), _) => console.report_error(&bad)?,
             (Ok(requirements), Format::Json) => console.out.json(&requirements)?,
             (Ok(requirements), Format::Text) => {
@@ -43,10 +58,20 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<
     Ok(())
 }
 
-/// Collects the requirements of an object.
-fn collect(path: PathBuf, loader: Loader) -> Result<RequirementsJson, BadInput> {
+/// Collects the requirements of an object for a loader, with settings of user space.
+fn collect(
+    path: PathBuf,
+    loader: Loader,
+    user: &UserSettings,
+    warnings: &mut Vec<String>,
+) -> Result<RequirementsJson, BadInput> {
     let file = ObjectFile::read(&path)?;
-    with_needs(loader, &file, |needs, table, relocs| {
+    let mut settings = Settings::default();
+    if !user.is_empty() {
+        warnings.extend(user.apply_to_object(&file, &file.parse()?, &mut settings)?);
+    }
+    let settings = Some(&settings).filter(|_| !user.is_empty());
+    with_needs(loader, &file, settings, |needs, table, relocs| {
         RequirementsJson::new(&file.name, needs, table, Some(relocs))
     })
 }

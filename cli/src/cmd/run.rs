@@ -15,6 +15,7 @@ use crate::{
     input::object::ObjectFile,
     json::load as json,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
+    settings::UserSettings,
     text::{line::Line, style::ERROR},
 };
 use core_relo_loader::{Loader, load::LoadError};
@@ -58,7 +59,11 @@ pub(super) fn test_run(
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
-    set_up(&mut loader, &file, &args.setup)?;
+    let settings = UserSettings::new(&args.setup.settings)?;
+    let warnings = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), &settings)?;
+    if let Err(e) = warnings.iter().try_for_each(|warning| console.warn(warning)) {
+        return Ok(Err(e));
+    }
     set_up_loading(&mut loader, &args.loading)?;
     let events = find_sources(&file.name, &object, &args.events.print)?;
     let input = TestRunInput::read(&args.test)?;

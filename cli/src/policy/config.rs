@@ -6,9 +6,10 @@ use super::{
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
-    args::load::MapNumber,
     error::{BadInput, escape_path},
+    glob::Glob,
     input::file,
+    settings::{Setting, SettingGroup, SettingParser},
 };
 use core_relo_verdict::loaders::Loader;
 use std::path::Path;
@@ -22,8 +23,8 @@ pub(crate) struct Config {
     pub(crate) strict: bool,
     /// As `--loader`: `check.loader`.
     pub(crate) loader: Option<Loader>,
-    /// As `--max-entries`: `check.max-entries`.
-    pub(crate) max_entries: Vec<MapNumber>,
+    /// Settings of user space, for all objects (`check.max-entries`) and for those of a pattern (`[[settings]]`).
+    pub(crate) settings: Vec<SettingGroup>,
 }
 
 impl Config {
@@ -46,7 +47,7 @@ impl Config {
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, TomlError> {
         let file = TomlFile::parse(text)?;
         let root = file.root();
-        root.check_keys(&["allow", "check"])?;
+        root.check_keys(&["allow", "check", "settings"])?;
         let mut config = Self::default();
         for table in root.tables("allow", MAX_ENTRIES)? {
             config.allow.push(parse_entry(name, &table)?);
@@ -56,9 +57,14 @@ impl Config {
             config.strict = check.boolean("strict")?.unwrap_or_default();
             config.loader = check.string("loader")?.map(|word| parse_loader(&check, word)).transpose()?;
             if let Some(maps) = check.table("max-entries")? {
-                let entries = maps.counts()?.into_iter();
-                config.max_entries = entries.map(|(map, count)| MapNumber { map, number: count }).collect();
+                let mut settings = Vec::new();
+                add_settings(&maps, &NUMBERS[0], &mut settings)?;
+                let place = Some(format!("{name}:{}", maps.line()));
+                config.settings.push(SettingGroup { place, object: None, demands_names: false, settings });
             }
+        }
+        for table in root.tables("settings", MAX_ENTRIES)? {
+            config.settings.push(parse_settings(name, &table)?);
         }
         Ok(config)
     }
@@ -69,6 +75,75 @@ fn parse_loader(check: &Table<'_, '_>, word: &str) -> Result<Loader, TomlError> 
     let words: Vec<_> = Loader::ALL.iter().map(|loader| loader.word()).collect();
     let unknown = || check.error_at("loader", format!("unknown loader, expected {}", words.join(", ")));
     Loader::from_word(word).ok_or_else(unknown)
+}
+
+/// A table of settings: its key, and the parser of `name=value`.
+type SettingTable = (&'static str, SettingParser);
+
+/// The tables whose values are numbers.
+const NUMBERS: [SettingTable; 3] = [
+    ("max-entries", Setting::parse_max_entries),
+    ("key-size", Setting::parse_key_size),
+    ("value-size", Setting::parse_value_size),
+];
+
+/// The tables whose values are strings.
+const STRINGS: [SettingTable; 4] = [
+    ("inner-map", Setting::parse_inner_map),
+    ("program-type", Setting::parse_program_type),
+    ("attach-target", Setting::parse_attach_target),
+    ("set", Setting::parse_global),
+];
+
+/// The tables whose values are booleans.
+const BOOLEANS: [SettingTable; 1] = [("autoload", Setting::parse_autoload)];
+
+/// The key of a list of maps.
+const WITHOUT_MAP: &str = "without-map";
+
+/// Parses a table of settings for the objects of a pattern.
+fn parse_settings(file: &str, table: &Table<'_, '_>) -> Result<SettingGroup, TomlError> {
+    let tables = || NUMBERS.iter().chain(&STRINGS).chain(&BOOLEANS);
+    let keys: Vec<_> = ["object", WITHOUT_MAP].into_iter().chain(tables().map(|(key, _)| *key)).collect();
+    table.check_keys(&keys)?;
+    let object = table.string("object")?.map(Glob::new).transpose();
+    let object = object.map_err(|e| table.error_at("object", e))?;
+    let mut settings = Vec::new();
+    for kind in tables() {
+        if let Some(values) = table.table(kind.0)? {
+            add_settings(&values, kind, &mut settings)?;
+        }
+    }
+    for map in table.strings(WITHOUT_MAP)? {
+        settings
+            .push(Setting::parse_without_map(map).map_err(|problem| table.error_at(WITHOUT_MAP, problem))?);
+    }
+    let place = Some(format!("{file}:{}", table.line()));
+    Ok(SettingGroup { place, object, demands_names: true, settings })
+}
+
+/// Parses the settings of a table: a name and a value each.
+fn add_settings(
+    table: &Table<'_, '_>,
+    (key, parse): &SettingTable,
+    settings: &mut Vec<Setting>,
+) -> Result<(), TomlError> {
+    let is_number = NUMBERS.iter().any(|(known, _)| known == key);
+    let is_boolean = BOOLEANS.iter().any(|(known, _)| known == key);
+    let names: Vec<_> = table.keys().map(str::to_owned).collect();
+    let values: Vec<String> = if is_number {
+        table.counts()?.into_iter().map(|(_, count)| count.to_string()).collect()
+    } else if is_boolean {
+        let values = names.iter().map(|name| Ok(table.boolean(name)?.unwrap_or_default().to_string()));
+        values.collect::<Result<_, TomlError>>()?
+    } else {
+        names.iter().map(|name| table.scalar(name)).collect::<Result<_, TomlError>>()?
+    };
+    for (name, value) in names.iter().zip(values) {
+        let setting = parse(&format!("{name}={value}")).map_err(|problem| table.error_at(name, problem))?;
+        settings.push(setting);
+    }
+    Ok(())
 }
 
 /// Parses an entry of the allow list.

@@ -5,6 +5,7 @@
 use super::{
     AllowEntry, AllowList, Config, KernelNames, entry::PatternError, search::find_from, toml_value::TomlError,
 };
+use crate::settings::Setting;
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
 use std::{fs, path::Path};
 
@@ -30,13 +31,28 @@ fn a_configuration_has_entries_and_settings() {
         ("core-relo.toml:7: program=a,b,kernel=5.10.*", "allowed by core-relo.toml:7"),
     ];
     assert_eq!(entries, expected.map(|(entry, words)| (entry.to_owned(), words.to_owned())));
-    let maps: Vec<_> =
-        config.max_entries.iter().map(|entries| (&*entries.map, entries.number.get())).collect();
+    let settings: Vec<_> =
+        config.settings.iter().flat_map(|group| &group.settings).map(Setting::to_string).collect();
     assert!(config.strict);
     assert_eq!(config.loader, Some(core_relo_verdict::loaders::Loader::Cilium));
-    assert_eq!(maps, [("hex", 16), ("stacks", 1024)]);
+    assert_eq!(settings, ["--max-entries hex=16", "--max-entries stacks=1024"]);
     assert_eq!(parse(""), Ok(Config::default()));
     assert_eq!(parse("allow = [{ program = 'p' }]").unwrap().allow.len(), 1);
+}
+
+#[test]
+fn settings_have_the_words_of_the_options() {
+    let text = "[[settings]]\nobject = 'probe*.o'\nset = { pid = 7, name = \"bash\", fast = true, mask = 0xff }\nprogram-type = { p = \"xdp\" }\n\
+                attach-target = { q = \"vfs_read\" }\nautoload = { p = false }\nmax-entries = { \"m.inner\" = 4096 }\nkey-size = { m = 4 }\n\
+                value-size = { m = 8 }\ninner-map = { o = \"hash:4:8:64\" }\nwithout-map = [\"x\"]\n";
+    let config = parse(text).unwrap();
+    let [group] = &*config.settings else { panic!("{config:?}") };
+    assert_eq!(group.place.as_deref(), Some("core-relo.toml:1"));
+    assert_eq!(group.object.as_ref().map(ToString::to_string).as_deref(), Some("probe*.o"));
+    let settings: Vec<_> = group.settings.iter().map(Setting::to_string).collect();
+    let expected = "--max-entries m.inner=4096,--key-size m=4,--value-size m=8,--inner-map o=hash:4:8:64,--program-type p=xdp,\
+                    --attach-target q=vfs_read,--set fast=true,--set mask=255,--set name=bash,--set pid=7,--autoload p=false,--without-map x";
+    assert_eq!(settings.join(","), expected);
 }
 
 #[test]
@@ -44,13 +60,34 @@ fn errors_name_line_and_column() {
     for (text, expected) in [
         ("[[allow]\n", "1:9: unclosed array table, expected `]`"),
         ("[check]\nloader = 'bpftool'\n", "2:10: unknown loader, expected libbpf, core-relo, cilium, aya"),
-        ("\n[[alow]]\n", "2:3: unknown key `alow`, expected `allow` or `check`; did you mean `allow`?"),
+        (
+            "\n[[alow]]\n",
+            "2:3: unknown key `alow`, expected `allow`, `check` or `settings`; did you mean `allow`?",
+        ),
         (
             "[[allow]]\nobject = 'a'\n  porgram = 'b'\n",
             "3:3: unknown key `porgram`, expected `object`, `program`, `kernel`, `kind` or `reason`; did you mean `program`?",
         ),
         ("[[allow]]\nprogram = 1\n", "2:11: `program` is an integer, expected a string"),
-        ("\"ä\" = 1", "1:1: unknown key `ä`, expected `allow` or `check`"),
+        ("\"ä\" = 1", "1:1: unknown key `ä`, expected `allow`, `check` or `settings`"),
+        ("[[settings]]\nmax-entries = { m = 0 }\n", "2:21: `m` is 0, expected a number from 1 to 4294967295"),
+        (
+            "[[settings]]\ninner-map = { m = 'hash' }\n",
+            "2:19: expected TYPE:KEY:VALUE:ENTRIES[:FLAGS], such as hash:4:8:64",
+        ),
+        (
+            "[[settings]]\nset = { x = [1] }\n",
+            "2:13: `x` is an array, expected a string, a number or a boolean",
+        ),
+        ("[[settings]]\nautoload = { p = 1 }\n", "2:18: `p` is an integer, expected `true` or `false`"),
+        (
+            "[[settings]]\nwithout-map = [1]\n",
+            "2:16: `without-map` is an integer, expected a list of strings",
+        ),
+        (
+            "[[settings]]\nobject = ''\n",
+            "2:10: the pattern is empty, expected a name, with `*` for any characters and `?` for one character",
+        ),
         ("[allow]\nprogram = 'p'\n", "1:1: `allow` is a table, expected tables, each as `[[allow]]`"),
         ("allow = ['ä', 2]\n", "1:10: `allow` is a string, expected tables, each as `[[allow]]`"),
         (

@@ -129,6 +129,39 @@ impl<'f, 't> Table<'f, 't> {
         Ok(tables)
     }
 
+    /// Returns the keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'f str> {
+        self.table.iter().map(|(key, _)| key.get_ref().as_ref())
+    }
+
+    /// Returns the string, number or boolean of a key, as text.
+    pub(super) fn scalar(&self, key: &str) -> Result<String, TomlError> {
+        let read = |value: &'f DeValue<'t>| match value {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Boolean(value) => Some(value.to_string()),
+            DeValue::Integer(number) => {
+                let value = i128::from_str_radix(number.as_str(), number.radix()).ok()?;
+                Some(value.to_string())
+            }
+            DeValue::Float(number) => Some(number.as_str().to_owned()),
+            _ => None,
+        };
+        let text = self.get(key, "a string, a number or a boolean", read)?;
+        text.ok_or_else(|| self.error(format!("no `{key}`")))
+    }
+
+    /// Returns the strings of a key.
+    pub(super) fn strings(&self, key: &str) -> Result<Vec<&'f str>, TomlError> {
+        let expected = "a list of strings";
+        let Some(array) = self.get(key, expected, DeValue::as_array)? else { return Ok(Vec::new()) };
+        let string = |value: &'f Spanned<DeValue<'t>>| {
+            let error =
+                || TomlError::new(self.text, value.span().start, mismatch(key, value.get_ref(), expected));
+            value.get_ref().as_str().ok_or_else(error)
+        };
+        array.iter().map(string).collect()
+    }
+
     /// Returns the entries of a table whose values are counts from 1 to 2^32 - 1.
     pub(super) fn counts(&self) -> Result<Vec<(String, NonZeroU32)>, TomlError> {
         let mut counts = Vec::new();

@@ -70,7 +70,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
                 let explanation = self.explainer.explain(&planned);
                 relocation::fixes(&planned, &explanation, self.type_names(), reason.source.as_ref())
             }
-            Some(Requirement::AttachInput) => program::input_fixes(program, reason),
+            Some(Requirement::AttachInput) => {
+                program::input_fixes(program, program.section(self.needs.object), reason)
+            }
             Some(Requirement::Need(need)) => self.need_fixes(program, need, reason),
             Some(
                 Requirement::MapNeed { .. }

@@ -103,6 +103,11 @@ fn struct_ops_section<'a>(advisor: &Advisor<'a, '_>, map: &str) -> Option<&'a st
     }
 }
 
+/// Returns the fix of an option of this project's commands.
+fn option(option: String) -> Fix {
+    Fix::new(FixLanguage::Shell, FixPlace::Command, "for `check`, `explain`, `load` and their like", option)
+}
+
 /// Returns the fixes of an attribute that user space must set.
 pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput) -> Vec<Fix> {
     let Some(MapNeed { name, definition, .. }) = advisor.needs.maps.get(map) else { return Vec::new() };
@@ -130,23 +135,26 @@ pub(super) fn input_fixes(advisor: &Advisor<'_, '_>, map: usize, input: MapInput
             "__uint(value_size, sizeof(__u64));".to_owned(),
         ),
         MapInput::InnerMap => {
-            return vec![Fix::c(
-                FixPlace::Loader,
-                text,
-                format!("bpf_map__set_inner_map_fd(skel->maps.{name}, inner_map_fd);"),
-            )];
+            return vec![
+                option(format!("--inner-map {name}=hash:4:8:{ENTRIES}")),
+                Fix::c(
+                    FixPlace::Loader,
+                    text,
+                    format!("bpf_map__set_inner_map_fd(skel->maps.{name}, inner_map_fd);"),
+                ),
+            ];
         }
     };
-    let mut fixes = vec![Fix::c(FixPlace::Map, "set the attribute in the map's definition", definition)];
-    if input == MapInput::MaxEntries {
-        let option = format!("--max-entries {name}={ENTRIES}");
-        fixes.push(Fix::new(
-            FixLanguage::Shell,
-            FixPlace::Command,
-            "for `check`, `explain` and `load`",
-            option,
-        ));
-    }
+    let number = match input {
+        MapInput::KeySize => 4,
+        MapInput::ValueSize if is_stack_trace => STACK_BYTES,
+        MapInput::ValueSize => 8,
+        _ => ENTRIES,
+    };
+    let mut fixes = vec![
+        Fix::c(FixPlace::Map, "set the attribute in the map's definition", definition),
+        option(format!("--{} {name}={number}", input.name().replace('_', "-"))),
+    ];
     fixes.push(Fix::c(FixPlace::Loader, text, c));
     fixes.push(Fix::new(FixLanguage::Rust, FixPlace::Loader, "the same with this project's loader", rust));
     fixes

@@ -5,6 +5,7 @@ use crate::{
     judge::Reason,
     requirements::{AttachNeed, ProgramNeeds},
 };
+use core_relo_object::object::{ProgramType, SecDef, find_foreign_section};
 
 /// Returns the fixes of a program that the kernel cannot load: the program is left out of the default load. `missing` is the noun of what
 /// the kernel lacks, such as "attach type".
@@ -53,16 +54,22 @@ pub(super) fn target_fixes(
     fixes
 }
 
-/// Returns the fixes of a program whose type or attach target user space must set.
-pub(super) fn input_fixes(program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
+/// Returns the fixes of a program whose type or attach target user space must set. `section` is the name of its section.
+pub(super) fn input_fixes(program: &ProgramNeeds, section: &[u8], reason: &Reason) -> Vec<Fix> {
     let name = &program.name;
     // The judge gives each reason of this kind its fix as a text.
     let Some(text) = reason.fix.clone() else { return Vec::new() };
     let (c, rust) = match program.attach {
-        AttachNeed::NoProgramType => (
-            format!("bpf_program__set_type(skel->progs.{name}, BPF_PROG_TYPE_KPROBE);"),
-            format!("loader.program_mut(\"{name}\").program_type = Some(ProgramType::Kprobe);"),
-        ),
+        AttachNeed::NoProgramType => {
+            let foreign = find_foreign_section(section.strip_prefix(b"?").unwrap_or(section));
+            let word = foreign.map_or("kprobe", |foreign| foreign.section);
+            let program_type =
+                SecDef::find(word.as_bytes()).map_or(ProgramType::Kprobe, |def| def.program_type);
+            (
+                format!("bpf_program__set_type(skel->progs.{name}, {program_type});"),
+                format!("loader.program_mut(\"{name}\").section = Some(\"{word}\".into());"),
+            )
+        }
         AttachNeed::OtherProgram(_) => (
             format!("bpf_program__set_attach_target(skel->progs.{name}, other_program_fd, \"function\");"),
             format!(

@@ -29,19 +29,19 @@ fn warning(
     answers: &KernelAnswers<'_, '_>,
     program: &ProgramNeeds,
 ) -> Option<Mismatch> {
-    let function = needs.object.programs().get(program.index.0)?;
-    let attach_type = function.sec_def().and_then(|def| def.attach_type);
+    let section = program.section(needs.object);
+    let attach_type = program.sec_def.and_then(|def| def.attach_type);
     // Traffic control attaches the same programs as tcx links, on every kernel. Older names of sections leave the choice to the caller.
     let is_tcx = matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
-    if is_tcx && !function.section_name().starts_with(b"tcx/") {
+    if is_tcx && !section.starts_with(b"tcx/") {
         return None;
     }
-    let mut features = answers.attach_features_of(needs, program);
+    let mut features = answers.attach_features_of(program);
     let (feature, evidence) = features.find_map(|feature| match feature.answer {
         Answer::Absent(evidence) => Some((feature.name, evidence)),
         _ => None,
     })?;
-    let section = text(Name::new(function.section).shortened());
+    let section = text(Name::new(section).shortened());
     let declarations =
         (&*format!("SEC(\"{section}\")"), &*format!("{} ({})", evidence.text, evidence.source));
     let remedy = if is_tcx { "; a caller may attach the program with traffic control (clsact)" } else { "" };

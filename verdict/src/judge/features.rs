@@ -6,7 +6,6 @@ use crate::{
     requirements::{AttachPointKind, Need, NeedId, ObjectNeeds, ProgramNeeds},
 };
 use alloc::collections::BTreeMap;
-use core_relo_object::object::Program;
 
 /// A feature that an object needs, and whether the kernel has the feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl KernelAnswers<'_, '_> {
     fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = KernelFeature> {
         let mut features: BTreeMap<String, KernelFeature> = BTreeMap::new();
         for program in &needs.programs {
-            for feature in self.attach_features_of(needs, program) {
+            for feature in self.attach_features_of(program) {
                 let known = features.entry(feature.name.clone()).or_insert(feature);
                 known.attaches.push(program.name.clone());
             }
@@ -59,13 +58,8 @@ impl KernelAnswers<'_, '_> {
 
     /// Returns the features that attach a program after the load, if the load does not check them: those of its kind of place, and the
     /// place itself.
-    pub(super) fn attach_features_of(
-        &self,
-        needs: &ObjectNeeds<'_, '_>,
-        program: &ProgramNeeds,
-    ) -> impl Iterator<Item = KernelFeature> {
-        let function = needs.object.programs().get(program.index.0);
-        let attach_type = function.and_then(Program::sec_def).and_then(|def| def.attach_type);
+    pub(super) fn attach_features_of(&self, program: &ProgramNeeds) -> impl Iterator<Item = KernelFeature> {
+        let attach_type = program.sec_def.and_then(|def| def.attach_type);
         let by_type = attach_type.and_then(|of| {
             Some((format!("links of attach type {of}"), self.facts.attachment_after_load(of)?))
         });

@@ -68,7 +68,7 @@ impl<'d> LoadJudge<'_, 'd> {
     /// Prepares a judge of an object on a kernel, and passes it to `use_judge`.
     ///
     /// Of the running kernel, the modules, the configuration and the symbols are read if the object needs them. The kernel is searched
-    /// for the attach targets in `settings`; [`judge`](Self::judge) knows no others.
+    /// for the types and attach targets in `settings`; [`judge`](Self::judge) knows no others.
     pub fn with<T>(
         object: &Object<'d>,
         kernel: &TargetKernel,
@@ -82,9 +82,10 @@ impl<'d> LoadJudge<'_, 'd> {
     /// Returns the features of the kernel that the object needs with the settings of a load. Those that attach a program at the place of
     /// its section are left out if the caller attaches the program.
     pub fn features(&self, settings: &Settings) -> Result<Vec<KernelFeature>, LoadJudgeError> {
-        let mut needs =
-            ObjectNeeds::collect_for(Loader::CoreRelo, self.object, self.relocs, &mut self.needs.clone())?;
-        needs.apply_settings(settings);
+        let mut table = self.needs.clone();
+        let mut needs = ObjectNeeds::collect_for(Loader::CoreRelo, self.object, self.relocs, &mut table)?;
+        needs.apply_settings(settings, &mut table);
+        needs.judge_as_load();
         Ok(self.answers.features(&needs))
     }
 
@@ -114,7 +115,7 @@ impl<'o> Evidence<'o> {
         let relocs = object.relocs_or_none()?;
         let mut needs = NeedTable::default();
         ObjectNeeds::collect_for(Loader::CoreRelo, object, &relocs, &mut needs)?
-            .apply_attach_targets(settings, &mut needs);
+            .apply_settings(settings, &mut needs);
         let names = needs.names();
         let source = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);
         let (mut types, mut target) = (source.target(false)?, kernel.btf.target(false)?);
@@ -159,8 +160,8 @@ impl KernelAnswers<'_, '_> {
         // The requirements are in the table already, so that they get the same indices.
         let mut table = self.table.clone();
         let mut needs = ObjectNeeds::collect_for(Loader::CoreRelo, object, relocs, &mut table)?;
-        needs.apply_settings(settings);
-        needs.apply_attach_targets(settings, &mut table);
+        needs.apply_settings(settings, &mut table);
+        needs.judge_as_load();
         Ok(judge(&needs, plan, self)?)
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     kernel::{Evidence, EvidenceSource},
     requirements::{MapDefError, MapInput, MapNeed, MapRule},
 };
+use core_relo_object::load_plan::inner_map_name;
 
 /// Returns the reasons why a map is not created.
 pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
@@ -48,7 +49,12 @@ fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDef
         MapRule::Missing(attribute) => (
             ReasonKind::MapSize,
             format!("{place}: {} is 0, which user space must set", attribute.name()),
-            format!("{} in the definition, or bpf_map__inner_map() and its setters", attribute.name()),
+            format!(
+                "--{} {}=N, or {} in the definition, or bpf_map__inner_map() and its setters",
+                attribute.name().replace('_', "-"),
+                inner_map_name(map),
+                attribute.name()
+            ),
         ),
         MapRule::Size { attribute, found, expected } => (
             ReasonKind::MapSize,
@@ -69,15 +75,15 @@ fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDef
 fn input_reason(map: &str, input: MapInput) -> Reason {
     let fix = match input {
         MapInput::MaxEntries => format!("--max-entries {map}=N, or bpf_map__set_max_entries()"),
-        MapInput::KeySize => {
-            "bpf_map__set_key_size() before the load, or a key type in the definition".into()
-        }
-        MapInput::ValueSize => {
-            "bpf_map__set_value_size() before the load, or a value type in the definition".into()
-        }
-        MapInput::InnerMap => {
-            "bpf_map__set_inner_map_fd() before the load, or `values` in the definition".into()
-        }
+        MapInput::KeySize => format!(
+            "--key-size {map}=N, or bpf_map__set_key_size() before the load, or a key type in the definition"
+        ),
+        MapInput::ValueSize => format!(
+            "--value-size {map}=N, or bpf_map__set_value_size() before the load, or a value type in the definition"
+        ),
+        MapInput::InnerMap => format!(
+            "--inner-map {map}=TYPE:KEY:VALUE:ENTRIES, or bpf_map__set_inner_map_fd() before the load, or `values` in the definition"
+        ),
     };
     let text = match input {
         MapInput::InnerMap => {

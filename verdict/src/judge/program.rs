@@ -32,7 +32,7 @@ use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
     load_plan::PlanByLoad,
-    object::{Program, ProgramType, SecDef},
+    object::{ProgramType, find_foreign_section},
 };
 use std::collections::HashSet;
 
@@ -87,7 +87,7 @@ impl ObjectContext<'_, '_> {
     /// Judges a program as if it were loaded alone.
     pub(super) fn judge(&self, program: &ProgramNeeds) -> ProgramVerdict {
         let (mut reasons, mut skipped) = (self.reasons.to_vec(), SkippedReasons::default());
-        reasons.extend(self.attach_reasons(&program.attach));
+        reasons.extend(self.attach_reasons(program));
         reasons.extend(self.btf_refusal.and_then(|refusal| refusal.program_reason(self.needs, program)));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
@@ -124,11 +124,12 @@ impl ObjectContext<'_, '_> {
         })
     }
 
-    fn attach_reasons(&self, attach: &AttachNeed) -> Vec<Reason> {
-        let input = |text: &str, fix: &str| {
+    fn attach_reasons(&self, program: &ProgramNeeds) -> Vec<Reason> {
+        let (attach, name) = (&program.attach, &program.name);
+        let input = |text: &str, fix: String| {
             let reason = Reason::from_object(Verdict::NeedsInput, text.to_owned());
             let requirement = Some(Requirement::AttachInput);
-            vec![Reason { kind: ReasonKind::AttachTarget, fix: Some(fix.to_owned()), requirement, ..reason }]
+            vec![Reason { kind: ReasonKind::AttachTarget, fix: Some(fix), requirement, ..reason }]
         };
         let mut reasons: Vec<_> =
             attach.needs().iter().filter_map(|need| self.answers.reason(*need)).collect();
@@ -136,15 +137,17 @@ impl ObjectContext<'_, '_> {
             AttachNeed::Needs(_) => Vec::new(),
             AttachNeed::NoProgramType => input(
                 "the section's name implies no program type, which user space must set",
-                "bpf_program__set_type() before the load, or a section name such as SEC(\"kprobe/…\")",
+                type_fix(name, program.section(self.needs.object)),
             ),
             AttachNeed::NoTarget(_) => input(
                 "the section's name has no attach target, which user space must set",
-                "bpf_program__set_attach_target() before the load",
+                format!("--attach-target {name}=FUNCTION, or bpf_program__set_attach_target() before the load"),
             ),
             AttachNeed::OtherProgram(_) => input(
                 "the program replaces a function of another program, which user space must set",
-                "bpf_program__set_attach_target() before the load",
+                format!(
+                    "--attach-target {name}=FUNCTION@PROGRAM, or bpf_program__set_attach_target() before the load"
+                ),
             ),
         });
         reasons
@@ -195,7 +198,7 @@ impl ObjectContext<'_, '_> {
             Suspect { insn: access.insn, context_offset: Some(access.offset), reason }
         }));
         suspects.extend(self.override_beside_array(program));
-        let return_rule = ReturnRule::new(program, self.sec_def(program), self.answers);
+        let return_rule = ReturnRule::new(program, program.sec_def, self.answers);
         if suspects.is_empty() && return_rule.is_none() {
             return;
         }
@@ -365,12 +368,8 @@ impl ObjectContext<'_, '_> {
 
     /// Returns whether the verifier may know bounds of the result that the hook passes to the program.
     fn bounds_context(&self, program: &ProgramNeeds) -> bool {
-        let is_lsm = self.sec_def(program).is_some_and(|def| def.program_type == ProgramType::Lsm);
+        let is_lsm = program.sec_def.is_some_and(|def| def.program_type == ProgramType::Lsm);
         is_lsm && !matches!(self.answers.facts.checks_lsm_results(), Answer::Absent(_))
-    }
-
-    fn sec_def(&self, program: &ProgramNeeds) -> Option<&SecDef> {
-        self.needs.object.programs().get(program.index.0).and_then(Program::sec_def)
     }
 
     /// Returns the reason of an instruction if the verifier reaches it, or may reach it.
@@ -421,6 +420,22 @@ impl ObjectContext<'_, '_> {
             _ => self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn)),
         };
         Reason { source, insn: Some(insn), ..reason }
+    }
+}
+
+/// Returns the fix for a program whose section name implies no type. `section` may be one of another loader.
+fn type_fix(program: &str, section: &[u8]) -> String {
+    let section = section.strip_prefix(b"?").unwrap_or(section);
+    match find_foreign_section(section) {
+        Some(foreign) => format!(
+            "--program-type {program}={word}, the meaning of the section's name to {loaders}; or bpf_program__set_type() before the load, or \
+             SEC(\"{word}\")",
+            word = foreign.section,
+            loaders = foreign.loaders
+        ),
+        None => format!(
+            "--program-type {program}=TYPE, or bpf_program__set_type() before the load, or a section name such as SEC(\"kprobe/…\")"
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     reasons::{distinct, limit_reasons},
 };
 use crate::requirements::{ObjectNeeds, ProgramNeeds};
-use core_relo_object::object::{Program, ProgramType};
+use core_relo_object::object::ProgramType;
 use std::collections::{HashMap, HashSet};
 
 /// Adds the reasons of struct_ops programs. A load of any program creates the struct_ops maps, and loads all of their programs (libbpf:
@@ -57,8 +57,7 @@ fn is_in_created_map(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> Opt
 
 /// Returns the reason why a struct_ops program does not load, if no map that is created has the program.
 fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> Option<Reason> {
-    let function = needs.object.programs().get(program.index.0);
-    let def = function.and_then(Program::sec_def)?;
+    let def = program.sec_def?;
     let (verdict, fix) = match is_in_created_map(needs, program) {
         _ if def.program_type != ProgramType::StructOps => return None,
         Some(true) => return None,

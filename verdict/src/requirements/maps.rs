@@ -48,13 +48,7 @@ impl MapNeed {
                 Ok(def) => {
                     errors = definition_errors(def);
                     definition = Some(def.clone());
-                    let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
-                    let mut needs: Vec<_> =
-                        types.into_iter().flatten().map(|number| table.add(Need::MapType(number))).collect();
-                    if def.known_type() == Some(MapType::Ringbuf) && def.map_flags & RB_OVERWRITE != 0 {
-                        needs.push(table.add(Need::Feature(ProgramFeature::RingbufOverwrite)));
-                    }
-                    (needs, inputs(def))
+                    (definition_needs(def, table), inputs(def))
                 }
                 // Linking refuses such an object.
                 Err(_) => (Vec::new(), Vec::new()),
@@ -81,17 +75,45 @@ impl MapNeed {
         Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors })
     }
 
-    /// Applies the sizes that a load sets.
-    pub(super) fn apply_settings(&mut self, settings: &MapSettings) {
-        if let (Some(data_bytes), Some(size)) = (&mut self.data_bytes, settings.value_size) {
+    /// Applies the types, sizes and flags that a load sets, and those of the inner map.
+    pub(super) fn apply_settings(
+        &mut self,
+        settings: Option<&MapSettings>,
+        inner: Option<&MapSettings>,
+        table: &mut NeedTable,
+    ) {
+        if let (Some(data_bytes), Some(size)) =
+            (&mut self.data_bytes, settings.and_then(|map| map.value_size))
+        {
             *data_bytes = size.into();
         }
         let Some(def) = &mut self.definition else { return };
-        def.max_entries = settings.max_entries.unwrap_or(def.max_entries);
-        def.key_size = settings.key_size.unwrap_or(def.key_size);
-        def.value_size = settings.value_size.unwrap_or(def.value_size);
+        if let Some(changed) = settings.and_then(|settings| settings.definition(Some(def))) {
+            *def = changed;
+        }
+        if let Some(inner) = inner.filter(|_| def.is_map_of_maps())
+            && let Some(changed) = inner.definition(def.inner.as_deref())
+        {
+            def.inner = Some(Box::new(changed));
+        }
+        self.needs = definition_needs(def, table);
         (self.errors, self.inputs) = (definition_errors(def), inputs(def));
+        // The caller's map is the template.
+        if settings.is_some_and(|settings| settings.inner.is_some()) {
+            self.inputs.retain(|input| *input != MapInput::InnerMap);
+        }
     }
+}
+
+/// Returns the types and flags of a definition, and the type of its inner maps, that a kernel may lack.
+fn definition_needs(def: &MapDef, table: &mut NeedTable) -> Vec<NeedId> {
+    let types = [Some(def.map_type), def.inner.as_ref().map(|inner| inner.map_type)];
+    let mut needs: Vec<_> =
+        types.into_iter().flatten().map(|number| table.add(Need::MapType(number))).collect();
+    if def.known_type() == Some(MapType::Ringbuf) && def.map_flags & RB_OVERWRITE != 0 {
+        needs.push(table.add(Need::Feature(ProgramFeature::RingbufOverwrite)));
+    }
+    needs
 }
 
 /// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts.

@@ -3,7 +3,6 @@
 use super::{
     btf::ObjectBtf,
     extern_need::ExternNeed,
-    map_input::MapInput,
     maps::MapNeed,
     need::NeedTable,
     owned_maps::OwnedMaps,
@@ -169,24 +168,22 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             struct_ops_members: HashMap::new(),
         })
     }
-
-    /// Records that user space sets an attribute of a map, so that the judge does not ask for it.
-    pub fn set_input(&mut self, map: &str, input: MapInput) {
-        let maps = self.maps.iter_mut().filter(|known| known.name == map);
-        maps.for_each(|known| known.inputs.retain(|missing| *missing != input));
-    }
 }
 
 impl ObjectNeeds<'_, '_> {
-    /// Applies the settings of a load: sizes and contents of maps, maps that are not created, programs that are loaded, programs in
-    /// program arrays and struct_ops maps.
-    /// The programs of the load are then judged as loaded together, the others alone.
-    pub fn apply_settings(&mut self, settings: &Settings) {
-        self.is_load = true;
+    /// Applies settings of user space: types and targets of programs, programs that are loaded, sizes and contents of maps, inner maps, maps
+    /// that are not created, programs in program arrays and struct_ops maps.
+    ///
+    /// Each program is still judged alone, unless [`judge_as_load`](Self::judge_as_load) is called.
+    pub fn apply_settings(&mut self, settings: &Settings, table: &mut NeedTable) {
         self.allows_unused_externs = settings.allows_unused_externs;
+        for needs in self.maps.iter_mut().filter(|_| !settings.maps.is_empty()) {
+            let (own, inner) = (settings.maps.get(&needs.name), settings.inner_map(&needs.name));
+            if own.is_some() || inner.is_some() {
+                needs.apply_settings(own, inner, table);
+            }
+        }
         for (name, map) in &settings.maps {
-            let needs = self.maps.iter_mut().filter(|needs| needs.name == *name);
-            needs.for_each(|needs| needs.apply_settings(map));
             if let Some(data) = &map.data {
                 self.set_data(name, data.clone());
             }
@@ -194,17 +191,26 @@ impl ObjectNeeds<'_, '_> {
                 self.leave_out_map(name);
             }
         }
-        for program in &mut self.programs {
-            let settings = settings.programs.get(&program.name);
-            if let Some(autoload) = settings.and_then(|settings| settings.autoload) {
-                program.autoload = autoload;
+        let (object, loader) = (self.object, self.loader);
+        let license = object.license().or(loader.default_license());
+        for needs in self.programs.iter_mut().filter(|_| !settings.programs.is_empty()) {
+            let Some(own) = settings.programs.get(&needs.name) else { continue };
+            needs.autoload = own.autoload.unwrap_or(needs.autoload);
+            if let Some(program) = object.programs().get(needs.index.0).filter(|_| own.has_type()) {
+                let known = known_program(loader, program);
+                needs.set_type(&self.linker, license, &known, own, &self.externs, table);
             }
             // The caller attaches it, perhaps elsewhere, or as another type.
-            if settings.is_some_and(|own| own.autoattach == Some(false) || own.program_type.is_some()) {
-                program.attaches_by = None;
+            if own.autoattach == Some(false) || own.program_type.is_some() {
+                needs.attaches_by = None;
             }
         }
         self.apply_initial_programs(settings);
+    }
+
+    /// Makes the judge take the programs that are loaded for those of one load: they are judged as loaded together, the others alone.
+    pub const fn judge_as_load(&mut self) {
+        self.is_load = true;
     }
 
     /// Applies the caller's programs in program arrays and struct_ops maps.
@@ -221,17 +227,6 @@ impl ObjectNeeds<'_, '_> {
                 (self.array_programs, self.struct_ops_programs) = (arrays, struct_ops);
             }
             Err(error) => self.contents_error = Some(error),
-        }
-    }
-
-    /// Replaces the attach targets of section names by those that a load sets.
-    pub fn apply_attach_targets(&mut self, settings: &Settings, table: &mut NeedTable) {
-        let (object, loader) = (self.object, self.loader);
-        for needs in &mut self.programs {
-            let target = settings.programs.get(&needs.name).and_then(|settings| settings.attach_to.as_ref());
-            if let (Some(target), Some(program)) = (target, object.programs().get(needs.index.0)) {
-                needs.set_attach_target(loader, object, &known_program(loader, program), target, table);
-            }
         }
     }
 

@@ -27,7 +27,7 @@ use core_relo::{
 use core_relo_object::{
     ExternIndex, ProgramIndex,
     link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
-    load_plan::AttachTarget,
+    load_plan::{AttachTarget, ProgramSettings},
     object::{Object, Program, SecDef},
 };
 
@@ -39,6 +39,10 @@ pub struct ProgramNeeds {
     pub name: String,
     /// The program.
     pub index: ProgramIndex,
+    /// The name of the section that the program is loaded for, if the settings of a load name another than the object.
+    pub(crate) section: Option<Box<[u8]>>,
+    /// The definition of the section's name. `None` if the name implies no program type.
+    pub sec_def: Option<&'static SecDef>,
     /// Whether the default load of the object includes the program.
     pub autoload: bool,
     /// The program type, attach type and target.
@@ -99,12 +103,11 @@ impl ProgramNeeds {
         let code = linker.link(sections, index, true);
         let has_gpl_license = is_gpl_compatible(license);
         let hook = Hook::new(object, program);
-        let section = core::str::from_utf8(program.section_name()).ok();
-        let attach_point = section.and_then(|section| AttachPoint::new(section, &hook));
-        // A kprobe's function ends at a colon (libbpf: `attach_kprobe`), so the section's name is wrong.
-        let has_colon = section.is_some_and(|section| section.contains(':'));
-        let place = attach_point.as_ref().filter(|_| !has_colon).and_then(AttachPoint::need);
+        let attach_point = attach_point(program, &hook);
+        let sec_def = program.sec_def();
         let mut needs = Self {
+            section: None,
+            sec_def,
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,
             autoload: program.autoload(),
@@ -112,50 +115,82 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
-            attaches_by: table.add_optional(place),
+            attaches_by: attaches_by(program, attach_point.as_ref(), table),
             attach_point,
             hook,
             reads: Vec::new(),
-            context: program.sec_def().and_then(ContextKind::new),
+            context: sec_def.and_then(ContextKind::new),
             context_accesses: Vec::new(),
             returns: Returns::Unknown,
         };
+        needs.collect_sites(license, externs, table);
         let Ok(code) = &needs.code else { return needs };
-        needs.sites = collect_sites(code, program.sec_def(), externs, table);
-        if !has_gpl_license {
-            add_license_sites(&mut needs.sites, program.sec_def(), table);
-        }
         needs.records = place_records(object, code, records);
-        let Traced { reads, mut context_accesses, returns } =
-            trace(code, &needs.records, |index| match linker.externs().get(index.0)?.binding {
-                ExternBinding::Config(slot) => Some(slot.size),
-                _ => None,
-            });
-        context_accesses
-            .retain(|access| needs.context.is_some_and(|context| !context.always_permits(*access)));
-        (needs.reads, needs.context_accesses, needs.returns) = (reads, context_accesses, returns);
+        needs.trace(linker);
         needs.compare_hook(table);
         needs
     }
 
-    /// Sets the attach target that a load sets in place of the section's.
-    pub(super) fn set_attach_target(
+    /// Traces what the program reads and returns, and the accesses to its context that not every kernel permits.
+    fn trace(&mut self, linker: &ProgramLinker<'_, '_>) {
+        let Ok(code) = &self.code else { return };
+        let Traced { reads, mut context_accesses, returns } =
+            trace(code, &self.records, |index| match linker.externs().get(index.0)?.binding {
+                ExternBinding::Config(slot) => Some(slot.size),
+                _ => None,
+            });
+        context_accesses
+            .retain(|access| self.context.is_some_and(|context| !context.always_permits(*access)));
+        (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);
+    }
+
+    /// Sets the type and the attach target that a load sets in place of the section's. `license` is what the loader passes to the kernel.
+    pub(super) fn set_type(
         &mut self,
-        loader: Loader,
-        object: &Object<'_>,
+        linker: &ProgramLinker<'_, '_>,
+        license: Option<&[u8]>,
         program: &Program<'_>,
-        target: &AttachTarget,
+        settings: &ProgramSettings,
+        externs: &[ExternNeed],
         table: &mut NeedTable,
     ) {
-        let has_gpl_license = is_gpl_compatible(object.license().or(loader.default_license()));
-        self.attach = AttachNeed::new(program, has_gpl_license, Some(target), table);
-        let kernel_target = match target {
-            AttachTarget::Kernel(name) => Some(name.as_str()),
+        let (object, has_gpl_license) = (linker.object(), is_gpl_compatible(license));
+        let section = settings.section_with_type(program);
+        let is_changed = *section != *program.section;
+        let program = &program.in_section(&section);
+        let target = settings.attach_to.as_ref();
+        self.sec_def = program.sec_def();
+        self.attach = AttachNeed::new(program, has_gpl_license, target, table);
+        self.hook = match target {
+            None => Hook::new(object, program),
+            Some(AttachTarget::Kernel(name)) => Hook::with_target(object, program, Some(name)),
             // The context of a program on another program is not compared.
-            _ => None,
+            Some(_) => Hook::with_target(object, program, None),
         };
-        self.hook = Hook::with_target(object, program, kernel_target);
+        if is_changed {
+            self.section = Some((*section).into());
+            self.attach_point = attach_point(program, &self.hook);
+            self.attaches_by = attaches_by(program, self.attach_point.as_ref(), table);
+            self.collect_sites(license, externs, table);
+            self.context = self.sec_def.and_then(ContextKind::new);
+            self.trace(linker);
+        }
         self.compare_hook(table);
+    }
+
+    /// Returns the name of the section that the program is loaded for. `object` is that of the program.
+    pub fn section<'s>(&'s self, object: &Object<'s>) -> &'s [u8] {
+        let own = || object.programs().get(self.index.0).map_or(&[][..], |program| program.section);
+        self.section.as_deref().unwrap_or_else(own)
+    }
+
+    /// Collects the requirements of the instructions, as far as they depend on the type of the program.
+    fn collect_sites(&mut self, license: Option<&[u8]>, externs: &[ExternNeed], table: &mut NeedTable) {
+        let Ok(code) = &self.code else { return };
+        self.sites = collect_sites(code, self.sec_def, externs, table);
+        if !is_gpl_compatible(license) {
+            add_license_sites(&mut self.sites, self.sec_def, table);
+        }
     }
 
     /// Adds the declaration that the context comes from to those that are compared.
@@ -201,6 +236,18 @@ impl ProgramNeeds {
         starts.dedup();
         starts.len()
     }
+}
+
+/// Returns the place that a loader attaches a program to after the load, if its section's name implies one.
+fn attach_point(program: &Program<'_>, hook: &Hook) -> Option<AttachPoint> {
+    AttachPoint::new(core::str::from_utf8(program.section_name()).ok()?, hook)
+}
+
+/// Returns the requirement that attaches a program to its place, as far as a kernel can tell.
+fn attaches_by(program: &Program<'_>, point: Option<&AttachPoint>, table: &mut NeedTable) -> Option<NeedId> {
+    // A kprobe's function ends at a colon (libbpf: `attach_kprobe`), so the section's name is wrong.
+    let has_colon = program.section_name().contains(&b':');
+    table.add_optional(point.filter(|_| !has_colon).and_then(AttachPoint::need))
 }
 
 /// Returns the requirements of a program's instructions.

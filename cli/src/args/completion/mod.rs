@@ -15,6 +15,7 @@ mod values;
 pub(crate) use script::write_script;
 
 use super::{Args, bpftool_words::has_option};
+use crate::settings::NameKind;
 use clap::{Command, CommandFactory as _};
 use clap_complete::{CompleteEnv, engine::ArgValueCompleter};
 use line::Line;
@@ -37,10 +38,12 @@ The script calls `core-relo`, which must be in PATH. It completes commands, opti
     users who may list them (root); also after bpftool's words, such as `prog show id`
   names of features and program types (`feature`), metrics (`prog profile`), interfaces (`net list`)
   kinds of attach points, with their interfaces, cgroups, network namespaces and maps
-Keys and values of maps are not completed, nor are names in files, such as the programs of an object. `link update` completes the link only.";
+  names of programs, maps and variables in the object of the line, for settings of user space
+    (`--max-entries`, `--program-type` and the like), and names of types
+Keys and values of maps are not completed. `link update` completes the link only.";
 
 /// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`: others use it for new names.
-const ARGUMENTS: [(&str, Values); 16] = [
+const ARGUMENTS: [(&str, Values); 25] = [
     ("positional_id", Values::Ids),
     ("id", Values::Ids),
     ("kernel_id", Values::Ids),
@@ -57,6 +60,15 @@ const ARGUMENTS: [(&str, Values); 16] = [
     ("device", Values::Interface),
     ("names", Values::Feature),
     ("program_type", Values::ProgramType),
+    ("set", Values::Setting(NameKind::Global)),
+    ("set_type", Values::SetType),
+    ("attach_target", Values::Setting(NameKind::Program)),
+    ("autoload", Values::Setting(NameKind::Program)),
+    ("max_entries", Values::Setting(NameKind::Map)),
+    ("key_size", Values::Setting(NameKind::Map)),
+    ("value_size", Values::Setting(NameKind::Map)),
+    ("inner_definition", Values::InnerMap),
+    ("without_map", Values::Setting(NameKind::Map)),
 ];
 
 /// Answers a request of the shell's completion script, and ends the process. Returns if there is no request.

@@ -6,17 +6,19 @@ use crate::{
     attach_point::all_kinds,
     cmd::feature::feature_names,
     describe::short_type_name,
+    input::object::ObjectFile,
     kernel_objects::{kind::Kind, names::object_label, object},
+    settings::{NameKind, ObjectNames},
     text::hex,
 };
 use clap::ValueEnum as _;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use core_relo_loader::{
     attach::network_interfaces,
-    object::{LinkType, MapType, ProgramType},
+    object::{LinkType, MapType, ProgramType, SEC_DEFS},
     sys,
 };
-use std::{ffi::OsStr, fs, os::fd::OwnedFd, sync::Arc};
+use std::{ffi::OsStr, fs, os::fd::OwnedFd, path::Path, sync::Arc};
 
 /// The values of an argument. Objects are those of the kind that the command is about, unless a kind is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,12 @@ pub(super) enum Values {
     Interface,
     Feature,
     ProgramType,
+    /// A name of this kind in the objects of the line.
+    Setting(NameKind),
+    /// `PROG=`, and a section name.
+    SetType,
+    /// `MAP=`, and a map type.
+    InnerMap,
 }
 
 /// The completion of an argument in a line.
@@ -67,7 +75,7 @@ struct Candidates<'w> {
 impl Candidates<'_> {
     /// Adds a value, unless it does not begin with the word, or is no word of a shell's line.
     fn add(&mut self, value: &str, help: &str) {
-        let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c));
+        let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-/".contains(c));
         let is_new = !self.found.iter().any(|candidate| candidate.get_value() == value);
         if is_word && is_new && !value.is_empty() && value.starts_with(self.current) {
             let help = (!help.is_empty()).then(|| help.to_owned().into());
@@ -179,6 +187,24 @@ impl Line {
                 let types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
                 types.for_each(|ty| candidates.add(&short_type_name(ty.name()), ""));
             }
+            V::Setting(kind) => self.add_object_names(kind, &mut candidates),
+            V::SetType => match current.split_once('=') {
+                None => self.add_object_names(NameKind::Program, &mut candidates),
+                Some((program, word)) => {
+                    candidates.current = word;
+                    SEC_DEFS.iter().for_each(|def| candidates.add(def.name, def.program_type.name()));
+                    return with_prefix(&format!("{program}="), candidates.found);
+                }
+            },
+            V::InnerMap => match current.split_once('=') {
+                None => self.add_object_names(NameKind::Map, &mut candidates),
+                Some((map, word)) => {
+                    candidates.current = word;
+                    let types = MapType::ALL.iter().filter(|ty| ty.number() != 0);
+                    types.for_each(|ty| candidates.add(&format!("{}:", short_type_name(ty.name())), ""));
+                    return with_prefix(&format!("{map}="), candidates.found);
+                }
+            },
             V::ReusedMap => return self.complete_after_equals(V::Map, current),
             V::AttachRequest => return self.complete_after_equals(V::AttachPoint, current),
             V::AttachPoint => match current.split_once(':') {
@@ -191,6 +217,16 @@ impl Line {
             },
         }
         candidates.found
+    }
+
+    /// Adds the names in the objects of the line. Adds nothing for files that cannot be read: a completion reports no errors.
+    fn add_object_names(&self, kind: NameKind, candidates: &mut Candidates<'_>) {
+        // A pipe would wait for its writer.
+        for path in self.operands.iter().map(Path::new).filter(|path| path.is_file()) {
+            let Ok(file) = ObjectFile::read(path) else { continue };
+            let Ok(object) = file.parse() else { continue };
+            ObjectNames::new(&object).all(kind).iter().for_each(|name| candidates.add(name, ""));
+        }
     }
 
     /// Returns the values after the `=` of a word.

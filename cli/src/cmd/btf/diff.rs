@@ -50,7 +50,7 @@ fn collect_uses(objects: &[impl AsRef<Path>]) -> Result<Option<ObjectUses>, BadI
     let mut uses = ObjectUses::default();
     for path in objects {
         let file = ObjectFile::read(path.as_ref())?;
-        with_needs(Loader::CoreRelo, &file, |needs, table, relocs| {
+        with_needs(Loader::CoreRelo, &file, None, |needs, table, relocs| {
             uses.add_object(needs, table, Some(relocs))
         })?;
     }

@@ -4,7 +4,7 @@ use super::{
     booted::BootedKernel, checker::Checker, kernel_output::OutputOptions, ordered, report::ObjectReport,
 };
 use crate::{
-    args::{format::Format, guest::GuestArgs, load::MapNumber},
+    args::{format::Format, guest::GuestArgs},
     cmd::verdicts::objects::{BadObjectReporter, JudgedObject, read_objects, with_judged_objects},
     console::Console,
     error::BadInput,
@@ -18,6 +18,7 @@ use crate::{
     },
     policy::AllowList,
     process::threads::Threads,
+    settings::UserSettings,
 };
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use core_relo_vm::KernelImage as BootImage;
@@ -33,8 +34,6 @@ use std::{
 #[derive(Clone, Debug)]
 pub(crate) struct BootSettings<'a> {
     pub(crate) guest: &'a GuestArgs,
-    /// The sizes of maps that user space sets.
-    pub(crate) max_entries: Vec<MapNumber>,
     /// The loader whose rules decide on the verdicts. The guest loads with core-relo.
     pub(crate) loader: Loader,
     /// Whether programs load with the verifier's statistics.
@@ -79,17 +78,11 @@ fn object_programs<'o>(
 ) -> ObjectPrograms<'o> {
     let programs = object.object.programs().iter().filter(|program| !program.is_subprogram && fits_kernel);
     let each_options = if settings.stats { vec!["--stats".into()] } else { Vec::new() };
-    let mut options: Vec<OsString> = Vec::new();
-    for MapNumber { map: name, number: count } in &settings.max_entries {
-        if object.object.maps().iter().any(|map| map.name == name.as_bytes()) {
-            options.extend(["--max-entries".into(), format!("{name}={count}").into()]);
-        }
-    }
     ObjectPrograms {
         path: &object.file.name,
         bytes: object.file.bytes(),
         programs: programs.map(ObjectProgram::new).collect(),
-        options,
+        options: object.user.options.clone(),
         each_options,
     }
 }
@@ -105,45 +98,38 @@ pub(crate) fn boot_kernels(
     kernels: &[PathBuf],
     jobs: usize,
     settings: &BootSettings<'_>,
+    user: &UserSettings,
     emit: &mut KernelVisitor<'_>,
 ) -> io::Result<()> {
     let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
     let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
     let files = read_objects(console, objects, &no_threads, report_bad)?;
-    let max_entries = &settings.max_entries;
-    with_judged_objects(
-        console,
-        &files,
-        settings.loader,
-        max_entries,
-        &no_threads,
-        report_bad,
-        |console, checked| {
-            if checked.objects.is_empty() {
-                return Ok(());
-            }
-            let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
-            let options = OutputOptions {
-                json: console.format == Format::Json,
-                text: false,
-                report: false,
-                strict: false,
-                is_listed: false,
-            };
-            let allow_list = AllowList::default();
-            let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
-            let selection = Selection::for_boot_images(kernels, Limits::default());
-            let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
-                let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
-                    KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
-                    _ => ControlFlow::Continue(()),
-                });
-                note.into_iter().for_each(|note| log::warn!("{note}"));
-            };
-            ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
-                Some(booted) => emit(console, &names, &booted),
-                None => Ok(()),
-            })
-        },
-    )
+    let loader = settings.loader;
+    with_judged_objects(console, &files, loader, user, &no_threads, report_bad, |console, checked| {
+        if checked.objects.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
+        let options = OutputOptions {
+            json: console.format == Format::Json,
+            text: false,
+            report: false,
+            strict: false,
+            is_listed: false,
+        };
+        let allow_list = AllowList::default();
+        let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
+        let selection = Selection::for_boot_images(kernels, Limits::default());
+        let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
+            let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
+                KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
+                _ => ControlFlow::Continue(()),
+            });
+            note.into_iter().for_each(|note| log::warn!("{note}"));
+        };
+        ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
+            Some(booted) => emit(console, &names, &booted),
+            None => Ok(()),
+        })
+    })
 }

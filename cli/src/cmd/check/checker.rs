@@ -6,7 +6,6 @@ use super::{
     report_cache::ReportCache,
 };
 use crate::{
-    args::load::MapNumber,
     cmd::verdicts::{
         kernel_judge::{KernelCase, KernelJudge},
         objects::{JudgedObject, JudgedObjects},
@@ -32,7 +31,6 @@ pub(super) struct Checker<'c> {
     allow_list: &'c AllowList,
     options: OutputOptions,
     variants: VariantTables,
-    max_entries: &'c [MapNumber],
     cache: ReportCache<KernelReport>,
 }
 
@@ -49,20 +47,14 @@ impl<'c> Checker<'c> {
             allow_list,
             options,
             variants: VariantTables::default(),
-            max_entries: &[],
             cache: ReportCache::new(),
         }
     }
 
     /// Chooses among the variants that the objects declare, and those of `table`. Without this call, objects are judged as other
     /// loaders load them.
-    pub(super) fn with_variants(
-        mut self,
-        table: Option<&VariantTable>,
-        max_entries: &'c [MapNumber],
-    ) -> Self {
+    pub(super) fn with_variants(mut self, table: Option<&VariantTable>) -> Self {
         self.variants = VariantTables::new(self.judge.objects(), table);
-        self.max_entries = max_entries;
         self
     }
 
@@ -139,7 +131,7 @@ impl<'c> Checker<'c> {
         case: &KernelCase<'_, '_>,
     ) -> Result<ObjectReport, BadInput> {
         let choice = match table {
-            Some(Ok(table)) => Some(VariantChoice::new((object, table), self.max_entries, plan, case)?),
+            Some(Ok(table)) => Some(VariantChoice::new((object, table), plan, case)?),
             Some(Err(_)) => return Ok(ObjectReport::BadVariants),
             None => None,
         };
@@ -177,6 +169,7 @@ mod tests {
             kernel::{selection::Selection, source::KernelSource},
             object::ObjectFile,
         },
+        settings::UserSettings,
         text::printer::Printer,
     };
     use core_relo_verdict::loaders::Loader;
@@ -235,7 +228,7 @@ mod tests {
             &mut console,
             &files,
             Loader::default(),
-            &[],
+            &UserSettings::default(),
             &threads,
             &report_bad_object,
             |_, objects| {

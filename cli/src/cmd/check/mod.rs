@@ -15,7 +15,7 @@ mod settings;
 mod writer;
 
 use crate::{
-    args::{format::Format, load::MapNumber, relocate::CheckArgs},
+    args::{format::Format, relocate::CheckArgs},
     budget::BudgetGate,
     cmd::verdicts::{
         objects::{JudgedObjects, read_objects, with_judged_objects},
@@ -35,6 +35,7 @@ use crate::{
     policy::AllowList,
     process::threads::Threads,
     progress::Progress,
+    settings::UserSettings,
 };
 use boot::BootSettings;
 use booted::BootedKernel;
@@ -71,19 +72,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
         report_bad_object(console, bad)
     };
     let files = read_objects(console, &args.objects, &threads.objects, &report_bad)?;
-    let max_entries = &settings.max_entries;
-    with_judged_objects(
-        console,
-        &files,
-        settings.loader,
-        max_entries,
-        &threads.objects,
-        &report_bad,
-        |console, objects| {
-            let state = CheckState { resumed: None, budget, bad_objects: bad_objects.take() };
-            check_selection(console, args, objects, &threads, &settings, state)
-        },
-    )
+    let (loader, user) = (settings.loader, &settings.user);
+    with_judged_objects(console, &files, loader, user, &threads.objects, &report_bad, |console, objects| {
+        let state = CheckState { resumed: None, budget, bad_objects: bad_objects.take() };
+        check_selection(console, args, objects, &threads, &settings, state)
+    })
 }
 
 /// Checks objects on the kernels that the arguments select.
@@ -98,7 +91,6 @@ fn check_selection(
     if let Err(bad) = check_single_object(settings.variants.as_ref(), &objects.objects) {
         return console.report_error(&bad);
     }
-    warn_of_unknown_maps(console, objects, &args.evidence.max_entries)?;
     let open_results = |path: &PathBuf| {
         let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
         let header = ResultsHeader::new(objects).with_allow(settings.allow_list.patterns());
@@ -136,21 +128,6 @@ fn check_selection(
     if is_complete { warn_of_unused_entries(console, &settings.allow_list) } else { Ok(()) }
 }
 
-/// Warns of `--max-entries` for maps that no object has.
-fn warn_of_unknown_maps(
-    console: &mut Console<'_>,
-    objects: &JudgedObjects<'_>,
-    max_entries: &[MapNumber],
-) -> io::Result<()> {
-    let is_known = |name: &str| {
-        objects.objects.iter().flat_map(|object| object.object.maps()).any(|map| map.name == name.as_bytes())
-    };
-    max_entries.iter().try_for_each(|MapNumber { map, number: count }| match is_known(map) {
-        true => Ok(()),
-        false => console.warn(&format!("--max-entries {map}={count}: no object has a map of this name")),
-    })
-}
-
 /// Warns of entries of the allow list that have accepted nothing.
 fn warn_of_unused_entries(console: &mut Console<'_>, allow_list: &AllowList) -> io::Result<()> {
     allow_list.unused().try_for_each(|entry| {
@@ -165,18 +142,12 @@ pub(crate) fn check(
     selection: &Selection,
 ) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    with_judged_objects(
-        console,
-        files,
-        Loader::default(),
-        &[],
-        &threads.objects,
-        &report_bad_object,
-        |console, objects| {
-            let state = CheckState { resumed: None, budget: BudgetGate::default(), bad_objects: Vec::new() };
-            check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
-        },
-    )
+    let (loader, user) = (Loader::default(), UserSettings::default());
+    let report_bad = &report_bad_object;
+    with_judged_objects(console, files, loader, &user, &threads.objects, report_bad, |console, objects| {
+        let state = CheckState { resumed: None, budget: BudgetGate::default(), bad_objects: Vec::new() };
+        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
+    })
 }
 
 /// Reports an object that cannot be read.
@@ -239,7 +210,7 @@ fn check_kernels(
     let object_threads = if units.len() == 1 { &threads.objects } else { &no_threads };
     let checker =
         Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options)
-            .with_variants(settings.variants.as_ref(), &settings.max_entries);
+            .with_variants(settings.variants.as_ref());
     for bad in checker.bad_variants() {
         budget.record_incomplete(bad.to_string());
         report_bad_object(console, bad)?;

@@ -2,11 +2,12 @@
 
 use super::{boot::BootSettings, reports::Reports};
 use crate::{
-    args::{load::MapNumber, relocate::CheckArgs},
+    args::relocate::CheckArgs,
     cmd::verdicts::kernel_inputs,
     error::BadInput,
     input::{kernel::selection::Selection, limits::Limits, variant_table},
     policy::{AllowList, Config, find_config},
+    settings::UserSettings,
     stable_hash,
 };
 use core_relo_loader::variants::VariantTable;
@@ -19,8 +20,8 @@ pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,
     /// The loader whose rules decide.
     pub(super) loader: Loader,
-    /// The maps whose size user space sets.
-    pub(super) max_entries: Vec<MapNumber>,
+    /// The settings of user space.
+    pub(super) user: UserSettings,
     /// The table of variants of the object, beside the object's own.
     pub(super) variants: Option<VariantTable>,
     pub(super) allow_list: AllowList,
@@ -37,24 +38,24 @@ impl<'a> CheckSettings<'a> {
         let inputs = kernel_inputs(&args.evidence)?;
         let reports = Reports::new(args.format.report(), &args.report)?;
         let config = read_config(args)?;
-        let max_entries: Vec<_> =
-            config.max_entries.into_iter().chain(args.evidence.max_entries.iter().cloned()).collect();
         let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
+        let mut user = UserSettings::default();
+        config.settings.into_iter().try_for_each(|group| user.add(group))?;
+        user.add_options(&args.settings)?;
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
+        if !args.boot.is_empty() {
+            user.check_for_guests()?;
+        }
         let boot = (!args.boot.is_empty()).then(|| {
             let limits = Limits::new(args.kernels.max_bytes);
-            let boot_settings = BootSettings {
-                guest: &args.guest,
-                max_entries: max_entries.clone(),
-                loader,
-                stats: args.stats.needs_stats(),
-            };
+            let boot_settings =
+                BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
             (Selection::for_boot_images(&args.boot, limits), boot_settings)
         });
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
         let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;
-        Ok(Self { inputs, loader, max_entries, variants, allow_list, reports, strict, is_shard, boot })
+        Ok(Self { inputs, loader, user, variants, allow_list, reports, strict, is_shard, boot })
     }
 
     /// Returns the options that decide on verdicts, with their values or the hashes of their files.
@@ -65,11 +66,10 @@ impl<'a> CheckSettings<'a> {
         options.extend(version.map(|version| format!("--kernel-version={version}")));
         options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
         options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
-        let maps = self.max_entries.iter();
-        options.extend(maps.map(|MapNumber { map, number: count }| format!("--max-entries={map}={count}")));
         if self.loader != Loader::default() {
             options.push(format!("--loader={}", self.loader.word()));
         }
+        options.extend(self.user.texts());
         if self.strict {
             options.push("--strict".to_owned());
         }

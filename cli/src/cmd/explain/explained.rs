@@ -2,7 +2,6 @@
 //! after the last kernel of a set.
 
 use crate::{
-    args::load::MapNumber,
     cmd::verdicts::{
         kernel_judge::KernelCase,
         objects::JudgedObject,
@@ -66,8 +65,6 @@ pub(super) struct ExplainOptions<'a> {
     pub(super) is_json: bool,
     /// The only program to explain.
     pub(super) program: Option<&'a str>,
-    /// The maps whose size user space sets.
-    pub(super) max_entries: &'a [MapNumber],
     /// The tables of the objects with variants.
     pub(super) variants: &'a VariantTables,
 }

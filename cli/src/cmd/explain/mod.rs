@@ -24,6 +24,7 @@ use crate::{
         variant_table::read_variants,
     },
     process::threads::Threads,
+    settings::UserSettings,
 };
 use availability::{Availability, Neighbours};
 use core_relo::Plan;
@@ -35,43 +36,37 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     if args.relocation.is_some() {
         return relocations::run(console, args);
     }
-    let read = kernel_inputs(&args.evidence)
-        .and_then(|inputs| Ok((inputs, args.variants.as_deref().map(read_variants).transpose()?)));
-    let (inputs, given) = match read {
+    let read = kernel_inputs(&args.evidence).and_then(|inputs| {
+        let given = args.variants.as_deref().map(read_variants).transpose()?;
+        Ok((inputs, given, UserSettings::new(&args.settings)?))
+    });
+    let (inputs, given, user) = match read {
         Ok(read) => read,
         Err(bad) => return console.report_error(&bad),
     };
     let threads = Threads::none();
     let files = read_objects(console, slice::from_ref(&args.object), &threads, &report_bad)?;
-    with_judged_objects(
-        console,
-        &files,
-        args.evidence.loader.loader(),
-        &args.evidence.max_entries,
-        &threads,
-        &report_bad,
-        |console, objects| {
-            if objects.objects.is_empty() {
-                return Ok(());
-            }
-            if let Err(bad) = check_single_object(given.as_ref(), &objects.objects) {
-                return console.report_error(&bad);
-            }
-            // One program is judged as if it were loaded alone.
-            let variants = match args.program {
-                Some(_) => VariantTables::default(),
-                None => VariantTables::new(&objects.objects, given.as_ref()),
-            };
-            let selection = Selection::new(&args.kernels);
-            let options = ExplainOptions {
-                is_json: console.format == Format::Json,
-                program: args.program.as_deref(),
-                max_entries: &args.evidence.max_entries,
-                variants: &variants,
-            };
-            explain_on(console, objects, &selection, inputs, options)
-        },
-    )
+    let loader = args.evidence.loader.loader();
+    with_judged_objects(console, &files, loader, &user, &threads, &report_bad, |console, objects| {
+        if objects.objects.is_empty() {
+            return Ok(());
+        }
+        if let Err(bad) = check_single_object(given.as_ref(), &objects.objects) {
+            return console.report_error(&bad);
+        }
+        // One program is judged as if it were loaded alone.
+        let variants = match args.program {
+            Some(_) => VariantTables::default(),
+            None => VariantTables::new(&objects.objects, given.as_ref()),
+        };
+        let selection = Selection::new(&args.kernels);
+        let options = ExplainOptions {
+            is_json: console.format == Format::Json,
+            program: args.program.as_deref(),
+            variants: &variants,
+        };
+        explain_on(console, objects, &selection, inputs, options)
+    })
 }
 
 /// Explains objects on a selection of kernels, for `demo`.
@@ -80,20 +75,13 @@ pub(crate) fn explain(
     files: &[ObjectFile],
     selection: &Selection,
 ) -> io::Result<()> {
-    with_judged_objects(
-        console,
-        files,
-        Loader::default(),
-        &[],
-        &Threads::none(),
-        &report_bad,
-        |console, objects| {
-            let is_json = console.format == Format::Json;
-            let variants = &VariantTables::new(&objects.objects, None);
-            let options = ExplainOptions { is_json, program: None, max_entries: &[], variants };
-            explain_on(console, objects, selection, KernelInputs::default(), options)
-        },
-    )
+    let (loader, user) = (Loader::default(), UserSettings::default());
+    with_judged_objects(console, files, loader, &user, &Threads::none(), &report_bad, |console, objects| {
+        let is_json = console.format == Format::Json;
+        let variants = &VariantTables::new(&objects.objects, None);
+        let options = ExplainOptions { is_json, program: None, variants };
+        explain_on(console, objects, selection, KernelInputs::default(), options)
+    })
 }
 
 fn report_bad(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
@@ -208,7 +196,7 @@ fn explain_object(
         }
     }
     let choice = match options.variants.get(index) {
-        Some(Ok(table)) => match VariantChoice::new((object, table), options.max_entries, plan, case) {
+        Some(Ok(table)) => match VariantChoice::new((object, table), plan, case) {
             Ok(choice) => Some(choice),
             Err(bad) => return console.report_error(&bad).map(|()| None),
         },

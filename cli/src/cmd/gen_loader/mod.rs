@@ -5,12 +5,13 @@ mod target;
 
 use crate::{
     args::gen_loader::GenLoaderArgs,
-    cmd::load::setup::{check_program_name, object_name, set_up},
+    cmd::load::setup::{object_name, set_up},
     console::Console,
     error::{BadInput, escape_path},
     input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
     output,
     plan_error::{RefusedExterns, group_externs},
+    settings::{UserSettings, check_program_name},
 };
 use core_relo_loader::{
     Loader,
@@ -54,7 +55,8 @@ fn generate(
     };
     target.warning.iter().try_for_each(|warning| console.warn(&format!("{}: {warning}", target.name)))?;
     match generate_for(target, args) {
-        Ok((written, note)) => {
+        Ok(Generated { file: written, note, warnings }) => {
+            warnings.iter().try_for_each(|warning| console.warn(warning))?;
             note.iter().try_for_each(|note| console.note(note))?;
             Ok(Ok(written))
         }
@@ -62,11 +64,17 @@ fn generate(
     }
 }
 
-/// Writes a loader file for a kernel. Returns the file, and a note about variants of the object.
-fn generate_for(
-    target: LoaderTarget,
-    args: &GenLoaderArgs,
-) -> Result<(NamedLoaderFile, Option<String>), BadInput> {
+/// A generated loader file, and what its user should know.
+struct Generated {
+    file: NamedLoaderFile,
+    /// A note about variants of the object.
+    note: Option<String>,
+    /// The settings that change nothing.
+    warnings: Vec<String>,
+}
+
+/// Writes a loader file for a kernel.
+fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated, BadInput> {
     let input = &ObjectFile::read(&args.file)?;
     let object = &input.parse()?;
     let bad = |what: String| BadInput::new(&*input.name, what);
@@ -75,7 +83,8 @@ fn generate_for(
     output::refuse_inputs([&*args.file], output, "name another file with -o")?;
     let name = object_name(&args.file);
     let mut loader = Loader::for_kernel(object, target.kernel.clone()).name(&name);
-    set_up(&mut loader, input, &args.setup)?;
+    let settings = UserSettings::new(&args.setup.settings)?;
+    let warnings = set_up(&mut loader, input, args.setup.kconfig.as_deref(), &settings)?;
     for program in &args.program {
         check_program_name(input, object, program)?;
     }
@@ -98,5 +107,6 @@ fn generate_for(
     let note = "the object declares variants: the file has the default programs, nothing chooses among the variants; \
                 `load --adaptive` chooses among those of the object";
     let note = args.program.is_empty().then(|| unchosen_note(input, object, note)).flatten();
-    Ok((NamedLoaderFile { path: escape_path(output), file, bytes: bytes.len() }, note))
+    let file = NamedLoaderFile { path: escape_path(output), file, bytes: bytes.len() };
+    Ok(Generated { file, note, warnings })
 }

@@ -6,15 +6,13 @@ use super::{
     object_loader::ObjectLoader,
 };
 use crate::{
-    args::{
-        format::Format,
-        load::{Assignment, AttachRequest},
-    },
+    args::{format::Format, load::AttachRequest},
     cmd::verdicts::exit_status,
     console::ExitStatus,
     error::BadInput,
     input::{object::ObjectFile, variant_table},
     json::load as json,
+    settings::Setting,
     text::{
         line::Line,
         style::{BOLD, ERROR, GOOD},
@@ -93,7 +91,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     fn check_set_globals(&self, loader: &Loader<'_, '_>, variants: &ObjectVariants) -> Result<(), BadInput> {
         let constants = variants.constants().filter(|(.., is_optional)| !is_optional).map(|(own, ..)| own);
         let decided: Vec<_> = variants.indicators().map(|(own, _)| own).chain(constants).collect();
-        for Assignment { name, .. } in &self.args.setup.set {
+        for Setting { name, .. } in &self.args.setup.settings.set {
             let bad = |what: String| BadInput::new(&*self.file.name, what);
             let set = loader.find_global(name).map_err(|e| bad(e.to_string()))?;
             let is_set = |own: &Global| own.section == set.section && own.offset == set.offset;

@@ -108,8 +108,8 @@ impl DryRunKernel {
         let mut judged =
             JudgedObject::new(Loader::CoreRelo, file, object, file.relocs_or_none(object)?, &mut table);
         if let Ok(needs) = &mut judged.needs {
-            needs.apply_settings(settings);
-            needs.apply_attach_targets(settings, &mut table);
+            needs.apply_settings(settings, &mut table);
+            needs.judge_as_load();
         }
         let names = table.names();
         let objects = JudgedObjects { objects: vec![judged], needs: table, names };

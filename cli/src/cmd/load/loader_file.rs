@@ -172,14 +172,9 @@ fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Option<BadInput> {
     const GENERATE: &str = "give the option to `core-relo gen loader`, or load the object itself";
     const LOAD: &str = "load the object itself";
     let setup = &args.setup;
+    let settings = setup.settings.settings().next().map(|setting| (setting.value.option(), true, GENERATE));
     let refused = [
         ("--program", !args.program.is_empty(), GENERATE),
-        ("--set", !setup.set.is_empty(), GENERATE),
-        ("--max-entries", !setup.max_entries.is_empty(), GENERATE),
-        ("--value-size", !setup.value_size.is_empty(), GENERATE),
-        ("--key-size", !setup.key_size.is_empty(), GENERATE),
-        ("--attach-target", !setup.attach_target.is_empty(), GENERATE),
-        ("--without-map", !setup.without_map.is_empty(), GENERATE),
         ("--kconfig", setup.kconfig.is_some(), GENERATE),
         ("--each", args.each, LOAD),
         ("--adaptive", args.adaptive, LOAD),
@@ -196,6 +191,6 @@ fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Option<BadInput> {
             "give it once, for the log of a refused program",
         ),
     ];
-    let (option, _, help) = refused.into_iter().find(|(_, is_given, _)| *is_given)?;
+    let (option, _, help) = settings.into_iter().chain(refused).find(|(_, is_given, _)| *is_given)?;
     Some(BadInput::new(option, format_args!("has no effect on the loader file {}", input.name)).help(help))
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod adaptive;
 mod dry_run;
-mod global_value;
 mod loaded_object;
 mod loader_file;
 mod object_loader;
@@ -21,6 +20,7 @@ use crate::{
     input::{kernel::parsed::Kernel, object::ObjectFile, variant_table::unchosen_note},
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
+    settings::{UserSettings, check_program_name},
 };
 use adaptive::read_table;
 use core_relo_loader::{Loader, load_plan::TargetKernel, loader_program::LoaderFile, target::KernelBtf};
@@ -28,7 +28,7 @@ use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
-use setup::{check_program_name, object_name, pin_dirs, set_up, set_up_loading};
+use setup::{object_name, pin_dirs, set_up, set_up_loading};
 use std::{io, path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
@@ -165,13 +165,22 @@ fn load_all(
         Ok(pin_dirs) => pin_dirs,
         Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
     };
+    let settings = UserSettings::new(&args.setup.settings).and_then(|settings| match args.objects.len() {
+        1 => Ok(settings),
+        _ => settings.check_files(&args.objects),
+    });
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
+    };
     let mut loaded = Vec::new();
     for (path, pin_dir) in args.objects.iter().zip(&pin_dirs) {
         if kernel.check_interrupted() {
             break;
         }
         let (target, judged_kernel, pin_dir) = (&target, judged_kernel.as_ref(), pin_dir.as_deref());
-        let request = LoadRequest { args, path, pin_dir, target, judged_kernel, kernel };
+        let settings = &settings;
+        let request = LoadRequest { args, settings, path, pin_dir, target, judged_kernel, kernel };
         match request.run(console, &mut budget)? {
             Ok(object) => loaded.extend(object),
             Err(bad) => {
@@ -190,6 +199,7 @@ fn load_all(
 /// One object to load.
 struct LoadRequest<'a, 's> {
     args: &'a LoadArgs,
+    settings: &'a UserSettings,
     path: &'a Path,
     /// The directory in which the object is pinned.
     pin_dir: Option<&'a Path>,
@@ -206,7 +216,7 @@ impl LoadRequest<'_, '_> {
         console: &mut Console<'_>,
         budget: &mut BudgetGate,
     ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        let Self { args, path, pin_dir, target, judged_kernel, kernel } = *self;
+        let Self { args, settings, path, pin_dir, target, judged_kernel, kernel } = *self;
         let file = match ObjectFile::read(path) {
             Ok(file) => file,
             Err(bad) => return Ok(Err(bad)),
@@ -225,10 +235,11 @@ impl LoadRequest<'_, '_> {
             Err(bad) => return Ok(Err(bad)),
         };
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
-        let is_set_up =
-            set_up(&mut loader, &file, &args.setup).and_then(|()| set_up_loading(&mut loader, &args.loading));
-        if let Err(bad) = is_set_up {
-            return Ok(Err(bad));
+        let set_up = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), settings)
+            .and_then(|warnings| set_up_loading(&mut loader, &args.loading).map(|()| warnings));
+        match set_up {
+            Ok(warnings) => warnings.iter().try_for_each(|warning| console.warn(warning))?,
+            Err(bad) => return Ok(Err(bad)),
         }
         for request in &args.attach_to {
             if let Err(bad) = check_program_name(&file, &object, &request.program) {

@@ -1,21 +1,16 @@
 //! The setup of a loader from the arguments that `load` and `run` share.
 
-use super::global_value;
 use crate::{
-    args::load::{Assignment, LoadArgs, LoadTarget, LoadingArgs, MapNumber, ReusedMap, SetupArgs},
+    args::load::{LoadArgs, LoadingArgs, ReusedMap},
     error::{BadInput, escape_path},
     input::{kernel_text, object::ObjectFile},
     kernel_objects::{
         kind::Kind,
         select::{select_one, selection_from_word},
     },
-    words::{list, suggestion},
+    settings::UserSettings,
 };
-use core_relo_loader::{
-    Loader,
-    load_plan::{AttachTarget, TokenSource},
-    object::Object,
-};
+use core_relo_loader::{Loader, load_plan::TokenSource};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -55,47 +50,16 @@ pub(super) fn pin_dirs(args: &LoadArgs) -> Result<Vec<Option<PathBuf>>, BadInput
     objects.iter().map(pin_dir).collect()
 }
 
-/// Applies the arguments to a loader.
+/// Applies the arguments to a loader. Returns warnings about settings that change nothing.
 pub(crate) fn set_up(
     loader: &mut Loader<'_, '_>,
     file: &ObjectFile,
-    args: &SetupArgs,
-) -> Result<(), BadInput> {
-    let bad = |what: String| BadInput::new(&*file.name, what);
-    for Assignment { name, value } in &args.set {
-        let global = loader.find_global(name).map_err(|e| bad(e.to_string()))?;
-        // For a variable that cannot be set, `set_global_bytes` fails with a better message than the parser.
-        let bytes = match global.kind.is_settable_before_load() {
-            true => global_value::parse(loader.object(), &global, value)
-                .map_err(|e| bad(format!("global `{name}`: {e}")))?,
-            false => vec![0; global.size],
-        };
-        loader.set_global_bytes(name, &bytes).map_err(|e| bad(e.to_string()))?;
-    }
-    for MapNumber { map, number } in &args.max_entries {
-        loader.map_mut(map).max_entries = Some(number.get());
-    }
-    for MapNumber { map, number } in &args.value_size {
-        loader.map_mut(map).value_size = Some(number.get());
-    }
-    for MapNumber { map, number } in &args.key_size {
-        loader.map_mut(map).key_size = Some(number.get());
-    }
-    for LoadTarget { program, function, of_program } in &args.attach_target {
-        check_program_name(file, loader.object(), program)?;
-        let target = match of_program {
-            None => AttachTarget::Kernel(function.clone()),
-            Some(word) => {
-                let (_, fd) = select_one(Kind::Prog, &selection_from_word(word))?;
-                AttachTarget::Program { program: Arc::new(fd), function: function.clone() }
-            }
-        };
-        loader.program_mut(program).attach_to = Some(target);
-    }
-    for name in &args.without_map {
-        loader.map_mut(name).autocreate = Some(false);
-    }
-    set_kconfig(loader, args.kconfig.as_deref())
+    kconfig: Option<&Path>,
+    settings: &UserSettings,
+) -> Result<Vec<String>, BadInput> {
+    set_kconfig(loader, kconfig)?;
+    let object = loader.object();
+    settings.apply_to_object(file, object, loader.settings_mut())
 }
 
 /// Gives a loader the options of a file that take precedence over the kernel's configuration.
@@ -129,19 +93,4 @@ pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) ->
         loader.settings_mut().log_level = 1;
     }
     Ok(())
-}
-
-/// Returns an error with the names of the object's programs unless the object has a program of this name.
-pub(crate) fn check_program_name(file: &ObjectFile, object: &Object<'_>, name: &str) -> Result<(), BadInput> {
-    let programs = object.programs().iter().filter(|program| !program.is_subprogram);
-    let names: Vec<_> = programs.map(|program| String::from_utf8_lossy(program.name())).collect();
-    if names.iter().any(|known| known == name) {
-        return Ok(());
-    }
-    let suggestion = suggestion(name, names.iter().map(|known| &**known));
-    let bad = BadInput::new(&*file.name, format_args!("it has no program `{name}`{suggestion}"));
-    if !suggestion.is_empty() {
-        return Err(bad);
-    }
-    Err(bad.help(format!("it has {}", list(names.iter().map(|known| &**known)))))
 }

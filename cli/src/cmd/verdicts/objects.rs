@@ -1,7 +1,6 @@
 //! The objects to judge, parsed once for all kernels.
 
 use crate::{
-    args::load::MapNumber,
     console::Console,
     error::BadInput,
     input::{
@@ -10,13 +9,18 @@ use crate::{
     },
     json::check::RecordFacts,
     process::threads::Threads,
+    settings::{AppliedSettings, ObjectNames, UserSettings},
 };
 use core_relo::{Endian, Plan, Relocs, plan::Objects};
-use core_relo_loader::{link::LinkError, load_plan::PlanByLoad, object::Object};
+use core_relo_loader::{
+    link::LinkError,
+    load_plan::{PlanByLoad, Settings},
+    object::Object,
+};
 use core_relo_verdict::{
     kernel::NameQuery,
     loaders::Loader,
-    requirements::{MapInput, NeedTable, ObjectNeeds},
+    requirements::{NeedTable, ObjectNeeds},
 };
 use std::{
     borrow::Cow,
@@ -44,6 +48,8 @@ pub(crate) struct JudgedObject<'o> {
     pub(crate) loader: Loader,
     /// What the object needs of a kernel, or the reason why no loader opens the object.
     pub(crate) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
+    /// The settings of user space, which `needs` have.
+    pub(crate) user: AppliedSettings,
 }
 
 impl<'o> JudgedObject<'o> {
@@ -57,7 +63,15 @@ impl<'o> JudgedObject<'o> {
     ) -> Self {
         let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
         let needs = ObjectNeeds::collect_for(loader, object, &relocs, table);
-        Self { file, object, relocs, records, loader, needs }
+        Self { file, object, relocs, records, loader, needs, user: AppliedSettings::default() }
+    }
+
+    /// Applies settings of user space, and adds what the object needs with them to `table`.
+    fn apply_settings(&mut self, user: AppliedSettings, table: &mut NeedTable) {
+        if let Ok(needs) = &mut self.needs {
+            needs.apply_settings(&user.settings, table);
+        }
+        self.user = user;
     }
 
     /// Returns the plan of the default load, and of each other program by itself.
@@ -92,17 +106,22 @@ fn split_plan<'p>(needs: &ObjectNeeds<'_, '_>, plan: Plan<'p>) -> Plan<'p> {
     }
 }
 
-/// Parses an object, collects what the object needs if a loader loads it, and calls `use_needs` with the needs, their table, and the relocations.
+/// Parses an object, collects what the object needs if a loader loads it with settings of user space, and calls `use_needs` with the needs,
+/// their table, and the relocations.
 pub(crate) fn with_needs<T>(
     loader: Loader,
     file: &ObjectFile,
+    settings: Option<&Settings>,
     use_needs: impl FnOnce(&ObjectNeeds<'_, '_>, &NeedTable, &Relocs<'_>) -> T,
 ) -> Result<T, BadInput> {
     let object = file.parse()?;
     let relocs = file.relocs_or_none(&object)?;
     let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table)
+    let mut needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table)
         .map_err(|error| BadInput::new(&*file.name, error))?;
+    if let Some(settings) = settings {
+        needs.apply_settings(settings, &mut table);
+    }
     Ok(use_needs(&needs, &table, &relocs))
 }
 
@@ -136,12 +155,12 @@ pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
     loader: Loader,
-    max_entries: &[MapNumber],
+    settings: &UserSettings,
     threads: &Threads,
     report_bad: BadObjectReporter<'_>,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    judge_objects(console, files, loader, max_entries, threads, report_bad, Box::new(use_objects))
+    judge_objects(console, files, loader, settings, threads, report_bad, Box::new(use_objects))
 }
 
 /// A function that uses parsed objects. One machine code for all of them keeps the program small.
@@ -151,7 +170,7 @@ fn judge_objects(
     console: &mut Console<'_>,
     files: &[ObjectFile],
     loader: Loader,
-    max_entries: &[MapNumber],
+    settings: &UserSettings,
     threads: &Threads,
     report_bad: BadObjectReporter<'_>,
     use_objects: ObjectsUser<'_>,
@@ -167,20 +186,36 @@ fn judge_objects(
     let relocs = threads.map(&parsed, |(file, object)| file.relocs_or_none(object));
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
-            Ok(relocs) => {
-                let mut judged = JudgedObject::new(loader, file, object, relocs, &mut table);
-                if let Ok(needs) = &mut judged.needs {
-                    max_entries
-                        .iter()
-                        .for_each(|entries| needs.set_input(&entries.map, MapInput::MaxEntries));
-                }
-                objects.push(judged);
-            }
+            Ok(relocs) => objects.push(JudgedObject::new(loader, file, object, relocs, &mut table)),
             Err(bad) => report_bad(console, &bad)?,
+        }
+    }
+    if !settings.is_empty() {
+        match apply_settings(&mut objects, settings, &mut table) {
+            Ok(warnings) => warnings.iter().try_for_each(|warning| console.warn(warning))?,
+            Err(bad) => return console.report_error(&bad),
         }
     }
     let names = table.names();
     use_objects(console, &JudgedObjects { objects, needs: table, names })
+}
+
+/// Applies settings of user space to the objects that have their names. Returns warnings about settings that change nothing.
+fn apply_settings(
+    objects: &mut [JudgedObject<'_>],
+    settings: &UserSettings,
+    table: &mut NeedTable,
+) -> Result<Vec<String>, BadInput> {
+    let names: Vec<_> =
+        objects.iter().map(|object| (&*object.file.name, ObjectNames::new(object.object))).collect();
+    settings.check_names(&names.iter().map(|(file, names)| (*file, names)).collect::<Vec<_>>())?;
+    let mut warnings = Vec::new();
+    for (judged, (file, names)) in objects.iter_mut().zip(&names) {
+        let user = settings.applied(file, names)?;
+        warnings.extend_from_slice(&user.warnings);
+        judged.apply_settings(user, table);
+    }
+    Ok(warnings)
 }
 
 /// The objects of each byte order, prepared for all kernels of that order.

@@ -2,7 +2,6 @@
 
 use super::{kernel_judge::KernelCase, objects::JudgedObject};
 use crate::{
-    args::load::MapNumber,
     cmd::load::{adaptive::is_about_kernel, setup::object_name},
     error::BadInput,
     input::variant_table::object_variants,
@@ -83,7 +82,6 @@ impl VariantChoice {
     /// Chooses the variants of an object on a kernel. The error is one between the table and the object.
     pub(crate) fn new(
         (object, table): (&JudgedObject<'_>, &VariantTable),
-        max_entries: &[MapNumber],
         plan: &Plan<'_>,
         case: &KernelCase<'_, '_>,
     ) -> Result<Self, BadInput> {
@@ -94,11 +92,9 @@ impl VariantChoice {
         let kernel = TargetKernel::offline(Arc::new(btf));
         let mut loader =
             Loader::for_kernel(object.object, kernel).name(object_name(Path::new(&object.file.name)));
-        for MapNumber { map, number } in max_entries {
-            if object.object.maps().iter().any(|known| known.name == map.as_bytes()) {
-                loader.settings_mut().map_mut(map).max_entries = Some(number.get());
-            }
-        }
+        let mut settings = object.user.settings.clone();
+        settings.name.clone_from(&loader.settings().name);
+        *loader.settings_mut() = settings;
         let mut default_load = loader.settings_mut().clone();
         let adaptive = AdaptiveLoader::new(&loader, table).map_err(|error| bad(&error))?;
         let identity = KernelIdentity {

@@ -19,6 +19,7 @@ use crate::{
         setup::report_failure,
     },
     json::vm as json,
+    settings::UserSettings,
     text::{
         line::Line,
         style::{self, BOLD, DIM, ERROR, GOOD},
@@ -40,15 +41,18 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
     };
     let settings = BootSettings {
         guest: &args.guest,
-        max_entries: args.max_entries.clone(),
         loader: args.loader.loader(),
         stats: args.stats.needs_stats(),
+    };
+    let user = match UserSettings::for_guests(&args.settings) {
+        Ok(user) => user,
+        Err(bad) => return console.report_error(&bad),
     };
     let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {
         booted.record(objects, &mut budget);
         report(console, objects, booted)
     };
-    boot_kernels(console, &args.objects, &args.kernel, args.jobs, &settings, &mut emit)?;
+    boot_kernels(console, &args.objects, &args.kernel, args.jobs, &settings, &user, &mut emit)?;
     if console.exit == ExitStatus::Error {
         budget.record_incomplete("some results are missing");
     }

@@ -13,7 +13,6 @@ use core_relo::{InsnIndex, Relocs, btf::Kind, explain, ext::RelocKind, sort::sor
 use core_relo_loader::{
     ExternIndex,
     link::{LinkedProgram, RefTarget},
-    object::Program,
 };
 use core_relo_verdict::{
     kernel::{InsnFeature, KernelVersion, helper_program_types},
@@ -48,13 +47,12 @@ impl<'a> ProgramFacts<'a> {
     }
 
     pub(super) fn program(&self, program: &ProgramNeeds) -> ProgramJson {
-        let function = self.needs.object.programs().get(program.index.0);
-        let def = function.and_then(Program::sec_def);
+        let def = program.sec_def;
         let code = program.code.as_ref().ok();
         let (relocations, accesses, checks) = self.relocations(program);
         ProgramJson {
             name: program.name.clone(),
-            section: function.map(|function| describe::name(function.section)).unwrap_or_default(),
+            section: describe::name(program.section(self.needs.object)),
             autoload: program.autoload,
             program_type: def.map(|def| def.program_type.name()),
             attach_type: def.and_then(|def| def.attach_type).map(|attach_type| attach_type.name()),

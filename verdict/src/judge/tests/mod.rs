@@ -49,7 +49,12 @@ fn add_kernel(b: &mut Builder) {
         ("BPF_FUNC_strtol", 105),
     ];
     b.enumeration("bpf_func_id", 4, false, &helpers);
-    let map_types = [("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARRAY", 2), ("BPF_MAP_TYPE_PROG_ARRAY", 3)];
+    let map_types = [
+        ("BPF_MAP_TYPE_HASH", 1),
+        ("BPF_MAP_TYPE_ARRAY", 2),
+        ("BPF_MAP_TYPE_PROG_ARRAY", 3),
+        ("BPF_MAP_TYPE_HASH_OF_MAPS", 13),
+    ];
     b.enumeration("bpf_map_type", 4, false, &map_types);
     let program_types = [
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
@@ -118,7 +123,10 @@ fn judge_for(
     let object = Object::parse(bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table).unwrap();
+    let mut needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table).unwrap();
+    if let Some(settings) = settings {
+        needs.apply_settings(settings, &mut table);
+    }
     let names = table.names();
     let mut b = Builder::new(Endian::native());
     types(&mut b);

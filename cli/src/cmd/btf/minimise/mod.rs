@@ -11,6 +11,7 @@ use crate::{
     error::{BadInput, escape_path},
     output,
     process::threads::Threads,
+    settings::UserSettings,
 };
 use core_relo_verdict::loaders::Loader;
 use kernels::{MinimalKernel, minimise_kernels};
@@ -21,7 +22,9 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()
     let threads = Threads::none();
     let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
     let files = read_objects(console, &args.objects, &threads, report_bad)?;
-    with_judged_objects(console, &files, Loader::CoreRelo, &[], &threads, report_bad, |console, objects| {
+    let user = UserSettings::default();
+    let loader = Loader::CoreRelo;
+    with_judged_objects(console, &files, loader, &user, &threads, report_bad, |console, objects| {
         minimise(console, args, objects)
     })
 }

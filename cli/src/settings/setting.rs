@@ -1,0 +1,217 @@
+//! A setting, parsed from the argument of an option.
+
+use core_relo_loader::object::MapType;
+use std::{fmt, num::NonZeroU32};
+
+/// The form of the definition of an inner map.
+const INNER_MAP: &str = "TYPE:KEY:VALUE:ENTRIES[:FLAGS]";
+
+/// A setting of user space for a program, a map or a variable: an option with its argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The name of the program, map or variable.
+    pub(crate) name: String,
+    pub(crate) value: SettingValue,
+    /// The argument of the option.
+    pub(crate) argument: String,
+}
+
+/// The value of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SettingValue {
+    /// The value of a variable, as text.
+    Global(String),
+    /// A section name, or the kernel's name of a program type.
+    ProgramType(String),
+    AttachTarget(AttachTo),
+    /// Whether the program is loaded.
+    Autoload(bool),
+    MaxEntries(u32),
+    KeySize(u32),
+    ValueSize(u32),
+    InnerMap(InnerMap),
+    /// The map is not created.
+    WithoutMap,
+    /// A definition of an inner map with this defect, which the command reports in one line.
+    BadInnerMap(String),
+}
+
+/// The function that a program is loaded for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AttachTo {
+    pub(crate) function: String,
+    /// The loaded program that has the function: its id, name or pin.
+    pub(crate) of_program: Option<String>,
+}
+
+/// The definition of an inner map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InnerMap {
+    pub(crate) map_type: MapType,
+    pub(crate) key_size: u32,
+    pub(crate) value_size: u32,
+    pub(crate) max_entries: u32,
+    pub(crate) flags: u32,
+}
+
+impl SettingValue {
+    /// Returns the option.
+    pub(crate) const fn option(&self) -> &'static str {
+        match self {
+            Self::Global(_) => "--set",
+            Self::ProgramType(_) => "--program-type",
+            Self::AttachTarget(_) => "--attach-target",
+            Self::Autoload(_) => "--autoload",
+            Self::MaxEntries(_) => "--max-entries",
+            Self::KeySize(_) => "--key-size",
+            Self::ValueSize(_) => "--value-size",
+            Self::InnerMap(_) | Self::BadInnerMap(_) => "--inner-map",
+            Self::WithoutMap => "--without-map",
+        }
+    }
+}
+
+/// Prints the option with its argument: `--max-entries events=4096`.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.value.option(), self.argument)
+    }
+}
+
+/// A parser of the argument of an option.
+pub(crate) type SettingParser = fn(&str) -> Result<Setting, String>;
+
+impl Setting {
+    /// Parses `NAME=VALUE` of `--set`.
+    pub(crate) fn parse_global(text: &str) -> Result<Self, String> {
+        let (name, value) = split(text, "expected NAME=VALUE")?;
+        Ok(Self::new(text, name, SettingValue::Global(value.to_owned())))
+    }
+
+    /// Parses `PROG=TYPE`.
+    pub(crate) fn parse_program_type(text: &str) -> Result<Self, String> {
+        let (name, word) = split(text, "expected PROG=TYPE")?;
+        Ok(Self::new(text, name, SettingValue::ProgramType(word.to_owned())))
+    }
+
+    /// Parses `PROG=FUNC` or `PROG=FUNC@PROGRAM`.
+    pub(crate) fn parse_attach_target(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected PROG=FUNC or PROG=FUNC@PROGRAM";
+        let (name, target) = split(text, EXPECTED)?;
+        let (function, of_program) =
+            target.split_once('@').map_or((target, None), |(function, of)| (function, Some(of)));
+        if function.is_empty() || of_program == Some("") {
+            return Err(EXPECTED.to_owned());
+        }
+        let target = AttachTo { function: function.to_owned(), of_program: of_program.map(str::to_owned) };
+        Ok(Self::new(text, name, SettingValue::AttachTarget(target)))
+    }
+
+    /// Parses `PROG`, `PROG=yes` or `PROG=no`.
+    pub(crate) fn parse_autoload(text: &str) -> Result<Self, String> {
+        let (name, word) = text.split_once('=').unwrap_or((text, "yes"));
+        let is_loaded = match word {
+            "yes" | "true" => true,
+            "no" | "false" => false,
+            _ => return Err("expected PROG, PROG=yes or PROG=no".to_owned()),
+        };
+        if name.is_empty() {
+            return Err("expected a name".to_owned());
+        }
+        Ok(Self::new(text, name, SettingValue::Autoload(is_loaded)))
+    }
+
+    /// Parses `MAP=N` of `--max-entries`.
+    pub(crate) fn parse_max_entries(text: &str) -> Result<Self, String> {
+        Self::parse_number(text, SettingValue::MaxEntries)
+    }
+
+    /// Parses `MAP=N` of `--key-size`.
+    pub(crate) fn parse_key_size(text: &str) -> Result<Self, String> {
+        Self::parse_number(text, SettingValue::KeySize)
+    }
+
+    /// Parses `MAP=N` of `--value-size`.
+    pub(crate) fn parse_value_size(text: &str) -> Result<Self, String> {
+        Self::parse_number(text, SettingValue::ValueSize)
+    }
+
+    fn parse_number(text: &str, value: fn(u32) -> SettingValue) -> Result<Self, String> {
+        let (name, number) = split(text, "expected MAP=N")?;
+        let number: NonZeroU32 =
+            number.parse().map_err(|_no_number| "expected MAP=N with a number from 1 to 4294967295")?;
+        Ok(Self::new(text, name, value(number.get())))
+    }
+
+    /// Parses `MAP=TYPE:KEY:VALUE:ENTRIES[:FLAGS]`.
+    pub(crate) fn parse_inner_map(text: &str) -> Result<Self, String> {
+        let (name, definition) = split(text, &format!("expected MAP={INNER_MAP}"))?;
+        Ok(Self::new(text, name, SettingValue::InnerMap(InnerMap::parse(definition)?)))
+    }
+
+    /// Parses the argument of `--inner-map`. The defect of a definition is kept for the command.
+    pub(crate) fn parse_inner_map_option(text: &str) -> Result<Self, String> {
+        let (name, definition) = split(text, &format!("expected MAP={INNER_MAP}"))?;
+        let value =
+            InnerMap::parse(definition).map_or_else(SettingValue::BadInnerMap, SettingValue::InnerMap);
+        Ok(Self::new(text, name, value))
+    }
+
+    /// Parses the name of `--without-map`.
+    pub(crate) fn parse_without_map(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("expected a name".to_owned());
+        }
+        Ok(Self::new(text, text, SettingValue::WithoutMap))
+    }
+
+    fn new(argument: &str, name: &str, value: SettingValue) -> Self {
+        Self { name: name.to_owned(), value, argument: argument.to_owned() }
+    }
+}
+
+/// Splits `name=value`. The name is not empty.
+fn split<'t>(text: &'t str, expected: &str) -> Result<(&'t str, &'t str), String> {
+    text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| expected.to_owned())
+}
+
+impl InnerMap {
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected {INNER_MAP}, such as hash:4:8:64");
+        let parts: Vec<_> = text.split(':').collect();
+        let (map_type, key, value, entries, flags) = match *parts {
+            [map_type, key, value, entries] => (map_type, key, value, entries, "0"),
+            [map_type, key, value, entries, flags] => (map_type, key, value, entries, flags),
+            _ => return Err(expected()),
+        };
+        let map_type = parse_map_type(map_type)?;
+        if matches!(map_type, MapType::ArrayOfMaps | MapType::HashOfMaps) {
+            return Err(format!("{map_type}: an inner map holds no maps, expected another type"));
+        }
+        let number = |word: &str| match word.strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16).map_err(|_no_number| expected()),
+            None => word.parse().map_err(|_no_number| expected()),
+        };
+        Ok(Self {
+            map_type,
+            key_size: number(key)?,
+            value_size: number(value)?,
+            max_entries: number(entries)?,
+            flags: number(flags)?,
+        })
+    }
+}
+
+/// Parses the kernel's name of a map type, with or without its prefix, in any case.
+fn parse_map_type(word: &str) -> Result<MapType, String> {
+    const PREFIX: &str = "BPF_MAP_TYPE_";
+    let upper = word.to_ascii_uppercase();
+    let short = upper.strip_prefix(PREFIX).unwrap_or(&upper);
+    let names = || MapType::ALL.iter().filter(|ty| ty.number() != 0);
+    let short_name = |ty: &MapType| ty.name().strip_prefix(PREFIX).unwrap_or(ty.name());
+    names().find(|ty| short_name(ty) == short).copied().ok_or_else(|| {
+        let known: Vec<_> = names().map(|ty| short_name(ty).to_ascii_lowercase()).collect();
+        let near = crate::words::suggestion(&short.to_ascii_lowercase(), known.iter().map(String::as_str));
+        format!("unknown map type `{word}`, expected one such as `hash` or `lru_hash`{near}")
+    })
+}

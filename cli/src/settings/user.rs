@@ -1,0 +1,298 @@
+//! The settings of a command, and those that apply to an object.
+
+use super::{
+    Setting, SettingValue,
+    names::{NameKind, ObjectNames, no_such},
+};
+use crate::{
+    args::settings::SettingsArgs,
+    error::BadInput,
+    glob::Glob,
+    input::{directory, object::ObjectFile},
+    words::suggestion,
+};
+use core_relo_loader::{
+    load_plan::{Settings, inner_map_name},
+    object::Object,
+};
+use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
+
+/// The settings of a command, for any number of objects. Later groups take precedence.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UserSettings {
+    groups: Vec<SettingGroup>,
+}
+
+/// Settings from one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SettingGroup {
+    /// The place in `core-relo.toml`. `None` for the options of the command.
+    pub(crate) place: Option<String>,
+    /// The objects that the settings are for. `None` for all.
+    pub(crate) object: Option<Glob>,
+    /// Whether some object has to have each name.
+    pub(crate) demands_names: bool,
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// The settings that apply to an object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AppliedSettings {
+    pub(crate) settings: Settings,
+    /// The settings as options of `load`.
+    pub(crate) options: Vec<OsString>,
+    /// The settings that change nothing.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl UserSettings {
+    /// Creates the settings of the options of a command.
+    pub(crate) fn new(args: &SettingsArgs) -> Result<Self, BadInput> {
+        let mut user = Self::default();
+        user.add_options(args)?;
+        Ok(user)
+    }
+
+    /// Creates the settings of the options of a command that loads objects in guests, where other programs are loaded.
+    pub(crate) fn for_guests(args: &SettingsArgs) -> Result<Self, BadInput> {
+        let user = Self::new(args)?;
+        user.check_for_guests()?;
+        Ok(user)
+    }
+
+    /// Checks that no setting names a loaded program of the running kernel, which guests do not have.
+    pub(crate) fn check_for_guests(&self) -> Result<(), BadInput> {
+        let names_program = |setting: &&Setting| match &setting.value {
+            SettingValue::AttachTarget(target) => target.of_program.is_some(),
+            _ => false,
+        };
+        match self.groups.iter().flat_map(|group| &group.settings).find(names_program) {
+            None => Ok(()),
+            Some(setting) => Err(BadInput::new(
+                setting.to_string(),
+                "names a program of the running kernel, which the guest does not have, expected PROG=FUNC",
+            )),
+        }
+    }
+
+    /// Adds the settings of the options of a command, which take precedence.
+    pub(crate) fn add_options(&mut self, args: &SettingsArgs) -> Result<(), BadInput> {
+        let settings: Vec<_> = args.settings().cloned().collect();
+        match settings.is_empty() {
+            true => Ok(()),
+            false => self.add(SettingGroup { place: None, object: None, demands_names: true, settings }),
+        }
+    }
+
+    /// Adds settings that take precedence. Fails if two of them contradict each other.
+    pub(crate) fn add(&mut self, group: SettingGroup) -> Result<(), BadInput> {
+        for setting in &group.settings {
+            if let SettingValue::BadInnerMap(problem) = &setting.value {
+                return Err(BadInput::new(setting.to_string(), problem));
+            }
+        }
+        group.check_contradictions()?;
+        self.groups.push(group);
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Returns the settings as text, for a file of results that depend on them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
+        self.groups.iter().flat_map(|group| {
+            let object = group.object.as_ref().map(|object| format!("{object}: ")).unwrap_or_default();
+            group.settings.iter().map(move |setting| format!("{object}{setting}"))
+        })
+    }
+
+    /// Checks the names of the settings for several objects, of which those that cannot be read are reported elsewhere. Returns the settings
+    /// with checked names.
+    pub(crate) fn check_files(mut self, paths: &[PathBuf]) -> Result<Self, BadInput> {
+        if self.is_empty() {
+            return Ok(self);
+        }
+        let files: Vec<_> = paths.iter().filter_map(|path| ObjectFile::read(path).ok()).collect();
+        let objects: Vec<_> =
+            files.iter().filter_map(|file| Some((&*file.name, file.parse().ok()?))).collect();
+        let names: Vec<_> = objects.iter().map(|(name, object)| (*name, ObjectNames::new(object))).collect();
+        self.check_names(&names.iter().map(|(name, names)| (*name, names)).collect::<Vec<_>>())?;
+        self.groups.iter_mut().for_each(|group| group.demands_names = false);
+        Ok(self)
+    }
+
+    /// Checks the names of the settings for objects, and those in directories, for a command that does not depend on the settings.
+    pub(crate) fn check_objects(self, paths: &[PathBuf]) -> Result<(), BadInput> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<_> = directory::find_objects(paths).into_iter().filter_map(Result::ok).collect();
+        self.check_files(&paths).map(drop)
+    }
+
+    /// Checks the names of the settings, and applies those whose names the object has. For a command on one object.
+    pub(crate) fn apply_to_object(
+        &self,
+        file: &ObjectFile,
+        object: &Object<'_>,
+        settings: &mut Settings,
+    ) -> Result<Vec<String>, BadInput> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = ObjectNames::new(object);
+        self.check_names(&[(&*file.name, &names)])?;
+        self.apply(&file.name, &names, settings)
+    }
+
+    /// Applies the settings whose names an object has. Returns warnings about settings that change nothing.
+    pub(crate) fn apply(
+        &self,
+        object: &str,
+        names: &ObjectNames<'_, '_>,
+        settings: &mut Settings,
+    ) -> Result<Vec<String>, BadInput> {
+        let mut warnings = Vec::new();
+        for setting in self.settings_of(object, names) {
+            let warning = names.apply(object, setting, settings)?;
+            warnings
+                .extend(warning.map(|warning| format!("{object}: {setting}: changes nothing: {warning}")));
+        }
+        Ok(warnings)
+    }
+
+    /// Returns the settings of an object, with the same settings as options of `load`.
+    pub(crate) fn applied(
+        &self,
+        object: &str,
+        names: &ObjectNames<'_, '_>,
+    ) -> Result<AppliedSettings, BadInput> {
+        let mut settings = Settings::default();
+        let warnings = self.apply(object, names, &mut settings)?;
+        let options = self.settings_of(object, names).into_iter();
+        let options = options
+            .flat_map(|setting| [setting.value.option().into(), OsString::from(&setting.argument)])
+            .collect();
+        Ok(AppliedSettings { settings, options, warnings })
+    }
+
+    /// Returns the settings of an object in the order of [`SettingValue::rank`], without those that later ones replace.
+    fn settings_of(&self, object: &str, names: &ObjectNames<'_, '_>) -> Vec<&Setting> {
+        let mut found: Vec<&Setting> = Vec::new();
+        for group in self.groups.iter().filter(|group| group.is_for(object)) {
+            for setting in group.settings.iter().filter(|setting| names.has(setting)) {
+                found.retain(|earlier| !setting.replaces(earlier) || group.settings.contains(earlier));
+                if !found.contains(&setting) {
+                    found.push(setting);
+                }
+            }
+        }
+        found.sort_by_key(|setting| setting.value.rank());
+        found
+    }
+
+    /// Checks that each name is one of an object that the setting is for.
+    pub(crate) fn check_names(&self, objects: &[(&str, &ObjectNames<'_, '_>)]) -> Result<(), BadInput> {
+        for group in self.groups.iter().filter(|group| group.demands_names) {
+            let objects: Vec<_> = objects.iter().filter(|(object, _)| group.is_for(object)).collect();
+            // The names of an object that cannot be linked are not known.
+            if objects.is_empty() || objects.iter().any(|(_, names)| !names.is_complete()) {
+                continue;
+            }
+            let is_unknown = |setting: &&Setting| !objects.iter().any(|(_, names)| names.has(setting));
+            let Some(unknown) = group.settings.iter().find(is_unknown) else { continue };
+            let kind = NameKind::of(&unknown.value);
+            let known: Vec<_> = objects.iter().flat_map(|(_, names)| names.all(kind)).collect();
+            return Err(match (&group.place, &*objects) {
+                (None, [(object, _)]) => no_such(object, kind, &unknown.name, &known),
+                (place, _) => {
+                    let near = suggestion(&unknown.name, known.iter().map(String::as_str));
+                    let what = format!("no object has a {} `{}`{near}", kind.noun(), unknown.name);
+                    match place {
+                        None => BadInput::new(unknown.to_string(), what),
+                        Some(place) => BadInput::new(place, what),
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+impl SettingGroup {
+    fn is_for(&self, object: &str) -> bool {
+        self.object.as_ref().is_none_or(|glob| glob.matches_path(object))
+    }
+
+    fn check_contradictions(&self) -> Result<(), BadInput> {
+        let mut known: HashMap<_, &Setting> = HashMap::new();
+        for setting in &self.settings {
+            for (attribute, value) in setting.attributes() {
+                let earlier = known.insert(attribute.clone(), setting);
+                let Some(earlier) =
+                    earlier.filter(|earlier| !earlier.attributes().contains(&(attribute, value)))
+                else {
+                    continue;
+                };
+                let place = self.place.clone().unwrap_or_else(|| setting.value.option().to_owned());
+                let what = format!("`{setting}` and `{earlier}` contradict each other");
+                return Err(BadInput::new(place, what).help("leave out one of them"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SettingValue {
+    /// Returns the place in the order of application: the size of a section decides on the variables in it.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::InnerMap(_) | Self::BadInnerMap(_) => 1,
+            Self::MaxEntries(_) | Self::KeySize(_) | Self::ValueSize(_) => 2,
+            Self::WithoutMap => 0,
+            Self::ProgramType(_) => 3,
+            Self::AttachTarget(_) => 4,
+            Self::Autoload(_) => 5,
+            Self::Global(_) => 6,
+        }
+    }
+}
+
+/// An attribute that a setting decides: the option and the name.
+type Attribute = (&'static str, String);
+
+impl Setting {
+    /// Returns the attributes that the setting decides, with their values.
+    fn attributes(&self) -> Vec<(Attribute, String)> {
+        let name = |option: &'static str| (option, self.name.clone());
+        match &self.value {
+            SettingValue::InnerMap(inner) => {
+                let inner_name = inner_map_name(&self.name);
+                let number = |value: SettingValue, number: u32| {
+                    ((value.option(), inner_name.clone()), number.to_string())
+                };
+                vec![
+                    (name("--inner-map"), format!("{} {:#x}", inner.map_type, inner.flags)),
+                    number(SettingValue::KeySize(0), inner.key_size),
+                    number(SettingValue::ValueSize(0), inner.value_size),
+                    number(SettingValue::MaxEntries(0), inner.max_entries),
+                ]
+            }
+            SettingValue::MaxEntries(n) | SettingValue::KeySize(n) | SettingValue::ValueSize(n) => {
+                vec![(name(self.value.option()), n.to_string())]
+            }
+            value => vec![(name(value.option()), format!("{value:?}"))],
+        }
+    }
+
+    /// Returns whether the setting decides all that an earlier one does.
+    fn replaces(&self, earlier: &Self) -> bool {
+        let is_same = mem::discriminant(&self.value) == mem::discriminant(&earlier.value);
+        let has_inner = matches!(self.value, SettingValue::InnerMap(_))
+            && NameKind::of(&earlier.value) == NameKind::Map
+            && earlier.name == inner_map_name(&self.name);
+        is_same && self.name == earlier.name || has_inner
+    }
+}

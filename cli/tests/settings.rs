@@ -1,0 +1,312 @@
+//! Settings of user space: the same options for every command that judges, plans or loads an object.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{Run, may_load, run_in, text};
+use core_relo_tests::skip::skip;
+use serde_json::Value;
+use std::{fs, path::Path, process::Command};
+
+/// The settings with which each program but `filter` loads.
+const COMPLETE: [&str; 10] = [
+    "--program-type",
+    "classify=tc",
+    "--attach-target",
+    "hook=sys_enter",
+    "--max-entries",
+    "rings=4",
+    "--max-entries",
+    "rings.inner=4096",
+    "--inner-map",
+    "containers=hash:4:8:64",
+];
+
+/// Compiles the probes in a directory of its own. Returns `None`, and reports it, without clang.
+fn compile(test: &str) -> Option<tempfile::TempDir> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/settings/probes.bpf.c");
+    let dir = tempfile::tempdir().unwrap();
+    let mut clang = Command::new("clang");
+    clang.args(["-target", "bpf", "-g", "-O2", "-c", text(&source), "-o", "probes.bpf.o"]);
+    match clang.current_dir(dir.path()).status() {
+        Ok(status) if status.success() => Some(dir),
+        status => {
+            skip(test, &format!("clang: {status:?}"));
+            None
+        }
+    }
+}
+
+/// Runs a command on the probes, with the running kernel unless the arguments name another.
+fn probes(dir: &Path, command: &str, args: &[&str]) -> Run {
+    run_in(dir, [&[command, "probes.bpf.o"], args].concat())
+}
+
+/// Returns the verdict on each program.
+fn verdicts(dir: &Path, args: &[&str]) -> Vec<(String, String)> {
+    let run = probes(dir, "check", &[&["--format", "json"], args].concat());
+    let lines = run.lines();
+    assert!(!lines.is_empty(), "{}", run.whole());
+    let programs = lines[0]["programs"].as_array().unwrap_or_else(|| panic!("{}", run.whole())).clone();
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    programs.iter().map(|program| (word(&program["name"]), word(&program["verdict"]))).collect()
+}
+
+fn has_running_btf(test: &str) -> bool {
+    let has_btf = Path::new("/sys/kernel/btf/vmlinux").exists();
+    if !has_btf {
+        skip(test, "no BTF of the running kernel");
+    }
+    has_btf
+}
+
+#[test]
+fn check_explain_and_requires_use_the_settings() {
+    let test = "check_explain_and_requires_use_the_settings";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    let dir = dir.path();
+    let without = verdicts(dir, &[]);
+    assert!(without.iter().all(|(_, verdict)| verdict != "loads"), "{without:?}");
+    let word = |program: &str, verdicts: &[(String, String)]| {
+        verdicts.iter().find(|(name, _)| name == program).unwrap().1.clone()
+    };
+    let complete = verdicts(dir, &COMPLETE);
+    for program in ["classify", "enter", "hook"] {
+        assert_eq!(word(program, &complete), "loads", "{complete:?}");
+    }
+    assert_eq!(word("filter", &complete), "needs_input");
+    // The value of a constant decides on the helper that no kernel has.
+    let filter = [&COMPLETE[..], &["--program-type", "filter=socket", "--autoload", "filter"]].concat();
+    assert_eq!(word("filter", &verdicts(dir, &filter)), "refused");
+    let run = probes(dir, "check", &filter);
+    assert_eq!(run.exit, 1, "the program is part of the load: {}", run.whole());
+    let old = [&filter[..], &["--set", "is_new=0"]].concat();
+    assert_eq!(word("filter", &verdicts(dir, &old)), "loads");
+    assert_eq!(probes(dir, "check", &old).exit, 0);
+    // A program that is not loaded does not count.
+    let without = ["--autoload", "filter=no", "--autoload", "classify=no"];
+    let run = probes(dir, "check", &[&COMPLETE[2..], &without].concat());
+    assert_eq!(run.exit, 0, "{}", run.whole());
+    assert!(run.err.contains("--autoload filter=no: changes nothing"), "{}", run.err);
+
+    let explained = probes(dir, "explain", &[]);
+    for advice in [
+        "--program-type classify=tc",
+        "--attach-target hook=FUNCTION",
+        "--max-entries rings",
+        "--max-entries rings.inner=N",
+        "--inner-map containers=hash:4:8:10240",
+    ] {
+        assert!(explained.out.contains(advice), "{advice}\n{}", explained.out);
+    }
+    let run = probes(dir, "explain", &old);
+    assert_eq!(run.exit, 0, "{}", run.whole());
+
+    let required = &probes(dir, "requires", &[&["--format", "json"], &COMPLETE[..]].concat()).lines()[0];
+    let named = |list: &str, name: &str| {
+        required[list].as_array().unwrap().iter().find(|item| item["name"] == name).unwrap().clone()
+    };
+    assert_eq!(named("programs", "classify")["program_type"], "BPF_PROG_TYPE_SCHED_CLS");
+    assert_eq!(named("programs", "classify")["needs_input"], Value::Null);
+    assert_eq!(named("programs", "hook")["attach_target"]["name"], "btf_trace_sys_enter");
+    assert_eq!(named("maps", "containers")["inner_map_type"], "BPF_MAP_TYPE_HASH");
+    assert_eq!(named("maps", "rings")["inner_map"]["max_entries"], 4096);
+}
+
+/// `check` and `load` agree with and without settings, program by program.
+#[test]
+fn loads_use_the_settings() {
+    let test = "loads_use_the_settings";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    let dir = dir.path();
+    let plan = probes(dir, "load", &[&["--dry-run"], &COMPLETE[..]].concat());
+    assert_eq!(plan.exit, 0, "{}", plan.whole());
+    assert!(plan.out.contains("rings.inner") && plan.out.contains("containers.inner"), "{}", plan.out);
+    let generate = [&["gen", "loader", "probes.bpf.o", "-o", "probes.loader"], &COMPLETE[..]].concat();
+    let run = run_in(dir, &generate);
+    assert_eq!(run.exit, 0, "{}", run.whole());
+    if !may_load() {
+        return;
+    }
+    for settings in [&COMPLETE[..], &[&COMPLETE[..], &["--autoload", "hook=no"]].concat()] {
+        let run = probes(dir, "load", settings);
+        assert_eq!(run.exit, 0, "{}", run.whole());
+    }
+    let run = run_in(dir, ["load", "probes.loader"]);
+    assert_eq!(run.exit, 0, "{}", run.whole());
+    let each = [&["--each", "--format", "json"], &COMPLETE[..]].concat();
+    let filter = ["--program-type", "filter=socket"];
+    for settings in
+        [&each[..], &[&each[..], &filter].concat(), &[&each[..], &filter, &["--set", "is_new=0"]].concat()]
+    {
+        let loads = probes(dir, "load", settings).lines();
+        let loaded: Vec<_> = loads
+            .iter()
+            .map(|line| (line["program"].as_str().unwrap().to_owned(), line["status"] == "loaded"))
+            .collect();
+        let judged: Vec<_> = verdicts(dir, &settings[3..])
+            .into_iter()
+            .map(|(program, verdict)| (program, verdict == "loads"))
+            .collect();
+        assert_eq!(loaded, judged, "{settings:?}");
+    }
+    let run = run_in(dir, [&["run", "probes.bpf.o", "--program", "classify"], &COMPLETE[..]].concat());
+    assert_eq!(run.exit, 0, "{}", run.whole());
+}
+
+#[test]
+fn bad_settings_are_one_line_and_exit_2() {
+    let test = "bad_settings_are_one_line_and_exit_2";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    let dir = dir.path();
+    for (args, expected) in [
+        (&["--max-entries", "ringz=4"][..], "probes.bpf.o: it has no map `ringz`; did you mean `rings`?"),
+        (&["--max-entries", "jumps.inner=4"], "probes.bpf.o: it has no map `jumps.inner`; did you mean"),
+        (
+            &["--program-type", "classifi=tc"],
+            "probes.bpf.o: it has no program `classifi`; did you mean `classify`?",
+        ),
+        (&["--set", "is_old=1"], "probes.bpf.o: it has no global `is_old`; it has `is_new`"),
+        (
+            &["--program-type", "classify=clasifier"],
+            "--program-type classify=clasifier: no program type: expected a section name such as `xdp`, or the kernel's name such as \
+             `sched_cls`; did you mean `classifier`?",
+        ),
+        (
+            &["--program-type", "classify=cgroup_sockopt"],
+            "--program-type classify=cgroup_sockopt: BPF_PROG_TYPE_CGROUP_SOCKOPT is loaded for an attach type: expected one of \
+             cgroup/getsockopt, cgroup/setsockopt",
+        ),
+        (
+            &["--program-type", "classify=tc", "--program-type", "classify=xdp"],
+            "--program-type: `--program-type classify=xdp` and `--program-type classify=tc` contradict each other; leave out one of them",
+        ),
+        (
+            &["--inner-map", "containers=hash:4:8:64", "--inner-map", "containers=hash:4:8:65"],
+            "--inner-map: `--inner-map containers=hash:4:8:65` and `--inner-map containers=hash:4:8:64` contradict each other",
+        ),
+        (
+            &["--inner-map", "containers=hash:4:8:64", "--max-entries", "containers.inner=65"],
+            "contradict each other",
+        ),
+        (
+            &["--inner-map", "jumps=hash:4:8:64"],
+            "--inner-map jumps=hash:4:8:64: map `jumps` holds no maps: BPF_MAP_TYPE_PROG_ARRAY, expected BPF_MAP_TYPE_ARRAY_OF_MAPS or \
+             BPF_MAP_TYPE_HASH_OF_MAPS",
+        ),
+        (
+            &["--inner-map", "rings.inner=hash:4:8:64"],
+            "--inner-map rings.inner=hash:4:8:64: `rings.inner` is the inner map of `rings`, which holds no maps",
+        ),
+        (
+            &["--max-entries", "containers.inner=4"],
+            "--max-entries containers.inner=4: map `containers` has no definition of its inner maps; give --inner-map \
+             containers=TYPE:KEY:VALUE:ENTRIES",
+        ),
+        (
+            &["--inner-map", "containers=containers"],
+            "--inner-map containers=containers: expected TYPE:KEY:VALUE:ENTRIES[:FLAGS], such as hash:4:8:64",
+        ),
+        (
+            &["--inner-map", "containers=array_of_maps:4:4:4"],
+            "BPF_MAP_TYPE_ARRAY_OF_MAPS: an inner map holds no maps, expected another type",
+        ),
+        (
+            &["--inner-map", "containers=hsh:4:8:64"],
+            "unknown map type `hsh`, expected one such as `hash` or `lru_hash`; did you mean `hash`?",
+        ),
+        (
+            &["--without-map", "rings.inner"],
+            "--without-map rings.inner: `rings.inner` is the inner map of `rings`, which needs it",
+        ),
+    ] {
+        for command in ["check", "explain", "requires"] {
+            let run = probes(dir, command, args);
+            assert_eq!(run.exit, 2, "{args:?}: {}", run.whole());
+            assert_eq!(run.err.lines().count(), 1, "{args:?}: {}", run.whole());
+            assert!(run.err.contains(expected), "{expected}\n{}", run.err);
+            assert_eq!(run.out, "", "{args:?}");
+        }
+        let run = probes(dir, "load", &[&["--dry-run"], args].concat());
+        assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{args:?}: {}", run.whole());
+        assert!(run.err.contains(expected), "{expected}\n{}", run.err);
+    }
+    for (option, value) in [
+        ("--program-type", "classify"),
+        ("--autoload", "filter=maybe"),
+        ("--max-entries", "rings=0"),
+        ("--without-map", ""),
+    ] {
+        for command in ["check", "load"] {
+            let run = probes(dir, command, &[option, value]);
+            assert_eq!(run.exit, 2, "{option} {value}: {}", run.whole());
+            assert!(run.err.contains(option), "{option} {value}: {}", run.err);
+        }
+    }
+}
+
+#[test]
+fn a_setting_that_changes_nothing_is_a_warning() {
+    let test = "a_setting_that_changes_nothing_is_a_warning";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    for (setting, reason) in [
+        (["--program-type", "enter=raw_tp"], "the program's section has this name"),
+        (["--max-entries", "jumps=4"], "the map has this number"),
+        (["--set", "is_new=1"], "the variable has this value"),
+        (["--autoload", "enter"], "the program is loaded by default"),
+    ] {
+        let run = probes(dir.path(), "requires", &setting);
+        let expected =
+            format!("core-relo: warning: probes.bpf.o: {}: changes nothing: {reason}\n", setting.join(" "));
+        assert_eq!((run.exit, run.err), (0, expected));
+    }
+    let run = probes(dir.path(), "requires", &["--max-entries", "jumps=4", "--without-map", "jumps"]);
+    assert!(run.err.contains("changes nothing: the map is not created"), "{}", run.err);
+}
+
+#[test]
+fn settings_apply_to_the_objects_that_have_their_names() {
+    let test = "settings_apply_to_the_objects_that_have_their_names";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    let dir = dir.path();
+    let demo = common::demo().join("exec.bpf.o");
+    fs::copy(demo, dir.join("exec.bpf.o")).unwrap();
+    let both = ["check", "exec.bpf.o", "probes.bpf.o", "--format", "json"];
+    let run = run_in(dir, [&both[..], &COMPLETE].concat());
+    assert_eq!(run.err, "");
+    let lines = run.lines();
+    assert!(lines.iter().all(|line| line["verdict"] == "loads"), "{}", run.whole());
+    let run = run_in(dir, [&both[..], &["--max-entries", "evnts=4"]].concat());
+    assert_eq!(run.exit, 2, "{}", run.whole());
+    let expected = "core-relo: --max-entries evnts=4: no object has a map `evnts`; did you mean `events`?\n";
+    assert_eq!(run.err, expected);
+    for command in ["requires", "load"] {
+        let args = [command, "exec.bpf.o", "probes.bpf.o", "--max-entries", "evnts=4"];
+        assert_eq!(run_in(dir, args).err, expected, "{command}");
+    }
+}
+
+#[test]
+fn the_configuration_file_has_settings_by_object() {
+    let test = "the_configuration_file_has_settings_by_object";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    let dir = dir.path();
+    let config = "[[settings]]\nobject = \"probes*.o\"\nprogram-type = { classify = \"tc\" }\nattach-target = { hook = \"sys_enter\" }\n\
+                  max-entries = { rings = 4, \"rings.inner\" = 4096 }\ninner-map = { containers = \"hash:4:8:64\" }\n\
+                  set = { is_new = 0 }\nautoload = { filter = false }\nwithout-map = []\n";
+    fs::write(dir.join("core-relo.toml"), config).unwrap();
+    let run = probes(dir, "check", &["--config", "core-relo.toml"]);
+    assert_eq!(run.exit, 0, "{}", run.whole());
+    // An option takes the place of a setting in the file.
+    let args = ["--config", "core-relo.toml", "--attach-target", "hook=no_such_tracepoint"];
+    assert_eq!(probes(dir, "check", &args).exit, 1);
+    fs::write(dir.join("core-relo.toml"), config.replace("rings = 4,", "ringz = 4,")).unwrap();
+    let run = probes(dir, "check", &["--config", "core-relo.toml"]);
+    assert_eq!(run.exit, 2, "{}", run.whole());
+    let expected = "core-relo: core-relo.toml:1: no object has a map `ringz`; did you mean `rings`?\n";
+    assert_eq!(run.err, expected);
+    fs::write(dir.join("core-relo.toml"), config.replace("hash:4", "hsh:4")).unwrap();
+    let run = probes(dir, "check", &["--config", "core-relo.toml"]);
+    assert!(run.err.starts_with("core-relo: core-relo.toml:6:"), "{}", run.err);
+}
