@@ -1,10 +1,11 @@
-//! Tests of `btf find`, `btf layout` and `btf offset`.
+//! Tests of `btf check`, `btf find`, `btf layout` and `btf offset`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
 mod common;
 
 use common::{prebuilt, run_in, text};
+use core_relo::{Endian, btf::Builder};
 use std::{fs, path::Path, process::Command};
 
 fn run(arguments: &[&str]) -> common::Run {
@@ -32,6 +33,36 @@ fn a_layout_has_members_holes_and_bitfields() {
     assert_eq!(line["parts"][0]["name"], "type");
     let expanded = run(&["layout", "settings", "--btf", OBJECT, "--expand"]);
     assert!(expanded.out.contains("version: u8"));
+}
+
+#[test]
+fn violations_of_the_kernels_rules_are_printed() {
+    let accepted = run(&["check", OBJECT]);
+    assert_eq!((accepted.exit, &*accepted.out), (0, "the kernel accepts the BTF\n"), "{}", accepted.err);
+    let accepted = run(&["check", OBJECT, "--kernel-version", "5.10", "--format", "json"]);
+    assert_eq!((accepted.exit, &*accepted.out), (0, ""), "{}", accepted.err);
+
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.structure("a<b>", 4, &[("x", int, 0), ("0", int, 0)]);
+    b.type_tag("tag", int, false);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("types.btf");
+    fs::write(&path, b.finish()).unwrap();
+    let refused = run(&["check", text(&path)]);
+    let first = "type [2] STRUCT `a<b>`: has a name with `<` at byte 1, which the kernel does not allow";
+    assert_eq!((refused.exit, refused.out.lines().count()), (1, 2), "{}", refused.out);
+    assert_eq!(refused.out.lines().next(), Some(first));
+    let lines = run(&["check", text(&path), "--kernel-version", "5.10", "--format", "json"]).lines();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((lines[1]["place"].as_str(), lines[1]["index"].as_u64()), (Some("member"), Some(1)));
+    assert_eq!((lines[1]["type"].as_u64(), lines[1]["element"].as_str()), (Some(2), Some("0")));
+    assert_eq!(lines[2]["kernel_message"], "Invalid btf_info:");
+
+    fs::write(&path, "no BTF").unwrap();
+    let bad = run(&["check", text(&path)]);
+    assert_eq!((bad.exit, &*bad.out), (2, ""));
+    assert!(bad.err.contains("expected a BPF object or raw BTF"), "{}", bad.err);
 }
 
 #[test]
