@@ -47,7 +47,7 @@ impl Comparison {
             let objects = objects(dir, self.platform, crash)?;
             let image = kernel.image.as_os_str();
             println!("{}: {} objects", kernel.name, objects.len());
-            let predicted = ["check", "--format", "json", "--btf"];
+            let predicted = ["check", "--loader", "core-relo", "--format", "json", "--btf"];
             let predicted = run(Command::new(&command).args(predicted).arg(image).args(&objects))?;
             let predictions = read_predictions(&predicted)?;
             let real = match self.reuse.then(|| std::fs::read_to_string(loads_file(kernel))) {
@@ -62,7 +62,9 @@ impl Comparison {
             let crash = |path: &Path| kernel_crashes::on_running_kernel(path, None);
             let objects = objects(dir, self.platform, crash)?;
             println!("{RUNNING}: {} objects", objects.len());
-            let predicted = run(Command::new(&command).args(["check", "--format", "json"]).args(&objects))?;
+            let predicted = run(Command::new(&command)
+                .args(["check", "--loader", "core-relo", "--format", "json"])
+                .args(&objects))?;
             let predictions = read_predictions(&predicted)?;
             let real =
                 run(Command::new(&command).args(["load", "--each", "--format", "json"]).args(&objects))?;
