@@ -41,7 +41,7 @@ const KERNELS: [Kernel; 5] = [
 ];
 
 /// The release that added each set of instructions.
-const RELEASES: [(InsnFeature, (u8, u8)); 23] = [
+const RELEASES: [(InsnFeature, (u8, u8)); 24] = [
     (InsnFeature::Alu32, (3, 18)),
     (InsnFeature::FunctionCall, (4, 16)),
     (InsnFeature::Jmp32, (5, 1)),
@@ -65,16 +65,18 @@ const RELEASES: [(InsnFeature, (u8, u8)); 23] = [
     (InsnFeature::AddressSpaceCast, (6, 9)),
     (InsnFeature::LoadAcquireStoreRelease, (6, 15)),
     (InsnFeature::IndirectJump, (6, 19)),
+    (InsnFeature::StackArguments, (7, 2)),
 ];
 
 /// The sets that only compiled programs may have.
-const NEED_JIT: [InsnFeature; 6] = [
+const NEED_JIT: [InsnFeature; 7] = [
     InsnFeature::TailCallWithFunctions,
     InsnFeature::FunctionAddress,
     InsnFeature::KfuncCall,
     InsnFeature::ModuleKfuncCall,
     InsnFeature::AddressSpaceCast,
     InsnFeature::IndirectJump,
+    InsnFeature::StackArguments,
 ];
 
 const OVERRIDE_RETURN: u32 = 58;

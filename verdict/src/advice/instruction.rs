@@ -51,6 +51,9 @@ fn without_older_set(feature: InsnFeature, section: Option<&str>, name: &str) ->
         InsnFeature::TailCallWithFunctions => {
             "declare every function that the program calls `static __always_inline`: then the program is one function"
         }
+        InsnFeature::StackArguments => {
+            "pass at most five arguments, such as a pointer to a struct, or declare the function `static __always_inline`"
+        }
         InsnFeature::AddressSpaceCast => "no older instruction replaces casts of arena pointers",
         _ => "no older instruction set replaces these instructions",
     };

@@ -141,6 +141,12 @@ insn_features! {
         19,
         &[Enumerator("bpf_map_type", "BPF_MAP_TYPE_INSN_ARRAY"), Enumerator("bpf_reg_type", "PTR_TO_INSN")],
     ));
+    /// Loads and stores of arguments on the stack, by register 11 (7.2): functions of more than five arguments.
+    StackArguments "arguments on the stack" Some(Change::new(
+        7,
+        2,
+        &[Member("bpf_subprog_info", "stack_arg_cnt"), Member("bpf_func_state", "out_stack_arg_cnt")],
+    ));
 }
 
 /// Programs that may sleep, `BPF_F_SLEEPABLE`.

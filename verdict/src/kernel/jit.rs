@@ -128,6 +128,7 @@ const fn needs_jit(feature: InsnFeature) -> bool {
             | InsnFeature::ModuleKfuncCall
             | InsnFeature::AddressSpaceCast
             | InsnFeature::IndirectJump
+            | InsnFeature::StackArguments
             | InsnFeature::TailCallWithFunctions
     )
 }

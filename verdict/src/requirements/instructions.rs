@@ -15,6 +15,9 @@ const PSEUDO_CALL: u8 = 1;
 const OPERATION: u8 = 0xf0;
 const BYTE_ORDER: u8 = 0xd0;
 
+/// The register of arguments on the stack (kernel: `BPF_REG_PARAMS`).
+const STACK_ARGUMENTS: u8 = 11;
+
 /// The number of the helper `bpf_tail_call`.
 const TAIL_CALL: i32 = 12;
 
@@ -89,6 +92,8 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const LOAD_ACQUIRE: i32 = 0x100;
     const STORE_RELEASE: i32 = 0x110;
     match insn.class() {
+        Class::Ldx if insn.src == STACK_ARGUMENTS => Some(InsnFeature::StackArguments),
+        Class::St | Class::Stx if insn.dst == STACK_ARGUMENTS => Some(InsnFeature::StackArguments),
         Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
         Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
         // No older kernel knows an atomic operation of 8 or 16 bits.
@@ -176,6 +181,16 @@ mod tests {
         }
         let [_, atomics] = needs_of(insn(0xdb, 1, 0, 0x110), None, SleepableCode::None);
         assert_eq!(atomics, Some(Need::Instruction(InsnFeature::Atomics)), "store-release");
+        // *(u64 *)(r11 - 8) = r1, *(u64 *)(r11 - 8) = 7, r0 = *(u64 *)(r11 + 8).
+        let stack_arguments = [
+            Insn { code: 0x7b, dst: 11, src: 1, off: -8, imm: 0 },
+            Insn { code: 0x7a, dst: 11, src: 0, off: -8, imm: 7 },
+            Insn { code: 0x79, dst: 0, src: 11, off: 8, imm: 0 },
+        ];
+        for insn in stack_arguments {
+            let need = need_of(insn, None, SleepableCode::None);
+            assert_eq!(need, Some(Need::Instruction(InsnFeature::StackArguments)), "{insn:?}");
+        }
         let backwards = insn(0x15, 0, -3, 0);
         assert_eq!(
             need_of(backwards, None, SleepableCode::None),
