@@ -5,6 +5,7 @@
 //! | [`object`] | reads ELF objects from clang and GCC: programs, maps, externs, relocations |
 //! | [`link`] | links each program with the subprograms that it calls |
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
+//! | [`map_rules`] | the rules of the kernel for the definition of a map, by map type |
 //! | [`loader_program`] | loader programs, which load an object from within the kernel (light skeletons), and their files |
 //! | [`events`] | types of the records of ring buffers and perf event arrays |
 //! | [`disassembly`] | instructions with their functions, source lines, relocations and names |
@@ -13,6 +14,7 @@
 //! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
 //! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
 //! | [`features`] | kernel features |
+//! | [`helper_maps`] | the types of maps that each helper accepts |
 //! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types |
 //!
 //! The crate reads no file and makes no system call. A plan reads the running kernel through three traits:
@@ -36,6 +38,7 @@ mod errno;
 pub mod events;
 pub mod features;
 pub mod globals;
+pub mod helper_maps;
 mod index;
 mod internal;
 mod known_names;
@@ -43,6 +46,7 @@ pub mod limits;
 pub mod link;
 pub mod load_plan;
 pub mod loader_program;
+pub mod map_rules;
 pub mod object;
 #[cfg(feature = "static-link")]
 pub mod static_link;

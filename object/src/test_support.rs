@@ -194,12 +194,23 @@ impl TestObject {
         numbers: &[(&str, u32)],
         values: Option<TypeId>,
     ) -> (SectionId, SymbolId) {
-        self.define(name, numbers, values, 1)
+        self.define(name, numbers, &[], values, 1)
+    }
+
+    /// Adds a map definition with these numbers and the types of keys and values.
+    pub fn typed_map(
+        &mut self,
+        name: &str,
+        numbers: &[(&str, u32)],
+        key: TypeId,
+        value: TypeId,
+    ) -> (SectionId, SymbolId) {
+        self.define(name, numbers, &[("key", key), ("value", value)], None, 1)
     }
 
     /// Adds a static map definition.
     pub fn static_map(&mut self, name: &str, numbers: &[(&str, u32)]) -> (SectionId, SymbolId) {
-        let (section, symbol) = self.define(name, numbers, None, 0);
+        let (section, symbol) = self.define(name, numbers, &[], None, 0);
         self.set_scope(symbol, SymbolScope::Compilation);
         (section, symbol)
     }
@@ -208,6 +219,7 @@ impl TestObject {
         &mut self,
         name: &str,
         numbers: &[(&str, u32)],
+        types: &[(&str, TypeId)],
         values: Option<TypeId>,
         linkage: u32,
     ) -> (SectionId, SymbolId) {
@@ -216,6 +228,10 @@ impl TestObject {
         for (field, n) in numbers {
             let ty = self.number(*n);
             members.push((field, ty, bits));
+            bits += 64;
+        }
+        for (field, ty) in types {
+            members.push((field, self.types.pointer(*ty), bits));
             bits += 64;
         }
         let mut size = bits / 8;

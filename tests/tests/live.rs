@@ -14,6 +14,7 @@ mod live {
     mod lifetime;
     mod loader_programs;
     mod lwt;
+    mod map_definitions;
     mod messages;
     mod network;
     mod newest;

@@ -246,6 +246,9 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
     let is_unbounded =
         matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
     let is_valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
+    if let (libc::EINVAL | libc::E2BIG, Some(error)) = (errno.0, map.broken_rule()) {
+        return LoadHint(format!("every kernel refuses the map: {error}"));
+    }
     let text = match errno.0 {
         libc::EINVAL if known.is_none() => format!("unknown map type {}", map.map_type()),
         libc::EINVAL if map.max_entries() == 0 && !is_unbounded => {
@@ -291,6 +294,11 @@ mod tests {
         assert!(text(MapType::Queue, 0, 0, 1).contains("no value"));
         // Storages have no max_entries, so an old kernel refuses their type.
         assert!(text(MapType::TaskStorage, 4, 4, 0).contains("BPF_MAP_TYPE_TASK_STORAGE"));
-        assert!(text(MapType::Ringbuf, 0, 0, 4096).contains("BPF_MAP_TYPE_RINGBUF"));
+        assert!(
+            text(MapType::Ringbuf, 0, 0, 4096)
+                .contains("this kernel probably does not know maps of type BPF_MAP_TYPE_RINGBUF")
+        );
+        let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
+        assert_eq!(text(MapType::Array, 8, 4, 1), rule);
     }
 }

@@ -127,6 +127,7 @@ const fn family(map_type: MapType) -> Option<Family> {
 mod tests {
     use super::*;
     use crate::{Loader, object::Object};
+    use core_relo_object::helper_maps::share_helper;
     use core_relo_object::test_support::{TestObject, kernel, returns};
 
     #[test]
@@ -143,6 +144,17 @@ mod tests {
             (M::ProgArray, M::Array),
         ] {
             assert!(!same(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_helper_takes_all_maps_of_a_family() {
+        for (one, other) in
+            MapType::ALL.iter().flat_map(|one| MapType::ALL.iter().map(move |other| (*one, *other)))
+        {
+            if family(one).is_some() && family(one) == family(other) {
+                assert!(share_helper(one, other), "{one} {other}");
+            }
         }
     }
 

@@ -138,7 +138,7 @@ fn a_map_that_no_kernel_creates_is_an_error_with_a_hint() {
         (
             &[("type", 2), ("max_entries", 1), ("key_size", 8), ("value_size", 4)],
             libc::EINVAL,
-            "probably does not know maps of type BPF_MAP_TYPE_ARRAY, or not with these sizes or flags 0x0",
+            "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4",
         ),
         (
             &[("type", 2), ("max_entries", u32::MAX), ("key_size", 4), ("value_size", 1 << 30)],

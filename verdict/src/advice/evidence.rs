@@ -14,6 +14,12 @@ pub(super) fn fixes(reason: &Reason) -> Vec<Fix> {
             option("give the BTF of the module that may have it", "--module /lib/modules/RELEASE/kernel")
         }
         ReasonKind::Instruction => option("give the kernel's version", "--kernel-version X.Y.Z"),
+        // The definition can be changed.
+        ReasonKind::MapSize if reason.fix.is_some() => {
+            let kconfig = option("give the kernel's configuration", "--kconfig /boot/config-RELEASE");
+            let wants_kconfig = reason.text.contains("--kconfig").then_some(kconfig);
+            return wants_kconfig.into_iter().chain(reason.fix.clone().map(Fix::without_code)).collect();
+        }
         _ => Fix::without_code(
             "give the kernel's complete BTF, such as its vmlinux or vmlinuz; `core-relo vm` loads the program on a kernel image",
         ),

@@ -4,11 +4,12 @@ use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
         Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall,
-        NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
+        MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
 use core_relo::{Name, explain::text};
+use core_relo_object::helper_maps::map_argument;
 
 /// The fix of an object whose license is not compatible with the GPL.
 const LICENSE_FIX: &str = "char LICENSE[] SEC(\"license\") = \"GPL\"; or another GPL-compatible license";
@@ -50,6 +51,7 @@ impl NeedTable {
                 | Need::Trampolines
                 | Need::ErrorInjection(_)
                 | Need::License(_)
+                | Need::MapUse { .. }
                 | Need::Instruction(_)
                 | Need::Kconfig(_) => {}
             }
@@ -106,6 +108,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 };
                 format!("{subject} needs a GPL-compatible license")
             }
+            Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
             _ => format!("the kernel lacks {}", need.text()),
         }
     }
@@ -123,12 +126,71 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Answer::Present(_) => return None,
             Answer::Absent(evidence) => (Verdict::Refused, self.refusal(need), Some(evidence.clone())),
             Answer::Unknown(question) => {
-                (Verdict::Unknown, format!("{} may be missing: {question}", need.text()), None)
+                let problem = if let Need::MapUse { .. } = need { "refused" } else { "missing" };
+                (Verdict::Unknown, format!("{} may be {problem}: {question}", need.text()), None)
             }
         };
         let requirement = Some(Requirement::Need(id));
-        let fix = matches!(need, Need::License(_)).then(|| LICENSE_FIX.to_owned());
+        let fix = match need {
+            Need::License(_) => Some(LICENSE_FIX.to_owned()),
+            Need::MapUse { map, map_use } => Some(map_use_fix(map, *map_use)),
+            _ => None,
+        };
         Some(Reason { evidence, fix, requirement, ..Reason::new(kind(need), verdict, text) })
+    }
+}
+
+/// Returns what is wrong with a use of a map that the kernel refuses.
+fn refused_map_use(map: &str, map_use: MapUse) -> String {
+    let problem = match map_use {
+        MapUse::Helper { helper, map_type } => format!(
+            "its type does not fit {}: {map_type}, expected {}",
+            helper_text(helper),
+            accepted_types(helper)
+        ),
+        MapUse::Sleepable(map_type) => format!("programs that may sleep cannot use {map_type}"),
+        MapUse::SleepableAllocation => {
+            "programs that may sleep cannot use maps with BPF_F_NO_PREALLOC".to_owned()
+        }
+        MapUse::PerfEventAllocation => {
+            "programs of perf events cannot use maps with BPF_F_NO_PREALLOC".to_owned()
+        }
+        MapUse::Field { field, program_type: Some(program_type) } => {
+            format!("programs of type {program_type} cannot use maps with {}", field.name())
+        }
+        MapUse::Field { field, program_type: None } => {
+            format!("programs that may sleep cannot use maps with {}", field.name())
+        }
+        MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
+    };
+    format!("map {map}: {problem}")
+}
+
+/// Returns what to do about a use of a map that the kernel refuses.
+fn map_use_fix(map: &str, map_use: MapUse) -> String {
+    match map_use {
+        MapUse::Helper { helper, .. } => {
+            format!("call {} with a map of type {}", helper_text(helper), accepted_types(helper))
+        }
+        MapUse::Sleepable(_) => format!("use {map} in programs that do not sleep, or use a hash or an array"),
+        MapUse::SleepableAllocation | MapUse::PerfEventAllocation => {
+            "remove BPF_F_NO_PREALLOC from map_flags".to_owned()
+        }
+        MapUse::Field { field, .. } => {
+            format!("use {map} in programs of other types, or a map without {}", field.name())
+        }
+        MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
+    }
+}
+
+/// Returns the names of the map types that a helper accepts.
+fn accepted_types(helper: u32) -> String {
+    let types = map_argument(helper).map_or(&[][..], |argument| argument.map_types);
+    let names: Vec<_> = types.iter().map(|map_type| map_type.name()).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 
@@ -168,6 +230,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::ErrorInjection(function) => facts.error_injection(function),
         Need::StructOps(name) => facts.struct_ops(name),
         Need::License(license_use) => answer_license(license_use, facts),
+        Need::MapUse { map_use, .. } => facts.map_use(*map_use),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::Kconfig(name) => match facts.kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
@@ -202,7 +265,11 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
-        Need::MapType(_) => ReasonKind::MapType,
+        Need::MapUse { map_use: MapUse::Helper { .. }, .. } => ReasonKind::Helper,
+        Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. } | Need::MapType(_) => {
+            ReasonKind::MapType
+        }
+        Need::MapUse { .. } => ReasonKind::MapFlag,
         Need::ProgramType(_)
         | Need::Feature(_)
         | Need::Trampolines

@@ -5,8 +5,8 @@ use super::{
     model::{Reason, ReasonKind, Requirement, Verdict},
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource},
-    requirements::{MapDefError, MapInput, MapNeed, MapRule},
+    kernel::{Answer, Evidence, EvidenceSource, MapLimit},
+    requirements::{ExceededLimit, MapDefError, MapInput, MapNeed, MapRule},
 };
 use core_relo_object::load_plan::inner_map_name;
 
@@ -19,6 +19,7 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
     };
     let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(map_reason).collect();
     reasons.extend(map.errors.iter().map(|error| definition_reason(&map.name, *error)));
+    reasons.extend(map.limits.iter().filter_map(|limit| limit_reason(&map.name, *limit, answers)));
     reasons.extend(map.inputs.iter().map(|input| {
         input_reason(&map.name, *input).with_requirement(Requirement::MapInput { map: index, input: *input })
     }));
@@ -28,27 +29,21 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
     reasons
 }
 
-fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDefError) -> Reason {
-    let place = if is_inner { format!("map {map}: inner map") } else { format!("map {map}") };
-    let (kind, text, fix) = match rule {
-        MapRule::FlagMissing(flag) => (
-            ReasonKind::MapFlag,
-            format!("{place}: no flag {flag}, which {map_type} demands"),
-            format!("add {flag} to map_flags"),
-        ),
-        MapRule::FlagRefused(flag) => (
-            ReasonKind::MapFlag,
-            format!("{place}: flag {flag}, which {map_type} does not accept"),
-            format!("remove {flag} from map_flags"),
-        ),
-        MapRule::FlagUnknown(bit) => (
-            ReasonKind::MapFlag,
-            format!("{place}: flag 1 << {bit}, which no known kernel has"),
-            "remove the flag from map_flags".into(),
-        ),
+fn definition_reason(map: &str, error: MapDefError) -> Reason {
+    let (kind, fix) = match error.rule {
+        MapRule::FlagMissing(flag) => (ReasonKind::MapFlag, format!("add {flag} to map_flags")),
+        MapRule::FlagRefused(flag) => (ReasonKind::MapFlag, format!("remove {flag} from map_flags")),
+        MapRule::FlagUnknown(_) => (ReasonKind::MapFlag, "remove the flag from map_flags".into()),
+        MapRule::FlagsExclude(one, other) => {
+            (ReasonKind::MapFlag, format!("remove {one} or {other} from map_flags"))
+        }
+        MapRule::Extra { .. } => (ReasonKind::MapSize, "change map_extra in the definition".into()),
+        MapRule::TypesMissing => {
+            (ReasonKind::MapSize, "`__type(key, int)` and `__type(value, …)` in place of sizes".into())
+        }
+        MapRule::NotInner => (ReasonKind::MapType, "inner maps of another type".into()),
         MapRule::Missing(attribute) => (
             ReasonKind::MapSize,
-            format!("{place}: {} is 0, which user space must set", attribute.name()),
             format!(
                 "--{} {}=N, or {} in the definition, or bpf_map__inner_map() and its setters",
                 attribute.name().replace('_', "-"),
@@ -56,20 +51,55 @@ fn definition_reason(map: &str, MapDefError { is_inner, map_type, rule }: MapDef
                 attribute.name()
             ),
         ),
-        MapRule::Size { attribute, found, expected } => (
-            ReasonKind::MapSize,
-            format!("{place}: {} does not fit {map_type}: {found}, expected {expected}", attribute.name()),
-            format!("change {} in the definition", attribute.name()),
-        ),
+        MapRule::Size { attribute, .. } => {
+            (ReasonKind::MapSize, format!("change {} in the definition", attribute.name()))
+        }
     };
     let evidence = Evidence { source: EvidenceSource::Object, text: format!("the definition of {map}") };
-    let verdict = match rule {
+    let verdict = match error.rule {
         // A newer kernel may have the flag.
         MapRule::FlagUnknown(_) => Verdict::Unknown,
         MapRule::Missing(_) => Verdict::NeedsInput,
-        MapRule::FlagMissing(_) | MapRule::FlagRefused(_) | MapRule::Size { .. } => Verdict::Refused,
+        _ => Verdict::Refused,
     };
-    Reason::new(kind, verdict, text).with_evidence(evidence).with_fix(fix)
+    Reason::new(kind, verdict, format!("map {map}: {error}")).with_evidence(evidence).with_fix(fix)
+}
+
+/// Returns the reason why a definition exceeds a limit of the kernel.
+fn limit_reason(
+    map: &str,
+    ExceededLimit { is_inner, map_type, limit }: ExceededLimit,
+    answers: &KernelAnswers<'_, '_>,
+) -> Option<Reason> {
+    let place = if is_inner { format!("map {map}: inner map") } else { format!("map {map}") };
+    let (attribute, found, expected) = match limit {
+        MapLimit::HashKey { bytes } => (MapInput::KeySize, bytes, "at most 512"),
+        MapLimit::PerCpuValue { bytes } | MapLimit::PerCpuAllocation { bytes } => {
+            (MapInput::ValueSize, bytes, "at most 32768")
+        }
+        MapLimit::CgroupStorage { bytes } => (MapInput::ValueSize, bytes, "at most 4096"),
+        MapLimit::StackFrames { bytes, .. } => (MapInput::ValueSize, bytes, "at most 127 frames"),
+        MapLimit::Cpus { entries } => (MapInput::MaxEntries, entries, "at most CONFIG_NR_CPUS"),
+    };
+    let attribute = attribute.name();
+    let fix = match limit {
+        MapLimit::StackFrames { .. } => {
+            "127 frames in value_size, or a larger kernel.perf_event_max_stack".to_owned()
+        }
+        _ => format!("change {attribute} in the definition"),
+    };
+    let (verdict, text, evidence) = match answers.facts.map_limit(limit) {
+        Answer::Present(_) => return None,
+        Answer::Absent(evidence) => {
+            let text = format!("{place}: {attribute} does not fit {map_type}: {found}, expected {expected}");
+            (Verdict::Refused, text, Some(evidence))
+        }
+        Answer::Unknown(question) => {
+            let problem = format!("{attribute} may not fit {map_type}: {found}, expected {expected}");
+            (Verdict::Unknown, format!("{place}: {problem}: {question}"), None)
+        }
+    };
+    Some(Reason { evidence, ..Reason::new(ReasonKind::MapSize, verdict, text) }.with_fix(fix))
 }
 
 fn input_reason(map: &str, input: MapInput) -> Reason {

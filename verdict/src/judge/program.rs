@@ -13,7 +13,7 @@ use super::{
     returns::ReturnRule,
 };
 use crate::{
-    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function},
+    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, MapUse, is_d_path_function},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
     requirements::{
@@ -294,6 +294,7 @@ impl ObjectContext<'_, '_> {
                 Need::License(LicenseUse::Kfunc(_)) | Need::Instruction(InsnFeature::KfuncCall),
                 Some(called),
             ) if self.externs.is_resolved(called, self.answers) == Some(false) => None,
+            (Need::MapUse { map, .. }, _) if self.needs.replaced_maps.contains(&**map) => None,
             (Need::Helper { number: D_PATH, .. }, _) => {
                 self.answers.reason(site.need).or_else(|| self.d_path_reason(program))
             }
@@ -343,6 +344,8 @@ impl ObjectContext<'_, '_> {
                 is_decoded_everywhere(*feature, insn.copied())
             }
             Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
+            // The kernel compares the maps with the program where it replaces their descriptors by addresses.
+            Some(Need::MapUse { map_use, .. }) => !matches!(map_use, MapUse::Helper { .. } | MapUse::Write),
             _ => false,
         }
     }

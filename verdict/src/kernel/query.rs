@@ -7,7 +7,7 @@ use super::{
         ALWAYS_COMPILED, CHECKS_LSM_RESULTS, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS,
         MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
-    features, jit, map_owner,
+    features, jit, map_limits, map_owner, map_uses,
     mark::Mark,
     program_features,
 };
@@ -56,7 +56,8 @@ impl Default for NameQuery {
             compared: HashSet::new(),
         };
         let marks = changes::all_marks().chain(features::all_marks()).chain(program_features::all_marks());
-        for mark in marks.chain(jit::all_marks()).chain(map_owner::all_marks()) {
+        let maps = map_limits::all_marks().chain(map_owner::all_marks()).chain(map_uses::all_marks());
+        for mark in marks.chain(jit::all_marks()).chain(maps) {
             match mark {
                 Mark::Function(name) => query.function(name.as_bytes()),
                 Mark::Member(name, _) | Mark::InnerMember(name, ..) => query.structure(name.as_bytes()),
@@ -69,7 +70,7 @@ impl Default for NameQuery {
         for mark in &LINK_MARKS {
             query.types.insert(mark.name.as_bytes(), mark.kind);
         }
-        for name in [CONTEXTS, MODULE_BTF_STRUCT, KPROBE_STRUCT] {
+        for name in [CONTEXTS, MODULE_BTF_STRUCT, KPROBE_STRUCT, map_limits::CPU_MASK] {
             query.structure(name.as_bytes());
         }
         let map_functions = MAP_TYPES.iter().flat_map(|row| row.functions);

@@ -1,10 +1,11 @@
-//! The reads of a program through its context, with CO-RE and of configuration values, from its instructions alone.
+//! The reads of a program through its context, with CO-RE and of configuration values, and its uses of maps, from its instructions alone.
 //!
 //! The trace follows values forward, from the start of each function, and forgets values where paths with different values meet. It
-//! finds the reads of usual programs, not all reads: what it does not find is never reported. Addresses in the context are followed
-//! on every path, so that an access to the context is one on some path.
+//! finds the reads and uses of usual programs, not all of them: what it does not find is never reported. Addresses in the context are
+//! followed on every path, so that an access to the context is one on some path.
 
 mod comparison;
+mod map_use;
 mod model;
 mod state;
 #[cfg(test)]
@@ -14,4 +15,5 @@ mod trace;
 pub use comparison::Comparison;
 pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};
 
+pub(crate) use map_use::{MapAccess, TracedMapUse};
 pub(crate) use trace::{Traced, trace};

@@ -1,7 +1,7 @@
 //! The values in registers and on the stack at an instruction.
 
 use super::model::ContextWord;
-use core_relo_object::ExternIndex;
+use core_relo_object::{ExternIndex, MapIndex};
 
 /// The frame pointer.
 pub(super) const FRAME_POINTER: u8 = 10;
@@ -35,6 +35,10 @@ pub(super) enum Value {
     Kconfig(ExternIndex),
     /// An address on the stack, from the frame pointer.
     Stack(i32),
+    /// A map.
+    Map(MapIndex),
+    /// An address in a map's value, or null.
+    MapValue(MapIndex),
 }
 
 /// A slot on the stack.

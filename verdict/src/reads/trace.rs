@@ -2,6 +2,7 @@
 
 use super::{
     comparison::Comparison,
+    map_use::{MapAccess, TracedMapUse},
     model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
     state::{State, Value},
 };
@@ -10,6 +11,7 @@ use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
     ExternIndex,
+    helper_maps::map_argument,
     link::{LinkedProgram, RefTarget},
 };
 use std::collections::{HashMap, HashSet};
@@ -17,18 +19,24 @@ use std::collections::{HashMap, HashSet};
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
 const PROBE_READS: [i32; 2] = [4, 113];
 
-/// What a program reads, and where it accesses its context.
+/// The helper `bpf_map_lookup_elem`, which returns the address of a value.
+const MAP_LOOKUP: u32 = 1;
+
+/// What a program reads, which maps it uses, and where it accesses its context.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traced {
+    /// The reads, each kind once.
     pub(crate) reads: Vec<Read>,
+    /// The uses of maps, in the order of the instructions.
+    pub(crate) map_uses: Vec<TracedMapUse>,
     /// The accesses to the context without a CO-RE record, in the order of the instructions.
     pub(crate) context_accesses: Vec<ContextAccess>,
     /// The values that the program may return.
     pub(crate) returns: Returns,
 }
 
-/// Returns the reads of a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a
-/// configuration value, and `None` for other externs.
+/// Traces a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a configuration
+/// value, and `None` for other externs.
 pub(crate) fn trace(
     code: &LinkedProgram,
     records: &[(u32, usize)],
@@ -67,6 +75,10 @@ pub(crate) fn trace(
     }
     let mut distinct = HashSet::new();
     trace.traced.reads.retain(|read| distinct.insert(read.kind));
+    // The targets of indirect jumps are not known, so that a value may come from elsewhere.
+    if code.insns.iter().any(|insn| insn.code == INDIRECT_JUMP) {
+        trace.traced.map_uses.clear();
+    }
     trace.traced
 }
 
@@ -94,6 +106,19 @@ const PSEUDO_CALL: u8 = 1;
 /// The mode bits of the opcode, and the mode of plain loads and stores.
 const MODE: u8 = 0xe0;
 const PLAIN: u8 = 0x60;
+/// The opcode of the call of a helper.
+const HELPER_CALL: u8 = 0x85;
+
+/// The opcode of `gotox`.
+const INDIRECT_JUMP: u8 = 0x0d;
+
+/// The immediate of an atomic instruction that loads (kernel: `BPF_LOAD_ACQ`).
+const LOAD_ACQUIRE: i32 = 0x100;
+
+/// Returns whether a helper writes to the memory of its first argument: `bpf_probe_read`, `bpf_get_current_comm` and the like.
+const fn writes_first_argument(helper: u32) -> bool {
+    matches!(helper, 4 | 16 | 45 | 112..=115)
+}
 
 fn jump_target(at: u32, insn: Insn) -> Option<u32> {
     let distance = match (insn.class(), insn.code & 0xf0) {
@@ -169,15 +194,23 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             Class::Ld => {
                 let value = match record {
                     Some(record) if insn.is_ld_imm64() => Value::FieldOffset(record),
-                    _ => self.kconfig_address(at, insn),
+                    _ => self.address(at, insn),
                 };
                 // Loads of packets write to r0, and change the registers of arguments.
                 if insn.is_ld_imm64() { state.set(insn.dst, value) } else { state.call() }
             }
             Class::Stx => {
                 let is_store = insn.code & 0xe0 == 0x60;
+                if is_store || insn.imm != LOAD_ACQUIRE {
+                    self.store(at, state.get(insn.dst));
+                }
                 if let Value::Stack(frame) = state.get(insn.dst) {
-                    let value = if is_store { state.get(insn.src) } else { Value::Unknown };
+                    let value = match state.get(insn.src) {
+                        // A store to an unknown place of the stack may overwrite it.
+                        Value::Map(_) | Value::MapValue(_) => Value::Unknown,
+                        value if is_store => value,
+                        _ => Value::Unknown,
+                    };
                     state.store(frame.saturating_add(insn.off.into()), insn.access_bytes(), value);
                 }
                 if !is_store {
@@ -186,6 +219,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                 }
             }
             Class::St => {
+                self.store(at, state.get(insn.dst));
                 if let Value::Stack(frame) = state.get(insn.dst) {
                     let offset = frame.saturating_add(insn.off.into());
                     state.store(offset, insn.access_bytes(), Value::Constant(insn.imm));
@@ -267,6 +301,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                 (Value::MaybeContext(start), Value::Constant(offset)) => {
                     start.checked_add(offset).map_or(Value::Unknown, Value::MaybeContext)
                 }
+                // The verifier refuses the sum of two addresses.
+                (value @ Value::MapValue(_), _) | (_, value @ Value::MapValue(_)) => value,
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
@@ -322,8 +358,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         }
     }
 
-    /// Returns the address of a configuration value that a 64-bit load has.
-    fn kconfig_address(&self, at: u32, insn: Insn) -> Value {
+    /// Returns the address that a 64-bit load has: of a configuration value, of a map or of a map's value.
+    fn address(&self, at: u32, insn: Insn) -> Value {
         let found = self.refs.binary_search_by_key(&at, |(load, _)| *load).ok();
         match found.and_then(|position| self.refs.get(position)) {
             Some((_, RefTarget::Extern(index)))
@@ -331,8 +367,28 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             {
                 Value::KconfigAddress(*index)
             }
+            Some((_, RefTarget::Map(map))) => Value::Map(*map),
+            Some((_, RefTarget::Data { map, .. })) => Value::MapValue(*map),
             _ => Value::Unknown,
         }
+    }
+
+    /// Adds a store to the address in a register.
+    fn store(&mut self, insn: u32, address: Value) {
+        if let Value::MapValue(map) = address {
+            self.traced.map_uses.push(TracedMapUse { insn, map, access: MapAccess::Store });
+        }
+    }
+
+    /// Adds the uses of maps by the call of a helper. Returns the value that the call returns.
+    fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
+        if writes_first_argument(helper) {
+            self.store(at, state.get(1));
+        }
+        let Some(argument) = map_argument(helper) else { return Value::Unknown };
+        let Value::Map(map) = state.get(argument.register) else { return Value::Unknown };
+        self.traced.map_uses.push(TracedMapUse { insn: at, map, access: MapAccess::Call(helper) });
+        if helper == MAP_LOOKUP { Value::MapValue(map) } else { Value::Unknown }
     }
 
     fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
@@ -348,7 +404,12 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             }
             _ => None,
         };
+        let result = match insn.imm.try_into() {
+            Ok(helper) if insn.code == HELPER_CALL && insn.src == 0 => self.call_with_map(at, helper, state),
+            _ => Value::Unknown,
+        };
         state.call();
+        state.set(0, result);
         if let Some((offset, bytes, record)) = read {
             self.add(at, ReadKind::ProbeRead { record, bytes });
             state.store(offset, bytes, Value::Field(record));

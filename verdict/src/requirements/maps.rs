@@ -1,8 +1,7 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
-    map_input::MapInput,
-    map_rules::{MapDefError, MapRule, RB_OVERWRITE, find_errors},
+    map_limits::{ExceededLimit, find_map_limits},
     need::{Need, NeedId, NeedTable},
 };
 use crate::kernel::ProgramFeature;
@@ -11,6 +10,7 @@ use core_relo_object::{
     MapIndex,
     link::{MapEntry, MapSource},
     load_plan::MapSettings,
+    map_rules::{MapDefError, MapInput, MapRule, RB_OVERWRITE, find_map_errors},
     object::{DataKind, MapDef, MapType},
 };
 
@@ -32,6 +32,8 @@ pub struct MapNeed {
     pub inputs: Vec<MapInput>,
     /// The attributes of the definition that no kernel accepts.
     pub errors: Vec<MapDefError>,
+    /// The limits of some kernels that the definition exceeds.
+    pub limits: Vec<ExceededLimit>,
 }
 
 impl MapNeed {
@@ -42,11 +44,15 @@ impl MapNeed {
         table: &mut NeedTable,
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
-        let (mut errors, mut definition, mut data_bytes) = (Vec::new(), None, None);
+        let (mut errors, mut limits) = (Vec::new(), Vec::new());
+        let (mut definition, mut data_bytes) = (None, None);
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
                     errors = definition_errors(def);
+                    limits = find_map_limits(def);
+                    table.has_configured_limit |=
+                        limits.iter().any(|exceeded| exceeded.limit.is_configured());
                     definition = Some(def.clone());
                     (definition_needs(def, table), inputs(def))
                 }
@@ -72,7 +78,7 @@ impl MapNeed {
             }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors })
+        Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors, limits })
     }
 
     /// Applies the types, sizes and flags that a load sets, and those of the inner map.
@@ -97,7 +103,8 @@ impl MapNeed {
             def.inner = Some(Box::new(changed));
         }
         self.needs = definition_needs(def, table);
-        (self.errors, self.inputs) = (definition_errors(def), inputs(def));
+        (self.errors, self.limits, self.inputs) = (definition_errors(def), find_map_limits(def), inputs(def));
+        table.has_configured_limit |= self.limits.iter().any(|exceeded| exceeded.limit.is_configured());
         // The caller's map is the template.
         if settings.is_some_and(|settings| settings.inner.is_some()) {
             self.inputs.retain(|input| *input != MapInput::InnerMap);
@@ -118,7 +125,7 @@ fn definition_needs(def: &MapDef, table: &mut NeedTable) -> Vec<NeedId> {
 
 /// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts.
 fn definition_errors(def: &MapDef) -> Vec<MapDefError> {
-    let mut errors = find_errors(def);
+    let mut errors = find_map_errors(def);
     errors.extend(missing_inner_attributes(def));
     errors
 }

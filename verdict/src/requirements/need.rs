@@ -1,7 +1,7 @@
 //! A requirement, and the table of all distinct requirements.
 
 use super::{license::LicenseUse, target_kind::TargetKind};
-use crate::kernel::{InsnFeature, ProgramFeature, SleepableCode};
+use crate::kernel::{InsnFeature, MapUse, ProgramFeature, SleepableCode};
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
@@ -72,6 +72,13 @@ pub enum Need {
     StructOps(Box<[u8]>),
     /// A GPL-compatible license. Only an object with another license has this requirement.
     License(LicenseUse),
+    /// A use of a map that some kernels refuse.
+    MapUse {
+        /// The map's name.
+        map: Box<str>,
+        /// The use.
+        map_use: MapUse,
+    },
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
     /// A value of the kernel's configuration, by name.
@@ -123,9 +130,27 @@ impl Need {
             Self::License(LicenseUse::ProgramType(program_type)) => {
                 format!("GPL-compatible license for programs of type {program_type}")
             }
+            Self::MapUse { map, map_use } => format!("map {map} {}", map_use_text(*map_use)),
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
         }
+    }
+}
+
+/// Returns the use of a map as words after the map's name.
+fn map_use_text(map_use: MapUse) -> String {
+    match map_use {
+        MapUse::Helper { helper, .. } => format!("as an argument of {}", helper_text(helper)),
+        MapUse::Sleepable(_) => "in programs that may sleep".to_owned(),
+        MapUse::SleepableAllocation => "with BPF_F_NO_PREALLOC in programs that may sleep".to_owned(),
+        MapUse::PerfEventAllocation => "with BPF_F_NO_PREALLOC in programs of perf events".to_owned(),
+        MapUse::Field { field, program_type: Some(program_type) } => {
+            format!("with {} in programs of type {program_type}", field.name())
+        }
+        MapUse::Field { field, program_type: None } => {
+            format!("with {} in programs that may sleep", field.name())
+        }
+        MapUse::Write => "as a map that the program writes to".to_owned(),
     }
 }
 
@@ -148,6 +173,8 @@ pub struct NeedTable {
     ids: HashMap<Need, NeedId>,
     /// The kernel's declarations that objects are compared with, whether or not they need them.
     compared: BTreeSet<(u8, Box<[u8]>)>,
+    /// Whether a map exceeds a limit that the kernel's configuration tells.
+    pub(super) has_configured_limit: bool,
 }
 
 impl NeedTable {
@@ -182,9 +209,9 @@ impl NeedTable {
         self.needs.get(id.0)
     }
 
-    /// Returns whether an object needs a value of the kernel's configuration.
+    /// Returns whether an object needs a value of the kernel's configuration, or a limit that it tells.
     pub fn has_kconfig(&self) -> bool {
-        self.needs.iter().any(|need| matches!(need, Need::Kconfig(_)))
+        self.has_configured_limit || self.needs.iter().any(|need| matches!(need, Need::Kconfig(_)))
     }
 
     /// Returns the indices of the requirements, in order.

@@ -3,6 +3,7 @@
 use super::{
     btf::ObjectBtf,
     extern_need::ExternNeed,
+    map_uses::{UsedMap, map_name},
     maps::MapNeed,
     need::NeedTable,
     owned_maps::OwnedMaps,
@@ -17,7 +18,7 @@ use core_relo::{
 use core_relo_object::{
     InternalError, MapIndex, ProgramIndex,
     link::{HeldPrograms, LinkError, MapSource, ProgramLinker},
-    load_plan::{LoadPlanError, PlanByLoad, Settings, SlotPlan, StructOpsTable},
+    load_plan::{LoadPlanError, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable},
     object::{DataKind, Object, Program},
 };
 use std::{
@@ -57,6 +58,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
     pub(crate) left_out_maps: HashSet<MapIndex>,
+    /// The names of the maps that user space does not create, or creates with another type or other flags.
+    pub(crate) replaced_maps: HashSet<String>,
     /// Whether these are the requirements of a load with known settings: the programs of the load are judged as loaded together.
     pub(crate) is_load: bool,
     /// Whether the kernel may lack a strong extern that no loaded program uses.
@@ -125,12 +128,13 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let license = object.license().or(loader.default_license());
+        let used_maps = UsedMap::collect(&linker);
+        let parts =
+            ObjectParts { sections: &sections, linker: &linker, license, externs: &externs, maps: &used_maps };
         let programs: Vec<_> = programs
-            .map(|program| {
-                let parts = ObjectParts { object, sections: &sections, linker: &linker, license };
-                let (index, program) = program;
+            .map(|(index, program)| {
                 let known = known_program(loader, program);
-                let mut needs = ProgramNeeds::collect(parts, (index, &known), &externs, &records, table);
+                let mut needs = ProgramNeeds::collect(parts, (index, &known), &records, table);
                 needs.autoload = program.autoload() || loader.loads_optional_programs();
                 needs
             })
@@ -162,6 +166,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             programs,
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
+            replaced_maps: HashSet::new(),
             is_load: false,
             allows_unused_externs: false,
             alone: OnceLock::new(),
@@ -190,15 +195,28 @@ impl ObjectNeeds<'_, '_> {
             if map.autocreate == Some(false) {
                 self.leave_out_map(name);
             }
+            if map.reuse.is_some() || map.map_type.is_some() || map.map_flags.is_some() {
+                self.replaced_maps.insert(map_name(name.as_bytes()));
+            }
         }
         let (object, loader) = (self.object, self.loader);
-        let license = object.license().or(loader.default_license());
+        let used_maps = match settings.programs.values().any(ProgramSettings::has_type) {
+            true => UsedMap::collect(&self.linker),
+            false => Vec::new(),
+        };
+        let parts = ObjectParts {
+            sections: &[],
+            linker: &self.linker,
+            license: object.license().or(loader.default_license()),
+            externs: &self.externs,
+            maps: &used_maps,
+        };
         for needs in self.programs.iter_mut().filter(|_| !settings.programs.is_empty()) {
             let Some(own) = settings.programs.get(&needs.name) else { continue };
             needs.autoload = own.autoload.unwrap_or(needs.autoload);
             if let Some(program) = object.programs().get(needs.index.0).filter(|_| own.has_type()) {
                 let known = known_program(loader, program);
-                needs.set_type(&self.linker, license, &known, own, &self.externs, table);
+                needs.set_type(parts, &known, own, table);
             }
             // The caller attaches it, perhaps elsewhere, or as another type.
             if own.autoattach == Some(false) || own.program_type.is_some() {
@@ -240,6 +258,7 @@ impl ObjectNeeds<'_, '_> {
     /// Records that user space does not create a map. A program that may use the map is refused.
     pub fn leave_out_map(&mut self, map: &str) {
         self.left_out_maps.extend(self.map_index(map));
+        self.replaced_maps.insert(map_name(map.as_bytes()));
         self.maps.retain(|known| known.name != map);
     }
 

@@ -8,6 +8,7 @@ use super::{
     hook::Hook,
     instructions::{self, function_addresses, usize_of},
     license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
+    map_uses::{UsedMap, map_use_sites},
     need::{Need, NeedId, NeedTable},
     stack,
 };
@@ -82,26 +83,27 @@ pub struct Site {
 /// The parts of an object that its programs share.
 #[derive(Clone, Copy)]
 pub(super) struct ObjectParts<'p, 'd> {
-    pub(super) object: &'p Object<'d>,
     /// The code of the object's code sections.
     pub(super) sections: &'p [&'p [u8]],
     pub(super) linker: &'p ProgramLinker<'p, 'd>,
     /// The license that the loader passes to the kernel.
     pub(super) license: Option<&'p [u8]>,
+    pub(super) externs: &'p [ExternNeed],
+    pub(super) maps: &'p [UsedMap],
 }
 
 impl ProgramNeeds {
     /// Collects the requirements of a program. `records` are the instructions of all CO-RE records: the function, and the instruction in
     /// the section.
     pub(super) fn collect(
-        ObjectParts { object, sections, linker, license }: ObjectParts<'_, '_>,
+        parts: ObjectParts<'_, '_>,
         (index, program): (ProgramIndex, &Program<'_>),
-        externs: &[ExternNeed],
         records: &[(ProgramIndex, u32, usize)],
         table: &mut NeedTable,
     ) -> Self {
-        let code = linker.link(sections, index, true);
-        let has_gpl_license = is_gpl_compatible(license);
+        let object = parts.linker.object();
+        let code = parts.linker.link(parts.sections, index, true);
+        let has_gpl_license = is_gpl_compatible(parts.license);
         let hook = Hook::new(object, program);
         let attach_point = attach_point(program, &hook);
         let sec_def = program.sec_def();
@@ -123,38 +125,38 @@ impl ProgramNeeds {
             context_accesses: Vec::new(),
             returns: Returns::Unknown,
         };
-        needs.collect_sites(license, externs, table);
+        needs.collect_sites(parts, table);
         let Ok(code) = &needs.code else { return needs };
         needs.records = place_records(object, code, records);
-        needs.trace(linker);
+        needs.trace(parts, table);
         needs.compare_hook(table);
         needs
     }
 
-    /// Traces what the program reads and returns, and the accesses to its context that not every kernel permits.
-    fn trace(&mut self, linker: &ProgramLinker<'_, '_>) {
+    /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
+    fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        let Traced { reads, mut context_accesses, returns } =
-            trace(code, &self.records, |index| match linker.externs().get(index.0)?.binding {
+        let Traced { reads, map_uses, mut context_accesses, returns } =
+            trace(code, &self.records, |index| match parts.linker.externs().get(index.0)?.binding {
                 ExternBinding::Config(slot) => Some(slot.size),
                 _ => None,
             });
         context_accesses
             .retain(|access| self.context.is_some_and(|context| !context.always_permits(*access)));
+        self.sites.extend(map_use_sites(code, self.sec_def, parts.maps, &map_uses, table));
+        sort_by_key(&mut self.sites, |site| site.insn);
         (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);
     }
 
-    /// Sets the type and the attach target that a load sets in place of the section's. `license` is what the loader passes to the kernel.
+    /// Sets the type and the attach target that a load sets in place of the section's.
     pub(super) fn set_type(
         &mut self,
-        linker: &ProgramLinker<'_, '_>,
-        license: Option<&[u8]>,
+        parts: ObjectParts<'_, '_>,
         program: &Program<'_>,
         settings: &ProgramSettings,
-        externs: &[ExternNeed],
         table: &mut NeedTable,
     ) {
-        let (object, has_gpl_license) = (linker.object(), is_gpl_compatible(license));
+        let (object, has_gpl_license) = (parts.linker.object(), is_gpl_compatible(parts.license));
         let section = settings.section_with_type(program);
         let is_changed = *section != *program.section;
         let program = &program.in_section(&section);
@@ -171,9 +173,9 @@ impl ProgramNeeds {
             self.section = Some((*section).into());
             self.attach_point = attach_point(program, &self.hook);
             self.attaches_by = attaches_by(program, self.attach_point.as_ref(), table);
-            self.collect_sites(license, externs, table);
+            self.collect_sites(parts, table);
             self.context = self.sec_def.and_then(ContextKind::new);
-            self.trace(linker);
+            self.trace(parts, table);
         }
         self.compare_hook(table);
     }
@@ -185,10 +187,10 @@ impl ProgramNeeds {
     }
 
     /// Collects the requirements of the instructions, as far as they depend on the type of the program.
-    fn collect_sites(&mut self, license: Option<&[u8]>, externs: &[ExternNeed], table: &mut NeedTable) {
+    fn collect_sites(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        self.sites = collect_sites(code, self.sec_def, externs, table);
-        if !is_gpl_compatible(license) {
+        self.sites = collect_sites(code, self.sec_def, parts.externs, table);
+        if !is_gpl_compatible(parts.license) {
             add_license_sites(&mut self.sites, self.sec_def, table);
         }
     }

@@ -4,7 +4,8 @@ use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     loader_program::LoaderMap,
-    object::MapType,
+    map_rules::{MapDefError, MapRule, find_map_errors},
+    object::{MapDef, MapType},
 };
 use alloc::{collections::BTreeMap, sync::Arc};
 use core_relo::{Endian, TypeId};
@@ -98,6 +99,27 @@ impl MapPlan {
             autocreate: true,
             ..Self::default()
         }
+    }
+
+    /// Returns the first rule of all kernels that the map breaks, if a rule explains that the kernel refuses the map.
+    pub fn broken_rule(&self) -> Option<MapDefError> {
+        let MapAttributes { map_type, key_size, value_size, max_entries, map_flags, map_extra } =
+            self.attributes;
+        let ty = |ty: TypeId| (ty != TypeId::VOID).then_some(ty);
+        let (key_type, value_type) = (ty(self.key_type), ty(self.value_type));
+        let def = MapDef {
+            map_type,
+            key_size,
+            value_size,
+            key_type,
+            value_type,
+            max_entries,
+            map_flags,
+            map_extra,
+            ..MapDef::default()
+        };
+        let mut errors = find_map_errors(&def).into_iter();
+        errors.find(|error| !matches!(error.rule, MapRule::FlagUnknown(_)))
     }
 
     /// Replaces the attributes by those of an existing map that is reused.

@@ -5,14 +5,15 @@ use super::*;
 /// Returns the reasons against a map of a type with a key, a value, entries and flags. The kernel may lack the type.
 fn reasons(map_type: u32, [key, value, entries, flags]: [u32; 4]) -> Vec<(Verdict, ReasonKind, String)> {
     let mut m = program("tc", &returns(0));
-    let numbers = [
-        ("type", map_type),
-        ("key_size", key),
-        ("value_size", value),
-        ("max_entries", entries),
-        ("map_flags", flags),
-    ];
-    m.map("m", &numbers, None);
+    let numbers = [("type", map_type), ("max_entries", entries), ("map_flags", flags)];
+    let sizes = [("key_size", key), ("value_size", value)];
+    // Local storage needs the types of keys and values.
+    if matches!(map_type, 24 | 28 | 29 | 32) {
+        let [key, value] = [key, value].map(|bytes| m.types.structure("bytes", bytes, &[]));
+        m.typed_map("m", &numbers, key, value);
+    } else {
+        m.map("m", &[&numbers[..], &sizes].concat(), None);
+    }
     let verdict = judge_object(m);
     let reasons = verdict.programs[0].reasons.iter();
     let reasons = reasons.filter(|reason| matches!(reason.kind, ReasonKind::MapFlag | ReasonKind::MapSize));
@@ -99,6 +100,66 @@ fn sizes_that_a_type_refuses() {
 }
 
 #[test]
+fn flags_that_exclude_each_other() {
+    let exclude =
+        |map_type, attributes, text| assert_refused(map_type, attributes, ReasonKind::MapFlag, text);
+    exclude(2, [4, 8, 1, 0x18], "flags BPF_F_RDONLY and BPF_F_WRONLY, which exclude each other");
+    exclude(1, [4, 8, 1, 0x180], "flags BPF_F_RDONLY_PROG and BPF_F_WRONLY_PROG, which exclude each other");
+    exclude(9, [4, 8, 1, 6], "flags BPF_F_NO_COMMON_LRU and BPF_F_NUMA_NODE, which exclude each other");
+}
+
+#[test]
+fn numbers_of_entries_that_overflow() {
+    let refused =
+        |map_type, attributes, text| assert_refused(map_type, attributes, ReasonKind::MapSize, text);
+    refused(
+        1,
+        [4, 8, u32::MAX, 0],
+        "max_entries does not fit BPF_MAP_TYPE_HASH: 4294967295, expected at most 268435456",
+    );
+    refused(
+        27,
+        [0, 0, (1 << 31) + 1, 0],
+        "max_entries does not fit BPF_MAP_TYPE_RINGBUF: 2147483649, expected at most 2147483648",
+    );
+}
+
+#[test]
+fn map_extra_is_for_few_types() {
+    let with_extra = |map_type: u32, key: u32, extra: u32| {
+        let mut m = program("tc", &returns(0));
+        let numbers = [
+            ("type", map_type),
+            ("key_size", key),
+            ("value_size", 4),
+            ("max_entries", 4),
+            ("map_extra", extra),
+        ];
+        m.map("m", &numbers, None);
+        let reasons = judge_object(m).programs[0].reasons.clone();
+        reasons
+            .into_iter()
+            .map(|reason| reason.text)
+            .filter(|text| text.contains("extra"))
+            .collect::<Vec<_>>()
+    };
+    let text = "map m: map_extra does not fit BPF_MAP_TYPE_BLOOM_FILTER: 16, expected at most 15";
+    assert_eq!(with_extra(30, 0, 16), [text]);
+    assert_eq!(with_extra(30, 0, 15), [""; 0]);
+    let text = "map m: map_extra does not fit BPF_MAP_TYPE_HASH: 1, expected 0";
+    assert_eq!(with_extra(1, 4, 1), [text]);
+}
+
+#[test]
+fn local_storage_needs_the_types_of_its_keys_and_values() {
+    let mut m = program("tc", &returns(0));
+    m.map("m", &[("type", 29), ("key_size", 4), ("value_size", 8), ("map_flags", 1)], None);
+    let verdict = judge_object(m);
+    let text = "map m: no types of key and value, which BPF_MAP_TYPE_TASK_STORAGE demands";
+    assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
+}
+
+#[test]
 fn a_size_that_user_space_sets_breaks_no_rule() {
     let verdicts = reasons(2, [0, 0, 0, 0]).into_iter().map(|(verdict, ..)| verdict);
     assert_eq!(verdicts.collect::<Vec<_>>(), [Verdict::NeedsInput; 3]);
@@ -107,11 +168,9 @@ fn a_size_that_user_space_sets_breaks_no_rule() {
 #[test]
 fn definitions_that_fit_break_no_rule() {
     let definitions = [
-        // Linux 5.10 refuses keys of more than 512 bytes, newer kernels do not.
-        (1, [513, 8, 1, 0xc9]),
+        (1, [512, 8, 1, 0x89]),
         (2, [4, 8, 1, 0x484]),
-        // Linux 5.10 creates the map, newer kernels do not.
-        (5, [4, 65_537, 1, 1]),
+        (5, [4, 32_768, 1, 1]),
         (7, [4, 64, 1, 0x20]),
         (9, [4, 8, 1, 2]),
         (11, [5, 1, 1, 1]),
@@ -158,4 +217,17 @@ fn the_definition_of_inner_maps_is_complete() {
         verdict.programs[0].reasons.iter().filter(|reason| reason.verdict == Verdict::NeedsInput);
     let text = "map outer: inner map: max_entries is 0, which user space must set";
     assert_eq!(reasons.next().map(|reason| &*reason.text), Some(text), "{verdict:?}");
+}
+
+#[test]
+fn maps_of_maps_hold_few_kinds_of_references() {
+    let mut m = program("tc", &returns(0));
+    let members = [("type", 3), ("key_size", 4), ("value_size", 4), ("max_entries", 1)];
+    let members: Vec<_> = members.map(|(name, number)| (name, m.number(number))).into();
+    let members: Vec<_> = (0u32..).zip(members).map(|(at, (name, ty))| (name, ty, at * 64)).collect();
+    let inner = m.types.structure("", 32, &members);
+    m.map("outer", &[("type", 12), ("key_size", 4), ("max_entries", 1)], Some(inner));
+    let verdict = judge_object(m);
+    let text = "map outer: inner map: BPF_MAP_TYPE_PROG_ARRAY, which no map of maps holds";
+    assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
 }

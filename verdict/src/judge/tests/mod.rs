@@ -12,8 +12,10 @@ mod kfuncs;
 mod licenses;
 mod loader_rules;
 mod loads;
+mod map_limits;
 mod map_owner;
 mod map_rules;
+mod map_uses;
 mod returns;
 mod settings;
 mod struct_ops;
@@ -33,7 +35,7 @@ use core_relo::{
 use core_relo_object::{
     load_plan::Settings,
     object::Object,
-    test_support::{TestObject, call, exit, insn, load, returns},
+    test_support::{SectionKind, TestObject, call, exit, insn, load, returns},
 };
 
 /// The number of `bpf_loop`, which the test kernel lacks.

@@ -3,8 +3,8 @@
 //! The rules are those of each type's `map_alloc_check` and `map_alloc`. Every rule holds on Linux 5.10, 6.1, 6.12, 6.18 and 7.2, as far
 //! as the kernel has the type: maps that break the rule were created there, and refused.
 
-use super::map_input::MapInput;
-use core_relo_object::object::{MapDef, MapType};
+use crate::object::{MapDef, MapType};
+use core::fmt;
 
 /// An attribute of a map's definition that no kernel accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,19 @@ pub struct MapDefError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
 pub enum MapRule {
+    /// The map type does not accept both flags.
+    FlagsExclude(&'static str, &'static str),
+    /// The map type does not accept the value of `map_extra`.
+    Extra {
+        /// The number in the definition.
+        found: u64,
+        /// The accepted numbers, as a noun phrase.
+        expected: &'static str,
+    },
+    /// The map type demands types of keys and values, and the definition has sizes.
+    TypesMissing,
+    /// No map of maps holds maps of the type.
+    NotInner,
     /// The map type demands the flag.
     FlagMissing(&'static str),
     /// The map type does not accept the flag.
@@ -39,6 +52,58 @@ pub enum MapRule {
         /// The accepted numbers, as a noun phrase.
         expected: &'static str,
     },
+}
+
+impl fmt::Display for MapDefError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_inner, map_type, rule } = *self;
+        f.write_str(if is_inner { "inner map: " } else { "" })?;
+        match rule {
+            MapRule::FlagMissing(flag) => write!(f, "no flag {flag}, which {map_type} demands"),
+            MapRule::FlagRefused(flag) => write!(f, "flag {flag}, which {map_type} does not accept"),
+            MapRule::FlagUnknown(bit) => write!(f, "flag 1 << {bit}, which no known kernel has"),
+            MapRule::FlagsExclude(one, other) => {
+                write!(f, "flags {one} and {other}, which exclude each other")
+            }
+            MapRule::Extra { found, expected } => {
+                write!(f, "map_extra does not fit {map_type}: {found}, expected {expected}")
+            }
+            MapRule::TypesMissing => write!(f, "no types of key and value, which {map_type} demands"),
+            MapRule::NotInner => write!(f, "{map_type}, which no map of maps holds"),
+            MapRule::Missing(attribute) => {
+                write!(f, "{} is 0, which user space must set", attribute.name())
+            }
+            MapRule::Size { attribute, found, expected } => {
+                write!(f, "{} does not fit {map_type}: {found}, expected {expected}", attribute.name())
+            }
+        }
+    }
+}
+
+/// An attribute of a map that objects may leave to user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
+pub enum MapInput {
+    /// `max_entries` is 0.
+    MaxEntries,
+    /// The size of a key is 0.
+    KeySize,
+    /// The size of a value is 0.
+    ValueSize,
+    /// The map of maps has no definition of its inner maps.
+    InnerMap,
+}
+
+impl MapInput {
+    /// Returns the attribute's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MaxEntries => "max_entries",
+            Self::KeySize => "key_size",
+            Self::ValueSize => "value_size",
+            Self::InnerMap => "inner map",
+        }
+    }
 }
 
 /// The flags that some map types refuse, by bit. All kernels since 5.10 know the first 13.
@@ -66,14 +131,18 @@ const FLAGS: [&str; 20] = [
 ];
 
 const NO_PREALLOC: u32 = 1 << 0;
+const RDONLY: u32 = 1 << 3;
+const WRONLY: u32 = 1 << 4;
+const RDONLY_PROG: u32 = 1 << 7;
+const WRONLY_PROG: u32 = 1 << 8;
 const NO_COMMON_LRU: u32 = 1 << 1;
 const NUMA_NODE: u32 = 1 << 2;
 /// `BPF_F_RDONLY`, `BPF_F_WRONLY`.
-const USER_ACCESS: u32 = 1 << 3 | 1 << 4;
+const USER_ACCESS: u32 = RDONLY | WRONLY;
 const STACK_BUILD_ID: u32 = 1 << 5;
 const ZERO_SEED: u32 = 1 << 6;
 /// `BPF_F_RDONLY_PROG`, `BPF_F_WRONLY_PROG`.
-const PROGRAM_ACCESS: u32 = 1 << 7 | 1 << 8;
+const PROGRAM_ACCESS: u32 = RDONLY_PROG | WRONLY_PROG;
 const CLONE: u32 = 1 << 9;
 const MMAPABLE: u32 = 1 << 10;
 const PRESERVE_ELEMS: u32 = 1 << 11;
@@ -83,20 +152,40 @@ const TOKEN_FD: u32 = 1 << 16;
 const SEGV_ON_FAULT: u32 = 1 << 17;
 const NO_USER_CONV: u32 = 1 << 18;
 /// A ring buffer that overwrites the oldest records (6.19).
-pub(super) const RB_OVERWRITE: u32 = 1 << 19;
+pub const RB_OVERWRITE: u32 = 1 << 19;
 
 /// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), where pages are largest.
 const PER_CPU_BYTES: u32 = 1 << 16;
 
+/// The most bytes of a value in cgroup storage, where pages are largest.
+const CGROUP_STORAGE_BYTES: u32 = 1 << 16;
+
+/// The most frames of a stack trace that a machine can allow with `kernel.perf_event_max_stack`.
+const STACK_FRAMES: u32 = 640 * 1024;
+
+/// The most entries of a hash: buckets of 8 bytes, the smallest, have less than 4 GiB in all.
+const HASH_ENTRIES: u32 = 1 << 28;
+
+/// The most entries whose number can be rounded up to a power of two.
+const POWER_OF_TWO: u32 = 1 << 31;
+
+/// The size of the smallest pages.
+const PAGE_BYTES: u64 = 4096;
+
 /// The most pages of an arena: 4 GiB, where pages are smallest.
 const ARENA_PAGES: u32 = 1 << 20;
 
-/// Returns the errors of a definition, and of its inner maps' definition.
-pub(super) fn find_errors(def: &MapDef) -> Vec<MapDefError> {
+/// Returns the rules that a definition, or its inner maps' definition, breaks. Every kernel since 5.10 has these rules.
+pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
     let mut errors = Vec::new();
     for (is_inner, def) in [(false, Some(def)), (true, def.inner.as_deref())] {
         let Some((def, map_type)) = def.and_then(|def| Some((def, def.known_type()?))) else { continue };
-        let rules = broken_flag_rules(map_type, def.map_flags).chain(broken_size_rules(map_type, def));
+        let rules = broken_flag_rules(map_type, def.map_flags)
+            .chain(excluded_flags(map_type, def.map_flags))
+            .chain(broken_size_rules(map_type, def))
+            .chain(broken_extra_rule(map_type, def.map_extra))
+            .chain((demands_types(map_type) && !has_types(def)).then_some(MapRule::TypesMissing))
+            .chain((is_inner && !may_be_inner(map_type)).then_some(MapRule::NotInner));
         errors.extend(rules.map(|rule| MapDefError { is_inner, map_type, rule }));
     }
     errors
@@ -115,6 +204,55 @@ fn broken_flag_rules(map_type: MapType, flags: u32) -> impl Iterator<Item = MapR
     let known = (0..).zip(FLAGS);
     let unknown = (0..u32::BITS).skip(FLAGS.len()).filter(move |bit| flags.wrapping_shr(*bit) & 1 != 0);
     known.filter_map(rule_of_bit).chain(unknown.map(MapRule::FlagUnknown))
+}
+
+/// Returns the pairs of flags that exclude each other.
+fn excluded_flags(map_type: MapType, flags: u32) -> impl Iterator<Item = MapRule> {
+    const LRU_LISTS: u32 = NO_COMMON_LRU | NUMA_NODE;
+    let has = move |both: u32| flags & both == both;
+    let pairs = [
+        (has(USER_ACCESS), "BPF_F_RDONLY", "BPF_F_WRONLY"),
+        (has(PROGRAM_ACCESS), "BPF_F_RDONLY_PROG", "BPF_F_WRONLY_PROG"),
+        (map_type == MapType::LruHash && has(LRU_LISTS), "BPF_F_NO_COMMON_LRU", "BPF_F_NUMA_NODE"),
+    ];
+    let excluded = pairs.into_iter().filter(|(has_both, ..)| *has_both);
+    excluded.map(|(_, one, other)| MapRule::FlagsExclude(one, other))
+}
+
+/// Returns the rule for `map_extra` that a definition breaks.
+fn broken_extra_rule(map_type: MapType, found: u64) -> Option<MapRule> {
+    let (expected, is_accepted) = match map_type {
+        // The number of hash functions.
+        MapType::BloomFilter => ("at most 15", found <= 15),
+        // The address in user space.
+        MapType::Arena => ("a multiple of the page size", found.is_multiple_of(PAGE_BYTES)),
+        // The capacity at creation.
+        MapType::Rhash | MapType::StructOps => return None,
+        _ => ("0", found == 0),
+    };
+    (!is_accepted).then_some(MapRule::Extra { found, expected })
+}
+
+/// Returns whether the kernel creates maps of a type only with the types of keys and values (kernel:
+/// `bpf_local_storage_map_alloc_check`).
+const fn demands_types(map_type: MapType) -> bool {
+    use MapType as M;
+    matches!(map_type, M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage)
+}
+
+/// Returns whether a definition has the types of keys and values. Sizes that user space must set stand for both.
+const fn has_types(def: &MapDef) -> bool {
+    let is_set = def.key_size != 0 && def.value_size != 0;
+    !is_set || (def.key_type.is_some() && def.value_type.is_some())
+}
+
+/// Returns whether maps of maps hold maps of a type (kernel: `bpf_map_meta_alloc`).
+const fn may_be_inner(map_type: MapType) -> bool {
+    use MapType as M;
+    !matches!(
+        map_type,
+        M::ProgArray | M::CgroupStorage | M::PercpuCgroupStorage | M::ArrayOfMaps | M::HashOfMaps
+    )
 }
 
 /// Returns the flags without which no kernel creates a map of the type.
@@ -226,9 +364,10 @@ const fn value_rule(map_type: MapType, flags: u32) -> Option<SizeRule> {
         }
         // `struct bpf_stack_build_id`, or an address.
         M::StackTrace if flags & STACK_BUILD_ID != 0 => {
-            Some(("a multiple of 32", |size| size.is_multiple_of(32)))
+            Some(("a multiple of 32", |size| size.is_multiple_of(32) && size / 32 <= STACK_FRAMES))
         }
-        M::StackTrace => Some(("a multiple of 8", |size| size.is_multiple_of(8))),
+        M::StackTrace => Some(("a multiple of 8", |size| size.is_multiple_of(8) && size / 8 <= STACK_FRAMES)),
+        M::CgroupStorage => Some(("at most 65536", |size| size <= CGROUP_STORAGE_BYTES)),
         // With BPF_F_NO_PREALLOC, Linux 5.10 creates the map, because the map allocates values later.
         M::PercpuHash if flags & NO_PREALLOC == 0 => Some(PER_CPU),
         M::PercpuArray | M::LruPercpuHash | M::PercpuCgroupStorage => Some(PER_CPU),
@@ -246,6 +385,12 @@ const fn entries_rule(map_type: MapType) -> Option<SizeRule> {
         | M::InodeStorage
         | M::TaskStorage
         | M::CgrpStorage => Some(ZERO),
+        M::Hash | M::PercpuHash | M::LruHash | M::LruPercpuHash | M::HashOfMaps | M::Sockhash => {
+            Some(("at most 268435456", |entries| entries <= HASH_ENTRIES))
+        }
+        M::DevmapHash | M::Ringbuf | M::UserRingbuf => {
+            Some(("at most 2147483648", |entries| entries <= POWER_OF_TWO))
+        }
         M::Arena => Some(("at most 1048576", |entries| entries <= ARENA_PAGES)),
         _ => None,
     }

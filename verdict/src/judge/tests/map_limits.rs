@@ -1,0 +1,73 @@
+//! Verdicts on definitions of maps that exceed a limit of some kernels.
+
+use super::*;
+
+/// Judges a map on a kernel of an age: without the marks of 5.10, with them, or with those of a release.
+fn reasons(
+    numbers: &[(&str, u32)],
+    helpers: &[(&str, i64)],
+    inputs: &KernelInputs,
+) -> Vec<(Verdict, String)> {
+    let mut m = program("tc", &returns(0));
+    m.map("m", numbers, None);
+    let types = |b: &mut Builder| {
+        b.enumeration("bpf_func_id", 4, false, helpers);
+        let long = b.int("long unsigned int", 8, 0);
+        b.structure("pt_regs", 8, &[("orig_ax", long, 0)]);
+        let bits = b.array(long, long, 2);
+        b.structure("cpumask", 16, &[("bits", bits, 0)]);
+    };
+    let verdict = judge_on(m, types, inputs);
+    let reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::MapSize);
+    reasons.map(|reason| (reason.verdict, reason.text.clone())).collect()
+}
+
+const OLD: [(&str, i64); 1] = [("BPF_FUNC_per_cpu_ptr", 153)];
+const NEW: [(&str, i64); 2] = [("BPF_FUNC_per_cpu_ptr", 153), ("BPF_FUNC_task_storage_get", 156)];
+
+#[test]
+fn long_keys_came_with_a_release() {
+    let map = [("type", 1), ("key_size", 600), ("value_size", 4), ("max_entries", 4)];
+    let inputs = KernelInputs::default();
+    let text = "map m: key_size does not fit BPF_MAP_TYPE_HASH: 600, expected at most 512".to_owned();
+    assert_eq!(reasons(&map, &OLD, &inputs), [(Verdict::Refused, text)]);
+    assert_eq!(reasons(&map, &NEW, &inputs), []);
+}
+
+#[test]
+fn values_for_each_cpu_fit_the_smallest_unit() {
+    let map = [("type", 6), ("key_size", 4), ("value_size", 40000), ("max_entries", 4)];
+    let inputs = KernelInputs::default();
+    let text =
+        "map m: value_size does not fit BPF_MAP_TYPE_PERCPU_ARRAY: 40000, expected at most 32768".to_owned();
+    assert_eq!(reasons(&map, &OLD, &inputs), [(Verdict::Refused, text)]);
+}
+
+#[test]
+fn a_map_of_cpus_fits_the_configuration() {
+    let map = |entries| [("type", 16), ("key_size", 4), ("value_size", 4), ("max_entries", entries)];
+    let inputs = KernelInputs::default();
+    let problem = |found: u32| {
+        let text = "does not fit BPF_MAP_TYPE_CPUMAP";
+        format!("map m: max_entries {text}: {found}, expected at most CONFIG_NR_CPUS")
+    };
+    // The mask has 128 bits, so that the kernel is compiled for 65 to 128 CPUs.
+    assert_eq!(reasons(&map(129), &OLD, &inputs), [(Verdict::Refused, problem(129))]);
+    assert_eq!(reasons(&map(64), &OLD, &inputs), []);
+    let [(verdict, _)] = &*reasons(&map(65), &OLD, &inputs) else { panic!("one reason") };
+    assert_eq!(*verdict, Verdict::Unknown);
+    let kconfig = Some("CONFIG_NR_CPUS=100\n".into());
+    let inputs = KernelInputs { kconfig, ..KernelInputs::default() };
+    assert_eq!(reasons(&map(101), &OLD, &inputs), [(Verdict::Refused, problem(101))]);
+    assert_eq!(reasons(&map(100), &OLD, &inputs), []);
+}
+
+#[test]
+fn the_depth_of_a_stack_trace_is_a_setting_of_the_machine() {
+    let map = |bytes| [("type", 7), ("key_size", 4), ("value_size", bytes), ("max_entries", 4)];
+    let inputs = KernelInputs::default();
+    assert_eq!(reasons(&map(127 * 8), &OLD, &inputs), []);
+    let [(verdict, text)] = &*reasons(&map(128 * 8), &OLD, &inputs) else { panic!("one reason") };
+    assert_eq!(*verdict, Verdict::Unknown);
+    assert!(text.contains("kernel.perf_event_max_stack allows 127"), "{text}");
+}

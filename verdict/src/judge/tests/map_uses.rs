@@ -1,0 +1,177 @@
+//! Verdicts on the uses of maps that kernels refuse.
+
+use super::*;
+
+/// A kernel that is like one of the observed ones.
+#[derive(Clone, Copy)]
+enum Age {
+    Oldest,
+    Newest,
+}
+
+fn add_kernel_of(age: Age, b: &mut Builder) {
+    let int = b.int("int", 4, Builder::SIGNED);
+    let mut helpers = vec![
+        ("BPF_FUNC_map_lookup_elem", 1),
+        ("BPF_FUNC_map_update_elem", 2),
+        ("BPF_FUNC_redirect_map", 51),
+        ("BPF_FUNC_per_cpu_ptr", 153),
+    ];
+    let mut attach_types = vec![("BPF_TRACE_ITER", 28)];
+    if let Age::Newest = age {
+        helpers.push(("BPF_FUNC_task_storage_get", 156));
+        attach_types.push(("BPF_TRACE_FSESSION_MULTI", 61));
+    }
+    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
+}
+
+/// Returns the reasons about the maps `m` and `.rodata`.
+fn reasons(m: TestObject, age: Age, settings: Option<&Settings>) -> Vec<(Verdict, ReasonKind, String)> {
+    let inputs = KernelInputs::default();
+    let verdict = judge_with_settings(&m.bytes(), |b| add_kernel_of(age, b), &inputs, settings);
+    let program = verdict.programs.iter().find(|program| program.name == "main").unwrap();
+    let about_maps =
+        |reason: &&Reason| ["map m", "map .rodata"].iter().any(|map| reason.text.starts_with(map));
+    let reasons = program.reasons.iter().filter(about_maps).filter(|reason| reason.requirement.is_some());
+    let uses = reasons.filter(|reason| !reason.text.contains("map type"));
+    uses.map(|reason| (reason.verdict, reason.kind, reason.text.clone())).collect()
+}
+
+/// Creates a program that begins with `r1 = m`.
+fn with_map(section: &str, map: &[(&str, u32)], insns: &[Insn]) -> TestObject {
+    let mut m = TestObject::new();
+    let id = m.program("main", section, &[&load(1, 0)[..], insns, &returns(0)].concat());
+    let (_, map) = m.map("m", map, None);
+    m.refer(id, 0, map, false);
+    m
+}
+
+const fn sized(map_type: u32) -> [(&'static str, u32); 4] {
+    [("type", map_type), ("key_size", 4), ("value_size", 8), ("max_entries", 4)]
+}
+
+const REDIRECT_MAP: i32 = 51;
+const UPDATE: i32 = 2;
+const LOOKUP: i32 = 1;
+const HASH: u32 = 1;
+const ARRAY: u32 = 2;
+const LPM_TRIE: u32 = 11;
+const DEVMAP: u32 = 14;
+
+#[test]
+fn a_helper_takes_maps_of_its_types_only() {
+    let call = [helper(REDIRECT_MAP)];
+    let text = "map m: its type does not fit helper bpf_redirect_map: BPF_MAP_TYPE_HASH, expected BPF_MAP_TYPE_DEVMAP, BPF_MAP_TYPE_DEVMAP_HASH, BPF_MAP_TYPE_CPUMAP or BPF_MAP_TYPE_XSKMAP";
+    for age in [Age::Oldest, Age::Newest] {
+        let found = reasons(with_map("xdp", &sized(HASH), &call), age, None);
+        assert_eq!(found, [(Verdict::Refused, ReasonKind::Helper, text.to_owned())]);
+        assert_eq!(reasons(with_map("xdp", &sized(DEVMAP), &call), age, None), []);
+    }
+}
+
+#[test]
+fn a_copy_of_the_map_counts_and_dead_calls_do_not() {
+    // r6 = r1, r1 = r6.
+    let copies = [insn(0xbf, 6, 1, 0, 0), insn(0xbf, 1, 6, 0, 0), helper(REDIRECT_MAP)];
+    assert_eq!(reasons(with_map("xdp", &sized(HASH), &copies), Age::Newest, None).len(), 1);
+    let [zero, jump, ..] = guarded(helper(REDIRECT_MAP), true);
+    let dead = [zero, jump, helper(REDIRECT_MAP)];
+    assert_eq!(reasons(with_map("xdp", &sized(HASH), &dead), Age::Newest, None), []);
+}
+
+#[test]
+fn a_map_that_depends_on_the_path_is_not_judged() {
+    let mut m = TestObject::new();
+    // r1 = m; if r2 == 0 goto +2; r1 = other; call.
+    let insns =
+        [&load(1, 0)[..], &[insn(0x15, 2, 0, 2, 0)], &load(1, 0), &[helper(REDIRECT_MAP)], &returns(0)];
+    let id = m.program("main", "xdp", &insns.concat());
+    let (_, map) = m.map("m", &sized(HASH), None);
+    let (_, other) = m.map("other", &sized(DEVMAP), None);
+    m.refer(id, 0, map, false);
+    m.refer(id, 3, other, false);
+    assert_eq!(reasons(m, Age::Newest, None), []);
+}
+
+#[test]
+fn a_map_that_user_space_replaces_is_not_judged() {
+    let mut settings = Settings::default();
+    settings.map_mut("m").map_type = Some(DEVMAP);
+    let m = with_map("xdp", &sized(HASH), &[helper(REDIRECT_MAP)]);
+    assert_eq!(reasons(m, Age::Newest, Some(&settings)), []);
+}
+
+#[test]
+fn programs_do_not_write_to_read_only_maps() {
+    let text = "map m: the program writes to the map, which programs only read".to_owned();
+    let refused = [(Verdict::Refused, ReasonKind::MapFlag, text)];
+    let map = |flags| [&sized(ARRAY)[..], &[("map_flags", flags)]].concat();
+    let update = [helper(UPDATE)];
+    assert_eq!(reasons(with_map("xdp", &map(0x80), &update), Age::Oldest, None), refused);
+    assert_eq!(reasons(with_map("xdp", &map(0), &update), Age::Oldest, None), []);
+    // r0 = lookup; if r0 == 0 goto +1; *(u64 *)(r0 + 0) = 7.
+    let store = [helper(LOOKUP), insn(0x15, 0, 0, 1, 0), insn(0x7a, 0, 0, 0, 7)];
+    assert_eq!(reasons(with_map("xdp", &map(0x80), &store), Age::Newest, None), refused);
+    // A load-acquire reads: r2 = load_acquire((u64 *)(r0 + 0)).
+    let acquire = [helper(LOOKUP), insn(0x15, 0, 0, 1, 0), insn(0xdb, 2, 0, 0, 0x100)];
+    assert_eq!(reasons(with_map("xdp", &map(0x80), &acquire), Age::Newest, None), []);
+}
+
+#[test]
+fn programs_do_not_write_to_constants() {
+    let mut m = TestObject::new();
+    // r1 = constant; r1 += 4; *(u32 *)(r1 + 0) = 5.
+    let insns = [&load(1, 0)[..], &[insn(0x07, 1, 0, 0, 4), insn(0x62, 1, 0, 0, 5)], &returns(0)];
+    let id = m.program("main", "xdp", &insns.concat());
+    let data = m.section(".rodata", SectionKind::ReadOnlyData, &[0; 8]);
+    let symbol = m.section_symbol(data);
+    m.refer(id, 0, symbol, false);
+    let text = "map .rodata: the program writes to the map, which programs only read".to_owned();
+    assert_eq!(reasons(m, Age::Oldest, None), [(Verdict::Refused, ReasonKind::MapFlag, text)]);
+}
+
+#[test]
+fn programs_that_sleep_use_some_map_types_only() {
+    let text = "map m: programs that may sleep cannot use BPF_MAP_TYPE_LPM_TRIE".to_owned();
+    let map = [("type", LPM_TRIE), ("key_size", 8), ("value_size", 8), ("max_entries", 4), ("map_flags", 1)];
+    let m = || with_map("iter.s/task", &map, &[]);
+    assert_eq!(reasons(m(), Age::Oldest, None), [(Verdict::Refused, ReasonKind::MapType, text)]);
+    assert_eq!(reasons(m(), Age::Newest, None), []);
+    assert_eq!(reasons(with_map("iter/task", &map, &[]), Age::Oldest, None), []);
+    // The kernel looks at maps in dead code, too.
+    let mut dead = TestObject::new();
+    let insns = [&[insn(0xb7, 6, 0, 0, 0), insn(0x15, 6, 0, 2, 0)][..], &load(1, 0), &returns(0)].concat();
+    let id = dead.program("main", "iter.s/task", &insns);
+    let (_, symbol) = dead.map("m", &map, None);
+    dead.refer(id, 2, symbol, false);
+    assert_eq!(reasons(dead, Age::Oldest, None).len(), 1);
+}
+
+#[test]
+fn special_fields_are_closed_to_some_program_types() {
+    let object = |section: &str, field: &str, bytes: u32, map_type: u32| {
+        let mut m = TestObject::new();
+        let id = m.program("main", section, &[&load(1, 0)[..], &returns(0)].concat());
+        let int = m.int;
+        let field = m.types.structure(field, bytes, &[]);
+        let value = m.types.structure("value", bytes + 8, &[("field", field, 0), ("n", int, bytes * 8)]);
+        let (_, map) = m.typed_map("m", &[("type", map_type), ("max_entries", 4)], int, value);
+        m.refer(id, 0, map, false);
+        m
+    };
+    let refused = |program_type: &str, field: &str| {
+        let text = format!("map m: programs of type {program_type} cannot use maps with {field}");
+        [(Verdict::Refused, ReasonKind::MapType, text)]
+    };
+    let lock = |section, age| reasons(object(section, "bpf_spin_lock", 4, HASH), age, None);
+    assert_eq!(lock("kprobe/x", Age::Newest), refused("BPF_PROG_TYPE_KPROBE", "bpf_spin_lock"));
+    assert_eq!(lock("socket", Age::Oldest), refused("BPF_PROG_TYPE_SOCKET_FILTER", "bpf_spin_lock"));
+    assert_eq!(lock("tc", Age::Newest), []);
+    // Linux 5.10 knows no timers, and 7.2 lets all programs use them.
+    let timer = |age| reasons(object("kprobe/x", "bpf_timer", 16, HASH), age, None);
+    assert_eq!((timer(Age::Oldest), timer(Age::Newest)), (Vec::new(), Vec::new()));
+    // The kernel creates no LPM trie with a lock, so that a loader creates it without types.
+    assert_eq!(reasons(object("kprobe/x", "bpf_spin_lock", 4, LPM_TRIE), Age::Newest, None), []);
+}

@@ -1,0 +1,167 @@
+//! The limits of maps that depend on the release, the configuration, the architecture or a setting of the machine.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    facts::KernelFacts,
+    kconfig::KconfigAnswer,
+    mark::{
+        Change,
+        Mark::{self, Enumerator, Member},
+        MarkPresence,
+    },
+    observed::Observations,
+};
+use core_relo::btf::Kind;
+
+/// A limit that the definition of a map exceeds on some kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
+pub enum MapLimit {
+    /// The bytes of a hash's key (before 5.11).
+    HashKey {
+        /// The size of a key.
+        bytes: u32,
+    },
+    /// The bytes of a value for each CPU, which depend on the size of pages.
+    PerCpuValue {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The same in a map that allocates values later.
+    PerCpuAllocation {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The bytes of a value in cgroup storage.
+    CgroupStorage {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The frames of a stack trace (`kernel.perf_event_max_stack`).
+    StackFrames {
+        /// The size of a value.
+        bytes: u32,
+        /// The frames in a value.
+        frames: u32,
+    },
+    /// The CPUs that the kernel is compiled for (`CONFIG_NR_CPUS`).
+    Cpus {
+        /// The number of entries.
+        entries: u32,
+    },
+}
+
+impl MapLimit {
+    /// Returns whether the kernel's configuration may tell the limit.
+    pub(crate) const fn is_configured(self) -> bool {
+        !matches!(self, Self::HashKey { .. } | Self::StackFrames { .. })
+    }
+}
+
+/// Longer keys of hashes.
+const LONG_KEYS: Change = Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]);
+
+/// Members of `struct pt_regs` on architectures whose pages have 4 KiB: x86, s390, RISC-V.
+const SMALL_PAGES: [Mark; 3] =
+    [Member("pt_regs", "orig_ax"), Member("pt_regs", "orig_gpr2"), Member("pt_regs", "epc")];
+
+/// The struct with a bit for each CPU.
+pub(super) const CPU_MASK: &str = "cpumask";
+
+/// Returns the marks of limits.
+pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
+    SMALL_PAGES.into_iter().chain(LONG_KEYS.marks.iter().copied())
+}
+
+/// The options of kernels with pages of 64 KiB, and of those with smaller pages.
+const LARGE_PAGE_OPTIONS: [&str; 3] =
+    ["CONFIG_PAGE_SIZE_64KB", "CONFIG_ARM64_64K_PAGES", "CONFIG_PPC_64K_PAGES"];
+const SMALL_PAGE_OPTIONS: [&str; 4] =
+    ["CONFIG_PAGE_SIZE_4KB", "CONFIG_ARM64_4K_PAGES", "CONFIG_ARM64_16K_PAGES", "CONFIG_PPC_4K_PAGES"];
+
+const YES: Option<bool> = Some(true);
+const NO: Option<bool> = Some(false);
+
+impl KernelFacts<'_> {
+    /// Answers whether a definition that exceeds a limit of some kernels fits this one.
+    pub fn map_limit(&self, limit: MapLimit) -> Answer {
+        match limit {
+            MapLimit::HashKey { .. } => self.answer_change(LONG_KEYS, "longer keys"),
+            MapLimit::PerCpuValue { .. } => self.large_pages(),
+            MapLimit::PerCpuAllocation { .. } => {
+                // A late update of 6.1 refuses them, too.
+                self.unless_large_pages([YES, None, NO, NO], "allocate such values")
+            }
+            MapLimit::CgroupStorage { .. } => {
+                self.unless_large_pages([NO, YES, YES, YES], "store such values")
+            }
+            MapLimit::StackFrames { frames, .. } => Answer::Unknown(format!(
+                "the value has {frames} frames, and kernel.perf_event_max_stack allows 127 by default"
+            )),
+            MapLimit::Cpus { entries } => self.cpus(entries),
+        }
+    }
+
+    /// Returns what kernels with small pages do, which the observed kernels have.
+    fn unless_large_pages(&self, row: [Option<bool>; 4], what: &str) -> Answer {
+        let pages = self.large_pages();
+        match pages {
+            Answer::Absent(evidence) => {
+                let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+                self.answer_observed(observations, what, Answer::Present(evidence))
+            }
+            other => other,
+        }
+    }
+
+    /// Answers whether the kernel's pages have 64 KiB.
+    fn large_pages(&self) -> Answer {
+        if let Some(mark) = SMALL_PAGES.iter().find(|mark| self.find_mark(**mark) == MarkPresence::Found) {
+            return Answer::from_btf(false, format!("{mark}: pages have 4096 bytes"));
+        }
+        let is_set = |option: &&&str| matches!(self.configured(option), KconfigAnswer::Value(value, _) if value == "y");
+        let evidence = |option: &str| match self.configured(option) {
+            KconfigAnswer::Value(_, evidence) => Some(evidence),
+            _ => None,
+        };
+        if let Some(evidence) = LARGE_PAGE_OPTIONS.iter().find(is_set).and_then(|option| evidence(option)) {
+            return Answer::Present(evidence);
+        }
+        if let Some(evidence) = SMALL_PAGE_OPTIONS.iter().find(is_set).and_then(|option| evidence(option)) {
+            return Answer::Absent(evidence);
+        }
+        Answer::Unknown("it depends on the size of pages: give the kernel's configuration (--kconfig)".into())
+    }
+
+    /// Answers whether the kernel is compiled for a number of CPUs.
+    ///
+    /// Without the configuration, `struct cpumask` has a bit for each CPU, rounded up to words.
+    fn cpus(&self, entries: u32) -> Answer {
+        if let KconfigAnswer::Value(value, evidence) = self.configured("CONFIG_NR_CPUS")
+            && let Ok(cpus) = value.parse::<u32>()
+        {
+            return if entries <= cpus { Answer::Present(evidence) } else { Answer::Absent(evidence) };
+        }
+        let question = || {
+            Answer::Unknown(
+                "it depends on CONFIG_NR_CPUS: give the kernel's configuration (--kconfig)".to_owned(),
+            )
+        };
+        let mask =
+            self.vmlinux.find(self.query, CPU_MASK.as_bytes(), Kind::Struct).and_then(|mask| mask.size());
+        let Some(bits) = mask.and_then(|bytes| bytes.0.checked_mul(8)).filter(|bits| *bits != 0) else {
+            return question();
+        };
+        let evidence = Evidence {
+            source: EvidenceSource::Btf,
+            text: format!("struct cpumask has bits for {bits} CPUs"),
+        };
+        if entries > bits {
+            Answer::Absent(evidence)
+        } else if entries <= bits.saturating_sub(u64::BITS) {
+            Answer::Present(evidence)
+        } else {
+            question()
+        }
+    }
+}

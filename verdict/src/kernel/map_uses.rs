@@ -1,0 +1,236 @@
+//! The uses of maps that some kernels refuse, observed on real kernels.
+//!
+//! The kernel's `check_map_func_compatibility` and `check_map_prog_compatibility` decide, and BTF has no trace of their decisions. The
+//! tables record what the kernels of `OBSERVED_KERNELS` did with a program of each type that uses a map of each type or with each special
+//! field, and with each helper that takes a map.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    facts::KernelFacts,
+    mark::{Mark, MarkPresence},
+    observed::Observations,
+    observed_kernels::OBSERVED_KERNELS,
+};
+use core_relo_object::object::{MapType, ProgramType};
+
+/// A use of a map that some kernels refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
+pub enum MapUse {
+    /// A helper is called with a map of a type.
+    Helper {
+        /// The helper's number.
+        helper: u32,
+        /// The type of the map.
+        map_type: MapType,
+    },
+    /// A program that may sleep uses a map of a type.
+    Sleepable(MapType),
+    /// A program that may sleep uses a map that allocates its elements later, `BPF_F_NO_PREALLOC`.
+    SleepableAllocation,
+    /// A program of perf events uses a map that allocates its elements later.
+    PerfEventAllocation,
+    /// A program uses a map whose values have a special field.
+    Field {
+        /// The field.
+        field: SpecialField,
+        /// The program's type. `None` for any program that may sleep.
+        program_type: Option<ProgramType>,
+    },
+    /// A program writes to a map that programs only read.
+    Write,
+}
+
+/// A field of map values that the kernel manages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum SpecialField {
+    /// `struct bpf_spin_lock`.
+    SpinLock,
+    /// `struct bpf_timer`.
+    Timer,
+    /// `struct bpf_wq`.
+    WorkQueue,
+}
+
+impl SpecialField {
+    /// All fields.
+    pub const ALL: [Self; 3] = [Self::SpinLock, Self::Timer, Self::WorkQueue];
+
+    /// Returns the name of the struct.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SpinLock => "bpf_spin_lock",
+            Self::Timer => "bpf_timer",
+            Self::WorkQueue => "bpf_wq",
+        }
+    }
+
+    /// Returns the size of the struct in bytes.
+    pub(crate) const fn bytes(self) -> u32 {
+        match self {
+            Self::SpinLock => 4,
+            Self::Timer | Self::WorkQueue => 16,
+        }
+    }
+
+    /// Returns whether every kernel that knows the field creates maps of a type with it. A loader creates other maps without the types
+    /// of their values, so that they have no such field.
+    pub(crate) const fn fits(self, map_type: MapType) -> bool {
+        use MapType as M;
+        match self {
+            Self::SpinLock => matches!(
+                map_type,
+                M::Hash | M::Array | M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage
+            ),
+            Self::Timer | Self::WorkQueue => matches!(map_type, M::Hash | M::Array | M::LruHash),
+        }
+    }
+}
+
+/// A mark of kernels whose timers and work queues serve programs in any context (7.0).
+const ANY_CONTEXT: Mark = Mark::Member("bpf_async_cb", "async_cmds");
+
+/// Returns the marks of changes to uses of maps.
+pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
+    [ANY_CONTEXT].into_iter()
+}
+
+const YES: Option<bool> = Some(true);
+const NO: Option<bool> = Some(false);
+
+/// What each observed kernel does; `None` for a kernel without the map type.
+type Row = [Option<bool>; OBSERVED_KERNELS.len()];
+
+const NEVER: Row = [NO; 4];
+
+impl MapUse {
+    /// Returns whether all observed kernels accept the use.
+    pub(crate) fn is_always_accepted(self) -> bool {
+        self.row().is_none_or(|row| !row.contains(&NO))
+    }
+
+    /// Returns what the observed kernels do. Returns `None` if nothing was observed.
+    fn row(self) -> Option<Row> {
+        Some(match self {
+            Self::Helper { helper, map_type } => {
+                let argument = core_relo_object::helper_maps::map_argument(helper)?;
+                if argument.accepts(map_type) || !was_observed(map_type) {
+                    return None;
+                }
+                NEVER
+            }
+            Self::Sleepable(map_type) => sleepable_row(map_type)?,
+            Self::SleepableAllocation | Self::PerfEventAllocation => [NO, YES, YES, YES],
+            Self::Field { field, program_type } => field_row(field, program_type)?,
+            Self::Write => NEVER,
+        })
+    }
+}
+
+/// Returns whether calls of helpers were observed with maps of a type. Programs cannot refer to a struct_ops map.
+const fn was_observed(map_type: MapType) -> bool {
+    !matches!(map_type, MapType::Unspec | MapType::StructOps | MapType::InsnArray)
+}
+
+const fn sleepable_row(map_type: MapType) -> Option<Row> {
+    use MapType as M;
+    Some(match map_type {
+        M::PerfEventArray
+        | M::StackTrace
+        | M::CgroupArray
+        | M::Devmap
+        | M::DevmapHash
+        | M::Sockmap
+        | M::Sockhash
+        | M::Cpumap
+        | M::Xskmap
+        | M::ReuseportSockarray
+        | M::CgroupStorage
+        | M::PercpuCgroupStorage => NEVER,
+        M::BloomFilter => [None, NO, NO, NO],
+        M::ProgArray | M::LpmTrie => [NO, NO, NO, YES],
+        M::Queue | M::Stack => [NO, NO, YES, YES],
+        M::PercpuHash
+        | M::PercpuArray
+        | M::LruPercpuHash
+        | M::ArrayOfMaps
+        | M::HashOfMaps
+        | M::Ringbuf
+        | M::SkStorage
+        | M::InodeStorage => [NO, YES, YES, YES],
+        _ => return None,
+    })
+}
+
+const fn field_row(field: SpecialField, program_type: Option<ProgramType>) -> Option<Row> {
+    use ProgramType as P;
+    use SpecialField as F;
+    Some(match (field, program_type) {
+        (F::SpinLock, None) => [YES, NO, YES, YES],
+        (
+            F::SpinLock,
+            Some(P::Kprobe | P::Tracepoint | P::PerfEvent | P::RawTracepoint | P::SocketFilter),
+        ) => NEVER,
+        (F::SpinLock, Some(P::RawTracepointWritable)) => [YES, NO, NO, NO],
+        (
+            F::Timer,
+            Some(P::Kprobe | P::Tracepoint | P::PerfEvent | P::RawTracepoint | P::RawTracepointWritable),
+        ) => [YES, NO, NO, YES],
+        (
+            F::WorkQueue,
+            Some(P::Kprobe | P::Tracepoint | P::PerfEvent | P::RawTracepoint | P::RawTracepointWritable),
+        ) => [YES, YES, NO, YES],
+        _ => return None,
+    })
+}
+
+impl KernelFacts<'_> {
+    /// Answers whether the kernel accepts the use of a map.
+    pub fn map_use(&self, map_use: MapUse) -> Answer {
+        let accepted = || {
+            let text = "no known kernel refuses it".to_owned();
+            Answer::Present(Evidence { source: EvidenceSource::Object, text })
+        };
+        let what = match map_use {
+            MapUse::Helper { map_type, .. } => format!("accept {map_type}"),
+            MapUse::Sleepable(map_type) => format!("let programs that may sleep use {map_type}"),
+            MapUse::SleepableAllocation => {
+                "let programs that may sleep use maps with BPF_F_NO_PREALLOC".to_owned()
+            }
+            MapUse::PerfEventAllocation => {
+                "let programs of perf events use maps with BPF_F_NO_PREALLOC".to_owned()
+            }
+            MapUse::Field { field, program_type: Some(program_type) } => {
+                format!("let programs of type {program_type} use maps with {}", field.name())
+            }
+            MapUse::Field { field, program_type: None } => {
+                format!("let programs that may sleep use maps with {}", field.name())
+            }
+            MapUse::Write => {
+                let text = "every kernel keeps programs from writing to such maps".to_owned();
+                return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
+            }
+        };
+        match map_use.row() {
+            Some(mut row) => {
+                if let MapUse::Field { field: SpecialField::Timer | SpecialField::WorkQueue, .. } = map_use {
+                    match self.find_mark(ANY_CONTEXT) {
+                        MarkPresence::Found => {
+                            return Answer::from_btf(true, ANY_CONTEXT.to_string());
+                        }
+                        // Kernels after 6.12 and before the change.
+                        MarkPresence::Missing => {
+                            let [oldest, older, before, _] = row;
+                            row = [oldest, older, before, before];
+                        }
+                        MarkPresence::NotDecided => {}
+                    }
+                }
+                let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+                self.answer_observed(observations, &what, accepted())
+            }
+            None => accepted(),
+        }
+    }
+}

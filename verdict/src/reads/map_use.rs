@@ -1,0 +1,23 @@
+//! A use of a map by an instruction.
+
+use core_relo_object::MapIndex;
+
+/// A use of a map by an instruction, whichever path leads there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TracedMapUse {
+    /// The index of the instruction in the linked program.
+    pub(crate) insn: u32,
+    /// The map.
+    pub(crate) map: MapIndex,
+    /// What the instruction does with the map.
+    pub(crate) access: MapAccess,
+}
+
+/// What an instruction does with a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MapAccess {
+    /// It calls this helper with the map.
+    Call(u32),
+    /// It writes to a value of the map, itself or by a helper.
+    Store,
+}

@@ -1,0 +1,93 @@
+//! The limits of a map's definition that depend on the kernel or the machine.
+
+use crate::kernel::MapLimit;
+use core_relo_object::{
+    map_rules::{MapInput, MapRule, find_map_errors},
+    object::{MapDef, MapType},
+};
+
+/// A limit of some kernels that a map's definition exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a limit has a place and a map type")]
+pub struct ExceededLimit {
+    /// Whether the definition is that of the inner maps.
+    pub is_inner: bool,
+    /// The type of the map.
+    pub map_type: MapType,
+    /// The limit.
+    pub limit: MapLimit,
+}
+
+/// The longest key of a hash before Linux 5.11 (kernel: `MAX_BPF_STACK`).
+const KEY_BYTES: u32 = 512;
+
+/// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), unless pages have 64 KiB.
+const PER_CPU_BYTES: u32 = 1 << 15;
+
+/// The most bytes of a value in cgroup storage before a release, where pages are smallest.
+const CGROUP_STORAGE_BYTES: u32 = 4096;
+
+/// `PERF_MAX_STACK_DEPTH`: the frames of a stack trace that `kernel.perf_event_max_stack` allows by default.
+const STACK_FRAMES: u32 = 127;
+
+/// The bytes of a frame: an address, or `struct bpf_stack_build_id`.
+const ADDRESS_BYTES: u32 = 8;
+const BUILD_ID_BYTES: u32 = 32;
+
+/// `BPF_F_NO_PREALLOC`, and `BPF_F_STACK_BUILD_ID`.
+const NO_PREALLOC: u32 = 1 << 0;
+const STACK_BUILD_ID: u32 = 1 << 5;
+
+/// Returns the limits that a definition, or its inner maps' definition, exceeds on some kernels.
+pub fn find_map_limits(def: &MapDef) -> Vec<ExceededLimit> {
+    let mut exceeded = Vec::new();
+    for (is_inner, def) in [(false, Some(def)), (true, def.inner.as_deref())] {
+        let Some((def, map_type)) = def.and_then(|def| Some((def, def.known_type()?))) else { continue };
+        let limits = [key_limit(map_type, def), value_limit(map_type, def), entries_limit(map_type, def)];
+        let limits = limits.into_iter().flatten();
+        exceeded.extend(limits.map(|limit| ExceededLimit { is_inner, map_type, limit }));
+    }
+    exceeded
+}
+
+fn key_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
+    use MapType as M;
+    let is_hash = matches!(map_type, M::Hash | M::PercpuHash | M::LruHash | M::LruPercpuHash | M::HashOfMaps);
+    (is_hash && def.key_size > KEY_BYTES).then_some(MapLimit::HashKey { bytes: def.key_size })
+}
+
+/// Returns the limit that a value exceeds, unless every kernel refuses the value.
+fn value_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
+    use MapType as M;
+    let bytes = def.value_size;
+    let breaks_rule = find_map_errors(def)
+        .iter()
+        .any(|error| matches!(error.rule, MapRule::Size { attribute: MapInput::ValueSize, .. }));
+    match map_type {
+        _ if breaks_rule => None,
+        M::PercpuHash if bytes > PER_CPU_BYTES && def.map_flags & NO_PREALLOC != 0 => {
+            Some(MapLimit::PerCpuAllocation { bytes })
+        }
+        M::PercpuArray | M::PercpuHash | M::LruPercpuHash | M::PercpuCgroupStorage
+            if bytes > PER_CPU_BYTES =>
+        {
+            Some(MapLimit::PerCpuValue { bytes })
+        }
+        M::CgroupStorage | M::PercpuCgroupStorage if bytes > CGROUP_STORAGE_BYTES => {
+            Some(MapLimit::CgroupStorage { bytes })
+        }
+        M::StackTrace => {
+            let has_build_ids = def.map_flags & STACK_BUILD_ID != 0;
+            let frame_bytes = if has_build_ids { BUILD_ID_BYTES } else { ADDRESS_BYTES };
+            let frames = bytes.checked_div(frame_bytes)?;
+            (frames > STACK_FRAMES).then_some(MapLimit::StackFrames { bytes, frames })
+        }
+        _ => None,
+    }
+}
+
+fn entries_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
+    let entries = def.max_entries;
+    // One entry fits every kernel.
+    (map_type == MapType::Cpumap && entries > 1).then_some(MapLimit::Cpus { entries })
+}

@@ -1,0 +1,181 @@
+//! The uses of maps by a program that some kernels refuse.
+
+use super::{
+    need::{Need, NeedTable},
+    program::Site,
+};
+use crate::{
+    kernel::{MapUse, SpecialField},
+    reads::{MapAccess, TracedMapUse},
+};
+use core_relo::{
+    ByteSize, Name, TypeId,
+    btf::{Btf, Kind},
+};
+use core_relo_object::{
+    MapIndex,
+    link::{LinkedProgram, MapEntry, MapSource, ProgramLinker, RefTarget},
+    object::{DataKind, MapDef, MapType, ProgramType, SecDef},
+};
+use std::collections::HashSet;
+
+/// `BPF_F_NO_PREALLOC`, and `BPF_F_RDONLY_PROG`.
+const NO_PREALLOC: u32 = 1 << 0;
+const READ_ONLY_PROG: u32 = 1 << 7;
+
+/// What the uses of a map depend on.
+#[derive(Clone, Debug)]
+pub(super) struct UsedMap {
+    name: String,
+    /// The type. `None` if it is not known.
+    map_type: Option<MapType>,
+    /// Whether programs only read the map.
+    is_read_only: bool,
+    /// Whether the map is a hash that allocates its elements later.
+    allocates_later: bool,
+    /// The special fields of the values, if the kernel creates the map with them.
+    fields: Vec<SpecialField>,
+}
+
+impl UsedMap {
+    /// Returns what the uses of the object's maps depend on, in the linker's order.
+    pub(super) fn collect(linker: &ProgramLinker<'_, '_>) -> Vec<Self> {
+        let btf = linker.object().btf();
+        linker.maps().iter().map(|entry| Self::new(entry, btf)).collect()
+    }
+
+    fn new(entry: &MapEntry<'_, '_>, btf: Option<&Btf<'_>>) -> Self {
+        let mut map = Self {
+            name: map_name(entry.name),
+            map_type: Some(MapType::Array),
+            is_read_only: false,
+            allocates_later: false,
+            fields: Vec::new(),
+        };
+        match entry.source {
+            MapSource::Defined(defined) => match &defined.def {
+                Ok(def) => map.define(def, btf),
+                Err(_) => map.map_type = None,
+            },
+            MapSource::Data(section) => map.is_read_only = section.kind == DataKind::Rodata,
+            MapSource::Kconfig => map.is_read_only = true,
+            _ => map.map_type = None,
+        }
+        map
+    }
+
+    fn define(&mut self, def: &MapDef, btf: Option<&Btf<'_>>) {
+        self.map_type = def.known_type();
+        self.is_read_only = def.map_flags & READ_ONLY_PROG != 0;
+        let is_hash =
+            matches!(self.map_type, Some(MapType::Hash | MapType::PercpuHash | MapType::HashOfMaps));
+        self.allocates_later = is_hash && def.map_flags & NO_PREALLOC != 0;
+        // The kernel takes the types of both or none.
+        if let (Some(map_type), Some(btf), Some(_), Some(value)) =
+            (self.map_type, btf, def.key_type, def.value_type)
+        {
+            let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
+            self.fields = SpecialField::ALL.into_iter().filter(fits).collect();
+        }
+    }
+}
+
+/// Returns a map's name as reasons have it.
+pub(super) fn map_name(name: &[u8]) -> String {
+    core_relo::explain::text(Name::new(name).shortened())
+}
+
+/// Returns whether values of a type have one field of a kind, at a place that every kernel accepts.
+fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
+    let Some(value) = btf.strip(value).ok().filter(|ty| ty.kind() == Kind::Struct) else { return false };
+    let is_field = |ty: TypeId| {
+        btf.ty(ty).is_some_and(|ty| {
+            ty.kind() == Kind::Struct
+                && ty.name().as_bytes() == field.name().as_bytes()
+                && ty.size() == Some(ByteSize(field.bytes()))
+        })
+    };
+    let alignment = if field.bytes() < 8 { 32 } else { 64 };
+    let mut places = value.members().filter(|member| is_field(member.ty)).map(|member| member.bit_offset.0);
+    let first = places.next();
+    first.is_some_and(|bit| bit.is_multiple_of(alignment)) && places.next().is_none()
+}
+
+/// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.
+pub(super) fn map_use_sites(
+    code: &LinkedProgram,
+    def: Option<&SecDef>,
+    maps: &[UsedMap],
+    traced: &[TracedMapUse],
+    table: &mut NeedTable,
+) -> Vec<Site> {
+    let mut sites = Vec::new();
+    let mut add = |insn: u32, map: &UsedMap, map_use: MapUse| {
+        if !map_use.is_always_accepted() {
+            let need = table.add(Need::MapUse { map: map.name.as_str().into(), map_use });
+            sites.push(Site { insn, need });
+        }
+    };
+    let mut known = HashSet::new();
+    for (insn, target) in &code.refs {
+        let (RefTarget::Map(index) | RefTarget::Data { map: index, .. }) = target else { continue };
+        let Some(map) = maps.get(index.0).filter(|_| known.insert(*index)) else { continue };
+        for map_use in uses_by_type(map, def) {
+            add(*insn, map, map_use);
+        }
+    }
+    for TracedMapUse { insn, map: MapIndex(index), access } in traced {
+        let Some(map) = maps.get(*index) else { continue };
+        let Some(map_type) = map.map_type else { continue };
+        match access {
+            MapAccess::Call(helper) => {
+                add(*insn, map, MapUse::Helper { helper: *helper, map_type });
+                if map.is_read_only && changes_elements(*helper) {
+                    add(*insn, map, MapUse::Write);
+                }
+            }
+            MapAccess::Store if map.is_read_only && has_plain_values(map_type) => {
+                add(*insn, map, MapUse::Write);
+            }
+            MapAccess::Store => {}
+        }
+    }
+    sites
+}
+
+/// Returns the uses of a map that depend on the program's type alone.
+fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
+    let (Some(def), Some(map_type)) = (def, map.map_type) else { return Vec::new() };
+    let mut uses = Vec::new();
+    let is_sleepable = def.flags.is_sleepable();
+    if is_sleepable {
+        uses.push(MapUse::Sleepable(map_type));
+    }
+    if map.allocates_later {
+        uses.extend(is_sleepable.then_some(MapUse::SleepableAllocation));
+        uses.extend((def.program_type == ProgramType::PerfEvent).then_some(MapUse::PerfEventAllocation));
+    }
+    for field in &map.fields {
+        uses.push(MapUse::Field { field: *field, program_type: Some(def.program_type) });
+        uses.extend(is_sleepable.then_some(MapUse::Field { field: *field, program_type: None }));
+    }
+    uses
+}
+
+/// Returns whether a helper changes the elements of a map (kernel: `record_func_map`).
+const fn changes_elements(helper: u32) -> bool {
+    const UPDATE: u32 = 2;
+    const DELETE: u32 = 3;
+    const PUSH: u32 = 87;
+    const POP: u32 = 88;
+    matches!(helper, UPDATE | DELETE | PUSH | POP)
+}
+
+/// Returns whether programs have addresses in the values of maps of a type.
+const fn has_plain_values(map_type: MapType) -> bool {
+    use MapType as M;
+    matches!(
+        map_type,
+        M::Hash | M::Array | M::PercpuHash | M::PercpuArray | M::LruHash | M::LruPercpuHash | M::LpmTrie
+    )
+}
