@@ -417,7 +417,7 @@ impl ObjectContext<'_, '_> {
     fn with_source_line(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
         let source = match reason.requirement {
             Some(Requirement::Relocation(record)) => {
-                let planned = self.plan.get(record);
+                let planned = self.plan.plan().get(record);
                 planned.and_then(|planned| planned.source_line()).map(SourceLine::new)
             }
             _ => self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn)),

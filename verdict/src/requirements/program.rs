@@ -15,7 +15,6 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{InsnFeature, SleepableCode},
-    loaders::Loader,
     reads::{ContextAccess, Read, Returns, Traced, trace},
     source_line::source_line,
 };
