@@ -162,6 +162,12 @@ impl Reality {
 }
 
 impl ObjectPrograms<'_> {
+    /// Returns the number of programs that are loaded, those of the default load twice.
+    pub(crate) fn load_count(&self) -> usize {
+        let together = self.programs.iter().filter(|program| program.autoload && self.has_default_load());
+        self.programs.len().saturating_add(together.count())
+    }
+
     /// Returns whether the default load differs from the loads of single programs.
     fn has_default_load(&self) -> bool {
         self.programs.iter().filter(|program| program.autoload).count() > 1

@@ -58,7 +58,7 @@ impl Checker<'_> {
                 object_programs(object, !matches!(report, Some(ObjectReport::Mismatch(_))), settings)
             })
             .collect();
-        let program_count = objects.iter().map(|object| object.programs.len()).sum();
+        let program_count = objects.iter().map(ObjectPrograms::load_count).sum();
         let loads = boot_image.and_then(|image| {
             load_in_guest(new_guest(settings.guest, image.arch(), program_count)?, &image, &objects)
         });
