@@ -86,9 +86,10 @@ impl Record<'_> {
     /// object's BTF.
     fn access_name<'b>(&self, btf: &'b Btf<'_>) -> Option<Name<'b>> {
         let spec = self.spec.as_ref().ok()?;
-        let name = match spec.kind.is_type() {
-            true => btf.ty(spec.root)?.name(),
-            false => spec.accessors.iter().rev().find_map(|accessor| accessor.name(btf))?,
+        let name = if spec.kind.is_type() {
+            btf.ty(spec.root)?.name()
+        } else {
+            spec.accessors.iter().rev().find_map(|accessor| accessor.name(btf))?
         };
         Some(name).filter(|name| !name.is_empty())
     }

@@ -140,8 +140,12 @@ fn contains_word(text: &[u8], name: &[u8]) -> bool {
 
 /// Returns whether a parenthesis that a line of C opens is closed on a later line.
 fn is_continued(text: &[u8]) -> bool {
-    let count = |wanted: u8| text.iter().filter(|byte| **byte == wanted).count();
-    count(b'(') > count(b')')
+    let open = text.iter().fold(0i32, |open, byte| match byte {
+        b'(' => open.saturating_add(1),
+        b')' => open.saturating_sub(1),
+        _ => open,
+    });
+    open > 0
 }
 
 impl fmt::Debug for SourceLines<'_> {

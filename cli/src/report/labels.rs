@@ -35,9 +35,8 @@ pub(super) fn distinct_labels(names: &[&str]) -> Vec<String> {
             repeated.insert(label.clone());
         }
     }
-    let numbered = |(number, label): (usize, String)| match repeated.contains(&label) {
-        true => format!("K{number} {label}"),
-        false => label,
+    let numbered = |(number, label): (usize, String)| {
+        if repeated.contains(&label) { format!("K{number} {label}") } else { label }
     };
     (1..).zip(labels.clone()).map(numbered).collect()
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use core_relo::{
     Plan, TypeId,
-    btf::{Btf, Kind},
+    btf::{Btf, Kind, Type},
     explain::{Explainer, similar_names},
     plan::{Decision, PlannedReloc},
 };
@@ -158,8 +158,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
         let Some(spec) = planned.local_spec().filter(|spec| spec.kind.is_field()) else { return false };
         let is_missing =
             planned.candidate_count() == 0 && matches!(planned.decision(), Ok(Decision::Poison { .. }));
-        let root = planned.btf().strip(spec.root).map(|root| root.id());
-        let is_root = |ty: TypeId| root.is_ok() && planned.btf().strip(ty).map(|ty| ty.id()) == root;
+        let strip = |ty: TypeId| planned.btf().strip(ty).ok().map(Type::id);
+        let root = strip(spec.root);
+        let is_root = |ty: TypeId| root.is_some() && strip(ty) == root;
         let definitions = || self.needs.maps.iter().filter_map(|map| map.definition.as_ref());
         let is_in_map = || {
             let mut types = definitions().flat_map(|def| [def.key_type, def.value_type]).flatten();

@@ -101,11 +101,11 @@ impl Access {
             match accessor.name(btf) {
                 Some(name) => {
                     last = identifier(name)?;
-                    path += if path.is_empty() { "" } else { "." };
-                    path += &last;
+                    path.push_str(if path.is_empty() { "" } else { "." });
+                    path.push_str(&last);
                 }
                 // The first index is that of the root.
-                None if position > 0 => path += &format!("[{}]", accessor.index),
+                None if position > 0 => path.extend(["[", &accessor.index.to_string(), "]"]),
                 None => {}
             }
         }

@@ -49,15 +49,14 @@ impl AlternativeMember {
                 PathStep::Member(member) => member,
             };
             let (name, ty) = (identifier(member.name)?, element_type(btf, member.ty, levels)?);
-            let declaration = match inner {
-                Some(inner) => format!("{} {{ {inner} }} {name}{dimensions};", ty.kind().keyword()),
-                None => {
-                    let own = c_type_of(btf, ty).filter(|_| member.bitfield_bits == 0)?;
-                    let space = if own.ends_with('*') { "" } else { " " };
-                    let declaration = format!("{own}{space}{name}{dimensions};");
-                    c_type = Some((own, btf.size_of(ty.id()).ok()?));
-                    declaration
-                }
+            let declaration = if let Some(inner) = inner {
+                format!("{} {{ {inner} }} {name}{dimensions};", ty.kind().keyword())
+            } else {
+                let own = c_type_of(btf, ty).filter(|_| member.bitfield_bits == 0)?;
+                let space = if own.ends_with('*') { "" } else { " " };
+                let declaration = format!("{own}{space}{name}{dimensions};");
+                c_type = Some((own, btf.size_of(ty.id()).ok()?));
+                declaration
             };
             inner = Some(declaration);
             parts.push(format!("{name}{indices}"));

@@ -220,7 +220,7 @@ impl<'b> ShapeSearch<'b, '_> {
 /// Returns whether a name consists of the words of `member`, followed by the last word of `inner`: `i_atime_sec` for `i_atime` and
 /// `tv_sec`.
 fn is_joined(name: Name<'_>, member: Name<'_>, inner: Name<'_>) -> bool {
-    fn words<'n>(name: Name<'n>) -> Option<Vec<&'n [u8]>> {
+    fn words(name: Name<'_>) -> Option<Vec<&[u8]>> {
         Some(BareName::new(name.as_bytes())?.words().collect())
     }
     let (Some(name), Some(mut wanted), Some(inner)) = (words(name), words(member), words(inner)) else {
