@@ -35,15 +35,15 @@ pub enum TypeWordError {
 /// type (`sched_cls`, `BPF_PROG_TYPE_SCHED_CLS`). If the word has no target, that of the program's section stays. A label behind a name that
 /// takes no target, as in `classifier/ingress`, is none.
 ///
-/// ```
-/// # use core_relo_object::{object::{Object, section_for_type}, test_support::{TestObject, returns}};
-/// # let mut object = TestObject::new();
-/// # object.program("trace", "fentry/vfs_read", &returns(0));
-/// # let bytes = object.bytes();
-/// # let object = Object::parse(&bytes).unwrap();
-/// # let program = &object.programs()[0];
-/// assert_eq!(section_for_type("fexit", program).as_deref(), Ok("fexit/vfs_read"));
-/// assert_eq!(section_for_type("sched_cls", program).as_deref(), Ok("tc"));
+/// ```no_run
+/// use core_relo_object::object::{Object, section_for_type};
+///
+/// # fn example(object: &Object<'_>) -> Result<(), Box<dyn std::error::Error>> {
+/// let program = object.programs().first().ok_or("no program")?;
+/// assert_eq!(section_for_type("cgroup/connect4", program)?, "cgroup/connect4");
+/// assert_eq!(section_for_type("sched_cls", program)?, "tc");
+/// # Ok(())
+/// # }
 /// ```
 pub fn section_for_type(word: &str, program: &Program<'_>) -> Result<String, TypeWordError> {
     let (name, takes_target) = match SecDef::find(word.as_bytes()) {
