@@ -1,6 +1,8 @@
 //! Errors of linking programs.
 
+use super::undefined::Undefined;
 use crate::object::MapError;
+use core::fmt;
 use core_relo::Text;
 use thiserror::Error;
 
@@ -109,6 +111,14 @@ pub enum LinkError {
         /// The problem, and what is expected.
         what: &'static str,
     },
+    /// Symbols that nothing defines, and that are no externs of the kernel.
+    #[error("undefined: {}{}: neither defined in the object nor a helper, kfunc or variable of the kernel", Symbols(symbols), More(*more))]
+    Undefined {
+        /// The first symbols.
+        symbols: Vec<Undefined>,
+        /// The number of further symbols.
+        more: usize,
+    },
     /// The object's BTF contradicts its sections or symbols.
     #[error("BTF, section `{section}`: {what}")]
     Datasec {
@@ -129,4 +139,42 @@ pub enum LinkError {
         /// The parts of the object that need it.
         what: &'static str,
     },
+}
+
+impl LinkError {
+    /// Returns what to do about undefined symbols, a line for each different remedy.
+    pub fn remedies(&self) -> Vec<String> {
+        let Self::Undefined { symbols, .. } = self else { return Vec::new() };
+        let mut remedies: Vec<(String, Vec<&str>)> = Vec::new();
+        for symbol in symbols {
+            let remedy = symbol.remedy();
+            match remedies.iter_mut().find(|(known, _)| *known == remedy) {
+                Some((_, names)) => names.push(&symbol.name),
+                None => remedies.push((remedy, vec![&symbol.name])),
+            }
+        }
+        remedies.into_iter().map(|(remedy, names)| format!("{}: {remedy}", names.join(", "))).collect()
+    }
+}
+
+/// Undefined symbols in a message.
+struct Symbols<'s>(&'s [Undefined]);
+
+impl fmt::Display for Symbols<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, symbol) in self.0.iter().enumerate() {
+            let separator = if n == 0 { "" } else { "; " };
+            write!(f, "{separator}{symbol}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of symbols that a message does not name.
+struct More(usize);
+
+impl fmt::Display for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { Ok(()) } else { write!(f, " and {} more", self.0) }
+    }
 }

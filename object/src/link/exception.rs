@@ -7,7 +7,7 @@ use crate::{
     internal::Invariant as _,
     object::{Linkage, Object, Program, calls::EXCEPTION_CALLBACK},
 };
-use core_relo::btf::{Kind, Type};
+use core_relo::btf::{Btf, Kind, Type};
 use std::collections::HashMap;
 
 /// The exception callbacks of an object, by the function that has the tag.
@@ -21,27 +21,25 @@ pub(super) struct ExceptionCallbacks<'o> {
 }
 
 impl<'o> ExceptionCallbacks<'o> {
-    /// Collects the exception callbacks that declaration tags name.
-    pub(super) fn collect(object: &'o Object<'_>) -> Self {
-        let mut callbacks = Self::default();
-        let Some(btf) = object.btf() else { return callbacks };
-        for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.component_index() == Some(-1)) {
-            let Some(name) = tag.name().as_bytes().strip_prefix(EXCEPTION_CALLBACK) else { continue };
-            let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
-            match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
-                Some(function) => {
-                    let names = callbacks.by_program.entry(function.name().as_bytes()).or_default();
-                    names.push(name);
-                }
-                None => callbacks.misplaced = callbacks.misplaced.or(Some(name)),
-            }
+    /// Adds the exception callback that a declaration tag names, if it names one.
+    pub(super) fn add(&mut self, btf: &'o Btf<'_>, tag: Type<'o>) {
+        let name = tag.name().as_bytes().strip_prefix(EXCEPTION_CALLBACK);
+        let Some(name) = name.filter(|_| tag.component_index() == Some(-1)) else { return };
+        let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
+        match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
+            Some(function) => self.by_program.entry(function.name().as_bytes()).or_default().push(name),
+            None => self.misplaced = self.misplaced.or(Some(name)),
         }
-        if !callbacks.by_program.is_empty() {
-            for (index, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
-                callbacks.subprograms.entry(p.name()).or_insert(index);
-            }
+    }
+
+    /// Indexes the subprograms, after all tags are added.
+    pub(super) fn index_subprograms(&mut self, object: &'o Object<'_>) {
+        if self.by_program.is_empty() {
+            return;
         }
-        callbacks
+        for (index, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
+            self.subprograms.entry(p.name()).or_insert(index);
+        }
     }
 
     /// Finds the exception callback of a program (libbpf: `bpf_prog_assign_exc_cb`).

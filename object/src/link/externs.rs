@@ -1,6 +1,6 @@
 //! The externs of an object in libbpf's order, and the layout of `.kconfig`.
 
-use super::error::LinkError;
+use super::{error::LinkError, undefined};
 use crate::{
     elf::text,
     internal::{InternalError, Invariant as _},
@@ -87,6 +87,7 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
         return Ok(Vec::new());
     }
     let btf = object.btf().ok_or(LinkError::NoBtf { what: "externs" })?;
+    undefined::check(object)?;
     let mut entries: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
     // Configuration values first, by descending alignment and ascending size; then by name.
     sort_by(&mut entries, |a, b| {
@@ -121,8 +122,7 @@ pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> Result<u32, InternalEr
 /// Checks an extern against the object's BTF.
 fn entry<'d>(btf: &Btf<'_>, e: &Extern<'d>) -> Result<ExternEntry<'d>, LinkError> {
     let fail = |what| LinkError::Extern { name: text(e.name), what };
-    let id =
-        e.type_id.ok_or_else(|| fail("the object's BTF does not describe it in `.ksyms` or `.kconfig`"))?;
+    let id = e.type_id.invariant("an extern without a type is an undefined symbol")?;
     let ty = btf.ty(id).ok_or_else(|| fail("its type does not exist"))?;
     if ty.linkage() != Some(2) {
         return Err(fail("the object's BTF declares it as a definition, expected an extern"));

@@ -13,12 +13,14 @@ pub(crate) mod maps;
 pub(crate) mod refs;
 #[cfg(test)]
 mod tests;
+mod undefined;
 
 pub use error::LinkError;
 pub use externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry};
 pub use held_programs::HeldPrograms;
 pub use maps::{MapEntry, MapSource, StructOps};
 pub use refs::RefTarget;
+pub use undefined::{Undefined, UndefinedUse};
 
 use crate::{
     elf::text,
@@ -54,6 +56,8 @@ pub struct ProgramLinker<'o, 'd> {
     func_info: InfoTable<1>,
     line_info: InfoTable<3>,
     callbacks: ExceptionCallbacks<'o>,
+    /// The DATASECs of the object's BTF.
+    pub(crate) sections: Vec<Type<'o>>,
 }
 
 /// A program with its subprograms.
@@ -95,8 +99,18 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             (Some(btf), Some(ext)) => (InfoTable::functions(btf, ext), InfoTable::lines(btf, ext)),
             _ => (InfoTable::default(), InfoTable::default()),
         };
-        let callbacks = ExceptionCallbacks::collect(object);
-        Ok(Self { object, externs, maps, refs, func_info, line_info, callbacks })
+        let (mut callbacks, mut sections) = (ExceptionCallbacks::default(), Vec::new());
+        if let Some(btf) = object.btf() {
+            for ty in btf.types() {
+                match ty.kind() {
+                    Kind::DeclTag => callbacks.add(btf, ty),
+                    Kind::Datasec => sections.push(ty),
+                    _ => {}
+                }
+            }
+        }
+        callbacks.index_subprograms(object);
+        Ok(Self { object, externs, maps, refs, func_info, line_info, callbacks, sections })
     }
 
     /// Links a program (libbpf: `bpf_object__relocate_calls`, `bpf_prog_assign_exc_cb`).

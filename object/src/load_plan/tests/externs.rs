@@ -5,6 +5,7 @@ use super::without;
 use crate::{
     features::Feature,
     index::ModuleIndex,
+    link::LinkError,
     load_plan::{KernelFact, LoadPlan, LoadPlanError, TargetKernel},
     target::KernelBtf,
     test_support::{TestObject, call, exit, insns, kernel, line, load, returns, words},
@@ -449,6 +450,35 @@ fn modules_are_searched_only_if_the_kernel_has_their_btf() {
 }
 
 #[test]
+fn all_undefined_symbols_are_named_with_the_lines_that_use_them() {
+    let mut m = TestObject::new();
+    let main = m.program("main", "tc", &[call(-1), call(-1), call(-1), exit()]);
+    let [copy, other] = ["memcpy", "bpf_other"].map(|name| m.undefined(name, false));
+    for (insn, symbol) in [(0, copy), (1, other), (2, copy)] {
+        m.refer(main, insn, symbol, true);
+    }
+    m.line_info("tc", &[(0, 10), (1, 11), (2, 12)]);
+    let error = m.plan().unwrap_err();
+    let LoadPlanError::Link(LinkError::Undefined { symbols, more: 0 }) = &error else { panic!("{error:?}") };
+    let lines: Vec<Vec<_>> =
+        symbols.iter().map(|symbol| symbol.uses.iter().map(|at| at.line).collect()).collect();
+    assert_eq!(lines, [vec![10, 12], vec![11]]);
+    let text = error.to_string();
+    assert!(text.starts_with("undefined: `memcpy` used in `main` at "), "{text}");
+    assert!(text.contains("; `bpf_other` used in `main` at "), "{text}");
+    let LoadPlanError::Link(error) = error else { return };
+    let remedies = error.remedies();
+    assert!(
+        remedies[0].starts_with("memcpy: ") && remedies[0].contains("__builtin_memcpy()"),
+        "{remedies:?}"
+    );
+    assert!(
+        remedies[1].contains("<bpf/bpf_helpers.h>") && remedies[1].contains("gen object"),
+        "{remedies:?}"
+    );
+}
+
+#[test]
 fn contradictory_declarations_are_refused() {
     let defined = {
         let mut m = TestObject::new();
@@ -473,7 +503,7 @@ fn contradictory_declarations_are_refused() {
     };
     assert_eq!(
         undeclared,
-        "extern `nobody`: the object's BTF does not describe it in `.ksyms` or `.kconfig`"
+        "undefined: `nobody` used in `main`: neither defined in the object nor a helper, kfunc or variable of the kernel"
     );
     let shape = {
         let mut m = TestObject::new();
