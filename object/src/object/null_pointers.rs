@@ -1,0 +1,87 @@
+//! Pointers in data sections that stay null: no loader applies the ELF relocations of `.data` and the like.
+
+use super::{DataKind, DataSection, Object, ObjectError, Reloc, Symbol, SymbolKind, SymbolLocation};
+use crate::elf::text;
+use core::fmt;
+use core_relo::Text;
+
+/// The pointers that are listed. Ours: a hostile object may have millions.
+const LISTED: usize = 16;
+
+/// A pointer in a data section that the source initialises with an address, and that no loader sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NullPointer {
+    /// The section of the variable.
+    pub section: Text,
+    /// The offset of the pointer in the section, in bytes.
+    pub offset: u64,
+    /// The variable. `None` if no symbol contains the pointer.
+    pub variable: Option<Text>,
+    /// The symbol whose address the pointer should have. For a static symbol, its section.
+    pub symbol: Text,
+    /// The value that the pointer has instead: the offset from the symbol, mostly 0.
+    pub value: u64,
+}
+
+impl fmt::Display for NullPointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { section, offset, variable, symbol, value } = self;
+        match variable {
+            Some(variable) => write!(f, "variable `{variable}` ({section}+{offset:#x})")?,
+            None => write!(f, "{section}+{offset:#x}")?,
+        }
+        match value {
+            0 => write!(f, ": the pointer to `{symbol}` stays null"),
+            _ => write!(f, ": the pointer to `{symbol}` stays {value:#x}, an offset without the address"),
+        }
+    }
+}
+
+/// The null pointers of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NullPointers {
+    /// The first pointers.
+    pub listed: Vec<NullPointer>,
+    /// The number of all pointers.
+    pub count: usize,
+}
+
+impl Object<'_> {
+    /// Returns the pointers in data sections that no loader sets (libbpf skips these relocations).
+    pub fn null_pointers(&self) -> Result<NullPointers, ObjectError> {
+        let mut found = NullPointers::default();
+        let is_data = |s: &&DataSection<'_>| {
+            matches!(s.kind, DataKind::Data | DataKind::Rodata | DataKind::Bss | DataKind::Arena)
+        };
+        let sections = self.data_sections().iter().filter(is_data);
+        let relocs = sections
+            .flat_map(|section| self.elf_relocs_of(section.section_index).map(move |reloc| (section, reloc)));
+        for (count, (section, reloc)) in (1..).zip(relocs) {
+            let reloc = reloc?;
+            if found.listed.len() < LISTED {
+                found.listed.push(self.null_pointer(section, &reloc));
+            }
+            found.count = count;
+        }
+        Ok(found)
+    }
+
+    fn null_pointer(&self, section: &DataSection<'_>, reloc: &Reloc<'_>) -> NullPointer {
+        let contains = |symbol: &Symbol<'_>| {
+            symbol.kind == SymbolKind::Object
+                && symbol.location == SymbolLocation::Section(section.section_index)
+                && reloc.offset.checked_sub(symbol.value).is_some_and(|offset| offset < symbol.size)
+        };
+        let start = usize::try_from(reloc.offset).ok();
+        let value = start.and_then(|start| self.endian().u64(section.bytes, start));
+        NullPointer {
+            section: text(section.name),
+            offset: reloc.offset,
+            variable: self.symbols().find(contains).map(|symbol| text(symbol.name)),
+            symbol: text(reloc.symbol.name),
+            value: value.unwrap_or(0),
+        }
+    }
+}
