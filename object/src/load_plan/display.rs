@@ -14,6 +14,9 @@ use core::fmt;
 use core_relo::Escaped;
 use std::collections::HashSet;
 
+/// The repairs that a dry run lists.
+const SHOWN_REPAIRS: usize = 8;
+
 impl fmt::Display for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(errno) = self.probe_error {
@@ -24,6 +27,18 @@ impl fmt::Display for LoadPlan {
         }
         if let Some(btf) = &self.btf {
             writeln!(f, "btf: {} bytes", btf.len())?;
+        }
+        for repair in self.repairs().iter().take(SHOWN_REPAIRS) {
+            writeln!(f, "repaired: {repair}")?;
+        }
+        if let Some(more @ 1..) = self.repair_count().checked_sub(SHOWN_REPAIRS) {
+            writeln!(f, "repaired: {more} more")?;
+        }
+        for pointer in &self.null_pointers.listed {
+            writeln!(f, "warning: {pointer}")?;
+        }
+        if let Some(more @ 1..) = self.null_pointers.count.checked_sub(self.null_pointers.listed.len()) {
+            writeln!(f, "warning: {more} more pointers stay null")?;
         }
         for module in &self.modules {
             writeln!(f, "btf of module {}", Escaped(&module.name))?;

@@ -4,6 +4,7 @@
 //! effects. Decisions that libbpf makes during a load are part of the plan.
 
 mod btf;
+mod checks;
 mod display;
 mod error;
 mod externs;
@@ -16,6 +17,7 @@ mod planner;
 mod program_offsets;
 mod programs;
 mod relocate;
+mod repair;
 mod settings;
 mod struct_ops;
 mod target_kernel;
@@ -37,6 +39,7 @@ pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,
 };
 pub use relocate::PoisonedReloc;
+pub use repair::{OBJECT_NAME_PROBLEM, Repair, RepairKind, accepted_object_name};
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource, inner_map_name};
 pub use struct_ops::{StructOpsMatcher, StructOpsTable};
 pub use target_kernel::{ReadSystem, TargetKernel};

@@ -6,6 +6,7 @@ use super::{
     maps::MapPlan,
     programs::ProgramPlan,
     relocate::{self, PoisonedReloc, SelectedFunctions},
+    repair::{Repair, Repairs},
     settings::{Settings, TokenSource},
     target_kernel::TargetKernel,
     usdt::UsdtPlan,
@@ -15,7 +16,7 @@ use crate::{
     globals::{Global, ObjectTypes},
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
-    object::Object,
+    object::{NullPointers, Object},
 };
 use core_relo::explain::Explanation;
 
@@ -30,6 +31,8 @@ pub struct LoadPlan {
     pub(super) kernel_version: u32,
     pub(super) btf: Option<Vec<u8>>,
     pub(super) btf_is_mandatory: bool,
+    pub(super) repairs: Repairs,
+    pub(super) null_pointers: NullPointers,
     pub(super) maps: Vec<MapPlan>,
     /// The programs, sorted by function.
     pub(super) programs: Vec<ProgramPlan>,
@@ -129,6 +132,21 @@ impl LoadPlan {
     /// BTF, or the kernel does not load BTF.
     pub fn btf(&self) -> Option<&[u8]> {
         self.btf.as_deref()
+    }
+
+    /// Returns the parts of the load that the plan changes because the kernel would refuse them. The list ends after 1,024 repairs.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs.listed
+    }
+
+    /// Returns the number of all repairs, listed or not.
+    pub const fn repair_count(&self) -> usize {
+        self.repairs.count
+    }
+
+    /// Returns the pointers in data maps that the source initialises, and that stay null.
+    pub const fn null_pointers(&self) -> &NullPointers {
+        &self.null_pointers
     }
 
     /// Returns whether the load fails if the kernel refuses the BTF (libbpf: `kernel_needs_btf`).

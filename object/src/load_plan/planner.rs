@@ -8,6 +8,7 @@ use super::{
     plan::{LoadPlan, SkippedProgram},
     programs::{FixupTarget, ProgramPlan, ProgramPlanner, program_hash},
     relocate::{SelectedFunctions, collect_late_relocs, relocate_code},
+    repair::{Repairs, repair_object_names},
     settings::Settings,
     struct_ops::{self, StructOpsTables},
     target_kernel::TargetKernel,
@@ -79,6 +80,9 @@ impl LoadPlan {
 
         set_exclusive_hashes(&mut maps, &programs)?;
 
+        let mut repairs = Repairs::default();
+        repair_object_names(&mut maps, &mut programs, &mut repairs);
+        let btf = finish_btf(object, edit, kernel, &mut repairs)?;
         let globals = collect_globals(object, &linker, settings);
         let has_struct_ops = maps.iter().any(|m| m.role() == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role() == MapRole::Rodata && m.autocreate());
@@ -88,8 +92,10 @@ impl LoadPlan {
             license: object.license().unwrap_or(b"").to_vec(),
             // As in libbpf, an object without a version has the version of the kernel.
             kernel_version: object.kernel_version().unwrap_or(kernel.kernel_version),
-            btf: finish_btf(object, edit, kernel)?,
+            btf,
             btf_is_mandatory: has_struct_ops,
+            repairs,
+            null_pointers: object.null_pointers()?,
             binds_rodata: has_rodata && !programs.is_empty() && kernel.features.has(Feature::ProgBindMap),
             probe_error: kernel.features.check_permission().err(),
             raises_memlock_limit: kernel.features.charges_locked_memory(),
@@ -136,10 +142,12 @@ fn finish_btf(
     object: &Object<'_>,
     edit: Option<Editor>,
     kernel: &TargetKernel,
+    repairs: &mut Repairs,
 ) -> Result<Option<Vec<u8>>, InternalError> {
     let Some(mut edit) = edit.filter(|_| kernel.features.has(Feature::Btf)) else { return Ok(None) };
     btf::hide_functions(object, &mut edit);
     btf::sanitize(&mut edit, &kernel.features)?;
+    btf::repair(&mut edit, btf::name_rules(kernel), repairs)?;
     Ok(Some(edit.finish()))
 }
 

@@ -87,6 +87,11 @@ impl Editor {
         self.word(id, 1).map_or(0, |info| Info(info).vlen())
     }
 
+    /// Returns the flag of a record: a STRUCT with bitfields, a signed ENUM.
+    pub fn kflag(&self, id: TypeId) -> bool {
+        self.word(id, 1).is_some_and(|info| Info(info).kflag())
+    }
+
     /// Changes the kind of a record. The record of the new kind has the same length.
     pub fn set_info(&mut self, id: TypeId, kind: Kind, vlen: u32, kflag: bool) {
         self.set(id, 1, Info::new(kind, vlen, kflag).0);
@@ -117,6 +122,12 @@ impl Editor {
             strings.push(0);
             StrOffset(at)
         })
+    }
+
+    /// Returns whether the BTF has a string, at the beginning of one in its string section or as an appended one.
+    pub fn has_string(&mut self, text: &[u8]) -> bool {
+        let strings = &self.strings;
+        self.known.get_or_insert_with(|| index_strings(strings)).contains_key(text)
     }
 
     /// Returns the string at an offset.
@@ -191,6 +202,7 @@ mod tests {
         assert_eq!(edit.name(edit.clone().string(b"int")), b"int");
         let x = edit.string(b"x");
         assert_eq!(edit.string(b"x"), x);
+        assert!(edit.has_string(b"int") && edit.has_string(b"x") && !edit.has_string(b"y"));
         let var = edit.push(x, (Kind::Var, 0, false), &[int.0, 1]);
         edit.map_string(x, |_| b'y');
         let new = Btf::parse(edit.finish()).unwrap();

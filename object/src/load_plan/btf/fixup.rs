@@ -7,7 +7,7 @@ use crate::{
     elf::text,
     internal::{InternalError, Invariant as _},
     link::{
-        LinkError,
+        LinkError, ProgramLinker,
         externs::{ExternBinding, ExternEntry},
     },
     object::{Linkage, Object, Program, Symbol, SymbolKind},
@@ -37,7 +37,7 @@ pub(in crate::load_plan) fn fix_up(
     let mut edit = Editor::new(btf);
     let mut ksyms = KsymsFixer::new(btf, &mut edit);
     let externs_by_id: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
-    let has_ksyms = externs_by_id.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
+    let has_ksyms = has_ksyms(&externs_by_id);
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
@@ -48,13 +48,10 @@ pub(in crate::load_plan) fn fix_up(
         }
     }
     let symbols = variable_symbols(object);
-    let mut sizes = HashMap::new();
-    for s in object.sections().iter().filter(|s| !s.is_null()) {
-        sizes.entry(s.name).or_insert(s.size);
-    }
+    let sizes = section_sizes(object);
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         if !matches!(section.name().as_bytes(), KSYMS | KCONFIG) {
-            fix_section(&sizes, btf, &mut edit, section, &symbols)?;
+            fix_section(&mut edit, section, plan_section(&sizes, btf, section, &symbols)?)?;
         }
         sort_secinfos(&mut edit, section)?;
     }
@@ -198,28 +195,37 @@ fn find_declaration<'b>(
     Err(LinkError::Datasec { section: text(section.name().as_bytes()), what })
 }
 
-/// Fixes a DATASEC of variables. Its size and offsets are those of the ELF file, unless a linker has set them: clang leaves 0.
-fn fix_section(
+/// A change of a DATASEC of variables.
+enum SectionChange {
+    Size(u32),
+    Entry {
+        index: u32,
+        words: SecInfo,
+    },
+    /// The variable of a hidden symbol becomes static.
+    Static(TypeId),
+}
+
+/// Finds the changes of a DATASEC of variables. Its size and offsets are those of the ELF file, unless a linker has set them: clang
+/// leaves 0.
+fn plan_section(
     sizes: &HashMap<&[u8], u64>,
     btf: &Btf<'_>,
-    edit: &mut Editor,
     section: Type<'_>,
     symbols: &HashMap<&[u8], Symbol<'_>>,
-) -> Result<(), LinkError> {
+) -> Result<Vec<SectionChange>, LinkError> {
     let name = section.name();
     let fail = |what: String| LinkError::Datasec { section: text(name.as_bytes()), what: what.into() };
     let is_unset = section.size_or_type() == 0;
+    let mut changes = Vec::new();
     if is_unset {
         let size = sizes.get(name.as_bytes()).and_then(|s| u32::try_from(*s).ok()).filter(|s| *s > 0);
-        edit.set(
-            section.id(),
-            Editor::SIZE_OR_TYPE,
-            size.ok_or_else(|| fail("the object has no such section".into()))?,
-        );
+        let size = size.ok_or_else(|| fail("the object has no such section".into()))?;
+        changes.push(SectionChange::Size(size));
     }
-    for (n, info) in (0u32..).zip(section.secinfos()) {
+    for (index, info) in (0u32..).zip(section.secinfos()) {
         let var = btf.ty(info.ty).filter(|t| t.kind() == Kind::Var);
-        let var = var.ok_or_else(|| fail(format!("its entry {n} is not a VAR")))?;
+        let var = var.ok_or_else(|| fail(format!("its entry {index} is not a VAR")))?;
         if matches!(var.linkage(), Some(STATIC | EXTERN)) {
             continue;
         }
@@ -228,13 +234,67 @@ fn fix_section(
         if is_unset {
             let offset = u32::try_from(symbol.value)
                 .map_err(|_large| fail(format!("the offset of variable `{}` exceeds 32 bits", var.name())))?;
-            set_secinfo(edit, section.id(), n, [info.ty.0, offset, info.size])?;
+            changes.push(SectionChange::Entry { index, words: [info.ty.0, offset, info.size] });
         }
         if symbol.is_hidden {
-            edit.set(info.ty, VAR_LINKAGE, STATIC);
+            changes.push(SectionChange::Static(info.ty));
+        }
+    }
+    Ok(changes)
+}
+
+/// Fixes a DATASEC of variables.
+fn fix_section(
+    edit: &mut Editor,
+    section: Type<'_>,
+    changes: Vec<SectionChange>,
+) -> Result<(), InternalError> {
+    for change in changes {
+        match change {
+            SectionChange::Size(size) => edit.set(section.id(), Editor::SIZE_OR_TYPE, size),
+            SectionChange::Entry { index, words } => set_secinfo(edit, section.id(), index, words)?,
+            SectionChange::Static(var) => edit.set(var, VAR_LINKAGE, STATIC),
         }
     }
     Ok(())
+}
+
+/// Refuses the sections that [`fix_up`] refuses.
+pub(in crate::load_plan) fn check(linker: &ProgramLinker<'_, '_>) -> Result<(), LinkError> {
+    let (object, externs) = (linker.object(), &linker.externs);
+    let Some(btf) = object.btf() else { return Ok(()) };
+    let externs_by_id: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
+    let has_ksyms = has_ksyms(&externs_by_id);
+    let mut elf = None;
+    for section in &linker.sections {
+        let is_checked = match section.name().as_bytes() {
+            KSYMS => has_ksyms,
+            KCONFIG => !externs_by_id.is_empty(),
+            _ => {
+                let (sizes, symbols) =
+                    elf.get_or_insert_with(|| (section_sizes(object), variable_symbols(object)));
+                plan_section(sizes, btf, *section, symbols)?;
+                false
+            }
+        };
+        for info in section.secinfos().filter(|_| is_checked) {
+            find_declaration(btf, *section, info.ty, &externs_by_id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the size of the first section of each name.
+fn section_sizes<'o>(object: &'o Object<'_>) -> HashMap<&'o [u8], u64> {
+    let mut sizes = HashMap::new();
+    for s in object.sections().iter().filter(|s| !s.is_null()) {
+        sizes.entry(s.name).or_insert(s.size);
+    }
+    sizes
+}
+
+fn has_ksyms(externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>) -> bool {
+    externs_by_id.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)))
 }
 
 /// Sorts the entries of a DATASEC by offset, as the kernel requires.

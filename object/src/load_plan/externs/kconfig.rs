@@ -24,12 +24,7 @@ pub(in crate::load_plan) fn read_values<'e>(
     extra: Option<&str>,
     refused: &mut RefusedExterns<'e>,
 ) -> Result<Vec<u8>, LoadPlanError> {
-    let size = externs::config_size(externs)?;
-    if u64::from(size) > limits::DATA_BYTES {
-        let limit = limits::DATA_BYTES;
-        let what = format!("its variables are too large: {size} bytes, expected at most {limit}");
-        return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
-    }
+    let size = contents_size(externs)?;
     let mut bytes = vec![0u8; ByteSize(size).index()];
     let mut unresolved = HashMap::new();
     let (mut missing, mut invalid) = (Vec::new(), Vec::new());
@@ -97,6 +92,17 @@ pub(in crate::load_plan) fn read_values<'e>(
         refused.add_refusal(name, || refusal);
     }
     Ok(bytes)
+}
+
+/// Returns the size of `.kconfig` in bytes. Refuses a size that is too large.
+pub(in crate::load_plan) fn contents_size(externs: &[ExternEntry<'_>]) -> Result<u32, LoadPlanError> {
+    let size = externs::config_size(externs)?;
+    if u64::from(size) > limits::DATA_BYTES {
+        let limit = limits::DATA_BYTES;
+        let what = format!("its variables are too large: {size} bytes, expected at most {limit}");
+        return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
+    }
+    Ok(size)
 }
 
 /// A value of the kernel's configuration that does not fit the extern's type. libbpf refuses the object.

@@ -9,8 +9,8 @@ mod replacement;
 mod resolution;
 
 pub use comparer::ExternComparer;
-pub(super) use kconfig::read_values;
 pub use kconfig::{ConfigValueError, write_config_value};
+pub(super) use kconfig::{contents_size, read_values};
 pub(super) use ksyms::resolve;
 pub use modules::ModulePlan;
 pub(super) use modules::Modules;

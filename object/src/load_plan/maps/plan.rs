@@ -24,7 +24,7 @@ pub const SEGV_ON_FAULT: u32 = 1 << 17;
 #[expect(clippy::struct_excessive_bools, reason = "independent properties of a map")]
 pub struct MapPlan {
     pub(super) name: String,
-    pub(super) kernel_name: Vec<u8>,
+    pub(in crate::load_plan) kernel_name: Vec<u8>,
     pub(super) role: MapRole,
     pub(super) attributes: MapAttributes,
     pub(super) numa_node: u32,
@@ -40,7 +40,7 @@ pub struct MapPlan {
     pub(in crate::load_plan) exclusive_hash: Option<[u8; 32]>,
     pub(super) pin: Option<PathBuf>,
     pub(super) reuse: Option<Arc<OwnedFd>>,
-    pub(super) inner: Option<Box<Self>>,
+    pub(in crate::load_plan) inner: Option<Box<Self>>,
     pub(super) inner_fd: Option<Arc<OwnedFd>>,
     pub(super) data: Vec<u8>,
     pub(super) data_offset: u64,

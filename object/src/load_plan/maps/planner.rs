@@ -157,11 +157,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             log::warn!("map {name}: not pinned: pinning is {value}, expected 0 (none) or 1 (by name)");
         }
         if def.pin_by_name {
-            // Such a name could escape from the directory of the pins.
-            if name.contains(['/', '\0']) || name.is_empty() {
-                let what = "it cannot be pinned by name: its name is not a valid file name".into();
-                return Err(LoadPlanError::Map { map: name.into(), what });
-            }
+            check_pin_name(name)?;
             // bpffs refuses names with a dot.
             plan.pin = Some(self.settings.pin_root.join(name.replace('.', "_")));
         }
@@ -207,11 +203,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             DataKind::Bss => MapRole::Bss,
             _ => MapRole::Data,
         };
-        let Ok(size) = u32::try_from(section.size) else {
-            let limit = u32::MAX;
-            let what = format!("its value is too large: {} bytes, expected at most {limit}", section.size);
-            return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
-        };
+        let size = section_value_size(name, section)?;
         // A new map holds zeros.
         let bytes = if role == MapRole::Bss { Vec::new() } else { section.bytes.to_vec() };
         Ok(self.plan_data_map(role, raw_name, (size, bytes))?)
@@ -311,6 +303,40 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
         plan.data = section.bytes.to_vec();
         Ok(())
     }
+}
+
+/// Refuses the name of a map that is pinned by name, if the name could escape from the directory of the pins.
+fn check_pin_name(name: &str) -> Result<(), LoadPlanError> {
+    if name.contains(['/', '\0']) || name.is_empty() {
+        let what = "it cannot be pinned by name: its name is not a valid file name".into();
+        return Err(LoadPlanError::Map { map: name.into(), what });
+    }
+    Ok(())
+}
+
+/// Returns the size of a data map's value in bytes.
+fn section_value_size(name: &str, section: &DataSection<'_>) -> Result<u32, LoadPlanError> {
+    u32::try_from(section.size).map_err(|_large| {
+        let limit = u32::MAX;
+        let what = format!("its value is too large: {} bytes, expected at most {limit}", section.size);
+        LoadPlanError::Map { map: name.into(), what: what.into() }
+    })
+}
+
+/// Refuses the maps that every plan refuses, whatever the kernel.
+pub(in crate::load_plan) fn check_maps(table: &MapTable<'_, '_>) -> Result<(), LoadPlanError> {
+    for entry in &table.entries {
+        match entry.source {
+            MapSource::Defined(map) if map.def.as_ref().is_ok_and(|def| def.pin_by_name) => {
+                check_pin_name(&key(entry.name))?;
+            }
+            MapSource::Data(section) => {
+                section_value_size(&key(entry.name), section)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Plans a map from its definition. A field that the definition lacks is 0, as in libbpf.

@@ -4,7 +4,7 @@ use crate::{
     index::{MapIndex, ProgramIndex},
     internal::Invariant as _,
     limits,
-    link::LinkedProgram,
+    link::{LinkedProgram, ProgramLinker, RefTarget},
     load_plan::{error::LoadPlanError, maps::MapPlan},
     object::{DataKind, DataSection, Object},
 };
@@ -97,6 +97,27 @@ impl<'o, 'd> JumpTables<'o, 'd> {
         let targets = u32::try_from(size / TARGET_BYTES);
         let targets = targets.invariant("a table within the limit has less than 2^32 targets")?;
         Ok(MapPlan::for_jump_table(targets, data))
+    }
+}
+
+impl ProgramLinker<'_, '_> {
+    /// Refuses the malformed jump tables of a program.
+    pub fn check_jump_tables(
+        &self,
+        program: ProgramIndex,
+        linked: &LinkedProgram,
+    ) -> Result<(), LoadPlanError> {
+        let mut tables = JumpTables::new(self.object());
+        if tables.section.is_none() {
+            return Ok(());
+        }
+        let mut maps = Vec::new();
+        for (insn, target) in &linked.refs {
+            if let RefTarget::JumpTable { offset, size } = *target {
+                tables.find_or_plan(JumpTable { program, offset, size }, linked, *insn, &mut maps)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 pub struct ProgramPlan {
     pub(super) function: ProgramIndex,
     pub(super) name: String,
-    pub(super) kernel_name: Vec<u8>,
+    pub(in crate::load_plan) kernel_name: Vec<u8>,
     pub(super) section: String,
     pub(super) sec_def: Option<&'static SecDef>,
     pub(super) program_type: ProgramType,

@@ -14,6 +14,7 @@ use crate::{
     link::{FunctionCopy, ProgramLinker},
     load_plan::{
         btf::{ContextTags, collect_tags, fix_func_info},
+        checks::OTHER_TYPE,
         error::LoadPlanError,
         externs::{Modules, ResolvedExtern},
         late_binding::LateReloc,
@@ -193,7 +194,7 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
             return Err(fail("no struct_ops map that is created refers to it".into()));
         }
         if program_type != ProgramType::StructOps && slot.is_some() {
-            return Err(fail("a struct_ops map refers to it, but its type is not struct_ops".into()));
+            return Err(fail(OTHER_TYPE.into()));
         }
         let attach_type_number = match slot {
             Some(slot) => slot.member,

@@ -4,6 +4,7 @@ mod errors;
 mod externs;
 mod maps;
 mod programs;
+mod repairs;
 mod struct_ops;
 mod types;
 
