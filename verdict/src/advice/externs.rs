@@ -51,6 +51,13 @@ pub(super) fn fixes(
             )],
         };
     }
+    if entry.binding == ExternBinding::Address && advisor.answers.facts.ambiguous_symbol(entry.name).is_some()
+    {
+        return vec![Fix::without_code(format!(
+            "`__weak` does not help: no loader chooses among several symbols `{name}`; name another symbol, or let user space find the address \
+             and put it into a global variable"
+        ))];
+    }
     let is_function = matches!(entry.binding, ExternBinding::Function(_));
     let used_at = reason.source.clone().or_else(|| advisor.first_use(program, index));
     let declaration = declaration(btf, entry, name).filter(|_| !is_weak);

@@ -104,7 +104,7 @@ impl Fix {
     }
 
     /// Creates advice without code.
-    pub(super) fn without_code(text: impl Into<String>) -> Self {
+    pub fn without_code(text: impl Into<String>) -> Self {
         Self { code: None, ..Self::c(FixPlace::Nothing, text, "") }
     }
 

@@ -5,9 +5,9 @@ use super::{
     model::{ProgramVerdict, Verdict},
 };
 use crate::{
-    kernel::Answer,
+    kernel::{Answer, Evidence, EvidenceSource},
     mismatch::{Mismatch, MismatchKind},
-    requirements::{ObjectNeeds, ProgramNeeds},
+    requirements::{Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
 use core_relo_object::object::AttachType;
@@ -37,14 +37,31 @@ fn warning(
         return None;
     }
     let mut features = answers.attach_features_of(program);
-    let (feature, evidence) = features.find_map(|feature| match feature.answer {
-        Answer::Absent(evidence) => Some((feature.name, evidence)),
+    let absent = features.find_map(|feature| match feature.answer {
+        Answer::Absent(Evidence { text, source }) => {
+            Some((format!("cannot be attached: the kernel lacks {}", feature.name), text, source))
+        }
         _ => None,
-    })?;
+    });
+    let (problem, evidence, source) = absent.or_else(|| ambiguous(answers, program))?;
     let section = text(Name::new(section).shortened());
-    let declarations =
-        (&*format!("SEC(\"{section}\")"), &*format!("{} ({})", evidence.text, evidence.source));
+    let declarations = (&*format!("SEC(\"{section}\")"), &*format!("{evidence} ({source})"));
     let remedy = if is_tcx { "; a caller may attach the program with traffic control (clsact)" } else { "" };
-    let text = format!("cannot be attached: the kernel lacks {feature}{remedy}");
+    let text = format!("{problem}{remedy}");
     Some(Mismatch::new(MismatchKind::Attachment, &program.name, &text, declarations))
+}
+
+/// Returns the warning, the evidence and its source for a kprobe whose function is one of several of this name. Linux since 6.7, and earlier
+/// releases with a backport, attach a kprobe to none of them (kernel: `number_of_same_symbols`). Older ones attach it to the first.
+fn ambiguous(
+    answers: &KernelAnswers<'_, '_>,
+    program: &ProgramNeeds,
+) -> Option<(String, String, EvidenceSource)> {
+    let Need::ProbedFunction(name) = answers.need(program.attaches_by?)? else { return None };
+    let [first, second] = answers.facts.ambiguous_symbol(name.as_bytes())?;
+    let shown = text(Name::new(name.as_bytes()).shortened());
+    let warning = format!(
+        "several functions have the name `{shown}`: newer kernels do not attach the program, older ones attach it to the first function"
+    );
+    Some((warning, format!("symbols {shown} at 0x{first} and 0x{second}"), EvidenceSource::Kallsyms))
 }

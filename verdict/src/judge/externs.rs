@@ -32,7 +32,7 @@ pub(super) struct ExternAnswers<'o> {
 /// A difference between the declaration of an extern and the kernel's variable or function.
 #[derive(Debug)]
 enum Difference {
-    /// The types are not compatible.
+    /// The types are not compatible, or several symbols have the name.
     Incompatible {
         problem: String,
         /// Both declarations of a function; empty for a variable.
@@ -65,14 +65,18 @@ impl<'o> ExternAnswers<'o> {
             }
             Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem, ""),
         };
-        let evidence = Evidence { source: EvidenceSource::Btf, text: problem.clone() };
+        let source = match need {
+            Need::Symbol(_) => EvidenceSource::Kallsyms,
+            _ => EvidenceSource::Btf,
+        };
+        let evidence = Evidence { source, text: problem.clone() };
         let text = format!("{}: {problem}{declarations}", need.text());
         let reason = Reason::new(kind(need), verdict, text).with_evidence(evidence);
         Some(reason.with_requirement(Requirement::Need(needed.id)))
     }
 
-    /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program uses the extern or not, and an
-    /// object with a variable of another type, whether the extern is weak or not.
+    /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program uses the extern or not. It refuses
+    /// an object with a variable of another type or an ambiguous symbol, whether the extern is weak or not.
     pub(super) fn object_reasons(&self, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
         let all = (0..self.externs.len()).map(ExternIndex);
         all.filter_map(|index| self.required_reason(index, answers)).collect()
@@ -97,7 +101,7 @@ impl<'o> ExternAnswers<'o> {
     /// Returns the reason why an extern that a load requires is not resolved.
     fn required_reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
         let needed = self.externs.get(index.0)?;
-        let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_)));
+        let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_) | Need::Symbol(_)));
         let differs = self.differences.get(index.0).is_some_and(Option::is_some);
         let is_required = !needed.is_weak && !answers.is_from_libbpf(needed.id);
         if is_required || is_variable && differs { self.reason(index, answers) } else { None }
@@ -124,6 +128,12 @@ fn find_difference<'k>(
     let (name, kind, local) = match entry.binding {
         ExternBinding::Variable(ty) => (Name::new(entry.name), Kind::Var, ty),
         ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
+        ExternBinding::Address => {
+            let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
+            return Some(Difference::Incompatible(format!(
+                "it is ambiguous: symbols of this name are at 0x{first} and 0x{second}"
+            )));
+        }
         _ => return None,
     };
     let (owner, ty) = answers.facts.extern_type(name.as_bytes(), kind)?;

@@ -17,13 +17,17 @@ use super::{
 use crate::{
     kernel::{Evidence, EvidenceSource},
     loaders::Loader,
+    mismatch::{Mismatch, MismatchKind},
     requirements::{Need, ObjectNeeds, ProgramNeeds},
+    source_line::SourceLine,
 };
 use alloc::borrow::Cow;
 use core_relo::{Name, Plan, explain::text};
 use core_relo_object::{
     InternalError,
-    object::{Object, Program},
+    link::{LinkError, Undefined},
+    load_plan::OBJECT_NAME_PROBLEM,
+    object::{NullPointer, Object, Program},
 };
 
 /// Judges an object's programs on a kernel. `plan` relocates the object against the kernel of `answers`.
@@ -77,6 +81,7 @@ pub fn judge(
     warnings.extend(btf_refusal.iter().map(|refusal| refusal.warning(needs)));
     warnings.extend(attachments::warnings(needs, answers, &programs));
     warnings.extend(loader_rules::warnings(needs));
+    warnings.extend(null_pointer_warnings(needs));
     reasons.extend(shared);
     Ok(ObjectVerdict { loader: needs.loader, verdict, reasons: distinct(reasons), programs, warnings })
 }
@@ -116,6 +121,10 @@ fn check_indices(
     }
 }
 
+/// The fix of a name that the kernel refuses.
+pub(super) const NAME_FIX: &str =
+    "rename it, or load the object with core-relo, which changes the name in the kernel";
+
 /// Returns the reasons that concern every program: the maps and the externs of the object.
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let mut reasons: Vec<_> =
@@ -123,6 +132,12 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
     let refused = |text: String| Reason::from_object(Verdict::Refused, text);
     reasons.extend(needs.contents_error.iter().map(|error| refused(error.to_string())));
     reasons.extend(needs.btf.error.iter().map(|error| refused(error.to_string())));
+    if needs.loader.keeps_names() {
+        let names = needs.refused_names.iter();
+        let refused_name =
+            |name: &String| refused(format!("map {name}: {OBJECT_NAME_PROBLEM}")).with_fix(NAME_FIX);
+        reasons.extend(names.map(refused_name));
+    }
     // libbpf knows no other values, whether the extern is weak or not.
     reasons.extend(needs.externs.iter().filter_map(|needed| match answers.need(needed.id)? {
         Need::Kconfig(name) if !name.starts_with("CONFIG_") && !name.starts_with("LINUX_") => {
@@ -137,6 +152,19 @@ impl ObjectVerdict {
     /// Returns the verdict on an object that no loader opens: every program is refused for the same reason.
     pub fn refused(object: &Object<'_>, loader: Loader, error: &str) -> Self {
         Self::same_for_all(object, loader, Verdict::Refused, error)
+    }
+
+    /// Returns the verdict on an object that cannot be linked. Each undefined symbol is a reason.
+    pub fn refused_by_linker(object: &Object<'_>, loader: Loader, error: &LinkError) -> Self {
+        let LinkError::Undefined { symbols, .. } = error else {
+            return Self::refused(object, loader, &error.to_string());
+        };
+        let reasons: Vec<_> = symbols.iter().map(undefined_reason).collect();
+        let mut verdict = Self::refused(object, loader, &error.to_string());
+        for program in &mut verdict.programs {
+            program.reasons.clone_from(&reasons);
+        }
+        Self { reasons, ..verdict }
     }
 
     /// Returns the verdict on an object that cannot be judged: it is unknown for every program.
@@ -158,6 +186,38 @@ impl ObjectVerdict {
         let reasons = vec![Reason::from_object(verdict, reason.to_owned())];
         Self { loader, verdict, reasons, programs, warnings: Vec::new() }
     }
+}
+
+/// Returns a warning for each listed pointer in a data section that no loader sets.
+fn null_pointer_warnings(needs: &ObjectNeeds<'_, '_>) -> Vec<Mismatch> {
+    let Some(program) = needs.programs.first() else { return Vec::new() };
+    let warning = |pointer: &NullPointer| {
+        let local = format!("{}+{:#x}: address of `{}`", pointer.section, pointer.offset, pointer.symbol);
+        let target =
+            "loaders skip the relocations of data sections: set the pointer in a program, or use an index";
+        Mismatch::new(MismatchKind::NullPointer, &program.name, &pointer.to_string(), (&local, target))
+    };
+    needs.null_pointers.listed.iter().map(warning).collect()
+}
+
+/// Returns the reason of an undefined symbol, at its first use.
+fn undefined_reason(symbol: &Undefined) -> Reason {
+    let at = symbol.uses.first().filter(|at| at.line > 0);
+    // The line of the first use precedes the text.
+    let what = match (at, symbol.uses.as_slice()) {
+        (Some(_), [_]) => format!("`{}`", symbol.name),
+        _ => symbol.to_string(),
+    };
+    let text = format!(
+        "undefined: {what}: neither defined in the object nor a helper, kfunc or variable of the kernel"
+    );
+    let source = at.map(|at| SourceLine {
+        file: at.file.to_string(),
+        line: at.line,
+        column: at.column,
+        text: at.text.to_string(),
+    });
+    Reason { source, ..Reason::from_object(Verdict::Refused, text).with_fix(symbol.remedy()) }
 }
 
 impl Reason {

@@ -9,6 +9,7 @@ use super::{
     data::FrozenData,
     externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
+    object::NAME_FIX,
     reasons::distinct,
     returns::ReturnRule,
 };
@@ -31,7 +32,7 @@ use core_relo::{
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
-    load_plan::PlanByLoad,
+    load_plan::{LoadPlanError, OBJECT_NAME_PROBLEM, PlanByLoad, accepted_object_name},
     object::{ProgramType, find_foreign_section},
 };
 use std::collections::HashSet;
@@ -87,11 +88,15 @@ impl ObjectContext<'_, '_> {
     /// Judges a program as if it were loaded alone.
     pub(super) fn judge(&self, program: &ProgramNeeds) -> ProgramVerdict {
         let (mut reasons, mut skipped) = (self.reasons.to_vec(), SkippedReasons::default());
+        reasons.extend(self.name_reason(program));
         reasons.extend(self.attach_reasons(program));
         reasons.extend(self.btf_refusal.and_then(|refusal| refusal.program_reason(self.needs, program)));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
             Ok(linked) => {
+                let tables = self.needs.linker.check_jump_tables(program.index, linked);
+                let refused = |error: LoadPlanError| Reason::from_object(Verdict::Refused, error.to_string());
+                reasons.extend(tables.err().map(refused));
                 if self.needs.allows_unused_externs {
                     reasons.extend(self.externs.program_reasons(linked, self.answers));
                 }
@@ -110,6 +115,14 @@ impl ObjectContext<'_, '_> {
             guarded: distinct(guarded),
             later: distinct(later),
         }
+    }
+
+    /// Returns the reason why the kernel refuses the name of a program.
+    fn name_reason(&self, program: &ProgramNeeds) -> Option<Reason> {
+        let function = self.needs.object.programs().get(program.index.0)?;
+        let is_refused = self.needs.loader.keeps_names() && accepted_object_name(function.name()).is_some();
+        let reason = || Reason::from_object(Verdict::Refused, OBJECT_NAME_PROBLEM.to_owned());
+        is_refused.then(|| reason().with_fix(NAME_FIX))
     }
 
     /// Returns the silent mismatches at instructions that the verifier reaches.

@@ -170,6 +170,13 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
+    /// Returns the addresses of two symbols of this name, if several have it. `name` is one of the query.
+    pub(crate) fn ambiguous_symbol(&self, name: &[u8]) -> Option<[&'k str; 2]> {
+        let text = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty())?;
+        let symbol = self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name)?;
+        Some([symbol.address, symbol.other_address?])
+    }
+
     /// Answers whether the kernel or a module has a tracepoint for programs that are attached after the load, by its typedef `btf_trace_*`.
     ///
     /// The attachment itself needs no types. So types without any tracepoint, and modules without types, leave the question open.
@@ -354,7 +361,10 @@ impl<'k> KernelFacts<'k> {
         let mut index = HashMap::new();
         for (name, symbol) in text.lines().filter_map(parse_symbol) {
             if self.query.symbols.contains(name.as_bytes()) {
-                index.entry(name.as_bytes()).or_insert(symbol);
+                let known = index.entry(name.as_bytes()).or_insert(symbol);
+                if known.address != symbol.address {
+                    known.other_address = known.other_address.or(Some(symbol.address));
+                }
             }
         }
         index

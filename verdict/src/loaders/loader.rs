@@ -50,6 +50,12 @@ impl Loader {
         matches!(self, Self::Cilium)
     }
 
+    /// Returns whether the loader passes names of maps and programs to the kernel as the object has them, cut off after 15 bytes (libbpf:
+    /// `bpf_map_create`, `bpf_prog_load`). core-relo replaces characters that the kernel refuses.
+    pub(crate) const fn keeps_names(self) -> bool {
+        matches!(self, Self::Libbpf)
+    }
+
     /// Returns the license of an object without a section `license` (aya: `Object::parse`). The others leave it empty.
     pub(crate) const fn default_license(self) -> Option<&'static [u8]> {
         match self {

@@ -55,6 +55,8 @@ pub enum MismatchKind {
     Btf,
     /// The loader loads the object only if user space acts before, or ignores a part of the object.
     Loader,
+    /// A pointer in a data section that no loader sets.
+    NullPointer,
 }
 
 impl MismatchKind {
@@ -72,6 +74,7 @@ impl MismatchKind {
             Self::Attachment => "attachment",
             Self::Btf => "btf",
             Self::Loader => "loader",
+            Self::NullPointer => "null_pointer",
         }
     }
 }

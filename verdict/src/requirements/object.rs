@@ -17,9 +17,12 @@ use core_relo::{
 };
 use core_relo_object::{
     InternalError, MapIndex, ProgramIndex,
-    link::{HeldPrograms, LinkError, MapSource, ProgramLinker},
-    load_plan::{LoadPlanError, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable},
-    object::{DataKind, Object, Program},
+    link::{HeldPrograms, LinkError, MapEntry, MapSource, ProgramLinker},
+    load_plan::{
+        LoadPlanError, MapSettings, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable,
+        accepted_object_name,
+    },
+    object::{DataKind, NullPointers, Object, Program},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -50,6 +53,10 @@ pub struct ObjectNeeds<'o, 'd> {
     pub rule_uses: Vec<RuleUse>,
     /// The reason why libbpf would not open the object, if the initial contents of a map are wrong.
     pub contents_error: Option<LoadPlanError>,
+    /// The pointers in data sections that no loader sets.
+    pub(crate) null_pointers: NullPointers,
+    /// The names of maps that the kernel refuses, and libbpf does not change.
+    pub(crate) refused_names: Vec<String>,
     /// The programs. Subprograms belong to the programs that call them.
     pub programs: Vec<ProgramNeeds>,
     /// The object's BTF as a loader sends it.
@@ -151,6 +158,8 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             contents_error = Some(error);
             Vec::new()
         });
+        let contents_error = contents_error.or_else(|| linker.check_plan().err());
+        let refused_names = refused_names(&linker);
         Ok(Self {
             object,
             btf: ObjectBtf::new(&linker),
@@ -163,6 +172,8 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             loader,
             rule_uses,
             contents_error,
+            refused_names,
+            null_pointers: object.null_pointers()?,
             programs,
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
@@ -181,6 +192,14 @@ impl ObjectNeeds<'_, '_> {
     ///
     /// Each program is still judged alone, unless [`judge_as_load`](Self::judge_as_load) is called.
     pub fn apply_settings(&mut self, settings: &Settings, table: &mut NeedTable) {
+        // The caller may set the type of the program, or leave out the map that refers to it.
+        if matches!(self.contents_error, Some(LoadPlanError::Program { .. })) {
+            let sets_type = settings.programs.values().any(ProgramSettings::has_type);
+            let is_changed = |map: &MapSettings| map.autocreate.is_some() || !map.programs.is_empty();
+            if sets_type || settings.maps.values().any(is_changed) {
+                self.contents_error = None;
+            }
+        }
         self.allows_unused_externs = settings.allows_unused_externs;
         for needs in self.maps.iter_mut().filter(|_| !settings.maps.is_empty()) {
             let (own, inner) = (settings.maps.get(&needs.name), settings.inner_map(&needs.name));
@@ -317,6 +336,18 @@ fn known_program<'d>(loader: Loader, program: &Program<'d>) -> Program<'d> {
         known.section = section;
     }
     known
+}
+
+/// Returns the names of maps that the kernel refuses. libbpf changes those of data maps.
+fn refused_names(linker: &ProgramLinker<'_, '_>) -> Vec<String> {
+    let is_created = |entry: &MapEntry<'_, '_>| match entry.source {
+        MapSource::Defined(_) => true,
+        MapSource::StructOps(map) => !matches!(map.section.kind, DataKind::StructOps { optional: true, .. }),
+        _ => false,
+    };
+    let refused =
+        linker.maps().iter().filter(|entry| is_created(entry) && accepted_object_name(entry.name).is_some());
+    refused.map(|entry| core_relo::explain::text(Name::new(entry.name).shortened())).collect()
 }
 
 /// Returns the programs that program arrays hold initially, each once for each map. Arrays that are not created hold none.

@@ -151,6 +151,20 @@ fn symbols_tell_whether_a_function_can_be_probed() {
 }
 
 #[test]
+fn a_kprobe_on_one_of_several_functions_of_a_name_is_a_warning() {
+    let warnings = |kallsyms: &str| {
+        let inputs = KernelInputs { kallsyms: Some(kallsyms.into()), ..KernelInputs::default() };
+        warnings_with("kprobe/init_once", |_| {}, &inputs)
+    };
+    let found = warnings("ffffffff81000000 t init_once\nffffffff82000000 t init_once\n");
+    let [(text, evidence)] = &found[..] else { panic!("{found:?}") };
+    assert!(text.starts_with("several functions have the name `init_once`: "), "{text}");
+    assert_eq!(evidence, "symbols init_once at 0xffffffff81000000 and 0xffffffff82000000 (kallsyms)");
+    // Aliases are one function.
+    assert_eq!(warnings("ffffffff81000000 t init_once\nffffffff81000000 T init_once\n"), []);
+}
+
+#[test]
 fn traffic_control_attaches_the_programs_of_tcx_links() {
     assert_eq!(warnings("tc/egress", false), [[""; 4]; 0]);
     // Only the name of the section says whether the caller wants tcx.

@@ -45,6 +45,28 @@ fn a_missing_kfunc_refuses_unless_it_is_weak_and_its_address_is_tested() {
 }
 
 #[test]
+fn an_untyped_symbol_of_several_addresses_refuses_the_object_also_if_it_is_weak() {
+    let object = |is_weak| {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[&load(1, 0)[..], &returns(0)].concat());
+        let var = m.types.var("init_once", TypeId(0), 2);
+        m.types.datasec(".ksyms", 0, &[(var, 0, 0)]);
+        let symbol = m.undefined("init_once", is_weak);
+        m.refer(main, 0, symbol, false);
+        m
+    };
+    let symbols = "ffffffff81000000 t init_once\nffffffff82000000 t init_once\n";
+    let inputs = |symbols: &str| KernelInputs { kallsyms: Some(symbols.into()), ..KernelInputs::default() };
+    for is_weak in [false, true] {
+        let verdict = judge_on(object(is_weak), add_kernel, &inputs(symbols));
+        let text = "kernel symbol init_once: it is ambiguous: symbols of this name are at 0xffffffff81000000 and 0xffffffff82000000";
+        assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
+        let one = judge_on(object(is_weak), add_kernel, &inputs("ffffffff81000000 t init_once\n"));
+        assert_eq!(one.verdict, Verdict::Loads, "{one:?}");
+    }
+}
+
+#[test]
 fn the_verifier_continues_after_the_call_of_a_kfunc() {
     let [zero, exit] = returns(0);
     let mut m = TestObject::new();

@@ -16,6 +16,7 @@ mod map_limits;
 mod map_owner;
 mod map_rules;
 mod map_uses;
+mod planning_errors;
 mod returns;
 mod settings;
 mod struct_ops;
