@@ -39,8 +39,13 @@ pub(crate) fn lacks_only_facts(e: &LoadError) -> bool {
 /// Returns the message of a failed load without the object's name. The library's message names its settings, this one the options of
 /// the commands that load objects.
 pub(crate) fn load_message(e: &LoadError) -> String {
-    let LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } = e else {
-        return e.without_object();
+    let refused = match e {
+        LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } => refused,
+        LoadError::Plan { cause: LoadPlanError::Link(cause), .. } => {
+            let remedies = cause.remedies().into_iter().map(|remedy| format!("\nhelp: {remedy}"));
+            return remedies.fold(e.without_object(), |message, help| message + &help);
+        }
+        _ => return e.without_object(),
     };
     let lines: Vec<_> = group_externs(refused)
         .iter()

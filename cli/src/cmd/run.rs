@@ -38,8 +38,10 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     }
     match result {
         Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some((object, output)))) => {
-            let program = RunProgram { object: Some(&object), prog_id: None, name: &args.program };
+        Ok(Ok(Some(FinishedRun { object, btf_refusal, output }))) => {
+            let btf_refusal = btf_refusal.as_deref();
+            let program =
+                RunProgram { object: Some(&object), prog_id: None, name: &args.program, btf_refusal };
             output.report(console, &program, &args.test)
         }
         Ok(Err(e)) => Err(e),
@@ -47,15 +49,22 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     }
 }
 
-/// Loads the program and runs it. Returns the object's name and the output; `None` if a signal arrived, or after the report that the
-/// kernel refused the program.
+/// A test run of an object's program.
+pub(super) struct FinishedRun {
+    object: String,
+    /// The reason why the object was loaded without BTF.
+    btf_refusal: Option<String>,
+    output: TestRunOutput,
+}
+
+/// Loads the program and runs it. Returns `None` if a signal arrived, or after the report that the kernel refused the program.
 ///
 /// The outer error is bad input. The inner error is that of writing the report.
 pub(super) fn test_run(
     console: &mut Console<'_>,
     args: &RunArgs,
     kernel: &InterruptibleKernel<'_>,
-) -> Result<io::Result<Option<(String, TestRunOutput)>>, BadInput> {
+) -> Result<io::Result<Option<FinishedRun>>, BadInput> {
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
@@ -96,7 +105,8 @@ pub(super) fn test_run(
                     return Ok(Err(e));
                 }
             }
-            Ok(Ok(Some((file.name.clone(), output))))
+            let btf_refusal = loaded.btf_refusal().map(str::to_owned);
+            Ok(Ok(Some(FinishedRun { object: file.name.clone(), btf_refusal, output })))
         }
         // A signal stops a test run with many repetitions.
         Err(_) if kernel.check_interrupted() => Ok(Ok(None)),

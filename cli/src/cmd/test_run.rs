@@ -46,6 +46,8 @@ pub(super) struct RunProgram<'a> {
     /// The id of the program that `prog run` selected.
     pub(super) prog_id: Option<u32>,
     pub(super) name: &'a str,
+    /// The reason why `run` loaded the object without BTF.
+    pub(super) btf_refusal: Option<&'a str>,
 }
 
 impl TestRunInput {
@@ -120,8 +122,12 @@ impl TestRunOutput {
                 data_len: result.data_len,
                 ctx_len: result.ctx_len,
                 truncated: result.truncated,
+                btf_refusal: program.btf_refusal,
             };
             return console.out.json(&line);
+        }
+        if let Some(refusal) = program.btf_refusal {
+            console.out.line(Line::new().text("btf not loaded: ").text(refusal))?;
         }
         let (retval, duration) = (result.retval, result.duration);
         let signed = retval.cast_signed();

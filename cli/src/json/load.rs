@@ -14,7 +14,7 @@ use core_relo_loader::{
     adaptive::StartupReport,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Poison},
-    load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
+    load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, Repair, SlotPlan},
     sys,
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
@@ -37,6 +37,10 @@ pub(crate) struct LoadOutcome<'l> {
     skipped: Vec<SkippedJson<'l>>,
     links: Vec<LinkJson<'l>>,
     not_attached: Vec<SkippedJson<'l>>,
+    /// What the plan changed because the kernel would refuse it.
+    repairs: Vec<RepairJson<'l>>,
+    /// The reason why the object is loaded without BTF.
+    btf_refusal: Option<&'l str>,
     /// The verdict of a dry run: `loads`, `refused`, `needs_input` or `unknown`.
     verdict: Option<&'static str>,
     verdicts: Vec<ProgramVerdictJson<'l>>,
@@ -171,6 +175,25 @@ struct SkippedJson<'l> {
 }
 
 #[derive(Clone, Debug, Serialize)]
+struct RepairJson<'l> {
+    kind: &'static str,
+    place: &'l str,
+    problem: &'l str,
+    replacement: &'l str,
+}
+
+impl<'l> RepairJson<'l> {
+    fn new(repair: &'l Repair) -> Self {
+        Self {
+            kind: repair.kind.name(),
+            place: &repair.place,
+            problem: &repair.problem,
+            replacement: &repair.replacement,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
 struct LinkJson<'l> {
     /// The link's name, as in the text output.
     what: &'l str,
@@ -190,6 +213,8 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
         skipped,
         links,
         not_attached,
+        repairs: Vec::new(),
+        btf_refusal: None,
         verdict: None,
         verdicts: Vec::new(),
         stats: None,
@@ -213,7 +238,7 @@ pub(crate) fn planned<'l>(
             .iter()
             .map(|s| SkippedJson { name: &s.program, why: s.reason.into() })
             .collect(),
-        ..outcome(object, "planned").with_verdict(verdict)
+        ..outcome(object, "planned").with_verdict(verdict).with_repairs(plan)
     }
 }
 
@@ -221,6 +246,18 @@ impl<'l> LoadOutcome<'l> {
     /// Turns a refusal into the outcome of a dry run that lacks facts about the kernel.
     pub(crate) fn into_unknown(self) -> Self {
         Self { status: "unknown", ..self }
+    }
+
+    /// Adds the repairs of a plan.
+    pub(crate) fn with_repairs(mut self, plan: &'l LoadPlan) -> Self {
+        self.repairs = plan.repairs().iter().map(RepairJson::new).collect();
+        self
+    }
+
+    /// Adds the reason why an object is loaded without BTF.
+    pub(crate) fn with_btf_refusal(mut self, loaded: &'l Loaded) -> Self {
+        self.btf_refusal = loaded.btf_refusal();
+        self
     }
 
     /// Adds the verdict of a dry run.
@@ -278,7 +315,7 @@ pub(crate) fn loaded<'l>(
         programs: programs.iter().map(|p| loaded_program(p, Some(&map_names))).collect(),
         links: links.collect(),
         not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why: why.into() }).collect(),
-        ..outcome(object, "loaded")
+        ..outcome(object, "loaded").with_btf_refusal(loaded)
     }
 }
 
@@ -428,6 +465,8 @@ pub(crate) struct RunOutcome<'l> {
     pub(crate) data_len: u32,
     pub(crate) ctx_len: u32,
     pub(crate) truncated: bool,
+    /// The reason why `run` loaded the object without BTF.
+    pub(crate) btf_refusal: Option<&'l str>,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use core_relo_loader::{
     load::{Kernel, RunningKernel},
     maps::Arena,
+    object::MapType,
     sys::{BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
 use std::{
@@ -75,6 +76,14 @@ impl Kernel for InterruptibleKernel<'_> {
 
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
         self.request(|k| k.map_create(map))?
+    }
+
+    fn map_refusal(&self, map: &MapCreate<'_>) -> Option<String> {
+        self.request(|k| k.map_refusal(map)).ok()?
+    }
+
+    fn has_map_type(&self, map_type: MapType) -> Option<bool> {
+        self.request(|k| k.has_map_type(map_type)).ok()?
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {

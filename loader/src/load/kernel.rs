@@ -2,9 +2,11 @@
 
 use super::verifier::log_text;
 use crate::{
+    features::probe_map_type,
     maps::{Arena, MapError},
     sys::{self, Errno, MapFd, MapShape, Pod as _},
 };
+use core_relo_object::object::MapType;
 use std::{
     fs::OpenOptions,
     os::{
@@ -37,6 +39,12 @@ pub trait Kernel {
     ///
     /// The default implementation, for tests, knows no reason.
     fn map_refusal(&self, _map: &MapCreate<'_>) -> Option<String> {
+        None
+    }
+    /// Returns whether the kernel has a map type, to explain why it refuses a map. Returns `None` if nothing tells.
+    ///
+    /// The default implementation, for tests, does not know.
+    fn has_map_type(&self, _map_type: MapType) -> Option<bool> {
         None
     }
     /// Returns a map's properties. Fails with `EINVAL` if the descriptor is not a map's.
@@ -114,6 +122,10 @@ impl Kernel for RunningKernel {
         let refused = sys::map_create_log(map, &mut log).is_err();
         let text = log_text(&log).trim().to_owned();
         (refused && !text.is_empty()).then_some(text)
+    }
+
+    fn has_map_type(&self, map_type: MapType) -> Option<bool> {
+        probe_map_type(map_type).ok().map(|probed| probed.is_supported)
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {

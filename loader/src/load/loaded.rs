@@ -29,6 +29,8 @@ use std::{
 pub struct Loaded {
     pub(super) name: String,
     pub(super) btf: Option<OwnedFd>,
+    /// The reason why the kernel refused the object's BTF. Errors of later steps report the reason too.
+    pub(super) btf_refusal: Option<String>,
     pub(super) maps: Vec<LoadedMap>,
     pub(super) programs: Vec<LoadedProgram>,
     /// The BTF of modules, which attaching may need.
@@ -108,6 +110,12 @@ impl Loaded {
     /// Returns the descriptor of the object's BTF, if the kernel has loaded it.
     pub fn btf(&self) -> Option<BorrowedFd<'_>> {
         self.btf.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Returns the reason why the kernel refused the object's BTF. The object is then loaded without BTF: maps have no types, and programs
+    /// have no source lines.
+    pub fn btf_refusal(&self) -> Option<&str> {
+        self.btf_refusal.as_deref()
     }
 
     /// Returns the BPF token that the object was loaded with.

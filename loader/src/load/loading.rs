@@ -14,8 +14,6 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 pub(super) struct Loading<'k, K: Kernel> {
     pub(super) kernel: &'k K,
     pub(super) loaded: Loaded,
-    /// The reason why the kernel refused the object's BTF. Errors of later steps report the reason too.
-    pub(super) btf_refusal: Option<String>,
 }
 
 impl<'k, K: Kernel> Loading<'k, K> {
@@ -28,7 +26,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
             usdt_plan: plan.usdt(),
             ..Loaded::default()
         };
-        Self { kernel, loaded, btf_refusal: None }
+        Self { kernel, loaded }
     }
 
     /// Returns the descriptor of a module's BTF by its index in the plan.
@@ -47,7 +45,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
             LoadError::Program { refused, .. } => Some(&mut refused.hint),
             _ => None,
         };
-        if let (Some(hint), Some(refusal)) = (hint, &self.btf_refusal) {
+        if let (Some(hint), Some(refusal)) = (hint, &self.loaded.btf_refusal) {
             let separator = if hint.is_empty() { "" } else { "; " };
             *hint = format!("{hint}{separator}{refusal}");
         }

@@ -216,7 +216,7 @@ impl<K: Kernel> Loading<'_, K> {
             request: request.into(),
             map: Some(map.name().into()),
             errno,
-            hint: hint(map, errno),
+            hint: self.hint(map, errno),
         }
     }
 
@@ -224,10 +224,22 @@ impl<K: Kernel> Loading<'_, K> {
     #[cold]
     fn refused_map_error(&self, map: &MapPlan, errno: Errno, reason: &str) -> LoadError {
         let reason = reason.lines().map(|line| line.trim_end_matches('.')).collect::<Vec<_>>().join("; ");
-        let LoadHint(guess) = hint(map, errno);
+        let LoadHint(guess) = self.hint(map, errno);
         let separator = if guess.is_empty() { "" } else { "; " };
         let hint = format!("the kernel's reason: {}{separator}{guess}", cut(&reason, SHOWN_CHARS));
         self.error_with_hint(format!("map `{}`: creating it", map.name()), errno, LoadHint(hint))
+    }
+
+    /// Returns the likely reason for the kernel's refusal of a map.
+    #[cold]
+    fn hint(&self, map: &MapPlan, errno: Errno) -> LoadHint {
+        let known = map.known_type().filter(|_| errno.0 == libc::EINVAL);
+        let has_type = known.and_then(|map_type| self.kernel.has_map_type(map_type));
+        match has_type {
+            // The refusal of the BTF is added to the error, and may be the cause.
+            Some(true) | None if self.loaded.btf_refusal.is_some() => LoadHint::default(),
+            _ => hint(map, errno, has_type),
+        }
     }
 
     #[cold]
@@ -236,8 +248,8 @@ impl<K: Kernel> Loading<'_, K> {
     }
 }
 
-/// Returns the likely reason for the kernel's refusal of a map.
-fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
+/// Returns the likely reason for the kernel's refusal of a map. `has_type` is whether the kernel has the map's type, if that is known.
+fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
     use MapType as M;
     let known = map.known_type();
     let is_keyless =
@@ -258,11 +270,22 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
         libc::EINVAL if map.value_size() == 0 && !is_valueless => {
             "the map definition has no value, or a value of size 0".into()
         }
-        libc::EINVAL => format!(
-            "this kernel probably does not know maps of type {}, or not with these sizes or flags {:#x}",
-            known.map_or("?", M::name),
-            map.map_flags()
-        ),
+        libc::EINVAL => {
+            let name = known.map_or("?", M::name);
+            let flags = map.map_flags();
+            match has_type {
+                Some(false) => format!("this kernel does not know maps of type {name}"),
+                Some(true) => format!(
+                    "this kernel knows maps of type {name}, but not with key size {}, value size {}, {} entries and flags {flags:#x}",
+                    map.key_size(),
+                    map.value_size(),
+                    map.max_entries(),
+                ),
+                None => format!(
+                    "this kernel probably does not know maps of type {name}, or not with these sizes or flags {flags:#x}"
+                ),
+            }
+        }
         libc::E2BIG => "the kernel does not allow keys or values of this size, or this many entries".into(),
         libc::EPERM => format!(
             "{}; on kernels before 5.11 the limit on locked memory may be too low (`ulimit -l unlimited`)",
@@ -287,7 +310,7 @@ mod tests {
             let attributes =
                 MapAttributes { map_type, key_size, value_size, max_entries, ..MapAttributes::default() };
             map.set_attributes(attributes);
-            hint(&map, Errno(libc::EINVAL)).0
+            hint(&map, Errno(libc::EINVAL), None).0
         };
         assert!(text(MapType::Hash, 4, 4, 0).contains("max_entries"));
         assert!(text(MapType::Hash, 0, 4, 1).contains("no key"));

@@ -101,6 +101,14 @@ impl<K: Kernel> Prepared<'_, K> {
         if plan.late_binding() != LateBinding::Nothing {
             return Err(LoadError::Plan { object: plan.name().into(), cause: LoadPlanError::LateBinding });
         }
+        if let [first, ..] = plan.repairs() {
+            let more = plan.repair_count().saturating_sub(1);
+            let more = if more > 0 { format!(" (and {more} more repairs)") } else { String::new() };
+            log::warn!("{}: repaired: {first}{more}", plan.name());
+        }
+        for pointer in &plan.null_pointers().listed {
+            log::warn!("{}: {pointer}", plan.name());
+        }
         loading.create_token(plan)?;
         if let Some(errno) = plan.probe_error() {
             let mut error = loading.error("the kernel lets this process load nothing".into(), errno);

@@ -309,3 +309,30 @@ fn a_program_is_loaded_with_the_programs_that_its_program_array_holds() {
         assert_eq!(found.is_ok(), filled);
     }
 }
+
+#[test]
+fn names_that_the_kernel_refuses_are_repaired_so_that_the_object_keeps_its_types() {
+    let mut m = map(&[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)]);
+    let int = m.int;
+    m.types.structure("Option<u32>", 4, &[("größe", int, 0)]);
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let Some(prepared) = prepared(&plan) else { return };
+    assert_eq!((prepared.loaded().btf_refusal(), plan.repair_count()), (None, 2));
+    assert!(prepared.loaded().btf().is_some());
+}
+
+#[test]
+fn a_load_without_btf_has_the_whole_line_of_the_type_that_the_kernel_refuses() {
+    // A member lies outside of its struct, which no repair changes.
+    let mut m = map(&[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)]);
+    let int = m.int;
+    m.types.structure("outside", 4, &[("a", int, 0), ("b", int, 32)]);
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let Some(prepared) = prepared(&plan) else { return };
+    let refusal = prepared.loaded().btf_refusal().expect("the kernel refuses the BTF");
+    assert!(refusal.contains("STRUCT outside size=4 vlen=2: b type_id=1 bits_offset=32 "), "{refusal}");
+}

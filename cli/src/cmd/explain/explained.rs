@@ -153,7 +153,8 @@ impl ExplainedObject {
                 let needs = needs_by_name.get(program.name.as_str()).copied();
                 let fixes = match (&mut advisor, needs) {
                     (Some(advisor), Some(needs)) => advisor.fixes(needs, reason),
-                    _ => Vec::new(),
+                    // The object cannot be linked.
+                    _ => reason.fix.iter().map(|fix| Fix::without_code(fix.clone())).collect(),
                 };
                 let (mut position, mut facts) = (None, Vec::new());
                 if let Some(Requirement::Relocation(record)) = reason.requirement

@@ -2,7 +2,7 @@
 
 use super::{
     loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
-    report::{print_links, print_log, print_refusal, unknown_name},
+    report::{print_btf_refusal, print_links, print_log, print_refusal, unknown_name},
 };
 use crate::{
     args::{
@@ -17,7 +17,7 @@ use crate::{
     events::EventSource,
     input::{kernel::source::running_release, object::ObjectFile},
     json::load as json,
-    plan_error::lacks_only_facts,
+    plan_error::{lacks_only_facts, load_message},
     process::interrupt::InterruptibleKernel,
     text::{
         line::Line,
@@ -200,7 +200,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         // The log of statistics alone is no log that the user asked for.
         let wants_log = self.args.loading.verifier_log > 1;
         if self.console.format == Format::Json {
-            return self.console.out.json(&json::accepted(&self.file.name, program, stats, wants_log));
+            let line = json::accepted(&self.file.name, program, stats, wants_log);
+            return self.console.out.json(&line.with_btf_refusal(loaded));
         }
         let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
         let line = line.styled(BOLD, name);
@@ -208,6 +209,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Some(stats) => line.text(": ").text(stats),
             None => line,
         })?;
+        print_btf_refusal(&mut self.console.out, loaded)?;
         if wants_log { print_log(&mut self.console.out, &program.log) } else { Ok(()) }
     }
 
@@ -229,12 +231,16 @@ impl ObjectLoader<'_, '_, '_, '_> {
             false => Verdict::Refused,
         };
         self.console.raise_exit(exit_status(word, false));
+        // A plan knows more than a verdict, such as the pins of the running kernel.
+        let by_plan = (word == Verdict::Refused && of_object == Some(Verdict::Loads))
+            .then(|| ObjectVerdict::refused(self.object, &load_message(e)));
+        let verdict = by_plan.as_ref().or(self.verdict);
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;
             let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
             let line = json::refused(&self.file.name, program, e, wants_log, stats);
             let line = if is_unknown { line.into_unknown() } else { line };
-            let line = self.with_report(line.with_verdict(self.verdict))?;
+            let line = self.with_report(line.with_verdict(verdict))?;
             return self.console.out.json(&line);
         }
         let mut name = match is_unknown {
@@ -248,7 +254,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
         print_refusal(&mut self.console.out, name, e)?;
         if self.args.dry_run {
-            self.print_verdict()?;
+            self.print_verdict(verdict)?;
         }
         self.print_report()?;
         match e.verifier_log() {
@@ -265,12 +271,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.out.line(title)?;
         let text = plan.to_string();
         text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))?;
-        self.print_verdict()
+        self.print_verdict(self.verdict)
     }
 
     /// Prints the verdict of a dry run, with the reasons of each program.
-    fn print_verdict(&mut self) -> io::Result<()> {
-        let Some(verdict) = self.verdict else { return Ok(()) };
+    fn print_verdict(&mut self, verdict: Option<&ObjectVerdict>) -> io::Result<()> {
+        let Some(verdict) = verdict else { return Ok(()) };
         let (word, style) = (describe::verdict(verdict.verdict), verdict_style(verdict.verdict));
         self.console.out.line(Line::new().styled(BOLD, "  verdict: ").styled(style, word))?;
         reason_lines(verdict, None, None)
@@ -297,7 +303,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.console.format == Format::Json {
             let unattached = self.unattached(&object.loaded);
             let line = json::loaded(&self.file.name, &object.loaded, &object.links, &unattached);
-            let line = self.with_report(line)?;
+            let line = self.with_report(line.with_repairs(plan))?;
             self.console.out.json(&line)?;
         } else {
             self.print_loaded(plan, object)?;
@@ -345,6 +351,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         let unattached = self.unattached(loaded);
         let (out, report) = (&mut self.console.out, &self.report);
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
+        print_btf_refusal(out, loaded)?;
         for map in loaded.maps() {
             let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
             let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);

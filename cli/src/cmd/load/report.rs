@@ -8,7 +8,10 @@ use crate::{
     process::signals::TerminationSignals,
     text::{line::Line, printer::Printer, style::DIM},
 };
-use core_relo_loader::{load::LoadError, load_plan::LoadPlanError};
+use core_relo_loader::{
+    load::{LoadError, Loaded},
+    load_plan::LoadPlanError,
+};
 use std::io;
 
 /// Reports that a signal ended the command and that everything is undone. Ends the process by that signal.
@@ -35,6 +38,14 @@ pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) ->
 pub(crate) fn print_log(out: &mut Printer<'_>, log: &str) -> io::Result<()> {
     let margin = Line::new().text("   ").styled(DIM, "|").text(" ");
     log.lines().try_for_each(|line| out.line(margin.clone().formatted(line)))
+}
+
+/// Prints why an object is loaded without BTF.
+pub(crate) fn print_btf_refusal(out: &mut Printer<'_>, loaded: &Loaded) -> io::Result<()> {
+    match loaded.btf_refusal() {
+        Some(refusal) => out.line(Line::new().text("  btf      not loaded: ").text(refusal)),
+        None => Ok(()),
+    }
 }
 
 /// Prints the links of an object, with their pins.

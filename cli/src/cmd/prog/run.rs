@@ -33,7 +33,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgRunArgs) -> io::Result<(
     };
     match run() {
         Ok((id, name, output)) => {
-            let program = RunProgram { object: None, prog_id: Some(id), name: &name };
+            let program = RunProgram { object: None, prog_id: Some(id), name: &name, btf_refusal: None };
             output.report(console, &program, &args.test)
         }
         Err(bad) => console.report_error(&bad),

@@ -154,7 +154,7 @@ impl KernelCase<'_, '_> {
         match &object.needs {
             Ok(needs) => judge(needs, plan, &self.answers)
                 .unwrap_or_else(|error| ObjectVerdict::unknown(object.object, object.loader, &error)),
-            Err(error) => ObjectVerdict::refused(object.object, object.loader, &error.to_string()),
+            Err(error) => ObjectVerdict::refused_by_linker(object.object, object.loader, error),
         }
     }
 
