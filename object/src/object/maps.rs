@@ -239,8 +239,8 @@ fn define_unsized<'d>(
     maps: &mut [Map<'d>],
     define: impl Fn(SectionIndex, u64, Option<u64>, &'d [u8]) -> Option<Result<MapDef, MapError>>,
 ) {
-    let (mut following, mut current): (Option<(SectionIndex, u64)>, Option<(SectionIndex, u64)>) =
-        (None, None);
+    let mut following: Option<(SectionIndex, u64)> = None;
+    let mut current = None;
     for map in maps.iter_mut().rev().filter(|map| map.is_legacy) {
         let place = (map.section_index, map.offset);
         // Several symbols may name one definition.
