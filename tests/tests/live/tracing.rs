@@ -218,8 +218,8 @@ fn a_perf_event_program_samples_the_cpu_clock() {
 }
 
 #[test]
-fn iterators_visit_tasks_and_map_elements() {
-    let Some(_live) = live("tracing::iterators_visit_tasks_and_map_elements", &[Need::Btf]) else { return };
+fn iterators_visit_tasks() {
+    let Some(_live) = live("tracing::iterators_visit_tasks", &[Need::Btf]) else { return };
     let tracer = Tracer::load("iter_task");
     let link = tracer.attach("dump");
     let mut tasks = Vec::new();
@@ -228,6 +228,12 @@ fn iterators_visit_tasks_and_map_elements() {
         tasks.chunks_exact(4).map(|pid| u32::from_ne_bytes(pid.try_into().unwrap())).collect();
     assert!(pids.contains(&std::process::id()), "{pids:?}");
     assert_eq!(u64::try_from(tasks.len()).unwrap(), tracer.read("hits") * 8);
+}
+
+#[test]
+fn iterators_visit_map_elements() {
+    let needs = [Need::Btf, Need::MapIterators];
+    let Some(_live) = live("tracing::iterators_visit_map_elements", &needs) else { return };
     let tracer = Tracer::load("iter_map_elem");
     let map = tracer.loaded.map("counted").unwrap().handle().unwrap();
     for key in 1..=4u32 {

@@ -133,6 +133,11 @@ impl Program {
             }
             Err(e) => {
                 let log = String::from_utf8_lossy(&log);
+                // A policy refuses the program before the verifier looks at an instruction.
+                if e.0 == libc::EPERM && log.starts_with("processed 0 insns") {
+                    println!("SKIP: {kind} is not loaded: {e}");
+                    return None;
+                }
                 if log.contains("must provide btf_id") {
                     println!("SKIP: this kernel does not attach tracing programs to many functions");
                     return None;

@@ -13,6 +13,7 @@ use rustix::{
 use std::{
     collections::BTreeMap,
     env, fs,
+    os::fd::OwnedFd,
     path::Path,
     sync::{Mutex, OnceLock, PoisonError},
 };
@@ -35,6 +36,8 @@ pub enum Need {
     Btf,
     /// fentry and fexit programs. Needs [`Need::Btf`].
     Tracing,
+    /// Iterators that get a map as their target. Needs [`Need::Btf`].
+    MapIterators,
     /// LSM programs: tracing, and `bpf` among the active security modules.
     Lsm,
     /// Kprobes, also at [the entries of functions](Need::FunctionEntries).
@@ -77,6 +80,7 @@ const SOCKET_FILTER: u32 = 1;
 const TRACING: u32 = 26;
 const ARENA: u32 = 33;
 const FENTRY: u32 = 24;
+const TRACE_ITER: u32 = 28;
 
 /// The instructions `r0 = 0; exit`.
 const NOOP: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
@@ -93,6 +97,7 @@ impl Need {
             ),
             Self::Btf => exists("/sys/kernel/btf/vmlinux"),
             Self::Tracing => tracing().clone(),
+            Self::MapIterators => map_iterators().clone(),
             Self::Lsm => {
                 let active = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
                 met(
@@ -263,23 +268,36 @@ fn has_enumerator(btf: &Btf<'_>, name: &[u8]) -> bool {
 fn tracing() -> &'static Result<(), String> {
     static RESULT: OnceLock<Result<(), String>> = OnceLock::new();
     RESULT.get_or_init(|| {
-        Need::Btf.is_met()?;
-        let btf =
-            target::kernel().and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
-        let function = btf.find(b"bpf_fentry_test1", Kind::Func).ok_or("BTF has no bpf_fentry_test1")?;
-        let load = ProgLoad {
-            prog_type: TRACING,
-            expected_attach_type: FENTRY,
-            attach_btf_id: function.id().0,
-            insns: &NOOP,
-            license: b"GPL",
-            ..ProgLoad::default()
-        };
+        let prog = load_tracing("bpf_fentry_test1", FENTRY)?;
         // Some kernels of other architectures than x86-64 load the program, but cannot attach it.
-        let attached =
-            sys::prog_load(&load, &mut []).and_then(|prog| sys::raw_tracepoint_open(None, &prog, 0));
+        let attached = prog.and_then(|prog| sys::raw_tracepoint_open(None, &prog, 0));
         attached.map(drop).map_err(|e| format!("no fentry here: {e}"))
     })
+}
+
+/// Some kernels refuse these iterators by a policy, and load others.
+fn map_iterators() -> &'static Result<(), String> {
+    static RESULT: OnceLock<Result<(), String>> = OnceLock::new();
+    RESULT.get_or_init(|| {
+        let prog = load_tracing("bpf_iter_bpf_map_elem", TRACE_ITER)?;
+        prog.map(drop).map_err(|e| format!("no iterators of map elements here: {e}"))
+    })
+}
+
+/// Loads a program for a function of the kernel. The outer error is the lack of the function.
+fn load_tracing(function: &str, attach_type: u32) -> Result<Result<OwnedFd, Errno>, String> {
+    Need::Btf.is_met()?;
+    let btf = target::kernel().and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
+    let found = btf.find(function.as_bytes(), Kind::Func);
+    let load = ProgLoad {
+        prog_type: TRACING,
+        expected_attach_type: attach_type,
+        attach_btf_id: found.ok_or_else(|| format!("BTF has no {function}"))?.id().0,
+        insns: &NOOP,
+        license: b"GPL",
+        ..ProgLoad::default()
+    };
+    Ok(sys::prog_load(&load, &mut []))
 }
 
 fn veth() -> &'static Result<(), String> {
