@@ -7,13 +7,13 @@ use super::{
 use crate::{
     kernel::{Evidence, EvidenceSource, InsnFeature},
     mismatch::{Mismatch, MismatchKind},
-    requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds},
+    requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::is_repairable},
 };
 use core_relo::btf::{BtfViolation, KernelBtfRules};
 use core_relo_object::{
     InternalError,
     link::LinkedProgram,
-    object::{MapType, Program, ProgramType},
+    object::{MapType, ProgramType},
 };
 
 /// The refusal of the object's BTF by a kernel.
@@ -58,11 +58,12 @@ impl BtfRefusal {
     ) -> Result<Option<Self>, InternalError> {
         let facts = &answers.facts;
         let rules = facts.btf_rules();
-        let own = needs.btf.violation(&rules)?;
+        let counts = |violation: &BtfViolation| needs.loader.sends_unchanged() || !is_repairable(violation);
+        let own = needs.btf.violation(&rules)?.filter(counts);
         if own.is_none() && facts.has_version() {
             return Ok(None);
         }
-        let newest = needs.btf.violation(&KernelBtfRules::newest())?;
+        let newest = needs.btf.violation(&KernelBtfRules::newest())?.filter(counts);
         let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
         let Some(violation) = own.or(newest) else { return Ok(None) };
         let evidence = match (verdict, facts.version()) {
@@ -83,14 +84,8 @@ impl BtfRefusal {
     }
 
     /// Returns the reason of a program that does not load without BTF, whatever its instructions.
-    pub(super) fn program_reason(
-        &self,
-        needs: &ObjectNeeds<'_, '_>,
-        program: &ProgramNeeds,
-    ) -> Option<Reason> {
-        let function = needs.object.programs().get(program.index.0);
-        let def = function.and_then(Program::sec_def);
-        if def.is_some_and(|def| def.program_type == ProgramType::Ext) {
+    pub(super) fn program_reason(&self, program: &ProgramNeeds) -> Option<Reason> {
+        if program.sec_def.is_some_and(|def| def.program_type == ProgramType::Ext) {
             return Some(self.reason("a program that replaces a function"));
         }
         let linked = program.code.as_ref().ok()?;
@@ -129,14 +124,18 @@ impl BtfRefusal {
     fn reason(&self, subject: &str) -> Reason {
         let certainty = if self.verdict == Verdict::Refused { "refuses" } else { "may refuse" };
         let text = format!("{subject} needs BTF, which the kernel {certainty}: {}", self.violation);
-        Reason::new(ReasonKind::Btf, self.verdict, text).with_evidence(self.evidence.clone())
+        let reason = Reason::new(ReasonKind::Btf, self.verdict, text).with_evidence(self.evidence.clone());
+        if is_repairable(&self.violation) {
+            return reason.with_fix("a loader that repairs the BTF, such as core-relo").repaired();
+        }
+        reason
     }
 }
 
 /// Returns whether the kernel creates a map only with BTF (kernel: `bpf_local_storage_map_alloc_check`; libbpf: `kernel_needs_btf`).
 fn needs_btf(map: &MapNeed) -> bool {
     use MapType as M;
-    let known = map.definition.as_ref().and_then(|def| def.known_type());
+    let known = map.definition.as_ref().and_then(core_relo_object::object::MapDef::known_type);
     map.struct_ops.is_some()
         || matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage))
 }

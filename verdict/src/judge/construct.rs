@@ -40,11 +40,14 @@ impl ProgramVerdict {
         Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
     }
 
-    /// Returns the verdict without the rules of other loaders that this project's loader does not have.
+    /// Returns the verdict without the rules of other loaders that this project's loader does not have, and without what it repairs.
     pub fn for_core_relo(&self) -> Verdict {
         let is_foreign =
             |loader: LoaderRefusal| !matches!(loader.rule.stance(Loader::CoreRelo), Stance::Refuses(_));
-        let own = self.reasons.iter().filter(|reason| !reason.loader.is_some_and(is_foreign));
+        let own = self
+            .reasons
+            .iter()
+            .filter(|reason| !reason.is_repaired && !reason.loader.is_some_and(is_foreign));
         own.map(|reason| reason.verdict).max().unwrap_or(Verdict::Loads)
     }
 }
@@ -63,7 +66,15 @@ impl Reason {
             requirement: None,
             map: None,
             loader: None,
+            is_repaired: false,
         }
+    }
+
+    /// Records that core-relo repairs the object, so that its load is not refused for this reason.
+    #[must_use]
+    pub(super) const fn repaired(mut self) -> Self {
+        self.is_repaired = true;
+        self
     }
 
     /// Adds the source line.

@@ -104,6 +104,8 @@ pub struct Reason {
     pub map: Option<String>,
     /// The rule of the loader, if the loader refuses the object, and not the kernel.
     pub loader: Option<LoaderRefusal>,
+    /// Whether core-relo repairs the object, so that its load is not refused for this reason.
+    pub is_repaired: bool,
 }
 
 /// The rule by which a loader refuses an object.

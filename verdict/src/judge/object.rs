@@ -132,10 +132,11 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
     let refused = |text: String| Reason::from_object(Verdict::Refused, text);
     reasons.extend(needs.contents_error.iter().map(|error| refused(error.to_string())));
     reasons.extend(needs.btf.error.iter().map(|error| refused(error.to_string())));
-    if needs.loader.keeps_names() {
+    if needs.loader.sends_unchanged() {
         let names = needs.refused_names.iter();
-        let refused_name =
-            |name: &String| refused(format!("map {name}: {OBJECT_NAME_PROBLEM}")).with_fix(NAME_FIX);
+        let refused_name = |name: &String| {
+            refused(format!("map {name}: {OBJECT_NAME_PROBLEM}")).with_fix(NAME_FIX).repaired()
+        };
         reasons.extend(names.map(refused_name));
     }
     // libbpf knows no other values, whether the extern is weak or not.

@@ -90,7 +90,7 @@ impl ObjectContext<'_, '_> {
         let (mut reasons, mut skipped) = (self.reasons.to_vec(), SkippedReasons::default());
         reasons.extend(self.name_reason(program));
         reasons.extend(self.attach_reasons(program));
-        reasons.extend(self.btf_refusal.and_then(|refusal| refusal.program_reason(self.needs, program)));
+        reasons.extend(self.btf_refusal.and_then(|refusal| refusal.program_reason(program)));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
             Ok(linked) => {
@@ -120,9 +120,10 @@ impl ObjectContext<'_, '_> {
     /// Returns the reason why the kernel refuses the name of a program.
     fn name_reason(&self, program: &ProgramNeeds) -> Option<Reason> {
         let function = self.needs.object.programs().get(program.index.0)?;
-        let is_refused = self.needs.loader.keeps_names() && accepted_object_name(function.name()).is_some();
+        let is_refused =
+            self.needs.loader.sends_unchanged() && accepted_object_name(function.name()).is_some();
         let reason = || Reason::from_object(Verdict::Refused, OBJECT_NAME_PROBLEM.to_owned());
-        is_refused.then(|| reason().with_fix(NAME_FIX))
+        is_refused.then(|| reason().with_fix(NAME_FIX).repaired())
     }
 
     /// Returns the silent mismatches at instructions that the verifier reaches.

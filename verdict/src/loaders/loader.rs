@@ -50,9 +50,9 @@ impl Loader {
         matches!(self, Self::Cilium)
     }
 
-    /// Returns whether the loader passes names of maps and programs to the kernel as the object has them, cut off after 15 bytes (libbpf:
-    /// `bpf_map_create`, `bpf_prog_load`). core-relo replaces characters that the kernel refuses.
-    pub(crate) const fn keeps_names(self) -> bool {
+    /// Returns whether the loader sends the BTF, and the names of maps and programs, as the object has them (libbpf: `bpf_map_create`,
+    /// `bpf_prog_load`, `bpf_object__sanitize_and_load_btf`). core-relo repairs what the kernel would refuse.
+    pub(crate) const fn sends_unchanged(self) -> bool {
         matches!(self, Self::Libbpf)
     }
 

@@ -26,7 +26,7 @@ impl ObjectBtf {
         }
     }
 
-    /// Returns the first violation of the rules of a kernel, without those that a loader can repair.
+    /// Returns the first violation of the rules of a kernel: one that no loader can repair, if there is one.
     pub(crate) fn violation(&self, rules: &KernelBtfRules) -> Result<Option<BtfViolation>, InternalError> {
         let Some(sent) = &self.sent else { return Ok(None) };
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,8 @@ impl ObjectBtf {
             return Ok(violation.clone());
         }
         let violations = kernel_violations(&sent.bytes(rules)?, rules);
-        let violation = violations.list().iter().find(|violation| !is_repairable(violation)).cloned();
+        let lasting = violations.list().iter().find(|violation| !is_repairable(violation));
+        let violation = lasting.or(violations.first()).cloned();
         results.push((*rules, violation.clone()));
         Ok(violation)
     }
@@ -42,7 +43,7 @@ impl ObjectBtf {
 
 /// Returns whether a loader can send another BTF that does not violate the rule, with the same meaning: core-relo sends other names, and
 /// bytes in place of a type without a size or alignment. libbpf sends the BTF as it is.
-fn is_repairable(violation: &BtfViolation) -> bool {
+pub(crate) fn is_repairable(violation: &BtfViolation) -> bool {
     const BYTE_BITS: u32 = 8;
     let kind = violation.ty.as_ref().map(|ty| ty.kind);
     let has_no_size = |reason| matches!(reason, TypeIdError::NoSize | TypeIdError::Void);

@@ -2,7 +2,7 @@
 
 mod attach;
 mod attach_point;
-mod btf;
+pub(crate) mod btf;
 mod checks;
 mod context;
 mod extern_need;

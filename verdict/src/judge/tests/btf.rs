@@ -59,16 +59,21 @@ fn an_object_that_needs_no_btf_loads_with_a_warning() {
 }
 
 #[test]
-fn names_and_types_that_a_loader_replaces_are_no_reason() {
+fn names_and_types_that_core_relo_replaces_are_reasons_for_libbpf_only() {
     let mut m = program("tc", &guarded(helper(SPIN_LOCK), false));
     let void = m.types.modifier(core_relo::btf::Kind::Const, TypeId::VOID);
     m.types.structure("Option<u32>", 4, &[("a b", m.int, 0), ("none", void, 32)]);
     m.types.var("complex", TypeId::VOID, 0);
     let proto = m.types.func_proto(m.int, &[("", m.int)]);
     m.types.func("a::b", proto, 0);
-    let verdict = judge_object(m);
-    assert_eq!(btf_reasons(&verdict), []);
-    assert_eq!(btf_warnings(&verdict), []);
+    let bytes = m.bytes();
+    let judge = |loader| judge_for(loader, &bytes, add_kernel, &KernelInputs::default(), None);
+    let repaired = judge(Loader::CoreRelo);
+    assert_eq!((btf_reasons(&repaired), btf_warnings(&repaired)), (Vec::new(), Vec::new()));
+    let sent = judge(Loader::Libbpf);
+    let [(Verdict::Refused, text)] = &*btf_reasons(&sent) else { panic!("{sent:?}") };
+    assert!(text.starts_with("helper bpf_spin_lock needs BTF, which the kernel refuses: "), "{text}");
+    assert_eq!((sent.verdict, sent.programs[0].for_core_relo()), (Verdict::Refused, Verdict::Loads));
 }
 
 #[test]
