@@ -2,11 +2,11 @@
 
 use super::harness::{Need, live};
 use core_relo_loader::{
-    map_rules::find_map_errors,
     object::{MapDef, MapType},
     running_kernel,
     sys::{self, Errno, MapCreate},
 };
+use core_relo_object::map_rules::find_map_errors;
 use core_relo_verdict::{
     kernel::{Answer, KernelFacts, KernelInputs, NameQuery},
     requirements::find_map_limits,
@@ -139,7 +139,7 @@ fn the_kernel_follows_the_rules_for_definitions() {
                 (false, false) => 2,
             };
             counts[place] += 1;
-            if is_refused == created.is_ok() || (is_rule && !is_refused && !is_unknown) {
+            if (is_refused && created.is_ok()) || (is_rule && !is_refused && !is_unknown) {
                 let result = created.map(|_fd| "created");
                 wrong.push(format!("{map_type}: {def:?}: {result:?}, refused: {is_refused}"));
             }

@@ -11,7 +11,7 @@ use super::{
     },
     observed::Observations,
 };
-use core_relo::btf::Kind;
+use core_relo::btf::{Kind, Type};
 
 /// A limit that the definition of a map exceeds on some kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +92,10 @@ impl KernelFacts<'_> {
                 // A late update of 6.1 refuses them, too.
                 self.unless_large_pages([YES, None, NO, NO], "allocate such values")
             }
+            // The size of an element has 16 bits (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`).
+            MapLimit::CgroupStorage { bytes } if bytes > u16::MAX.into() => {
+                self.unless_large_pages([NO; 4], "store such values")
+            }
             MapLimit::CgroupStorage { .. } => {
                 self.unless_large_pages([NO, YES, YES, YES], "store such values")
             }
@@ -147,8 +151,7 @@ impl KernelFacts<'_> {
                 "it depends on CONFIG_NR_CPUS: give the kernel's configuration (--kconfig)".to_owned(),
             )
         };
-        let mask =
-            self.vmlinux.find(self.query, CPU_MASK.as_bytes(), Kind::Struct).and_then(|mask| mask.size());
+        let mask = self.vmlinux.find(self.query, CPU_MASK.as_bytes(), Kind::Struct).and_then(Type::size);
         let Some(bits) = mask.and_then(|bytes| bytes.0.checked_mul(8)).filter(|bits| *bits != 0) else {
             return question();
         };
