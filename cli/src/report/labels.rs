@@ -1,13 +1,7 @@
 //! Short names of objects and kernels.
 
+use super::limits::{LABEL_END_CHARS, LABEL_START_CHARS, MAX_LABEL_CHARS};
 use std::collections::HashSet;
-
-/// The number of characters of a label at the head of a column.
-const MAX_LABEL_CHARS: usize = 16;
-
-/// The characters of a label that is cut in the middle: at its start, and at its end.
-const LABEL_START_CHARS: usize = 5;
-const LABEL_END_CHARS: usize = 10;
 
 /// Returns the length in bytes of the directory that all paths have in common, with the slash at its end. Tables are too narrow for it.
 pub(super) fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>) -> usize {

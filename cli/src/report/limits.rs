@@ -38,3 +38,10 @@ pub(super) const MAX_LISTED_KERNELS: usize = 20;
 
 /// The largest number of version ranges in a summary. Verdicts that change more often are counted.
 pub(super) const MAX_VERSION_RANGES: usize = 4;
+
+/// The largest number of characters of a label at the head of a column.
+pub(super) const MAX_LABEL_CHARS: usize = 16;
+
+/// The characters of a label that is cut in the middle: at its start, and at its end.
+pub(super) const LABEL_START_CHARS: usize = 5;
+pub(super) const LABEL_END_CHARS: usize = 10;

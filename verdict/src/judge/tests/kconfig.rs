@@ -1,0 +1,131 @@
+//! Values of the kernel's configuration.
+
+use super::*;
+
+/// An object that reads a missing field on kernels from 6.0 on.
+fn reading_on_new_kernels() -> TestObject {
+    let [version, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let mut m = TestObject::new();
+    let code = [
+        version,
+        high,
+        insn(0x61, 1, 1, 0, 0),
+        // if r1 < 6.0 goto +1
+        insn(0xa5, 1, 0, 1, 0x06_00_00),
+        insn(0xb7, 2, 0, 0, 0),
+        zero,
+        exit,
+    ];
+    let main = m.program("main", "tc", &code);
+    let int = m.int;
+    let var = m.types.var("LINUX_KERNEL_VERSION", int, 2);
+    m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+    let symbol = m.undefined("LINUX_KERNEL_VERSION", false);
+    m.refer(main, 0, symbol, false);
+    let root = m.types.structure("no_such_struct", 4, &[("field", int, 0)]);
+    m.core_relo("tc", &[(4, root, "0:0", 0)]);
+    m
+}
+
+#[test]
+fn a_guard_by_the_version_needs_the_version() {
+    let verdict = |version| {
+        let inputs = KernelInputs { version, ..KernelInputs::default() };
+        judge_on(reading_on_new_kernels(), add_kernel, &inputs)
+    };
+    let unknown = verdict(None);
+    let (worst_verdict, reason) = worst(&unknown);
+    let (kind, text) = reason.unwrap();
+    assert_eq!((worst_verdict, kind), (Verdict::Unknown, ReasonKind::Relocation));
+    assert!(
+        text.ends_with(
+            "configuration value LINUX_KERNEL_VERSION: give the kernel's version (--kernel-version)"
+        ),
+        "{text}"
+    );
+    assert_eq!(worst(&verdict(Some(KernelVersion::release(5, 10)))), (Verdict::Loads, None));
+    let refused = verdict(Some(KernelVersion::release(6, 1)));
+    let reason = &refused.programs[0].reasons[0];
+    assert_eq!((refused.verdict, reason.kind), (Verdict::Refused, ReasonKind::Relocation));
+}
+
+#[test]
+fn a_guard_by_a_value_of_libbpf_is_known() {
+    let [cookie, high] = load(1, 0);
+    let [zero, exit] = returns(0);
+    let code = [cookie, high, insn(0x71, 1, 1, 0, 0), insn(0x15, 1, 0, 1, 0), helper(174), zero, exit];
+    let mut m = TestObject::new();
+    let main = m.program("main", "kprobe", &code);
+    let bool = m.types.int("_Bool", 1, Builder::BOOL);
+    let var = m.types.var("LINUX_HAS_BPF_COOKIE", bool, 2);
+    m.types.datasec(".kconfig", 0, &[(var, 0, 1)]);
+    let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
+    m.refer(main, 0, symbol, false);
+    let kernel = |b: &mut Builder| {
+        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_strtol", 105)]);
+        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_KPROBE_prog", int, 0)]);
+        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARRAY", 2)]);
+    };
+    assert_eq!(worst(&judge_on(m, kernel, &KernelInputs::default())), (Verdict::Loads, None));
+}
+
+#[test]
+fn missing_configuration_values_refuse_unless_they_are_weak() {
+    let judge_config = |is_weak, kconfig: Option<&str>| {
+        let mut m = program("tc", &returns(0));
+        let int = m.int;
+        let var = m.types.var("CONFIG_HZ", int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        m.undefined("CONFIG_HZ", is_weak);
+        let inputs = KernelInputs { kconfig: kconfig.map(Into::into), ..KernelInputs::default() };
+        judge_on(m, add_kernel, &inputs).verdict
+    };
+    assert_eq!(judge_config(false, Some("CONFIG_HZ=250\n")), Verdict::Loads);
+    assert_eq!(judge_config(false, Some("CONFIG_A=y\n")), Verdict::Refused);
+    assert_eq!(judge_config(true, Some("CONFIG_A=y\n")), Verdict::Loads);
+    assert_eq!(judge_config(false, None), Verdict::Unknown);
+    assert_eq!(judge_config(true, None), Verdict::Loads);
+}
+
+#[test]
+fn values_that_libbpf_does_not_know_refuse() {
+    let judge_value = |name: &str, is_weak| {
+        let mut m = program("tc", &returns(0));
+        let int = m.int;
+        let var = m.types.var(name, int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        m.undefined(name, is_weak);
+        judge_on(m, add_kernel, &KernelInputs::default()).verdict
+    };
+    assert_eq!(judge_value("LINUX_HAS_SYSCALL_WRAPPER", false), Verdict::Loads);
+    assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", true), Verdict::Loads);
+    assert_eq!(judge_value("LINUX_NO_SUCH_VALUE", false), Verdict::Refused);
+    assert_eq!(judge_value("OTHER", true), Verdict::Refused);
+}
+#[test]
+fn configuration_values_are_those_of_libbpf() {
+    // if CONFIG_NET == TRI_MODULE, call a missing helper.
+    let judge_net = |kconfig: &str| {
+        let [value, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let code = [value, high, insn(0x61, 1, 1, 0, 0), insn(0x55, 1, 0, 1, 2), helper(LOOP), zero, exit];
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &code);
+        let tristate = m.types.enumeration("libbpf_tristate", 4, false, &[("TRI_NO", 0), ("TRI_YES", 1)]);
+        let var = m.types.var("CONFIG_NET", tristate, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined("CONFIG_NET", true);
+        m.refer(main, 0, symbol, false);
+        judge_on(m, add_kernel, &KernelInputs { kconfig: Some(kconfig.into()), ..KernelInputs::default() })
+    };
+    assert_eq!(worst(&judge_net("CONFIG_NET=y\n")), (Verdict::Loads, None));
+    let text = "the kernel lacks helper bpf_loop";
+    assert_eq!(worst(&judge_net("CONFIG_NET=m\n")), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+    let unfit = judge_net("CONFIG_NET=250\n");
+    let text = "configuration value CONFIG_NET: its value is a number, but its type is not an integer";
+    assert_eq!(worst(&unfit).0, Verdict::Refused);
+    assert!(unfit.programs[0].reasons.iter().any(|reason| reason.text == text), "{unfit:?}");
+}
