@@ -317,7 +317,7 @@ fn programs_without_type_or_target_are_left_out_or_attached_elsewhere() {
 #[test]
 fn map_sizes_are_set_in_the_definition_or_by_an_option() {
     check_places("map_size", &["map", "command"]);
-    check_places("stack_trace", &["map"]);
+    check_places("stack_trace", &["map", "command"]);
     if let Some(case) = Case::new("stack_trace") {
         let lines = case.run("explain", &case.source, "-mcpu=v3", &[]);
         let code = &lines[0]["reasons"][0]["fixes"][0]["code"];
@@ -346,9 +346,10 @@ fn advice_on_the_programs_own_types_and_on_wrong_types_of_the_kernel_is_no_guard
         assert!(fix.starts_with("`struct own_value` is the program's own type"), "{fix}");
     }
     if let Some((reason, fix)) = only_fix("implicit_argument") {
+        // Older compilers leave out the names of the parameters of a function that is declared only.
         let declarations = "`int bpf_task_acquire(unsigned long long id, int node, struct bpf_prog_aux *aux)`, expected \
-                            `int bpf_task_acquire(u64 id, int node)`";
-        assert!(reason.ends_with(declarations), "{reason}");
+                            `int bpf_task_acquire(u64";
+        assert!(reason.contains(declarations), "{reason}");
         assert!(fix.contains("implicit argument `aux`"), "{fix}");
     }
 }

@@ -172,7 +172,7 @@ fn variables_of_every_kind_are_set_by_name_and_path() {
         (shown.exit, shown.err)
     };
     for (object, set) in [
-        ("live/globals.bpf.o", "weights=1,2,3,4"),
+        ("live/globals.bpf.o", "weights=1,2,3,5"),
         ("live/globals.bpf.o", "weights[2]=7"),
         ("live/globals.bpf.o", ".rodata/factor=0x10"),
         ("live/arena_globals.bpf.o", "step=3"),

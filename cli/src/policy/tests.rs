@@ -106,7 +106,9 @@ fn errors_name_line_and_column() {
     }
     let unknown_kind = error("[[allow]]\nkind = 'helpers'\n");
     assert!(
-        unknown_kind.starts_with("2:8: unknown kind `helpers`, expected `relocation`, `helper`"),
+        unknown_kind.starts_with(
+            "2:8: unknown kind `helpers`, expected `loader`, `architecture`, `relocation`, `helper`"
+        ),
         "{unknown_kind}"
     );
     assert!(unknown_kind.ends_with("; did you mean `helper`?"), "{unknown_kind}");

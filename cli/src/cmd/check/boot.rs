@@ -23,7 +23,6 @@ use crate::{
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use core_relo_vm::KernelImage as BootImage;
 use std::{
-    ffi::OsString,
     io,
     num::NonZeroUsize,
     ops::ControlFlow,

@@ -238,7 +238,13 @@ mod tests {
                         KernelInputs::default(),
                         &allow_list,
                         &threads,
-                        OutputOptions { json: true, text: false, report: false, strict: false },
+                        OutputOptions {
+                            json: true,
+                            text: false,
+                            report: false,
+                            strict: false,
+                            is_listed: false,
+                        },
                     )
                 };
                 let lines = |checker: &Checker<'_>| {

@@ -94,6 +94,8 @@ struct ResultsLine<'l> {
     _reasons: Vec<IgnoredAny>,
     #[serde(rename = "adaptive")]
     _adaptive: Option<IgnoredAny>,
+    #[serde(rename = "object_reality")]
+    _object_reality: Option<IgnoredAny>,
     #[serde(rename = "loader")]
     _loader: Option<IgnoredAny>,
 }

@@ -48,8 +48,7 @@ impl<'a> CheckSettings<'a> {
         }
         let boot = (!args.boot.is_empty()).then(|| {
             let limits = Limits::new(args.kernels.max_bytes);
-            let boot_settings =
-                BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
+            let boot_settings = BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
             (Selection::for_boot_images(&args.boot, limits), boot_settings)
         });
         let strict = args.strict || config.strict;

@@ -33,7 +33,10 @@ use core_relo_loader::{
     object::Object,
     sys,
 };
-use core_relo_verdict::judge::{ObjectVerdict, Verdict};
+use core_relo_verdict::{
+    judge::{ObjectVerdict, Verdict},
+    loaders::Loader as VerdictLoader,
+};
 use std::{io, path::Path};
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
@@ -233,7 +236,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.raise_exit(exit_status(word, false));
         // A plan knows more than a verdict, such as the pins of the running kernel.
         let by_plan = (word == Verdict::Refused && of_object == Some(Verdict::Loads))
-            .then(|| ObjectVerdict::refused(self.object, &load_message(e)));
+            .then(|| ObjectVerdict::refused(self.object, VerdictLoader::CoreRelo, &load_message(e)));
         let verdict = by_plan.as_ref().or(self.verdict);
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;

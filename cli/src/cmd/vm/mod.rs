@@ -39,11 +39,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
         Ok(budget) => budget,
         Err(bad) => return console.report_error(&bad),
     };
-    let settings = BootSettings {
-        guest: &args.guest,
-        loader: args.loader.loader(),
-        stats: args.stats.needs_stats(),
-    };
+    let settings =
+        BootSettings { guest: &args.guest, loader: args.loader.loader(), stats: args.stats.needs_stats() };
     let user = match UserSettings::for_guests(&args.settings) {
         Ok(user) => user,
         Err(bad) => return console.report_error(&bad),
