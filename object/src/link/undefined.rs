@@ -51,11 +51,10 @@ impl Undefined {
                 )
             }
             name => {
-                let header = match name.starts_with("bpf_") {
-                    true => {
-                        "if it is a helper, include <bpf/bpf_helpers.h>; if it is a kfunc, declare it with __ksym; if neither, "
-                    }
-                    false => "",
+                let header = if name.starts_with("bpf_") {
+                    "if it is a helper, include <bpf/bpf_helpers.h>; if it is a kfunc, declare it with __ksym; if neither, "
+                } else {
+                    ""
                 };
                 format!(
                     "{header}include the header that defines it, or link the object that does with `core-relo gen object`"

@@ -58,7 +58,7 @@ impl LoadPlan {
         let planner = MapPlanner::new(object, &linker.maps, settings, kernel, kconfig, &tables);
         let mut maps = planner.plan_maps(&mut edit)?;
 
-        let (loaded, held, skipped) = select_programs(&linker, settings, &tables, &maps)?;
+        let SelectedPrograms { loaded, held, skipped } = select_programs(&linker, settings, &tables, &maps)?;
         if settings.allows_unused_externs {
             refused.check_unused(&linker, &loaded)?;
         }
@@ -188,9 +188,10 @@ fn check_names(
         _ => false,
     });
     // Only loads with settings need the names.
-    let inner: Vec<_> = match settings.maps.is_empty() {
-        true => Vec::new(),
-        false => outer.map(|entry| [entry.name, b".inner"].concat()).collect(),
+    let inner: Vec<_> = if settings.maps.is_empty() {
+        Vec::new()
+    } else {
+        outer.map(|entry| [entry.name, b".inner"].concat()).collect()
     };
     maps.extend(inner.iter().map(Vec::as_slice));
     check("map", settings.maps.keys().collect(), &maps)
@@ -224,14 +225,23 @@ fn selected_functions(
     Ok(functions.filter(|(_, is_selected)| *is_selected).map(|(function, _)| function).collect())
 }
 
-/// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are loaded only because a
-/// program array holds them, and the programs that are not loaded.
+/// The programs of a load.
+struct SelectedPrograms {
+    /// For each function, whether the function is loaded as a program.
+    loaded: Vec<bool>,
+    /// The programs that are loaded only because a program array holds them.
+    held: HashSet<ProgramIndex>,
+    /// The programs that are not loaded.
+    skipped: Vec<SkippedProgram>,
+}
+
+/// Selects the programs of a load.
 fn select_programs(
     linker: &ProgramLinker<'_, '_>,
     settings: &Settings,
     tables: &StructOpsTables,
     maps: &[MapPlan],
-) -> Result<(Vec<bool>, HashSet<ProgramIndex>, Vec<SkippedProgram>), InternalError> {
+) -> Result<SelectedPrograms, InternalError> {
     let reason = |(index, p): (ProgramIndex, &Program<'_>)| {
         let autoload = settings.programs.get(&key(p.name())).and_then(|s| s.autoload);
         // The table of a struct_ops program decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
@@ -252,7 +262,7 @@ fn select_programs(
     let skipped = left_out
         .filter_map(|((p, _), reason)| Some(SkippedProgram { program: key(p.name()), reason: (*reason)? }));
     let skipped = skipped.collect();
-    Ok((loaded, held.into_iter().collect(), skipped))
+    Ok(SelectedPrograms { loaded, held: held.into_iter().collect(), skipped })
 }
 
 /// Returns the programs that each program array holds initially.

@@ -6,6 +6,9 @@ use core_relo::{
     btf::{Builder, Kind},
 };
 
+/// A function that adds a type, with the name of the case.
+type NamedType = (&'static str, fn(&mut Builder) -> TypeId);
+
 pub(super) fn cases() -> Vec<Case> {
     const RETURN: &str = "Invalid return type";
     const ARGUMENT: &str = "Invalid arg#";
@@ -71,7 +74,7 @@ pub(super) fn cases() -> Vec<Case> {
             b.func("f", proto, 1);
         }),
     ];
-    let types: [(&'static str, fn(&mut Builder) -> TypeId); 7] = [
+    let types: [NamedType; 7] = [
         ("prototype/absent", |_| ABSENT),
         ("prototype/forward", |b| b.forward("f", false)),
         ("prototype/const void", |b| b.modifier(Kind::Const, TypeId::VOID)),

@@ -9,6 +9,9 @@ use core_relo::{
 /// `KSYM_NAME_LEN` since Linux 6.1.
 const LONGEST: usize = 512;
 
+/// A function that adds a type with a name, with the name of the case.
+type NamedOwner = (&'static str, fn(&[u8], &mut Builder) -> TypeId);
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let valid: [(&'static str, &[u8]); 7] = [
@@ -37,7 +40,7 @@ pub(super) fn cases() -> Vec<Case> {
     for (name, text) in invalid {
         cases.push(refused(name, 2, "Invalid name", |b| composite(text, b)));
     }
-    let owners: [(&'static str, fn(&[u8], &mut Builder) -> TypeId); 10] = [
+    let owners: [NamedOwner; 10] = [
         ("name of a union", |name, b| Raw { name, third: 4, ..Raw::of(Kind::Union) }.add(b)),
         ("name of an enum", |name, b| Raw { name, third: 4, ..Raw::of(Kind::Enum) }.add(b)),
         ("name of an enum64", |name, b| Raw { name, third: 8, ..Raw::of(Kind::Enum64) }.add(b)),

@@ -262,10 +262,11 @@ fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
 /// Returns the kind of reason for a requirement that is not met.
 pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
-        Need::Helper { .. } | Need::License(LicenseUse::Helper(_)) => ReasonKind::Helper,
+        Need::Helper { .. }
+        | Need::License(LicenseUse::Helper(_))
+        | Need::MapUse { map_use: MapUse::Helper { .. }, .. } => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
-        Need::MapUse { map_use: MapUse::Helper { .. }, .. } => ReasonKind::Helper,
         Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. } | Need::MapType(_) => {
             ReasonKind::MapType
         }

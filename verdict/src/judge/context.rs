@@ -33,6 +33,12 @@ pub(super) fn refused_accesses(
     refused.take(limits::REFUSED_ACCESSES).collect()
 }
 
+/// Returns the word of the context that an access begins with. Returns `None` for an access within a word.
+fn word_of(access: ContextAccess) -> Option<usize> {
+    let word = usize::try_from(access.offset.checked_div(WORD)?).ok()?;
+    (access.offset.checked_rem(WORD) == Some(0)).then_some(word)
+}
+
 /// The places that a kernel permits.
 enum Limit<'k> {
     /// The arguments of a prototype.
@@ -54,7 +60,7 @@ impl<'k> Limit<'k> {
         };
         match context {
             ContextKind::Arguments => Self::arguments(program, answers).unwrap_or(Self::None),
-            ContextKind::RawTracepoint => bytes(0, RAW_TRACEPOINT_BYTES, "the arguments of a raw tracepoint"),
+            ContextKind::RawTracepoint => bytes(0, RAW_TRACEPOINT_BYTES, "the context of a raw tracepoint"),
             ContextKind::TraceEvent => {
                 bytes(TRACE_EVENT_START, TRACE_EVENT_BYTES, "the record of a trace event")
             }
@@ -80,6 +86,11 @@ impl<'k> Limit<'k> {
             _ => None,
         });
         let ty = answers.facts.find_type_in(name.as_bytes(), kind, module.last()?)?;
+        let count = Prototype::argument_count(&program.hook, ty)?;
+        // Most programs read arguments that exist, each of which takes a word or more.
+        if program.context_accesses.iter().all(|access| word_of(*access).is_some_and(|word| word < count)) {
+            return None;
+        }
         let prototype = Prototype::new(&program.hook, ty)?;
         let has_result = matches!(program.hook, Hook::Function { has_result: true, .. });
         (!has_result || !prototype.has_large_result()).then_some(Self::Arguments { prototype, has_result })
@@ -97,9 +108,8 @@ impl<'k> Limit<'k> {
         match self {
             Self::None => None,
             Self::Arguments { prototype, has_result } => {
-                let index = offset.checked_div(WORD).and_then(|index| usize::try_from(index).ok());
                 let evidence = Evidence { source: EvidenceSource::Btf, text: prototype.text() };
-                let text = match index.filter(|_| offset.checked_rem(WORD) == Some(0)) {
+                let text = match word_of(access) {
                     Some(index) => prototype.missing_argument(index, *has_result)?,
                     None => format!("{place}: expected a multiple of {WORD}, the start of an argument"),
                 };

@@ -130,9 +130,8 @@ fn find_difference<'k>(
         ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
         ExternBinding::Address => {
             let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
-            return Some(Difference::Incompatible(format!(
-                "it is ambiguous: symbols of this name are at 0x{first} and 0x{second}"
-            )));
+            let problem = format!("it is ambiguous: symbols of this name are at 0x{first} and 0x{second}");
+            return Some(Difference::Incompatible { problem, declarations: String::new() });
         }
         _ => return None,
     };

@@ -64,13 +64,12 @@ impl<'n> HeldPrograms<'n> {
         if arrays.is_empty() {
             return Vec::new();
         }
-        let held = match self.known.get(&arrays) {
-            Some(held) => Rc::clone(held),
-            None => {
-                let held = Rc::new(self.collect(program.index, own));
-                self.known.insert(arrays, Rc::clone(&held));
-                held
-            }
+        let held = if let Some(held) = self.known.get(&arrays) {
+            Rc::clone(held)
+        } else {
+            let held = Rc::new(self.collect(program.index, own));
+            self.known.insert(arrays, Rc::clone(&held));
+            held
         };
         let mine = own.get(&program.index).map(Vec::as_slice).unwrap_or_default();
         let mine: HashSet<_> = mine.iter().map(|reason| &*reason.text).collect();

@@ -15,7 +15,7 @@ use core_relo::{
 };
 use core_relo_object::{
     MapIndex, ProgramIndex,
-    object::{AttachType, Program, ProgramType, SecDef},
+    object::{AttachType, ProgramType, SecDef},
 };
 
 /// A program that a load cannot have beside the first program of a map.
@@ -89,7 +89,7 @@ impl Comparison<'_, '_> {
     /// Returns the worst reason why another program may not use the map.
     fn reason(&self, other: &ProgramNeeds) -> Option<Reason> {
         // User space sets the type of a program without one, and the verdict on the program says so.
-        let (first, def) = (self.def(self.first)?, self.def(other)?);
+        let (first, def) = (self.first.sec_def?, other.sec_def?);
         let mut unknown = None;
         for rule in OwnerRule::ALL {
             let relation = self.relation(rule, (first, self.first), (def, other));
@@ -124,10 +124,6 @@ impl Comparison<'_, '_> {
 
     fn subject(&self, other: &ProgramNeeds) -> String {
         format!("map {}: programs {} and {}", self.map.name, self.first.name, other.name)
-    }
-
-    fn def(&self, program: &ProgramNeeds) -> Option<&SecDef> {
-        self.needs.object.programs().get(program.index.0).and_then(Program::sec_def)
     }
 
     fn relation(
@@ -253,9 +249,10 @@ struct Target<'n> {
 
 fn flags_relation(noun: &'static str, found: bool, expected: bool) -> Relation {
     let word = |is_set: bool| if is_set { "set" } else { "not set" }.to_owned();
-    match found == expected {
-        true => Relation::Same,
-        false => Relation::Differs { noun, found: word(found), expected: word(expected) },
+    if found == expected {
+        Relation::Same
+    } else {
+        Relation::Differs { noun, found: word(found), expected: word(expected) }
     }
 }
 

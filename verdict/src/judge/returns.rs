@@ -90,11 +90,7 @@ impl Range {
 
     /// Returns whether all numbers from one upwards to another are in the range.
     fn contains(self, lo: u64, hi: u64) -> bool {
-        let signed = |number: u64| {
-            let bytes = number.to_le_bytes();
-            let [a, b, c, d, ..] = bytes;
-            if self.is_32bit { i32::from_le_bytes([a, b, c, d]).into() } else { number.cast_signed() }
-        };
+        let signed = |number: u64| if self.is_32bit { low_half(number) } else { number.cast_signed() };
         let is_inside = |number: u64| (self.min..=self.max).contains(&signed(number));
         let span = self.max.abs_diff(self.min);
         is_inside(lo) && is_inside(hi) && hi.wrapping_sub(lo) <= span
@@ -158,8 +154,7 @@ impl ReturnRule {
         let found = decisive.or_else(|| undecided().filter(|_| !returned.iter().any(ends_well)))?;
         let value = match found.value {
             Returned::Number { lo, hi } | Returned::Bounded { lo, hi } if lo == hi && self.range.is_32bit => {
-                let [a, b, c, d, ..] = lo.to_le_bytes();
-                i32::from_le_bytes([a, b, c, d]).to_string()
+                low_half(lo).to_string()
             }
             Returned::Number { lo, hi } | Returned::Bounded { lo, hi } if lo == hi => {
                 lo.cast_signed().to_string()
@@ -186,10 +181,15 @@ impl ReturnRule {
     }
 }
 
+/// Returns the low 32 bits of a number, with their sign.
+const fn low_half(number: u64) -> i64 {
+    number.wrapping_shl(32).cast_signed().wrapping_shr(32)
+}
+
 /// Returns the results of an LSM hook.
 fn lsm_range(program: &ProgramNeeds) -> Option<Range> {
     let (name, _) = program.hook.kernel_type()?;
-    let max = if BOOL_HOOKS.contains(&name) { 1 } else { 0 };
+    let max = i64::from(BOOL_HOOKS.contains(&name));
     Some(Range { min: MIN_ERROR, max, is_32bit: true })
 }
 

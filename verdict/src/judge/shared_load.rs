@@ -96,7 +96,9 @@ pub(super) fn add_map_reasons(
         for misfit in misfit_programs(needs, answers, &is_loaded) {
             let position = needs.programs.binary_search_by_key(&misfit.program, |program| program.index);
             let judged = position.ok().and_then(|position| programs.get_mut(position));
-            judged.into_iter().for_each(|judged| add(judged, [misfit.reason.clone()]));
+            if let Some(judged) = judged {
+                add(judged, [misfit.reason.clone()]);
+            }
         }
     }
     let mut held = HeldPrograms::new(needs);

@@ -41,6 +41,15 @@ impl<'k> Prototype<'k> {
         (proto.kind() == Kind::FuncProto && has_words).then_some(Self { function, name, ty: proto, skipped })
     }
 
+    /// Returns the number of arguments that a program sees of a FUNC, or of a typedef `btf_trace_*`.
+    pub(crate) fn argument_count(hook: &Hook, ty: Type<'_>) -> Option<usize> {
+        let (proto, skipped) = match hook {
+            Hook::Tracepoint(_) => (target(target(ty)?)?, 1),
+            _ => (target(ty)?, 0),
+        };
+        proto.params().len().checked_sub(skipped)
+    }
+
     pub(super) fn params(&self) -> impl ExactSizeIterator<Item = Param<'k>> + use<'k> {
         self.ty.params().skip(self.skipped)
     }

@@ -38,7 +38,7 @@ pub(super) enum Value {
     /// A map.
     Map(MapIndex),
     /// An address in a map's value, or null.
-    MapValue(MapIndex),
+    Element(MapIndex),
 }
 
 /// A slot on the stack.

@@ -22,17 +22,16 @@ const PROBE_READS: [i32; 2] = [4, 113];
 /// The helper `bpf_map_lookup_elem`, which returns the address of a value.
 const MAP_LOOKUP: u32 = 1;
 
-/// What a program reads, which maps it uses, and where it accesses its context.
+/// What a program reads, where it accesses its context, and how it uses maps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traced {
-    /// The reads, each kind once.
     pub(crate) reads: Vec<Read>,
-    /// The uses of maps, in the order of the instructions.
-    pub(crate) map_uses: Vec<TracedMapUse>,
     /// The accesses to the context without a CO-RE record, in the order of the instructions.
     pub(crate) context_accesses: Vec<ContextAccess>,
     /// The values that the program may return.
     pub(crate) returns: Returns,
+    /// The uses of maps, in the order of the instructions.
+    pub(crate) map_uses: Vec<TracedMapUse>,
 }
 
 /// Traces a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a configuration
@@ -207,7 +206,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                 if let Value::Stack(frame) = state.get(insn.dst) {
                     let value = match state.get(insn.src) {
                         // A store to an unknown place of the stack may overwrite it.
-                        Value::Map(_) | Value::MapValue(_) => Value::Unknown,
+                        Value::Map(_) | Value::Element(_) => Value::Unknown,
                         value if is_store => value,
                         _ => Value::Unknown,
                     };
@@ -302,7 +301,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                     start.checked_add(offset).map_or(Value::Unknown, Value::MaybeContext)
                 }
                 // The verifier refuses the sum of two addresses.
-                (value @ Value::MapValue(_), _) | (_, value @ Value::MapValue(_)) => value,
+                (value @ Value::Element(_), _) | (_, value @ Value::Element(_)) => value,
                 _ => Value::Unknown,
             },
             _ => Value::Unknown,
@@ -368,14 +367,14 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                 Value::KconfigAddress(*index)
             }
             Some((_, RefTarget::Map(map))) => Value::Map(*map),
-            Some((_, RefTarget::Data { map, .. })) => Value::MapValue(*map),
+            Some((_, RefTarget::Data { map, .. })) => Value::Element(*map),
             _ => Value::Unknown,
         }
     }
 
     /// Adds a store to the address in a register.
     fn store(&mut self, insn: u32, address: Value) {
-        if let Value::MapValue(map) = address {
+        if let Value::Element(map) = address {
             self.traced.map_uses.push(TracedMapUse { insn, map, access: MapAccess::Store });
         }
     }
@@ -388,7 +387,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         let Some(argument) = map_argument(helper) else { return Value::Unknown };
         let Value::Map(map) = state.get(argument.register) else { return Value::Unknown };
         self.traced.map_uses.push(TracedMapUse { insn: at, map, access: MapAccess::Call(helper) });
-        if helper == MAP_LOOKUP { Value::MapValue(map) } else { Value::Unknown }
+        if helper == MAP_LOOKUP { Value::Element(map) } else { Value::Unknown }
     }
 
     fn call(&mut self, at: u32, insn: Insn, state: &mut State) {

@@ -136,8 +136,13 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let license = object.license().or(loader.default_license());
         let used_maps = UsedMap::collect(&linker);
-        let parts =
-            ObjectParts { sections: &sections, linker: &linker, license, externs: &externs, maps: &used_maps };
+        let parts = ObjectParts {
+            sections: &sections,
+            linker: &linker,
+            license,
+            externs: &externs,
+            maps: &used_maps,
+        };
         let programs: Vec<_> = programs
             .map(|(index, program)| {
                 let known = known_program(loader, program);
@@ -219,9 +224,10 @@ impl ObjectNeeds<'_, '_> {
             }
         }
         let (object, loader) = (self.object, self.loader);
-        let used_maps = match settings.programs.values().any(ProgramSettings::has_type) {
-            true => UsedMap::collect(&self.linker),
-            false => Vec::new(),
+        let used_maps = if settings.programs.values().any(ProgramSettings::has_type) {
+            UsedMap::collect(&self.linker)
+        } else {
+            Vec::new()
         };
         let parts = ObjectParts {
             sections: &[],

@@ -42,7 +42,9 @@ impl OwnedMaps {
         let maps: Vec<_> = entries.filter_map(|(index, entry)| OwnedMap::new(index, entry)).collect();
         let mut owned = Self { maps, ..Self::default() };
         if !owned.maps.is_empty() {
-            programs.iter().for_each(|program| owned.add_program(linker, program));
+            for program in programs {
+                owned.add_program(linker, program);
+            }
         }
         owned
     }

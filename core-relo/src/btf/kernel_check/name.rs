@@ -98,11 +98,11 @@ const PRINTABLE: u8 = 2;
 /// Returns the classes of a byte by the kernel's table of characters, which is that of Latin-1.
 const fn class(byte: u8) -> u8 {
     match byte {
-        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => WORD | PRINTABLE,
-        // The signs of multiplication and division are no letters.
-        0xd7 | 0xf7 => PRINTABLE,
-        0xc0..=0xff => WORD | PRINTABLE,
-        b' '..=b'~' | 0xa0..=0xbf => PRINTABLE,
+        // The signs of multiplication (0xd7) and division (0xf7) are no letters.
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | 0xc0..=0xd6 | 0xd8..=0xf6 | 0xf8..=0xff => {
+            WORD | PRINTABLE
+        }
+        b' '..=b'~' | 0xa0..=0xbf | 0xd7 | 0xf7 => PRINTABLE,
         _ => 0,
     }
 }

@@ -89,9 +89,10 @@ impl KernelBtfRules {
     /// Returns the rules of a kernel that knows this kind and all kinds before it, or lacks this kind and all after it.
     #[must_use]
     pub fn with_kind(mut self, kind: Kind, is_known: bool) -> Self {
-        self.last_kind = match is_known {
-            true => self.last_kind.max(kind),
-            false => self.last_kind.min(Kind::from_raw(kind.raw().saturating_sub(1))),
+        self.last_kind = if is_known {
+            self.last_kind.max(kind)
+        } else {
+            self.last_kind.min(Kind::from_raw(kind.raw().saturating_sub(1)))
         };
         self
     }

@@ -7,7 +7,7 @@ use crate::{
     endian::Endian,
     ids::TypeId,
 };
-use alloc::{string::ToString as _, vec::Vec};
+use alloc::{string::ToString, vec::Vec};
 
 const RELEASES: [[u8; 2]; 5] = [[5, 10], [6, 1], [6, 12], [6, 18], [7, 2]];
 

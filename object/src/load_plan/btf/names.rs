@@ -6,7 +6,7 @@ use crate::{
     load_plan::target_kernel::TargetKernel,
 };
 use core_relo::{
-    StrOffset,
+    Endian, StrOffset,
     btf::{Editor, KernelBtfRules, NameError, NameUse},
 };
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const NEW_BYTES: usize = 0xff_ffff;
 
 /// Returns the rules by which a kernel checks names. A kernel of unknown version has the strictest rules.
 pub(in crate::load_plan) fn name_rules(kernel: &TargetKernel) -> KernelBtfRules {
-    let [_, major, minor, _] = kernel.kernel_version.to_be_bytes();
+    let [_, major, minor, _] = Endian::Big.u32_bytes(kernel.kernel_version);
     KernelBtfRules::of_release(major, minor)
         .with_printable_sections(kernel.features.has(Feature::BtfQmarkDatasec))
 }

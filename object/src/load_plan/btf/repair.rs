@@ -98,7 +98,7 @@ impl NameRepairer<'_> {
         let kind = edit.kind(id).invariant("a type below the last id exists")?;
         match kind {
             Kind::Ptr | Kind::Array | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::FuncProto => {
-                self.remove_name(edit, id)?
+                self.remove_name(edit, id)?;
             }
             Kind::Datasec => self.repair_word(edit, (id, Editor::NAME), NameUse::Section)?,
             // The kernel accepts any name of a number, and any tag.

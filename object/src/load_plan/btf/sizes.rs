@@ -112,7 +112,7 @@ impl<'r> SizeRepairer<'r> {
             let Some(offset) = member_offset(edit, id, n)? else { continue };
             let (problem, bits) = match resolve(edit, ty) {
                 Resolved::Unsized => {
-                    let end = self.member_end(edit, id, n, is_union)?;
+                    let end = member_end(edit, id, n, is_union)?;
                     ("has a type without a size", end.and_then(|end| end.checked_sub(offset)))
                 }
                 Resolved::Float { bytes } if is_misaligned(offset, bytes) => {
@@ -133,21 +133,6 @@ impl<'r> SizeRepairer<'r> {
             edit.set(id, word, array.0);
         }
         Ok(())
-    }
-
-    /// Returns the end of the space that a member of unknown size may take, in bits.
-    fn member_end(
-        &self,
-        edit: &Editor,
-        id: TypeId,
-        n: u32,
-        is_union: bool,
-    ) -> Result<Option<u32>, InternalError> {
-        if let (Some(next), false) = (n.checked_add(1).filter(|next| *next < edit.vlen(id)), is_union) {
-            return member_offset(edit, id, next);
-        }
-        let size = edit.word(id, Editor::SIZE_OR_TYPE).invariant("a struct has a size")?;
-        Ok(size.checked_mul(BYTE))
     }
 
     /// Returns an array of bytes.
@@ -213,6 +198,15 @@ fn variable_sizes(edit: &Editor) -> Result<HashMap<TypeId, u32>, InternalError> 
     Ok(sizes)
 }
 
+/// Returns the end of the space that a member of unknown size may take, in bits.
+fn member_end(edit: &Editor, id: TypeId, n: u32, is_union: bool) -> Result<Option<u32>, InternalError> {
+    if let (Some(next), false) = (n.checked_add(1).filter(|next| *next < edit.vlen(id)), is_union) {
+        return member_offset(edit, id, next);
+    }
+    let size = edit.word(id, Editor::SIZE_OR_TYPE).invariant("a struct has a size")?;
+    Ok(size.checked_mul(BYTE))
+}
+
 /// A type without its modifiers and typedefs.
 enum Resolved {
     /// It has no size: `void`, a declaration or a function.
@@ -234,7 +228,7 @@ fn resolve(edit: &Editor, mut id: TypeId) -> Resolved {
         };
         match kind {
             Kind::Typedef | Kind::Const | Kind::Volatile | Kind::Restrict | Kind::TypeTag => {
-                id = TypeId(third)
+                id = TypeId(third);
             }
             Kind::Fwd | Kind::Func | Kind::FuncProto => return Resolved::Unsized,
             Kind::Float => return Resolved::Float { bytes: third },

@@ -8,7 +8,7 @@ fn judge_registers(read: &str, object_has: Option<&str>, kernel_has: &str) -> Ob
     let long = m.types.int("unsigned long", 8, 0);
     let mut members = vec![(read, long, 0)];
     members.extend(object_has.map(|name| (name, long, 64)));
-    let size = u32::try_from(members.len()).unwrap() * 8;
+    let size = if members.len() == 1 { 8 } else { 16 };
     let registers = m.types.structure("pt_regs", size, &members);
     m.core_relo("tc", &[(0, registers, "0:0", 0)]);
     let kernel = |b: &mut Builder| {

@@ -65,6 +65,7 @@ fn context_reason(
     found.map(|reason| (reason.verdict, reason.text.clone()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with an optional reason")]
 fn refused(text: &str) -> Option<(Verdict, String)> {
     Some((Verdict::Refused, text.to_owned()))
 }
@@ -158,7 +159,7 @@ fn accesses_outside_of_the_context_are_refused() {
     assert_eq!(read("raw_tp/t", load_word(2, 1, 88)), None);
     assert_eq!(
         read("raw_tp/t", load_word(2, 1, 96)),
-        refused("reads 8 bytes at offset 96 of its context: the arguments of a raw tracepoint has 96 bytes")
+        refused("reads 8 bytes at offset 96 of its context: the context of a raw tracepoint has 96 bytes")
     );
     assert_eq!(read("tp/a/b", load_word(2, 1, 8)), None);
     assert_eq!(read("tp/a/b", load_half(2, 1, -4)), None, "kernels do not check for it");
@@ -178,8 +179,9 @@ fn static_functions_receive_the_context() {
     let object = |callee: &[Insn]| {
         let mut m = TestObject::new();
         let main = m.program("main", "fentry/f", &[&[call(-1)][..], &returns(0)].concat());
-        let text = m.code(".text", &[callee, &returns(0)].concat());
-        let sub = m.function("sub", text, 0, u64::try_from(callee.len()).unwrap() + 2);
+        let code = [callee, &returns(0)].concat();
+        let text = m.code(".text", &code);
+        let sub = m.function("sub", text, 0, u64::try_from(code.len()).unwrap());
         m.refer(main, 0, sub, true);
         m
     };

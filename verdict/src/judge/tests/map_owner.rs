@@ -28,8 +28,9 @@ fn object_with(map_types: &[u32], programs: &[UserOf<'_>]) -> TestObject {
         let loads = maps.iter().flat_map(|_| load(1, 0));
         let code: Vec<_> = loads.chain(returns(0)).collect();
         let section = m.program(name, section, &code);
-        for (position, map) in (0u64..).zip(*maps) {
-            m.refer(section, position * 2, symbols[*map], false);
+        // A load of an address takes two instructions.
+        for (position, map) in (0u64..).step_by(2).zip(*maps) {
+            m.refer(section, position, symbols[*map], false);
         }
     }
     m

@@ -44,13 +44,10 @@ impl<'d> Resolver<'_, 'd> {
         if element.kind == Kind::Int && !self.is_regular(element.id) {
             return self.fail(frame, BtfRule::ArrayOfInt);
         }
-        match element.bytes.checked_mul(array.nelems) {
-            Some(size) => Step::Pop(Resolved { id: element.id, size }),
-            None => {
-                let rule = BtfRule::ArrayOverflow { nelems: array.nelems, size: element.bytes };
-                self.fail(frame, rule)
-            }
-        }
+        let Some(size) = element.bytes.checked_mul(array.nelems) else {
+            return self.fail(frame, BtfRule::ArrayOverflow { nelems: array.nelems, size: element.bytes });
+        };
+        Step::Pop(Resolved { id: element.id, size })
     }
 
     /// Resolves a STRUCT or UNION, member by member (kernel: `btf_struct_resolve`).

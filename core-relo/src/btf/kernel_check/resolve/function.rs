@@ -38,10 +38,10 @@ impl<'d> Resolver<'_, 'd> {
     /// Checks the types and names of a FUNC_PROTO (kernel: `btf_func_proto_check`).
     pub(super) fn check_prototype(&mut self, id: TypeId, record: Record<'d>) {
         let found = TypeId(record.third);
-        if found != TypeId::VOID {
-            if let Err(Some(reason)) = self.check_return_type(found) {
-                self.report(id, record, Part::Whole, BtfRule::ReturnType { found, reason });
-            }
+        if found != TypeId::VOID
+            && let Err(Some(reason)) = self.check_return_type(found)
+        {
+            self.report(id, record, Part::Whole, BtfRule::ReturnType { found, reason });
         }
         let last = record.info.vlen().checked_sub(1);
         for (index, (name, ty)) in record.params() {

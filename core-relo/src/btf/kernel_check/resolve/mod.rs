@@ -104,10 +104,10 @@ impl<'d> Resolver<'_, 'd> {
             }
         } else if self.progress(id) == Progress::Failed {
             return;
-        } else if record.kind() == Kind::Func {
-            if let Err(rule) = self.check_prototype_of(record) {
-                self.report(id, record, Part::Whole, rule);
-            }
+        } else if record.kind() == Kind::Func
+            && let Err(rule) = self.check_prototype_of(record)
+        {
+            self.report(id, record, Part::Whole, rule);
         }
         if record.kind() == Kind::FuncProto {
             self.check_prototype(id, record);

@@ -52,7 +52,7 @@ impl<'d> Resolver<'_, 'd> {
     pub(super) fn step_decl_tag(&mut self, frame: Frame<'d>) -> Step {
         let found = TypeId(frame.record.third);
         let target = match self.record(found) {
-            Some(target) if self.is_taggable(target.kind()) => target,
+            Some(target) if is_taggable(target.kind()) => target,
             Some(_) => return self.fail(frame, BtfRule::TypeId { found, reason: TypeIdError::NotTaggable }),
             None if found == TypeId::VOID => {
                 return self.fail(frame, BtfRule::TypeId { found, reason: TypeIdError::NotTaggable });
@@ -73,9 +73,9 @@ impl<'d> Resolver<'_, 'd> {
         }
         Step::Pop(Resolved { id: found, size: 0 })
     }
+}
 
-    /// Returns whether types of this kind may have declaration tags (kernel: `btf_type_is_decl_tag_target`).
-    fn is_taggable(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Func | Kind::Struct | Kind::Union | Kind::Var | Kind::Typedef)
-    }
+/// Returns whether types of this kind may have declaration tags (kernel: `btf_type_is_decl_tag_target`).
+const fn is_taggable(kind: Kind) -> bool {
+    matches!(kind, Kind::Func | Kind::Struct | Kind::Union | Kind::Var | Kind::Typedef)
 }
