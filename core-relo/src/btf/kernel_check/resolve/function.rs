@@ -24,13 +24,15 @@ impl<'d> Resolver<'_, 'd> {
     }
 
     /// Checks that a function has a prototype, and a name for each parameter (kernel: `btf_func_check`).
-    pub(super) fn check_prototype_of(&self, function: Record<'d>) -> Result<(), BtfRule> {
+    pub(super) fn check_prototype_of(&mut self, function: Record<'d>) -> Result<(), BtfRule> {
         let proto = TypeId(function.third);
         let record = self.record(proto).filter(|record| record.kind() == Kind::FuncProto);
         let record = record.ok_or(BtfRule::TypeId { found: proto, reason: TypeIdError::NotProto })?;
         let is_unnamed = |(_, (name, ty)): &(u32, (StrOffset, TypeId))| name.0 == 0 && *ty != TypeId::VOID;
-        match record.params().find(is_unnamed) {
-            Some((index, _)) => Err(BtfRule::ParameterUnnamed { proto, index }),
+        // Many functions can share a prototype.
+        let unnamed = self.unnamed_parameters.entry(proto);
+        match *unnamed.or_insert_with(|| record.params().find(is_unnamed).map(|(index, _)| index)) {
+            Some(index) => Err(BtfRule::ParameterUnnamed { proto, index }),
             None => Ok(()),
         }
     }

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{btf::format::Kind, ids::TypeId, limits};
 use alloc::{vec, vec::Vec};
+use hashbrown::HashMap;
 use size::Resolved;
 
 /// The progress of a type.
@@ -73,6 +74,8 @@ struct Resolver<'c, 'd> {
     resolved: Vec<Resolved>,
     stack: Vec<Frame<'d>>,
     mode: Mode,
+    /// The index of the first parameter without a name, by prototype of a function.
+    unnamed_parameters: HashMap<TypeId, Option<u32>>,
 }
 
 impl Checker<'_> {
@@ -88,6 +91,7 @@ impl Checker<'_> {
             checker: self,
             stack: Vec::with_capacity(limits::KERNEL_RESOLVE_DEPTH),
             mode: Mode::Undecided,
+            unnamed_parameters: HashMap::new(),
         };
         for id in resolver.checker.records.ids() {
             resolver.check_type(id);
