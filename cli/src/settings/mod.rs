@@ -16,6 +16,8 @@ mod names;
 mod setting;
 mod user;
 
-pub(crate) use names::{NameKind, ObjectNames, check_program_name};
+#[cfg(feature = "completions")]
+pub(crate) use names::NameKind;
+pub(crate) use names::{ObjectNames, check_program_name};
 pub(crate) use setting::{AttachTo, InnerMap, Setting, SettingParser, SettingValue};
 pub(crate) use user::{AppliedSettings, SettingGroup, UserSettings};
