@@ -95,10 +95,10 @@ impl<'n> HeldPrograms<'n> {
     fn collect(&self, program: ProgramIndex, own: &HashMap<ProgramIndex, Vec<Reason>>) -> HeldSet {
         let mut set = HeldSet::default();
         for (held, map) in self.reach(self.arrays_of(program).collect()) {
-            let name = self.needs.program(held).map(|held| &*held.name).unwrap_or_default();
             set.programs.insert(held);
+            let Some(program) = self.needs.program(held) else { continue };
             for reason in own.get(&held).into_iter().flatten() {
-                let text = format!("program {name}, which map {} holds: {}", map.name, reason.text);
+                let text = format!("program {}, which map {} holds: {}", program.name, map.name, reason.text);
                 set.reasons.push((reason.text.clone(), Reason { text, ..reason.clone() }));
             }
         }

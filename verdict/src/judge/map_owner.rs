@@ -72,6 +72,13 @@ struct Comparison<'c, 'k> {
     first: &'c ProgramNeeds,
 }
 
+/// A program that uses the map, with the definition of its section.
+#[derive(Clone, Copy)]
+struct MapUser<'p> {
+    program: &'p ProgramNeeds,
+    def: &'p SecDef,
+}
+
 /// The relation between a property of two programs.
 enum Relation {
     Same,
@@ -89,10 +96,11 @@ impl Comparison<'_, '_> {
     /// Returns the worst reason why another program may not use the map.
     fn reason(&self, other: &ProgramNeeds) -> Option<Reason> {
         // User space sets the type of a program without one, and the verdict on the program says so.
-        let (first, def) = (self.first.sec_def?, other.sec_def?);
+        let first = MapUser { program: self.first, def: self.first.sec_def? };
+        let user = MapUser { program: other, def: other.sec_def? };
         let mut unknown = None;
         for rule in OwnerRule::ALL {
-            let relation = self.relation(rule, (first, self.first), (def, other));
+            let relation = self.relation(rule, first, user);
             if matches!(relation, Relation::Same) {
                 continue;
             }
@@ -126,39 +134,37 @@ impl Comparison<'_, '_> {
         format!("map {}: programs {} and {}", self.map.name, self.first.name, other.name)
     }
 
-    fn relation(
-        &self,
-        rule: OwnerRule,
-        (first_def, first): (&SecDef, &ProgramNeeds),
-        (other_def, other): (&SecDef, &ProgramNeeds),
-    ) -> Relation {
+    /// Compares one property of the first and another program of the map.
+    fn relation(&self, rule: OwnerRule, first: MapUser<'_>, other: MapUser<'_>) -> Relation {
         let compare = |noun, property: fn(&SecDef) -> String| {
-            let (found, expected) = (property(other_def), property(first_def));
+            let (found, expected) = (property(other.def), property(first.def));
             if found == expected { Relation::Same } else { Relation::Differs { noun, found, expected } }
         };
         match rule {
             // The kernel compares the type of the program that it replaces (since 6.2).
             OwnerRule::ProgramType
-                if [first_def, other_def].iter().any(|def| def.program_type == ProgramType::Ext) =>
+                if [first, other].iter().any(|user| user.def.program_type == ProgramType::Ext) =>
             {
                 Relation::Undecided("whether the programs that they replace have one type".to_owned())
             }
             OwnerRule::ProgramType => compare("program type", |def| def.program_type.to_string()),
             OwnerRule::XdpFrags => {
-                let (found, expected) = (other_def.flags.has_xdp_frags(), first_def.flags.has_xdp_frags());
+                let (found, expected) = (other.def.flags.has_xdp_frags(), first.def.flags.has_xdp_frags());
                 flags_relation("BPF_F_XDP_HAS_FRAGS", found, expected)
             }
             OwnerRule::Sleepable => {
-                let (found, expected) = (other_def.flags.is_sleepable(), first_def.flags.is_sleepable());
+                let (found, expected) = (other.def.flags.is_sleepable(), first.def.flags.is_sleepable());
                 flags_relation("BPF_F_SLEEPABLE", found, expected)
             }
-            OwnerRule::AttachType if first_def.program_type == ProgramType::StructOps => Relation::Same,
+            OwnerRule::AttachType if first.def.program_type == ProgramType::StructOps => Relation::Same,
             OwnerRule::AttachType => compare("attach type", |def| match attach_type(def) {
                 Some(attach_type) => attach_type.to_string(),
                 None => "none".to_owned(),
             }),
-            OwnerRule::AttachPrototype => self.prototype_relation(first_def.program_type, first, other),
-            OwnerRule::CgroupStorage => self.storage_relation(first, other),
+            OwnerRule::AttachPrototype => {
+                self.prototype_relation(first.def.program_type, first.program, other.program)
+            }
+            OwnerRule::CgroupStorage => self.storage_relation(first.program, other.program),
         }
     }
 

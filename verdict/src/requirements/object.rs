@@ -146,7 +146,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let programs: Vec<_> = programs
             .map(|(index, program)| {
                 let known = known_program(loader, program);
-                let mut needs = ProgramNeeds::collect(parts, (index, &known), &records, table);
+                let mut needs = ProgramNeeds::collect(parts, index, &known, &records, table);
                 needs.autoload = program.autoload() || loader.loads_optional_programs();
                 needs
             })

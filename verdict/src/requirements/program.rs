@@ -96,7 +96,8 @@ impl ProgramNeeds {
     /// the section.
     pub(super) fn collect(
         parts: ObjectParts<'_, '_>,
-        (index, program): (ProgramIndex, &Program<'_>),
+        index: ProgramIndex,
+        program: &Program<'_>,
         records: &[(ProgramIndex, u32, usize)],
         table: &mut NeedTable,
     ) -> Self {
