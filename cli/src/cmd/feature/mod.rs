@@ -106,7 +106,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
 
 /// Returns an error for a kernel whose BTF lacks the types that answers need.
 fn fit_for_answers(kernel: Kernel) -> Result<Kernel, BadInput> {
-    kernel.check_for_verdicts(kernel.target.vmlinux().btf.endian())?;
+    kernel.check_for_verdicts()?;
     Ok(kernel)
 }
 

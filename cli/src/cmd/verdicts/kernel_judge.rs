@@ -34,9 +34,9 @@ pub(crate) struct KernelCase<'k, 'c> {
 
 /// Objects that are planned on a kernel.
 struct PlannedObjects<'k, 'c> {
-    /// For each object, the reason why it does not have the kernel's byte order.
-    byte_orders: Vec<Result<(), BadInput>>,
-    /// The objects that have it.
+    /// For each object, the reason why it does not fit the kernel.
+    fits: Vec<Result<(), BadInput>>,
+    /// The objects that fit, which have the kernel's byte order.
     same_order: Vec<&'k JudgedObject<'c>>,
     inputs: KernelInputs,
     /// The kernel with the modules that the objects need, if they need any.
@@ -92,9 +92,12 @@ impl<'c> KernelJudge<'c> {
         relocated_against: Option<&'k Kernel>,
     ) -> (PlannedObjects<'k, 'c>, Vec<Plan<'k>>) {
         let objects = self.objects.all;
-        let byte_orders: Vec<_> =
-            objects.iter().map(|object| kernel.check_for_verdicts(object.object.endian())).collect();
-        let same_order = objects.iter().zip(&byte_orders).filter(|(_, check)| check.is_ok());
+        let has_types = kernel.check_for_verdicts();
+        let fits = |object: &JudgedObject<'_>| {
+            kernel.check_byte_order(object.object.endian()).and_then(|()| has_types.clone())
+        };
+        let fits: Vec<_> = objects.iter().map(fits).collect();
+        let same_order = objects.iter().zip(&fits).filter(|(_, check)| check.is_ok());
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel));
         let needs = &self.judged.needs;
@@ -103,7 +106,7 @@ impl<'c> KernelJudge<'c> {
         let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols };
         let inputs = kernel.inputs(&self.inputs, wanted);
         let with_modules = self.add_modules(kernel, &plans, &inputs);
-        (PlannedObjects { byte_orders, same_order, inputs, with_modules }, plans)
+        (PlannedObjects { fits, same_order, inputs, with_modules }, plans)
     }
 
     /// Returns the case of planned objects on a kernel with the modules that they need.
@@ -113,12 +116,12 @@ impl<'c> KernelJudge<'c> {
         objects: &'k PlannedObjects<'k, 'c>,
         plans: Vec<Plan<'k>>,
     ) -> KernelCase<'k, 'c> {
-        let PlannedObjects { byte_orders, same_order, inputs, .. } = objects;
+        let PlannedObjects { fits, same_order, inputs, .. } = objects;
         let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
         let warnings = kernel.warnings(&self.inputs, &facts);
         let answers = KernelAnswers::new(&self.judged.needs, facts);
         let mut planned = same_order.iter().copied().zip(plans);
-        let plans = byte_orders.iter().filter_map(|check| match check {
+        let plans = fits.iter().filter_map(|check| match check {
             Ok(()) => planned.next().map(Ok),
             Err(bad) => Some(Err(bad.clone())),
         });

@@ -261,9 +261,8 @@ impl Kernel {
         self.target.vmlinux().btf.base().is_some() || !self.target.modules().is_empty()
     }
 
-    /// Returns an error if an object has the other byte order, or if the kernel's BTF lacks the types on which verdicts depend.
-    pub(crate) fn check_for_verdicts(&self, object: Endian) -> Result<(), BadInput> {
-        self.check_byte_order(object)?;
+    /// Returns an error if the kernel's BTF lacks the types on which verdicts depend.
+    pub(crate) fn check_for_verdicts(&self) -> Result<(), BadInput> {
         if self.minimal() != Some(MinimalBtf::ForLoading) {
             return Ok(());
         }
