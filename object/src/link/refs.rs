@@ -45,11 +45,19 @@ pub enum RefTarget {
     },
 }
 
+/// The references of a code section.
+#[derive(Clone, Debug)]
+struct SectionRefs {
+    section: SectionIndex,
+    /// The instructions with a reference, sorted.
+    refs: Vec<(u32, RefTarget)>,
+}
+
 /// The references of all code sections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefTable {
-    /// References by section, sorted by instruction.
-    by_section: HashMap<SectionIndex, Vec<(u32, RefTarget)>>,
+    /// The sections with code, sorted by index.
+    by_section: Vec<SectionRefs>,
     /// The sections with functions that relocations refer to.
     called: HashSet<SectionIndex>,
 }
@@ -101,8 +109,9 @@ impl RefTable {
                 RefTarget::Function { section, .. } => Some(*section),
                 _ => None,
             }));
-            table.by_section.insert(*section_index, refs);
+            table.by_section.push(SectionRefs { section: *section_index, refs });
         }
+        sort_by_key(&mut table.by_section, |refs| refs.section);
         Ok(table)
     }
 
@@ -113,9 +122,16 @@ impl RefTable {
 
     /// Returns the target of an instruction's reference; `None` if the instruction has no reference.
     pub(crate) fn find(&self, section: SectionIndex, insn: u32) -> Option<RefTarget> {
-        let refs = self.by_section.get(&section)?;
+        let refs = self.of_section(section);
         let position = refs.partition_point(|(n, _)| *n < insn);
         refs.get(position).filter(|(n, _)| *n == insn).map(|(_, target)| *target)
+    }
+
+    /// Returns the references of a section, sorted by instruction.
+    fn of_section(&self, section: SectionIndex) -> &[(u32, RefTarget)] {
+        let position = self.by_section.partition_point(|refs| refs.section < section);
+        let found = self.by_section.get(position).filter(|refs| refs.section == section);
+        found.map_or(&[], |refs| &refs.refs)
     }
 
     /// Returns the references of `len` instructions of a section.
@@ -125,7 +141,7 @@ impl RefTable {
         start: u32,
         len: u32,
     ) -> impl Iterator<Item = &(u32, RefTarget)> {
-        let refs = self.by_section.get(&section).map_or(&[][..], Vec::as_slice);
+        let refs = self.of_section(section);
         let first = refs.partition_point(|(n, _)| *n < start);
         let is_in_range =
             move |(n, _): &&(u32, RefTarget)| n.checked_sub(start).is_some_and(|index| index < len);
