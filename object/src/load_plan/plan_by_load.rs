@@ -10,6 +10,9 @@ use alloc::borrow::Cow;
 use core_relo::{Plan, plan::PlannedReloc};
 use std::collections::HashMap;
 
+/// The default load, which is the first of a plan's loads.
+const DEFAULT_LOAD: usize = 0;
+
 /// The plan of an object's relocations, by load. Relocations of a program eliminate candidates only for the programs of the same load.
 ///
 /// The plan's own decisions are those of the default load, and for the relocations of another program those of a load of the program.
@@ -79,7 +82,7 @@ impl<'c, 'p> PlanByLoad<'c, 'p> {
 
     /// Returns a record of a program, and the decision about it in the load of the program.
     pub fn get(&self, program: ProgramIndex, record: usize) -> Option<PlannedReloc<'_>> {
-        let load = self.loads.get(&program).copied().unwrap_or_default();
+        let load = self.loads.get(&program).copied().unwrap_or(DEFAULT_LOAD);
         self.plan.get_in_load(load, record)
     }
 }
