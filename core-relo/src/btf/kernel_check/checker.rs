@@ -54,13 +54,17 @@ impl<'d> Checker<'d> {
 
     /// Checks that there is a string at an offset (kernel: `btf_name_offset_valid`).
     pub(super) fn check_name_offset(&self, at: StrOffset) -> Result<(), BtfRule> {
-        self.records.string(at).map(|_| ()).ok_or(BtfRule::NameOffset { offset: at.0 })
+        self.records.strings_from(at).map(|_| ()).ok_or(BtfRule::NameOffset { offset: at.0 })
     }
 
     /// Checks a name. Offset 0 is no name; the string at another offset must not be empty.
     pub(super) fn check_name(&self, at: StrOffset, name_use: NameUse) -> Result<(), NameError> {
         if at.0 == 0 {
             return Err(NameError::Missing);
+        }
+        let strings = self.records.strings_from(at).ok_or(NameError::NoString { offset: at.0 })?;
+        if self.rules.begins_with_name(strings, name_use) {
+            return Ok(());
         }
         let name = self.records.string(at).ok_or(NameError::NoString { offset: at.0 })?;
         self.rules.check_name(name, name_use)

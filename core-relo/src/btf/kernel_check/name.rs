@@ -69,24 +69,48 @@ impl core::fmt::Display for Byte {
 impl KernelBtfRules {
     /// Checks a name that is not empty (kernel: `btf_name_valid_identifier`, `btf_name_valid_section`).
     pub fn check_name(&self, name: &[u8], name_use: NameUse) -> Result<(), NameError> {
-        let is_printable = name_use == NameUse::Section && self.printable_sections;
-        let dots = self.dots_in_names || name_use != NameUse::Identifier;
-        let (first, rest) = name.split_first().ok_or(NameError::Missing)?;
-        let is_allowed = |byte: u8| {
-            let class = class(byte);
-            if is_printable { class & PRINTABLE != 0 } else { class & WORD != 0 || (dots && byte == b'.') }
-        };
-        if !is_allowed(*first) || (!is_printable && first.is_ascii_digit()) {
-            return Err(NameError::First { found: *first });
+        let first = *name.first().ok_or(NameError::Missing)?;
+        let allowed = self.allowed(name_use);
+        if !allowed.contains(first) || (allowed.0 & PRINTABLE == 0 && first.is_ascii_digit()) {
+            return Err(NameError::First { found: first });
         }
-        if let Some(at) = rest.iter().take(self.name_bytes.saturating_sub(1)).position(|b| !is_allowed(*b)) {
-            let found = rest.get(at).copied().unwrap_or_default();
-            return Err(NameError::Character { found, offset: at.saturating_add(1) });
+        let checked = name.iter().take(self.name_bytes).enumerate();
+        if let Some((offset, found)) = checked.skip(1).find(|(_, byte)| !allowed.contains(**byte)) {
+            return Err(NameError::Character { found: *found, offset });
         }
         if name.len() > self.name_bytes {
             return Err(NameError::TooLong { limit: self.name_bytes });
         }
         Ok(())
+    }
+
+    /// Returns whether strings begin with a name in which all is allowed. Otherwise [`check_name`](Self::check_name) finds the reason.
+    pub(super) fn begins_with_name(&self, strings: &[u8], name_use: NameUse) -> bool {
+        let allowed = self.allowed(name_use);
+        let len = strings.iter().position(|byte| !allowed.contains(*byte));
+        len.is_some_and(|len| {
+            let is_end = strings.get(len) == Some(&0) && (1..=self.name_bytes).contains(&len);
+            is_end && strings.first().is_some_and(|first| !first.is_ascii_digit())
+        })
+    }
+
+    /// Returns the characters that a name may have.
+    fn allowed(&self, name_use: NameUse) -> Classes {
+        if name_use == NameUse::Section && self.printable_sections {
+            return Classes(PRINTABLE);
+        }
+        let has_dots = self.dots_in_names || name_use != NameUse::Identifier;
+        Classes(if has_dots { WORD | DOT } else { WORD })
+    }
+}
+
+/// Classes of characters.
+#[derive(Clone, Copy)]
+struct Classes(u8);
+
+impl Classes {
+    fn contains(self, byte: u8) -> bool {
+        CLASSES.get(usize::from(byte)).is_some_and(|classes| classes & self.0 != 0)
     }
 }
 
@@ -95,6 +119,25 @@ const WORD: u8 = 1;
 /// Characters of `isprint` of the kernel, which counts those of Latin-1.
 const PRINTABLE: u8 = 2;
 
+/// A dot.
+const DOT: u8 = 4;
+
+/// The classes of each byte.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0u8;
+    loop {
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        {
+            classes[byte as usize] = class(byte);
+        }
+        byte = match byte.checked_add(1) {
+            Some(next) => next,
+            None => break classes,
+        };
+    }
+};
+
 /// Returns the classes of a byte by the kernel's table of characters, which is that of Latin-1.
 const fn class(byte: u8) -> u8 {
     match byte {
@@ -102,6 +145,7 @@ const fn class(byte: u8) -> u8 {
         b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | 0xc0..=0xd6 | 0xd8..=0xf6 | 0xf8..=0xff => {
             WORD | PRINTABLE
         }
+        b'.' => DOT | PRINTABLE,
         b' '..=b'~' | 0xa0..=0xbf | 0xd7 | 0xf7 => PRINTABLE,
         _ => 0,
     }

@@ -8,7 +8,7 @@ use crate::{
     limits,
     name::Name,
 };
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 /// The words of `struct btf_type`, in bytes.
 pub(super) const COMMON_BYTES: u32 = 12;
@@ -32,6 +32,8 @@ pub(super) struct Records<'d> {
     strings: &'d [u8],
     /// The offset of each record. Type 0 has none.
     offsets: Vec<u32>,
+    /// The kind of each type, `void` first.
+    kinds: Vec<Kind>,
 }
 
 impl<'d> Records<'d> {
@@ -41,6 +43,7 @@ impl<'d> Records<'d> {
             types: sections.types,
             strings: sections.strings,
             offsets: Vec::new(),
+            kinds: vec![Kind::Void],
         }
     }
 
@@ -50,9 +53,10 @@ impl<'d> Records<'d> {
     }
 
     /// Adds the record at an offset as the next type. The kernel adds no types after [`limits::KERNEL_TYPE_ID`].
-    pub(super) fn add(&mut self, offset: u32) {
+    pub(super) fn add(&mut self, offset: u32, kind: Kind) {
         if self.offsets.len() < to_usize(limits::KERNEL_TYPE_ID) {
             self.offsets.push(offset);
+            self.kinds.push(kind);
         }
     }
 
@@ -87,16 +91,17 @@ impl<'d> Records<'d> {
 
     /// Returns the kind of a type. `void` has the kind [`Kind::Void`].
     pub(super) fn kind(&self, id: TypeId) -> Option<Kind> {
-        if id == TypeId::VOID {
-            return Some(Kind::Void);
-        }
-        self.get(id).map(Record::kind)
+        self.kinds.get(id.index()).copied()
     }
 
     /// Returns the string at an offset, or `None` outside the strings.
     pub(super) fn string(&self, at: StrOffset) -> Option<&'d [u8]> {
-        let rest = self.strings.get(at.index()..).filter(|rest| !rest.is_empty())?;
-        rest.split(|byte| *byte == 0).next()
+        self.strings_from(at)?.split(|byte| *byte == 0).next()
+    }
+
+    /// Returns the strings from an offset on, or `None` outside the strings.
+    pub(super) fn strings_from(&self, at: StrOffset) -> Option<&'d [u8]> {
+        self.strings.get(at.index()..).filter(|rest| !rest.is_empty())
     }
 
     /// Returns the name at an offset for a message, empty if there is none.

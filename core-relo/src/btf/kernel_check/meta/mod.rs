@@ -24,6 +24,13 @@ const INFO_BITS: u32 = 0x9f00_ffff;
 /// The bits that a kernel without FLOAT knows: 4 bits of kind.
 const INFO_BITS_WITHOUT_FLOAT: u32 = 0x8f00_ffff;
 
+/// A record that was checked by itself.
+struct CheckedRecord {
+    kind: Kind,
+    /// The length in bytes.
+    len: u32,
+}
+
 impl<'d> Checker<'d> {
     /// Finds and checks all records. Returns which types violate a rule, by index. A type with a wrong name can be resolved all the same.
     ///
@@ -35,8 +42,8 @@ impl<'d> Checker<'d> {
         while offset < end {
             let before = self.structural;
             let left = end.saturating_sub(offset);
-            let Some(len) = self.check_record(id, offset, left) else { break };
-            self.records.add(offset);
+            let Some(CheckedRecord { kind, len }) = self.check_record(id, offset, left) else { break };
+            self.records.add(offset, kind);
             has_violation.push(self.structural > before);
             offset = offset.saturating_add(len);
             id = id.next();
@@ -44,8 +51,8 @@ impl<'d> Checker<'d> {
         has_violation
     }
 
-    /// Checks the record at an offset. Returns its length, or `None` if the section ends within the record, or the length is not known.
-    fn check_record(&mut self, id: TypeId, offset: u32, left: u32) -> Option<u32> {
+    /// Checks the record at an offset. Returns `None` if the section ends within the record, or the length is not known.
+    fn check_record(&mut self, id: TypeId, offset: u32, left: u32) -> Option<CheckedRecord> {
         let Some(record) = self.records.read(offset) else {
             let rule = BtfRule::Truncated { need: COMMON_BYTES, left };
             self.violations.push(|| BtfViolation { ty: None, place: BtfPlace::Whole, rule });
@@ -79,7 +86,7 @@ impl<'d> Checker<'d> {
         if common.is_none() {
             self.check_kind(id, record);
         }
-        Some(need.saturating_add(COMMON_BYTES))
+        Some(CheckedRecord { kind, len: need.saturating_add(COMMON_BYTES) })
     }
 
     /// Checks a whole record by the rules of its kind.
