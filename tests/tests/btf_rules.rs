@@ -48,3 +48,26 @@ fn the_parser_accepts_what_the_kernel_accepts() {
     }
     assert!(accepted > 500, "{accepted} accepted");
 }
+
+/// One check with the stricter rules replaces two checks only if neither kernel refuses what it accepts.
+#[test]
+fn the_stricter_rules_accept_only_what_both_kernels_accept() {
+    let releases = [(5, 10), (5, 16), (6, 1), (6, 12), (7, 2)];
+    let rules = releases.map(|(major, minor)| KernelBtfRules::of_release(major, minor));
+    let mut random = RandomBtf::new(Rng::with_seed(2));
+    let random = (0..3000).map(|_| random.next_btf());
+    let mut accepted = 0;
+    for btf in cases().into_iter().map(|case| case.btf).chain(random) {
+        let accepts = |rules: &KernelBtfRules| kernel_violations(&btf, rules).is_empty();
+        let by_kernel = rules.map(|rules| accepts(&rules));
+        for (one, is_accepted_by_one) in rules.iter().zip(by_kernel) {
+            for (other, is_accepted_by_other) in rules.iter().zip(by_kernel) {
+                if accepts(&one.or_stricter(*other)) {
+                    accepted += 1;
+                    assert!(is_accepted_by_one && is_accepted_by_other, "{one:?} and {other:?}: {btf:x?}");
+                }
+            }
+        }
+    }
+    assert!(accepted > 1000, "{accepted} accepted");
+}

@@ -1,6 +1,6 @@
 //! The errors that every plan of an object has, whatever the kernel.
 
-use super::{btf, error::LoadPlanError, externs, maps};
+use super::{error::LoadPlanError, externs, maps};
 use crate::{
     elf::text,
     index::MapIndex,
@@ -10,10 +10,10 @@ use crate::{
 
 impl ProgramLinker<'_, '_> {
     /// Returns the error that every plan of the object with the default settings has, if it has one. The other errors of plans depend on the
-    /// kernel, or are those of [`initial_elements`](Self::initial_elements), [`struct_ops_tables`](Self::struct_ops_tables), of
-    /// [`link`](Self::link) and [`check_jump_tables`](Self::check_jump_tables), which belong to one program.
+    /// kernel, or are those of [`SentBtf::new`](super::SentBtf::new), [`initial_elements`](Self::initial_elements),
+    /// [`struct_ops_tables`](Self::struct_ops_tables), of [`link`](Self::link) and [`check_jump_tables`](Self::check_jump_tables), which belong
+    /// to one program.
     pub fn check_plan(&self) -> Result<(), LoadPlanError> {
-        btf::check_sections(self)?;
         externs::contents_size(&self.externs)?;
         maps::check_maps(&self.maps)?;
         self.check_struct_ops_programs()

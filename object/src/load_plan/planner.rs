@@ -43,7 +43,7 @@ impl LoadPlan {
         }
         let linker = ProgramLinker::collect(object)?;
         check_names(object, &linker, settings)?;
-        let mut edit = btf::fix_up(object, &linker.externs)?;
+        let mut edit = btf::fix_up(&linker)?;
         let mut modules = Modules::default();
 
         let mut refused = RefusedExterns::default();

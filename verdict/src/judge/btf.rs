@@ -58,12 +58,16 @@ impl BtfRefusal {
     ) -> Result<Option<Self>, InternalError> {
         let facts = &answers.facts;
         let rules = facts.btf_rules();
+        let newest = KernelBtfRules::newest();
+        if needs.btf.is_clean(&rules, if facts.has_version() { &rules } else { &newest })? {
+            return Ok(None);
+        }
         let counts = |violation: &BtfViolation| needs.loader.sends_unchanged() || !is_repairable(violation);
         let own = needs.btf.violation(&rules)?.filter(counts);
         if own.is_none() && facts.has_version() {
             return Ok(None);
         }
-        let newest = needs.btf.violation(&KernelBtfRules::newest())?.filter(counts);
+        let newest = needs.btf.violation(&newest)?.filter(counts);
         let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
         let Some(violation) = own.or(newest) else { return Ok(None) };
         let evidence = match (verdict, facts.version()) {

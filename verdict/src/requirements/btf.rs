@@ -26,6 +26,20 @@ impl ObjectBtf {
         }
     }
 
+    /// Returns whether the BTF violates neither these rules nor the others. One check answers for most objects.
+    pub(crate) fn is_clean(
+        &self,
+        rules: &KernelBtfRules,
+        others: &KernelBtfRules,
+    ) -> Result<bool, InternalError> {
+        let Some(sent) = &self.sent else { return Ok(true) };
+        let both = rules.or_stricter(*others);
+        if sent.is_unchanged(&both) {
+            return Ok(self.violation(&both)?.is_none());
+        }
+        Ok(self.violation(rules)?.is_none() && self.violation(others)?.is_none())
+    }
+
     /// Returns the first violation of the rules of a kernel: one that no loader can repair, if there is one.
     pub(crate) fn violation(&self, rules: &KernelBtfRules) -> Result<Option<BtfViolation>, InternalError> {
         let Some(sent) = &self.sent else { return Ok(None) };

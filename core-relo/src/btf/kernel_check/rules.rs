@@ -111,6 +111,29 @@ impl KernelBtfRules {
         self
     }
 
+    /// Returns rules that a BTF violates if it violates those of either kernel. The kinds are those that both kernels know.
+    #[must_use]
+    pub fn or_stricter(self, other: Self) -> Self {
+        Self {
+            last_kind: self.last_kind.min(other.last_kind),
+            name_bytes: self.name_bytes.min(other.name_bytes),
+            dots_in_names: self.dots_in_names && other.dots_in_names,
+            printable_sections: self.printable_sections && other.printable_sections,
+            enum_flag: self.enum_flag && other.enum_flag,
+            tag_flag: self.tag_flag && other.tag_flag,
+            // What resolves to a function has no size for a kernel that does not resolve functions.
+            resolves_functions: self.resolves_functions && other.resolves_functions,
+            checks_modifier_chains: self.checks_modifier_chains || other.checks_modifier_chains,
+            checks_tag_order: self.checks_tag_order || other.checks_tag_order,
+            checks_managed_fields: self.checks_managed_fields || other.checks_managed_fields,
+            wide_info: self.wide_info && other.wide_info,
+            empty_sections: self.empty_sections && other.empty_sections,
+            checks_return_kind: self.checks_return_kind || other.checks_return_kind,
+            // A larger pointer needs more room in its struct.
+            pointer_bytes: self.pointer_bytes.max(other.pointer_bytes),
+        }
+    }
+
     /// Returns the bytes of the longest name that the kernel allows (`KSYM_NAME_LEN`).
     pub const fn name_bytes(&self) -> usize {
         self.name_bytes

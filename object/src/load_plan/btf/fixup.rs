@@ -28,17 +28,15 @@ const EXTERN: u32 = 2;
 /// The number of a VAR's linkage word.
 const VAR_LINKAGE: u32 = 3;
 
-/// Returns a fixed-up copy of the object's BTF. Returns `None` for an object without BTF.
-pub(in crate::load_plan) fn fix_up(
-    object: &Object<'_>,
-    externs: &[ExternEntry<'_>],
-) -> Result<Option<Editor>, LinkError> {
+/// Returns a fixed-up copy of the BTF of the linker's object. Returns `None` for an object without BTF.
+pub(in crate::load_plan) fn fix_up(linker: &ProgramLinker<'_, '_>) -> Result<Option<Editor>, LinkError> {
+    let (object, externs) = (linker.object(), &linker.externs);
     let Some(btf) = object.btf() else { return Ok(None) };
     let mut edit = Editor::new(btf);
     let mut ksyms = KsymsFixer::new(btf, &mut edit);
     let externs_by_id: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
     let has_ksyms = has_ksyms(&externs_by_id);
-    for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
+    for section in linker.sections.iter().copied() {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
                 ksyms.fix(btf, &mut edit, section, &externs_by_id)?;
@@ -49,7 +47,7 @@ pub(in crate::load_plan) fn fix_up(
     }
     let symbols = variable_symbols(object);
     let sizes = section_sizes(object);
-    for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
+    for section in linker.sections.iter().copied() {
         if !matches!(section.name().as_bytes(), KSYMS | KCONFIG) {
             fix_section(&mut edit, section, plan_section(&sizes, btf, section, &symbols)?)?;
         }
@@ -259,34 +257,9 @@ fn fix_section(
     Ok(())
 }
 
-/// Refuses the sections that [`fix_up`] refuses.
-pub(in crate::load_plan) fn check(linker: &ProgramLinker<'_, '_>) -> Result<(), LinkError> {
-    let (object, externs) = (linker.object(), &linker.externs);
-    let Some(btf) = object.btf() else { return Ok(()) };
-    let externs_by_id: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
-    let has_ksyms = has_ksyms(&externs_by_id);
-    let mut elf = None;
-    for section in &linker.sections {
-        let is_checked = match section.name().as_bytes() {
-            KSYMS => has_ksyms,
-            KCONFIG => !externs_by_id.is_empty(),
-            _ => {
-                let (sizes, symbols) =
-                    elf.get_or_insert_with(|| (section_sizes(object), variable_symbols(object)));
-                plan_section(sizes, btf, *section, symbols)?;
-                false
-            }
-        };
-        for info in section.secinfos().filter(|_| is_checked) {
-            find_declaration(btf, *section, info.ty, &externs_by_id)?;
-        }
-    }
-    Ok(())
-}
-
 /// Returns the size of the first section of each name.
 fn section_sizes<'o>(object: &'o Object<'_>) -> HashMap<&'o [u8], u64> {
-    let mut sizes = HashMap::new();
+    let mut sizes = HashMap::with_capacity(object.sections().len());
     for s in object.sections().iter().filter(|s| !s.is_null()) {
         sizes.entry(s.name).or_insert(s.size);
     }

@@ -10,7 +10,7 @@ mod sizes;
 mod words;
 
 pub(super) use arg_ctx::{ContextTags, collect_tags, fix_func_info};
-pub(super) use fixup::{check as check_sections, fix_up, hide_functions};
+pub(super) use fixup::{fix_up, hide_functions};
 pub(super) use names::name_rules;
 pub(super) use repair::repair;
 pub(super) use sanitize::sanitize;

@@ -13,35 +13,18 @@ use core_relo::{
 
 /// Replaces the records that a kernel with these features would refuse.
 pub(in crate::load_plan) fn sanitize(edit: &mut Editor, features: &Features) -> Result<(), InternalError> {
-    let lacks = |feature| !features.has(feature);
-    let missing = MissingFeatures {
-        function: lacks(Feature::BtfFunc),
-        global_function: lacks(Feature::BtfGlobalFunc),
-        datasec: lacks(Feature::BtfDatasec),
-        qmark: lacks(Feature::BtfQmarkDatasec),
-        float: lacks(Feature::BtfFloat),
-        decl_tag: lacks(Feature::BtfDeclTag),
-        type_tag: lacks(Feature::BtfTypeTag),
-        enum64: lacks(Feature::BtfEnum64),
-    };
-    if missing == MissingFeatures::default() {
-        return Ok(());
-    }
-    let mut placeholder = None;
-    let mut id = TypeId(1);
-    // The loop appends only types of kinds that every kernel knows.
-    let end = edit.end_id();
-    while id < end {
-        sanitize_type(edit, id, missing, &mut placeholder)?;
-        id = id.next();
-    }
-    Ok(())
+    MissingFeatures::new(|feature| features.has(feature)).sanitize(edit)
+}
+
+/// Returns the ids of the types that a BTF has now.
+fn type_ids(edit: &Editor) -> impl Iterator<Item = TypeId> + use<> {
+    (1..edit.end_id().0).map(TypeId)
 }
 
 /// The BTF features that a kernel lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a feature")]
-struct MissingFeatures {
+pub(super) struct MissingFeatures {
     function: bool,
     global_function: bool,
     datasec: bool,
@@ -52,7 +35,65 @@ struct MissingFeatures {
     enum64: bool,
 }
 
-/// Replaces a record that the kernel would refuse. `placeholder` is the type of members of unions that replace an ENUM64.
+impl MissingFeatures {
+    pub(super) fn new(has: impl Fn(Feature) -> bool) -> Self {
+        let lacks = |feature| !has(feature);
+        Self {
+            function: lacks(Feature::BtfFunc),
+            global_function: lacks(Feature::BtfGlobalFunc),
+            datasec: lacks(Feature::BtfDatasec),
+            qmark: lacks(Feature::BtfQmarkDatasec),
+            float: lacks(Feature::BtfFloat),
+            decl_tag: lacks(Feature::BtfDeclTag),
+            type_tag: lacks(Feature::BtfTypeTag),
+            enum64: lacks(Feature::BtfEnum64),
+        }
+    }
+
+    /// Returns whether the kernel gets the BTF as it is.
+    pub(super) fn affect_none(self, edit: &Editor) -> bool {
+        self == Self::default() || !type_ids(edit).any(|id| self.affect(edit, id))
+    }
+
+    /// Replaces the records that the kernel would refuse.
+    pub(super) fn sanitize(self, edit: &mut Editor) -> Result<(), InternalError> {
+        if self == Self::default() {
+            return Ok(());
+        }
+        let mut placeholder = None;
+        // The loop appends only types of kinds that every kernel knows.
+        for id in type_ids(edit) {
+            if self.affect(edit, id) {
+                sanitize_type(edit, id, self, &mut placeholder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the kernel would refuse a record.
+    fn affect(self, edit: &Editor, id: TypeId) -> bool {
+        match edit.kind(id) {
+            Some(Kind::Var) => self.datasec,
+            Some(Kind::DeclTag) => self.decl_tag,
+            Some(Kind::Datasec) => self.datasec || (self.qmark && begins_with_qmark(edit, id)),
+            Some(Kind::FuncProto) => self.function,
+            Some(Kind::Func) => self.function || self.global_function,
+            Some(Kind::Float) => self.float,
+            Some(Kind::TypeTag) => self.type_tag,
+            Some(Kind::Enum) => self.enum64 && edit.kflag(id),
+            Some(Kind::Enum64) => self.enum64,
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether the name of a DATASEC begins with `?`: the section of an optional program or struct_ops map.
+fn begins_with_qmark(edit: &Editor, id: TypeId) -> bool {
+    let name = edit.word(id, Editor::NAME).map(|name| edit.name(StrOffset(name)));
+    name.is_some_and(|name| name.first() == Some(&b'?'))
+}
+
+/// Replaces a record that [the missing features affect](MissingFeatures::affect). `placeholder` is the type of members of unions that replace an ENUM64.
 fn sanitize_type(
     edit: &mut Editor,
     id: TypeId,
@@ -76,7 +117,7 @@ fn sanitize_type(
                 set_secinfo(edit, id, n, [name, ty, offset.saturating_mul(8)])?;
             }
         }
-        Kind::Datasec if missing.qmark && edit.name(name).first() == Some(&b'?') => {
+        Kind::Datasec => {
             edit.map_string(name, |b| if b == b'?' { b'_' } else { b });
         }
         Kind::FuncProto if missing.function => {

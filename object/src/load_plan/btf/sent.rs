@@ -1,38 +1,55 @@
 //! The object's BTF as a loader sends it, without a plan: for checks against the rules of a kernel that is not probed.
 
-use super::{fix_up, hide_functions, sanitize};
+use super::{fix_up, hide_functions, sanitize::MissingFeatures};
 use crate::{
-    features::{Feature, Features},
+    features::Feature,
     internal::InternalError,
     link::{LinkError, ProgramLinker},
 };
+use alloc::borrow::Cow;
 use core_relo::btf::{Editor, KernelBtfRules, Kind};
 
 /// The object's BTF, fixed up as for a load.
 #[derive(Clone, Debug)]
-pub struct SentBtf(Editor);
+pub struct SentBtf {
+    edit: Editor,
+    /// The bytes that a kernel gets if it knows all kinds of the BTF.
+    bytes: Vec<u8>,
+}
 
 impl SentBtf {
     /// Fixes up the BTF of the linker's object. Returns `None` for an object without BTF. Fails if a load would fail.
     pub fn new(linker: &ProgramLinker<'_, '_>) -> Result<Option<Self>, LinkError> {
-        let object = linker.object();
-        let Some(mut edit) = fix_up(object, linker.externs())? else { return Ok(None) };
-        hide_functions(object, &mut edit);
-        Ok(Some(Self(edit)))
+        let Some(mut edit) = fix_up(linker)? else { return Ok(None) };
+        hide_functions(linker.object(), &mut edit);
+        let bytes = edit.finish();
+        Ok(Some(Self { edit, bytes }))
+    }
+
+    /// Returns whether a kernel with these rules gets the same bytes as a kernel that knows all kinds of the BTF.
+    pub fn is_unchanged(&self, rules: &KernelBtfRules) -> bool {
+        missing_features(*rules).affect_none(&self.edit)
     }
 
     /// Returns the bytes that a kernel with these rules gets.
-    pub fn bytes(&self, rules: &KernelBtfRules) -> Result<Vec<u8>, InternalError> {
-        let features = Features::fixed(|feature| match feature {
-            Feature::BtfFloat => rules.knows(Kind::Float),
-            Feature::BtfDeclTag => rules.knows(Kind::DeclTag),
-            Feature::BtfTypeTag => rules.knows(Kind::TypeTag),
-            Feature::BtfEnum64 => rules.knows(Kind::Enum64),
-            Feature::BtfQmarkDatasec => rules.allows_printable_sections(),
-            _ => true,
-        });
-        let mut edit = self.0.clone();
-        sanitize(&mut edit, &features)?;
-        Ok(edit.finish())
+    pub fn bytes(&self, rules: &KernelBtfRules) -> Result<Cow<'_, [u8]>, InternalError> {
+        if self.is_unchanged(rules) {
+            return Ok(Cow::Borrowed(&self.bytes));
+        }
+        let mut edit = self.edit.clone();
+        missing_features(*rules).sanitize(&mut edit)?;
+        Ok(Cow::Owned(edit.finish()))
     }
+}
+
+/// Returns the features that a kernel with these rules lacks.
+fn missing_features(rules: KernelBtfRules) -> MissingFeatures {
+    MissingFeatures::new(|feature| match feature {
+        Feature::BtfFloat => rules.knows(Kind::Float),
+        Feature::BtfDeclTag => rules.knows(Kind::DeclTag),
+        Feature::BtfTypeTag => rules.knows(Kind::TypeTag),
+        Feature::BtfEnum64 => rules.knows(Kind::Enum64),
+        Feature::BtfQmarkDatasec => rules.allows_printable_sections(),
+        _ => true,
+    })
 }
