@@ -7,6 +7,7 @@ use super::{
     enumeration::Enumeration,
     inputs::{InputOrigins, KernelInputs},
     mark::{Change, Mark, MarkPresence},
+    observed::Place,
     query::{CONTEXTS, ENUMS, NameQuery},
     symbol::KernelSymbol,
     version::KernelVersion,
@@ -42,6 +43,8 @@ pub struct KernelFacts<'k> {
     pub(super) contexts: Option<Type<'k>>,
     /// The answers to [`instruction_set`](Self::instruction_set), by feature.
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
+    /// The place among the observed kernels.
+    pub(super) place: OnceLock<Place>,
     /// The values of the configuration.
     pub(super) kconfig: OnceLock<HashMap<&'k str, &'k str>>,
     /// The symbols of the query, with their modules.
@@ -111,6 +114,7 @@ impl<'k> KernelFacts<'k> {
             link_types,
             contexts,
             instruction_sets: OnceLock::new(),
+            place: OnceLock::new(),
             kconfig: OnceLock::new(),
             kallsyms: OnceLock::new(),
         }

@@ -10,7 +10,7 @@ use super::{
 
 /// The place of a kernel among the observed ones. Numbers are indices in [`OBSERVED_KERNELS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// Like this observed kernel. A kernel older than all counts as the oldest.
     At(usize),
     /// Newer than this observed kernel, and older than the next.
@@ -95,7 +95,7 @@ impl KernelFacts<'_> {
         if observations.known().next().is_none() {
             return exists;
         }
-        let place = self.place_among_observed();
+        let place = *self.place.get_or_init(|| self.place_among_observed());
         match observations.permits(place) {
             Some(true) => exists,
             Some(false) => Answer::Absent(Evidence {
