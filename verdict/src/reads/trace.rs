@@ -163,6 +163,10 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     /// Computes the state at an instruction. At the head of a loop, only addresses in the context are known, of some paths.
     fn enter(&mut self, at: u32, is_loop_head: bool) {
+        let is_straight = self.state.is_some() && !is_loop_head && !self.pending.contains_key(&at);
+        if is_straight {
+            return;
+        }
         let jumped = self.pending.remove(&at);
         self.state = match (self.state.take(), jumped) {
             (Some(state), None) | (None, Some(Some(state))) => Some(state),
