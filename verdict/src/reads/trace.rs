@@ -134,24 +134,24 @@ struct Trace<'r, K> {
     refs: &'r [(u32, RefTarget)],
     /// The size of a configuration value, by extern.
     kconfig_bytes: K,
-    /// The states at the targets of jumps; `None` if a state is not known.
-    pending: BTreeMap<u32, Option<State>>,
+    /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
+    pending: BTreeMap<u32, Option<Box<State>>>,
     /// The arguments of functions that are called, as far as they are addresses in the context.
     arguments: HashMap<u32, [Value; 5]>,
     traced: Traced,
     /// The end of the program's own function.
     main_end: u32,
     /// The state at the current instruction; `None` after a jump without condition.
-    state: Option<State>,
+    state: Option<Box<State>>,
     /// The state at the last jump without condition or exit.
-    last: Option<State>,
+    last: Option<Box<State>>,
 }
 
 impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     /// Computes the state at the first instruction of a function. The state of the function before ends.
     fn enter_function(&mut self, at: u32, is_loop_head: bool) {
         self.pending.remove(&at);
-        let mut state = State::unknown();
+        let mut state = Box::new(State::unknown());
         if at == 0 {
             state.set(1, if is_loop_head { Value::MaybeContext(0) } else { Value::Context(0) });
         }
@@ -176,7 +176,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             }
             (state, _) => {
                 // Only jumps backwards lead here, or too many jumps.
-                let mut state = state.or_else(|| self.last.take()).unwrap_or_else(State::unknown);
+                let mut state =
+                    state.or_else(|| self.last.take()).unwrap_or_else(|| Box::new(State::unknown()));
                 state.join_unknown();
                 Some(state)
             }
@@ -313,7 +314,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         state.set(insn.dst, value);
     }
 
-    fn jump(&mut self, at: u32, insn: Insn, mut state: State) {
+    fn jump(&mut self, at: u32, insn: Insn, mut state: Box<State>) {
         match insn.code & 0xf0 {
             EXIT => {
                 if at < self.main_end {
