@@ -36,7 +36,7 @@ pub use c_header::{CHeader, HeaderRoots, LayoutError};
 pub use format::Kind;
 pub use kernel_check::{
     BtfPlace, BtfRule, BtfViolation, BtfViolations, Element, KernelBtfRules, NameError, NameUse, TypeIdError,
-    ViolatingType, kernel_violations,
+    ViolatingType, Violations, kernel_violations,
 };
 pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path, field_path_from};
 pub use parse::{Btf, BtfError};

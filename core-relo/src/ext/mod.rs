@@ -9,6 +9,7 @@ mod builder;
 mod core_relo;
 mod error;
 mod func;
+mod kernel_check;
 mod line;
 mod records;
 
@@ -17,6 +18,7 @@ pub use builder::{ExtBuilder, ExtPart};
 pub use core_relo::{CoreRelo, RelocKind};
 pub use error::ExtError;
 pub use func::FuncInfo;
+pub use kernel_check::{InfoPlace, InfoRule, InfoViolation, ProgramInfo, RecordForm, SentRecords};
 pub use line::LineInfo;
 pub use records::{ExtRecord, Records, Section, Sections};
 

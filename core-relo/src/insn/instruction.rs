@@ -127,6 +127,14 @@ impl Insn {
         matches!(self.class(), Class::Ldx | Class::St | Class::Stx)
     }
 
+    /// Returns whether this is a load of packet data (`LD_ABS`, `LD_IND`).
+    pub const fn is_packet_load(&self) -> bool {
+        const MODE: u8 = 0xe0;
+        const ABS: u8 = 0x20;
+        const IND: u8 = 0x40;
+        matches!((self.class(), self.code & MODE), (Class::Ld, ABS | IND))
+    }
+
     /// Returns whether this is the first slot of an `ld_imm64`.
     pub const fn is_ld_imm64(self) -> bool {
         self.code == LD_IMM64

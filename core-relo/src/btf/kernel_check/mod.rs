@@ -28,7 +28,7 @@ mod violation;
 pub use name::{NameError, NameUse};
 pub use rule::{BtfRule, TypeIdError};
 pub use rules::KernelBtfRules;
-pub use violation::{BtfPlace, BtfViolation, BtfViolations, Element, ViolatingType};
+pub use violation::{BtfPlace, BtfViolation, BtfViolations, Element, ViolatingType, Violations};
 
 use super::parse::Btf;
 use checker::Checker;

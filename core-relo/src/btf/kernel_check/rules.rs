@@ -34,6 +34,8 @@ pub struct KernelBtfRules {
     pub(super) empty_sections: bool,
     /// Whether functions must not return a VAR, DATASEC or DECL_TAG.
     pub(super) checks_return_kind: bool,
+    /// Whether programs may have exception callbacks.
+    pub(super) exception_callbacks: bool,
     /// The bytes of a pointer.
     pub(super) pointer_bytes: u32,
 }
@@ -82,6 +84,7 @@ impl KernelBtfRules {
             wide_info: release.is_since(7, 2),
             empty_sections: release.is_since(5, 12),
             checks_return_kind: release.is_since(6, 1),
+            exception_callbacks: release.is_since(6, 7),
             pointer_bytes: 8,
         }
     }
@@ -129,6 +132,8 @@ impl KernelBtfRules {
             wide_info: self.wide_info && other.wide_info,
             empty_sections: self.empty_sections && other.empty_sections,
             checks_return_kind: self.checks_return_kind || other.checks_return_kind,
+            // No BTF violates a rule for the records of programs.
+            exception_callbacks: self.exception_callbacks && other.exception_callbacks,
             // A larger pointer needs more room in its struct.
             pointer_bytes: self.pointer_bytes.max(other.pointer_bytes),
         }
@@ -137,6 +142,11 @@ impl KernelBtfRules {
     /// Returns the bytes of the longest name that the kernel allows (`KSYM_NAME_LEN`).
     pub const fn name_bytes(&self) -> usize {
         self.name_bytes
+    }
+
+    /// Returns whether programs may have exception callbacks.
+    pub const fn exception_callbacks(&self) -> bool {
+        self.exception_callbacks
     }
 
     /// Returns whether the names of sections may contain any printable character.

@@ -53,21 +53,30 @@ pub struct Element {
     name: Box<[u8]>,
 }
 
-/// The violations of a BTF, in the order in which the kernel finds them: a kernel reports the first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BtfViolations {
-    list: Vec<BtfViolation>,
+/// Violations of the kernel's rules, in the order in which the kernel finds them: a kernel reports the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violations<V> {
+    list: Vec<V>,
     omitted: usize,
 }
 
-impl BtfViolations {
+/// The violations of a BTF.
+pub type BtfViolations = Violations<BtfViolation>;
+
+impl<V> Default for Violations<V> {
+    fn default() -> Self {
+        Self { list: Vec::new(), omitted: 0 }
+    }
+}
+
+impl<V> Violations<V> {
     /// Returns the violations, at most [`limits::KERNEL_VIOLATIONS`].
-    pub fn list(&self) -> &[BtfViolation] {
+    pub fn list(&self) -> &[V] {
         &self.list
     }
 
     /// Returns the violation that the kernel reports.
-    pub fn first(&self) -> Option<&BtfViolation> {
+    pub fn first(&self) -> Option<&V> {
         self.list.first()
     }
 
@@ -76,22 +85,24 @@ impl BtfViolations {
         self.omitted
     }
 
-    /// Returns whether the kernel accepts the BTF.
+    /// Returns whether the kernel accepts what was checked.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Returns the violation of a rule by the header.
-    pub(super) fn of_header(rule: BtfRule) -> Self {
-        Self { list: Vec::from([BtfViolation { ty: None, place: BtfPlace::Whole, rule }]), omitted: 0 }
-    }
-
-    pub(super) fn push(&mut self, violation: impl FnOnce() -> BtfViolation) {
+    pub(crate) fn push(&mut self, violation: impl FnOnce() -> V) {
         if self.list.len() < limits::KERNEL_VIOLATIONS {
             self.list.push(violation());
         } else {
             self.omitted = self.omitted.saturating_add(1);
         }
+    }
+}
+
+impl BtfViolations {
+    /// Returns the violation of a rule by the header.
+    pub(super) fn of_header(rule: BtfRule) -> Self {
+        Self { list: Vec::from([BtfViolation { ty: None, place: BtfPlace::Whole, rule }]), omitted: 0 }
     }
 }
 
@@ -119,7 +130,7 @@ impl ViolatingType {
 }
 
 impl Element {
-    pub(super) fn new(index: u32, name: Name<'_>) -> Self {
+    pub(crate) fn new(index: u32, name: Name<'_>) -> Self {
         Self { index, name: beginning(name) }
     }
 

@@ -130,6 +130,11 @@ impl Editor {
         self.known.get_or_insert_with(|| index_strings(strings)).contains_key(text)
     }
 
+    /// Returns the bytes of the strings.
+    pub fn string_bytes(&self) -> u32 {
+        to_u32(self.strings.len())
+    }
+
     /// Returns the string at an offset.
     pub fn name(&self, at: StrOffset) -> &[u8] {
         let rest = self.strings.get(at.index()..).unwrap_or_default();
