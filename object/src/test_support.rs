@@ -271,6 +271,16 @@ impl TestObject {
         self.ext.group(ExtPart::FuncInfo, name, 8, &bytes);
     }
 
+    /// Adds records of a kind with any words.
+    pub fn raw_records<const N: usize>(&mut self, part: ExtPart, section: &str, records: &[[u32; N]]) {
+        let name = self.types.string(section);
+        let mut bytes = Vec::new();
+        for word in records.iter().flatten() {
+            Endian::native().put_u32(&mut bytes, *word);
+        }
+        self.ext.group(part, name, u32::try_from(N * 4).unwrap(), &bytes);
+    }
+
     /// Adds `line_info` records: index of the instruction in the section, line.
     pub fn line_info(&mut self, section: &str, records: &[(u32, u32)]) {
         let (name, file) = (self.types.string(section), self.types.string("made.bpf.c"));

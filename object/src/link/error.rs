@@ -68,6 +68,14 @@ pub enum LinkError {
         /// `func_info` or `line_info`.
         what: &'static str,
     },
+    /// The functions of the program have too many records. A program has at most one record of a kind for each instruction.
+    #[error("program `{program}`: its functions have more than {limit} records in .BTF.ext")]
+    TooManyRecords {
+        /// The program.
+        program: Text,
+        /// The maximum number of records.
+        limit: u32,
+    },
     /// The program has more instructions than the kernel's verifier accepts.
     #[error("program `{program}` with its subprograms has more than {limit} instructions")]
     TooLong {

@@ -9,6 +9,8 @@ mod exception;
 pub(crate) mod externs;
 mod held_programs;
 mod info;
+mod info_check;
+mod info_copy;
 pub(crate) mod maps;
 pub(crate) mod refs;
 #[cfg(test)]
@@ -18,6 +20,7 @@ mod undefined;
 pub use error::LinkError;
 pub use externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry};
 pub use held_programs::HeldPrograms;
+pub use info_check::{InfoForms, SentTypes};
 pub use maps::{MapEntry, MapSource, StructOps};
 pub use refs::RefTarget;
 pub use undefined::{Undefined, UndefinedUse};
@@ -72,6 +75,8 @@ pub struct LinkedProgram {
     pub func_info: Vec<[u32; 2]>,
     /// The `line_info` records: instruction, file, text, position.
     pub line_info: Vec<[u32; 4]>,
+    /// The form of the records in the object.
+    pub info_forms: InfoForms,
     /// The functions that the instructions are copied from, in order.
     pub functions: Vec<FunctionCopy>,
     /// The first instruction of the exception callback, if a declaration tag names one.
@@ -413,44 +418,6 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let insn = p.start().0.checked_add(insn_index).invariant("a function lies within its section")?;
         let (program, section) = (text(self.main.name()), text(p.section));
         Err(LinkError::Call { program, section, insn, to: self.linker.section_name(section_index)?, target })
-    }
-
-    /// Copies the `func_info` and `line_info` records of the copied functions (libbpf: `reloc_prog_func_and_line_info`).
-    ///
-    /// If the program itself has no records, its subprograms' records are left out. Otherwise each subprogram must have records.
-    fn copy_records(&mut self) -> Result<(), LinkError> {
-        let linker = self.linker;
-        for (n, copy) in self.out.functions.iter().enumerate() {
-            let p = linker.function(copy.function)?;
-            let moved = |insn: u32| {
-                let moved = insn.checked_sub(p.start().0).and_then(|index| index.checked_add(copy.start));
-                moved.invariant("a function's records lie within the function")
-            };
-            let missing = |what| LinkError::MissingInfo {
-                program: text(self.main.name()),
-                function: text(p.name()),
-                what,
-            };
-            let func_info = linker.func_info.in_range(p.section, p.start().0, p.insn_count());
-            if n == 0 || !self.out.func_info.is_empty() {
-                if n > 0 && func_info.is_empty() {
-                    return Err(missing("func_info"));
-                }
-                for (insn, [ty]) in func_info {
-                    self.out.func_info.push([moved(*insn)?, *ty]);
-                }
-            }
-            let line_info = linker.line_info.in_range(p.section, p.start().0, p.insn_count());
-            if n == 0 || !self.out.line_info.is_empty() {
-                if n > 0 && line_info.is_empty() {
-                    return Err(missing("line_info"));
-                }
-                for (insn, [file, line, position]) in line_info {
-                    self.out.line_info.push([moved(*insn)?, *file, *line, *position]);
-                }
-            }
-        }
-        Ok(())
     }
 }
 

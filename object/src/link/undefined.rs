@@ -105,7 +105,7 @@ pub(super) fn check(object: &Object<'_>) -> Result<(), LinkError> {
             };
             let start = function.start().0;
             let len = insn.checked_sub(start).and_then(|len| len.checked_add(1));
-            let record = len.and_then(|len| lines.in_range(section.name, start, len).last());
+            let record = len.and_then(|len| lines.in_range(section.name, start, len).records.last());
             let function = text(function.name());
             symbol.uses.push(
                 record

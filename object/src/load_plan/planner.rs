@@ -80,7 +80,7 @@ impl LoadPlan {
 
         set_exclusive_hashes(&mut maps, &programs)?;
 
-        let mut repairs = Repairs::default();
+        let mut repairs = core::mem::take(&mut planner.repairs);
         repair_object_names(&mut maps, &mut programs, &mut repairs);
         let btf = finish_btf(object, edit, kernel, &mut repairs)?;
         let globals = collect_globals(object, &linker, settings);

@@ -45,6 +45,10 @@ pub enum RepairKind {
     BtfType,
     /// The order of the members of a struct in the BTF.
     BtfOrder,
+    /// The `func_info` records of a program.
+    FuncInfo,
+    /// The `line_info` records of a program.
+    LineInfo,
 }
 
 impl RepairKind {
@@ -55,6 +59,8 @@ impl RepairKind {
             Self::BtfName => "btf_name",
             Self::BtfType => "btf_type",
             Self::BtfOrder => "btf_order",
+            Self::FuncInfo => "func_info",
+            Self::LineInfo => "line_info",
         }
     }
 }

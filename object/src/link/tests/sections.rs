@@ -305,6 +305,28 @@ fn functions_that_overlap_are_bounded() {
     assert!(message.contains("with its subprograms has more than 1000000 instructions"), "{message}");
 }
 
+/// The records of functions that overlap are copied, or passed over, for each function.
+#[test]
+fn records_of_functions_that_overlap_are_bounded() {
+    // 100 functions, each beginning an instruction after the other and calling the next. All have the instruction 150.
+    let code = [vec![call(0); 99], vec![exit(); 101]].concat();
+    // Either all records are those of the instruction, or they follow one that is, and lie before all functions but the first.
+    for rest in [150, 0] {
+        let mut m = TestObject::new();
+        let xdp = m.code("?xdp", &code);
+        for n in 0..100u64 {
+            m.function(&format!("f{n}"), xdp, n, 200 - n);
+        }
+        let ty = m.func_type("f0", 1);
+        let mut records = vec![(150, ty)];
+        records.extend((0..200_000).map(|_| (rest, ty)));
+        m.func_info("?xdp", &records);
+        let plan = m.plan_on(kernel(|_| {}), |setup| setup.select_programs(["f0"]));
+        let message = plan.unwrap_err().to_string();
+        assert!(message.contains("its functions have more than 1000000 records in .BTF.ext"), "{message}");
+    }
+}
+
 #[test]
 fn records_of_any_section_move_with_their_functions() {
     let mut m = TestObject::new();

@@ -2,6 +2,7 @@
 
 mod attach_target;
 mod hash;
+mod info;
 mod jump_tables;
 mod plan;
 mod planner;

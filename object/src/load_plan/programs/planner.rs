@@ -2,6 +2,7 @@
 
 use super::{
     attach_target,
+    info::repair_info,
     plan::{AttachPlan, ProgramPlan},
     refs::RefResolver,
 };
@@ -11,15 +12,16 @@ use crate::{
     index::{ModuleIndex, ProgramIndex},
     internal::Invariant as _,
     limits,
-    link::{FunctionCopy, ProgramLinker},
+    link::{FunctionCopy, LinkedProgram, ProgramLinker, SentTypes},
     load_plan::{
-        btf::{ContextTags, collect_tags, fix_func_info},
+        btf::{ContextTags, collect_tags, fix_func_info, name_rules},
         checks::OTHER_TYPE,
         error::LoadPlanError,
         externs::{Modules, ResolvedExtern},
         late_binding::LateReloc,
         maps::MapPlan,
         relocate::LateRelocs,
+        repair::Repairs,
         settings::{ProgramSettings, Settings},
         struct_ops::StructOpsTables,
         target_kernel::TargetKernel,
@@ -43,6 +45,8 @@ pub(in crate::load_plan) struct ProgramPlanner<'p, 'o, 'd> {
     refs: RefResolver<'p, 'o, 'd>,
     /// The tags `arg:ctx` in the object's BTF.
     context_tags: ContextTags,
+    /// The records that are left out because the kernel would refuse them.
+    pub(in crate::load_plan) repairs: Repairs,
 }
 
 impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
@@ -56,7 +60,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
     ) -> Self {
         let refs = RefResolver::new(object, linker, externs);
         let context_tags = object.btf().map_or_else(ContextTags::new, collect_tags);
-        Self { object, linker, settings, kernel, struct_ops, refs, context_tags }
+        let repairs = Repairs::default();
+        Self { object, linker, settings, kernel, struct_ops, refs, context_tags, repairs }
     }
 
     /// Returns the modules whose kfuncs the programs call, see [`LoadPlan::fd_array`](crate::load_plan::LoadPlan::fd_array).
@@ -114,6 +119,7 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         let mut linked = self.linker.link(code, function, has_callbacks)?;
         let fixups = self.refs.resolve(function, &mut linked, maps)?;
         self.replace_probe_read_helpers(&mut linked.insns);
+        self.repair_info(program.name(), &mut linked, edit.as_ref());
         if let (Some(btf), Some(edit), false) =
             (self.object.btf(), edit.as_mut(), self.kernel.features.has(Feature::ArgCtxTag))
         {
@@ -143,6 +149,18 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
             symbol_refs: self.refs.take_symbol_refs(),
             late_relocs: Vec::new(),
         })
+    }
+
+    /// Repairs the records of a program that is loaded with BTF.
+    fn repair_info(&mut self, program: &[u8], linked: &mut LinkedProgram, edit: Option<&Editor>) {
+        let features = &self.kernel.features;
+        if let (Some(btf), Some(edit)) = (self.object.btf(), edit)
+            && features.has(Feature::Btf)
+            && features.has(Feature::BtfFunc)
+        {
+            let types = SentTypes { btf, string_bytes: edit.string_bytes() };
+            repair_info(program, linked, types, &name_rules(self.kernel), &mut self.repairs);
+        }
     }
 
     /// Returns the type, the attach type and the flags of a program (libbpf: `bpf_object_init_progs`, `libbpf_prepare_prog_load`).

@@ -2,6 +2,7 @@
 
 mod errors;
 mod externs;
+mod info;
 mod maps;
 mod programs;
 mod repairs;
