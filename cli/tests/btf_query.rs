@@ -66,6 +66,29 @@ fn violations_of_the_kernels_rules_are_printed() {
 }
 
 #[test]
+fn violations_of_the_records_of_a_program_are_printed() {
+    let mut object = fs::read(prebuilt("live").join(OBJECT)).unwrap();
+    // The header of .BTF.ext: magic, version, flags, length.
+    let header = [0x9f, 0xeb, 1, 0, 32, 0, 0, 0];
+    let at = object.windows(header.len()).position(|bytes| bytes == header).unwrap();
+    let word = |object: &[u8], at: usize| usize::try_from(Endian::Little.u32(object, at).unwrap()).unwrap();
+    // The second record of the first section gets the instruction of the first. The records follow three words.
+    let second = at + 32 + word(&object, at + 16) + 12 + 16;
+    object[second..second + 4].fill(0);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bad.bpf.o");
+    fs::write(&path, object).unwrap();
+    let refused = run(&["check", text(&path)]);
+    let problem = "line_info record 1: the instruction is 0, expected more than 0, and less than ";
+    assert_eq!((refused.exit, refused.out.lines().count()), (1, 1), "{}", refused.out);
+    assert!(refused.out.starts_with("program `") && refused.out.contains(problem), "{}", refused.out);
+    let line = &run(&["check", text(&path), "--format", "json"]).lines()[0];
+    assert!(line["program"].is_string() && line["type"].is_null() && line["element"].is_null(), "{line}");
+    assert_eq!((line["place"].as_str(), line["index"].as_u64()), (Some("line_info"), Some(1)));
+    assert_eq!(line["kernel_message"], ".insn_off:");
+}
+
+#[test]
 fn an_offset_follows_pointers() {
     let run_text = run(&["offset", "settings.address.halves.high", "--btf", OBJECT]);
     assert_eq!(run_text.out, "settings.address.halves.high  offset 26, 2 bytes  u16\n", "{}", run_text.err);

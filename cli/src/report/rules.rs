@@ -93,8 +93,8 @@ pub(super) fn rule(kind: ReasonKind) -> Rule {
         ),
         ReasonKind::Btf => (
             "BTF that the kernel refuses",
-            "A map or program needs the object's BTF, and the kernel refuses it. `core-relo btf check` lists the violations of the \
-             kernel's rules.",
+            "A map or program needs the object's BTF, and the kernel refuses it; or the kernel refuses the records of functions and lines \
+             that a load sends with a program. `core-relo btf check` lists the violations of the kernel's rules.",
         ),
         ReasonKind::Object => (
             "Object that no kernel loads",

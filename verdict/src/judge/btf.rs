@@ -12,7 +12,6 @@ use crate::{
 use core_relo::btf::{BtfViolation, KernelBtfRules};
 use core_relo_object::{
     InternalError,
-    link::LinkedProgram,
     object::{MapType, ProgramType},
 };
 
@@ -35,8 +34,6 @@ const TIMER_SET_CALLBACK: u32 = 170;
 const TIMER_START: u32 = 171;
 const TIMER_CANCEL: u32 = 172;
 const KPTR_XCHG: u32 = 194;
-/// `bpf_tail_call`, which functions other than the program's first may call only with BTF (kernel: `check_abnormal_return`).
-const TAIL_CALL: u32 = 12;
 
 /// The kfuncs that need types of the object.
 const KFUNCS: [&[u8]; 8] = [
@@ -97,13 +94,9 @@ impl BtfRefusal {
     }
 
     /// Returns the reason of an instruction that the verifier accepts only with BTF.
-    pub(super) fn insn_reason(&self, need: &Need, insn: u32, linked: &LinkedProgram) -> Option<Reason> {
+    pub(super) fn insn_reason(&self, need: &Need) -> Option<Reason> {
         match need {
             Need::Helper { number, .. } if HELPERS.contains(number) => Some(self.reason(&need.text())),
-            Need::Helper { number: TAIL_CALL, .. } => {
-                let is_subprogram = linked.functions.get(1).is_some_and(|second| insn >= second.start);
-                is_subprogram.then(|| self.reason("a tail call in a function other than the first"))
-            }
             Need::Kfunc(name) | Need::KfuncCall { name, .. } if KFUNCS.contains(&&**name) => {
                 Some(self.reason(&need.text()))
             }
@@ -125,7 +118,13 @@ impl BtfRefusal {
         Mismatch::new(MismatchKind::Btf, program, text, declarations)
     }
 
-    fn reason(&self, subject: &str) -> Reason {
+    /// Returns whether the kernel refuses the BTF for certain, so that no load sends `func_info` and `line_info`.
+    pub(super) fn is_certain(&self) -> bool {
+        self.verdict == Verdict::Refused
+    }
+
+    /// Returns the reason of a requirement that is not met without BTF.
+    pub(super) fn reason(&self, subject: &str) -> Reason {
         let certainty = if self.verdict == Verdict::Refused { "refuses" } else { "may refuse" };
         let text = format!("{subject} needs BTF, which the kernel {certainty}: {}", self.violation);
         let reason = Reason::new(ReasonKind::Btf, self.verdict, text).with_evidence(self.evidence.clone());

@@ -12,6 +12,7 @@ mod error;
 mod externs;
 mod features;
 mod held_programs;
+mod info;
 mod load_judge;
 mod loader_rules;
 mod map_owner;

@@ -100,6 +100,7 @@ impl ObjectContext<'_, '_> {
                 if self.needs.allows_unused_externs {
                     reasons.extend(self.externs.program_reasons(linked, self.answers));
                 }
+                reasons.extend(self.info_reasons(program));
                 self.add_code_reasons(program, linked, &mut reasons, &mut skipped);
             }
         }
@@ -200,10 +201,12 @@ impl ObjectContext<'_, '_> {
         if let Some(refusal) = self.btf_refusal {
             let sites =
                 program.sites.iter().filter_map(|site| Some((site.insn, self.answers.need(site.need)?)));
-            suspects.extend(sites.filter_map(|(insn, need)| {
-                Some(Suspect::new(insn, refusal.insn_reason(need, insn, linked)?))
-            }));
+            suspects.extend(
+                sites.filter_map(|(insn, need)| Some(Suspect::new(insn, refusal.insn_reason(need)?))),
+            );
         }
+        let callbacks = self.callback_reasons(program, linked).into_iter();
+        suspects.extend(callbacks.map(|(insn, reason)| Suspect::new(insn, reason)));
         // A program that is not part of the load is judged alone, and a load of it creates its maps.
         if program.autoload {
             suspects.extend(self.left_out_maps(linked));

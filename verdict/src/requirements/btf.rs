@@ -1,12 +1,20 @@
-//! The object's BTF as a loader sends it, checked by the rules of kernels.
+//! The object's BTF and its programs' `func_info` and `line_info` as a loader sends them, checked by the rules of kernels.
 
-use core_relo::btf::{BtfRule, BtfViolation, KernelBtfRules, Kind, TypeIdError, kernel_violations};
+use super::{ObjectNeeds, ProgramNeeds};
+use alloc::sync::Arc;
+use core_relo::{
+    btf::{BtfRule, BtfViolation, KernelBtfRules, Kind, TypeIdError, kernel_violations},
+    ext::InfoViolation,
+};
 use core_relo_object::{
-    InternalError,
-    link::{LinkError, ProgramLinker},
+    InternalError, ProgramIndex,
+    link::{LinkError, ProgramLinker, SentTypes},
     load_plan::SentBtf,
 };
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
 
 /// The object's BTF, and what kernels say about it. Threads may share it.
 #[derive(Debug, Default)]
@@ -16,6 +24,20 @@ pub(crate) struct ObjectBtf {
     pub(crate) error: Option<LinkError>,
     /// The results by rules. Most kernels share their rules with others.
     results: Mutex<Vec<(KernelBtfRules, Option<BtfViolation>)>>,
+    /// The results of programs by rules, for the programs with violations.
+    info_results: Mutex<Vec<(KernelBtfRules, InfoResults)>>,
+}
+
+/// The violations of each program that has any.
+type InfoResults = Arc<HashMap<ProgramIndex, InfoViolations>>;
+
+/// The violations of the rules for `func_info` and `line_info` by a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InfoViolations {
+    /// The first violation that a loader can repair.
+    pub(crate) repairable: Option<InfoViolation>,
+    /// The first violation that no loader can repair.
+    pub(crate) lasting: Option<InfoViolation>,
 }
 
 impl ObjectBtf {
@@ -52,6 +74,39 @@ impl ObjectBtf {
         let violation = lasting.or(violations.first()).cloned();
         results.push((*rules, violation.clone()));
         Ok(violation)
+    }
+}
+
+impl ObjectNeeds<'_, '_> {
+    /// Returns the violations of each program's records by the rules of a kernel, as libbpf sends them.
+    pub(crate) fn info_violations(&self, rules: &KernelBtfRules) -> InfoResults {
+        let mut results = self.btf.info_results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = results.iter().find(|(known, _)| known == rules) {
+            return Arc::clone(known);
+        }
+        let sent = self.object.btf().zip(self.btf.sent.as_ref());
+        let types = sent.map(|(btf, sent)| SentTypes { btf, string_bytes: sent.string_bytes() });
+        let programs = self.programs.iter();
+        let violations = programs.filter_map(|program| {
+            let violations = InfoViolations::find(program, types, rules);
+            (violations != InfoViolations::default()).then_some((program.index, violations))
+        });
+        let violations = Arc::new(violations.collect());
+        results.push((*rules, Arc::clone(&violations)));
+        violations
+    }
+}
+
+impl InfoViolations {
+    /// Returns the violations of a program's records. `types` is `None` for a load without BTF.
+    pub(crate) fn find(program: &ProgramNeeds, types: Option<SentTypes<'_>>, rules: &KernelBtfRules) -> Self {
+        let Ok(linked) = &program.code else { return Self::default() };
+        let violations = linked.info_violations(types, rules);
+        let find = |is_repairable: bool| {
+            let mut list = violations.list().iter();
+            list.find(|violation| violation.rule.is_repairable() == is_repairable).cloned()
+        };
+        Self { repairable: find(true), lasting: find(false) }
     }
 }
 

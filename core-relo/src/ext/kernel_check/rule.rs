@@ -134,7 +134,7 @@ impl InfoRule {
             Self::FirstFunction { .. } => "for the first func info record",
             Self::FunctionOrder { .. } => "than previous func info record",
             Self::FunctionStart { .. } => "func_info BTF section doesn't match subprog layout in BPF program",
-            Self::FunctionType { .. } => "in func info",
+            Self::FunctionType { .. } => "invalid type id",
             Self::PacketLoad => "LD_ABS is only allowed in functions that return 'int'",
             Self::TailCall => "tail_call is only allowed in functions that return 'int'",
             Self::PacketLoadWithoutInfo => "LD_ABS is not allowed in subprogs without BTF",

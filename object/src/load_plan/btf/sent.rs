@@ -31,6 +31,11 @@ impl SentBtf {
         missing_features(*rules).affect_none(&self.edit)
     }
 
+    /// Returns the bytes of the strings that a kernel gets.
+    pub fn string_bytes(&self) -> u32 {
+        self.edit.string_bytes()
+    }
+
     /// Returns the bytes that a kernel with these rules gets.
     pub fn bytes(&self, rules: &KernelBtfRules) -> Result<Cow<'_, [u8]>, InternalError> {
         if self.is_unchanged(rules) {

@@ -8,6 +8,7 @@ mod errors;
 mod extern_types;
 mod externs;
 mod functions;
+mod info;
 mod kconfig;
 mod kfuncs;
 mod licenses;

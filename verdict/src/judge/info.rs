@@ -1,0 +1,112 @@
+//! The `func_info` and `line_info` that a load sends with a program: the kernel refuses the program if they violate its rules.
+
+use super::{
+    model::{Reason, ReasonKind, Verdict},
+    program::ObjectContext,
+};
+use crate::{
+    kernel::{Evidence, EvidenceSource, InsnFeature},
+    requirements::{Need, ProgramNeeds, btf::InfoViolations, function_addresses},
+};
+use core_relo::{
+    Name,
+    btf::KernelBtfRules,
+    explain::text,
+    ext::{InfoRule, InfoViolation},
+};
+use core_relo_object::link::LinkedProgram;
+
+impl ObjectContext<'_, '_> {
+    /// Returns the reasons why the kernel refuses the records of a program. Without BTF, a load sends none.
+    pub(super) fn info_reasons(&self, program: &ProgramNeeds) -> Vec<Reason> {
+        let mut reasons = self.reasons_without_btf(program);
+        if self.btf_refusal.is_some_and(super::btf::BtfRefusal::is_certain) {
+            return reasons;
+        }
+        let facts = &self.answers.facts;
+        let find = |rules: &KernelBtfRules| {
+            self.needs.info_violations(rules).get(&program.index).cloned().unwrap_or_default()
+        };
+        let own = find(&facts.btf_rules());
+        if own == InfoViolations::default() && facts.has_version() {
+            return reasons;
+        }
+        let newest = find(&KernelBtfRules::newest());
+        if self.needs.loader.sends_unchanged() {
+            reasons.extend(self.info_reason(own.repairable, newest.repairable));
+        }
+        reasons.extend(self.info_reason(own.lasting, newest.lasting));
+        reasons
+    }
+
+    /// Returns the reasons of a program's functions, if the kernel refuses the BTF.
+    fn reasons_without_btf(&self, program: &ProgramNeeds) -> Vec<Reason> {
+        let Some(refusal) = self.btf_refusal else { return Vec::new() };
+        let violation = InfoViolations::find(program, None, &self.answers.facts.btf_rules()).lasting;
+        let subject = violation.map(|violation| match violation.rule {
+            InfoRule::TailCallWithoutInfo => "a tail call in a function other than the first",
+            _ => "a load of packet data (`LD_ABS`, `LD_IND`) in a function other than the first",
+        });
+        subject.map(|subject| refusal.reason(subject)).into_iter().collect()
+    }
+
+    /// Returns the reason of a violation of the rules of the kernel's release, or of the newest kernel. Only both are certain.
+    fn info_reason(&self, own: Option<InfoViolation>, newest: Option<InfoViolation>) -> Option<Reason> {
+        let facts = &self.answers.facts;
+        if own.is_none() && facts.has_version() {
+            return None;
+        }
+        let is_certain = own.is_some() && newest.is_some() && self.btf_refusal.is_none();
+        let violation = own.or(newest)?;
+        let reason = match facts.version() {
+            _ if is_certain => {
+                let evidence = every_kernel();
+                Reason::new(ReasonKind::Btf, Verdict::Refused, violation.to_string()).with_evidence(evidence)
+            }
+            version => {
+                let text = format!("{violation}, which the kernel may refuse");
+                let evidence = version.map_or_else(every_kernel, |(_, evidence)| evidence);
+                Reason::new(ReasonKind::Btf, Verdict::Unknown, text).with_evidence(evidence)
+            }
+        };
+        let fix = "a loader that leaves such records out, such as core-relo";
+        Some(if violation.rule.is_repairable() { reason.with_fix(fix).repaired() } else { reason })
+    }
+
+    /// Returns the reasons of addresses of functions whose `func_info` does not declare them as static (kernel: `check_ld_imm`), by
+    /// instruction.
+    pub(super) fn callback_reasons(
+        &self,
+        program: &ProgramNeeds,
+        linked: &LinkedProgram,
+    ) -> Vec<(u32, Reason)> {
+        let is_address =
+            |need| matches!(self.answers.need(need), Some(Need::Instruction(InsnFeature::FunctionAddress)));
+        let has_callback = program.sites.iter().any(|site| is_address(site.need));
+        if !has_callback || self.btf_refusal.is_some_and(super::btf::BtfRefusal::is_certain) {
+            return Vec::new();
+        }
+        let reason =
+            |text: String| Reason::new(ReasonKind::Btf, Verdict::Refused, text).with_evidence(every_kernel());
+        let refused = function_addresses(linked).filter_map(|(insn, start)| {
+            let copy = linked.functions.iter().find(|copy| copy.start == start)?;
+            let name = self.needs.object.programs().get(copy.function.0)?.name();
+            let name = text(Name::new(name).shortened());
+            if linked.func_info.is_empty() {
+                return Some((
+                    insn,
+                    reason(format!("callback `{name}` has no func_info, which callbacks need")),
+                ));
+            }
+            let is_global = self.needs.linker.is_global(linked, *copy);
+            let global = || reason(format!("callback `{name}` is a global function, expected a static one"));
+            is_global.then(|| (insn, global().with_fix(format!("static int {name}(…)"))))
+        });
+        refused.collect()
+    }
+}
+
+/// Returns the evidence of a rule that every kernel has.
+fn every_kernel() -> Evidence {
+    Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() }
+}
