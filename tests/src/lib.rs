@@ -8,6 +8,7 @@ pub mod engine;
 pub mod exceptions;
 pub mod expect;
 pub mod growth;
+pub mod info_rules;
 pub mod kernel_crashes;
 #[cfg(feature = "libbpf")]
 pub mod libbpf;

@@ -2,7 +2,10 @@
 //! cases with the running kernel.
 
 use core_relo::btf::{Btf, KernelBtfRules, kernel_violations};
-use core_relo_tests::btf_rules::{RandomBtf, cases};
+use core_relo_tests::{
+    btf_rules::{RandomBtf, cases},
+    info_rules,
+};
 use fastrand::Rng;
 
 #[test]
@@ -70,4 +73,18 @@ fn the_stricter_rules_accept_only_what_both_kernels_accept() {
         }
     }
     assert!(accepted > 1000, "{accepted} accepted");
+}
+
+/// The same for the records of programs, which `live/info_rules.rs` compares with the running kernel.
+#[test]
+fn every_case_of_records_gets_the_verdict_of_linux_6_18() {
+    let all = info_rules::cases();
+    let wrong = all.iter().filter_map(|case| {
+        let violations = case.violations(&KernelBtfRules::of_release(6, 18));
+        let first = violations.first();
+        let message = first.map(|first| first.kernel_message().unwrap_or(""));
+        (message != case.message).then(|| format!("{}: {first:?}, expected {:?}", case.name, case.message))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
 }

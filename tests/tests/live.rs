@@ -11,6 +11,7 @@ mod live {
     mod generated;
     mod globals;
     mod harness;
+    mod info_rules;
     mod lifetime;
     mod loader_programs;
     mod lwt;
