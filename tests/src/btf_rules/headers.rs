@@ -13,7 +13,81 @@ const STRING_OFFSET: usize = 16;
 const STRING_LEN: usize = 20;
 const HEADER_BYTES: usize = 24;
 
+/// Fields that Linux 7.2 added.
+const LAYOUT_OFFSET: usize = 24;
+const LAYOUT_LEN: usize = 28;
+const LONG_HEADER_BYTES: usize = 32;
+
 pub(super) fn cases() -> Vec<Case> {
+    let mut cases = layouts();
+    cases.extend(headers());
+    cases
+}
+
+/// The layout section of Linux 7.2, of which other kernels refuse the header.
+fn layouts() -> Vec<Case> {
+    const OLD: Option<&str> = Some("Unsupported btf_header");
+    vec![
+        with_layout("layout/of two kinds", OLD, &[0; 8], |_| {}),
+        with_layout("layout/of many kinds", OLD, &[1; 400], |_| {}),
+        with_layout("layout/too small", OLD, &[0; 3], |_| {}),
+        with_layout("layout/cut off", OLD, &[0; 6], |_| {}),
+        with_layout("layout/empty", None, &[], |data| set(data, LAYOUT_OFFSET, 0)),
+        with_layout("layout/empty, at an offset", OLD, &[], |data| set(data, LAYOUT_OFFSET, 7)),
+        with_layout("layout/overlaps", OLD, &[0; 8], |data| set(data, LAYOUT_OFFSET, 8)),
+        with_layout("layout/after the end", OLD, &[0; 8], |data| set(data, LAYOUT_OFFSET, 4096)),
+        with_layout("layout/too long", OLD, &[0; 8], |data| set(data, LAYOUT_LEN, 4096)),
+        with_layout("layout/gap", OLD, &[0; 8], |data| set(data, LAYOUT_LEN, 4)),
+        with_layout("layout/header ends within its fields", OLD, &[0; 8], |data| {
+            data.drain(LAYOUT_LEN..LONG_HEADER_BYTES);
+            set(data, HEADER_LEN, 28);
+        }),
+        with_layout("layout/after the strings", OLD, &[], |data| {
+            let end = u32::try_from(data.len() - LONG_HEADER_BYTES).unwrap();
+            set(data, LAYOUT_OFFSET, end);
+            set(data, LAYOUT_LEN, 4);
+            data.extend([0; 4]);
+        }),
+        with_layout("layout/a field after it", OLD, &[0; 8], |data| {
+            data.splice(LONG_HEADER_BYTES..LONG_HEADER_BYTES, [1, 0, 0, 0]);
+            set(data, HEADER_LEN, 36);
+        }),
+        with_layout("layout/strings first", Some("String section is not at the end"), &[], |data| {
+            set(data, LAYOUT_OFFSET, 0);
+            let (types, strings) = (get(data, TYPE_LEN), get(data, STRING_LEN));
+            let split = LONG_HEADER_BYTES + usize::try_from(types).unwrap();
+            let mut moved: Vec<u8> = data.drain(split..).collect();
+            // The strings end at a multiple of 4.
+            moved.resize(moved.len().next_multiple_of(4), 0);
+            set(data, STRING_LEN, strings.next_multiple_of(4));
+            set(data, TYPE_OFFSET, strings.next_multiple_of(4));
+            set(data, STRING_OFFSET, 0);
+            data.splice(LONG_HEADER_BYTES..LONG_HEADER_BYTES, moved);
+        }),
+    ]
+}
+
+/// A BTF with one type and a layout section between types and strings, changed.
+fn with_layout(
+    name: &'static str,
+    message: Option<&'static str>,
+    layout: &[u8],
+    change: impl FnOnce(&mut Vec<u8>),
+) -> Case {
+    of_header(name, message, |data| {
+        data.splice(HEADER_BYTES..HEADER_BYTES, [0; 8]);
+        let (types, len) = (get(data, TYPE_LEN), u32::try_from(layout.len()).unwrap());
+        set(data, HEADER_LEN, 32);
+        set(data, LAYOUT_OFFSET, types);
+        set(data, LAYOUT_LEN, len);
+        set(data, STRING_OFFSET, types + len);
+        let end = LONG_HEADER_BYTES + usize::try_from(types).unwrap();
+        data.splice(end..end, layout.iter().copied());
+        change(data);
+    })
+}
+
+fn headers() -> Vec<Case> {
     vec![
         of_header("header/valid", None, |_| {}),
         of_header("header/short", Some("hdr_len not found"), |data| data.truncate(7)),

@@ -14,8 +14,8 @@ pub(super) struct Checker<'d> {
     pub(super) records: Records<'d>,
     pub(super) rules: KernelBtfRules,
     pub(super) violations: BtfViolations,
-    /// The number of violations that another name would not mend.
-    pub(super) structural: usize,
+    /// Whether the record that is being checked has a violation that another name would not mend.
+    pub(super) is_structural: bool,
 }
 
 /// The part of a record that a violation names, without its name.
@@ -31,10 +31,8 @@ pub(super) enum Part {
 impl<'d> Checker<'d> {
     /// Adds a violation of the rule by a part of a type.
     pub(super) fn report(&mut self, id: TypeId, record: Record<'d>, part: Part, rule: BtfRule) {
-        let Self { records, violations, structural, .. } = self;
-        if !matches!(rule, BtfRule::Name(_)) {
-            *structural = structural.saturating_add(1);
-        }
+        let Self { records, violations, is_structural, .. } = self;
+        *is_structural |= !matches!(rule, BtfRule::Name(_));
         violations.push(|| {
             let ty = ViolatingType::new(id, record.kind(), records.name(record.name_offset));
             let element = |index, name| Element::new(index, records.name(name));

@@ -55,7 +55,7 @@ impl Btf<'_> {
 
 /// Returns the violations of the kernel's rules by any bytes, which need not be a BTF that [`Btf::parse`] accepts.
 pub fn kernel_violations(data: &[u8], rules: &KernelBtfRules) -> BtfViolations {
-    let sections = match header::find_sections(data) {
+    let sections = match header::find_sections(data, rules) {
         Ok(sections) => sections,
         Err(rule) => return BtfViolations::of_header(rule),
     };
@@ -63,7 +63,7 @@ pub fn kernel_violations(data: &[u8], rules: &KernelBtfRules) -> BtfViolations {
         records: Records::new(&sections),
         rules: *rules,
         violations: BtfViolations::default(),
-        structural: 0,
+        is_structural: false,
     };
     let has_violation = checker.check_records();
     checker.check_references(&has_violation);

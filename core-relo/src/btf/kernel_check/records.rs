@@ -25,6 +25,9 @@ pub(super) struct Record<'d> {
     rest: &'d [u8],
 }
 
+/// The most words that follow a record's first three once: those of an ARRAY.
+const FIXED_WORDS: usize = 3;
+
 /// The records by type id, and the strings.
 pub(super) struct Records<'d> {
     endian: Endian,
@@ -58,11 +61,6 @@ impl<'d> Records<'d> {
             self.offsets.push(offset);
             self.kinds.push(kind);
         }
-    }
-
-    /// Returns the number of types, without `void`.
-    pub(super) fn count(&self) -> usize {
-        self.offsets.len()
     }
 
     /// Returns the ids of the types, without `void`.
@@ -106,7 +104,7 @@ impl<'d> Records<'d> {
 
     /// Returns the name at an offset for a message, empty if there is none.
     pub(super) fn name(&self, at: StrOffset) -> Name<'d> {
-        Name::new(self.string(at).unwrap_or_default())
+        self.string(at).map_or_else(|| Name::new(b""), Name::new)
     }
 }
 
@@ -148,6 +146,12 @@ impl RawInt {
         self.0 & 0xff
     }
 
+    /// Returns the end in bits.
+    #[expect(clippy::arithmetic_side_effects, reason = "both have 8 bits")]
+    pub(super) fn end(self) -> u32 {
+        self.offset() + self.bits()
+    }
+
     pub(super) fn offset(self) -> u32 {
         (self.0 >> 16) & 0xff
     }
@@ -175,30 +179,35 @@ impl<'d> Record<'d> {
         self.info.kind()
     }
 
-    /// Returns a word after the record's first three.
-    fn word(self, index: usize) -> Option<u32> {
-        self.endian.u32(self.rest, index.checked_mul(4)?)
+    /// Returns the words that follow the first three once. Only records that were checked to be whole are asked for those of their kind.
+    fn fixed_words(self) -> [u32; FIXED_WORDS] {
+        let mut words = [0; FIXED_WORDS];
+        for (word, bytes) in words.iter_mut().zip(self.rest.as_chunks::<4>().0) {
+            *word = self.endian.word(*bytes);
+        }
+        words
     }
 
     pub(super) fn int(self) -> RawInt {
-        RawInt(self.word(0).unwrap_or_default())
+        let [word, ..] = self.fixed_words();
+        RawInt(word)
     }
 
     /// Returns the linkage of a VAR, or the component index of a DECL_TAG.
     pub(super) fn linkage_or_component(self) -> u32 {
-        self.word(0).unwrap_or_default()
+        let [word, ..] = self.fixed_words();
+        word
     }
 
     pub(super) fn array(self) -> RawArray {
-        let word = |index| self.word(index).unwrap_or_default();
-        RawArray { element: TypeId(word(0)), index: TypeId(word(1)), nelems: word(2) }
+        let [element, index, nelems] = self.fixed_words();
+        RawArray { element: TypeId(element), index: TypeId(index), nelems }
     }
 
     /// Returns the elements of the record, each of `N` words, from an index on.
     fn elements<const N: usize>(self, from: u32) -> impl Iterator<Item = (u32, [u32; N])> + use<'d, N> {
         let size = const { N * 4 };
-        let start = to_usize(from).saturating_mul(size);
-        let chunks = self.rest.get(start..).unwrap_or_default().chunks_exact(size);
+        let chunks = self.rest.chunks_exact(size).skip(to_usize(from));
         let endian = self.endian;
         let words = move |chunk: &[u8]| {
             let mut words = [0; N];

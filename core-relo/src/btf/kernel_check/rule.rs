@@ -82,6 +82,18 @@ pub enum BtfRule {
     /// The strings do not begin or end with NUL, or are too long.
     #[error("the string section has to begin and end with NUL, and to have at most 16 MiB")]
     Strings,
+    /// The layout section is not aligned.
+    #[error("the layout section begins at offset {offset}, expected a multiple of 4")]
+    LayoutUnaligned {
+        /// The offset of the layout section after the header.
+        offset: u32,
+    },
+    /// The layout section ends within the layout of a kind.
+    #[error("the layout section has {found} bytes, expected a multiple of 4")]
+    LayoutLength {
+        /// The length of the layout section.
+        found: u32,
+    },
     /// The type section is not aligned.
     #[error("the type section begins at offset {offset}, expected a multiple of 4")]
     TypesUnaligned {
@@ -478,6 +490,9 @@ impl BtfRule {
             Self::SectionLength { .. } => "Total section length too long",
             Self::StringsNotLast => "String section is not at the end",
             Self::Strings => "Invalid string section",
+            Self::LayoutUnaligned { .. } => "Unaligned layout_off",
+            Self::LayoutLength { found: 0..4 } => "Layout section is too small",
+            Self::LayoutLength { .. } => "layout_len is not multiple of",
             Self::TypesUnaligned { .. } => "Unaligned type_off",
             Self::NoTypes => "No type found",
             Self::Truncated { .. } => "meta_left:",

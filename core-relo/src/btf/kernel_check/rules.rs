@@ -30,6 +30,8 @@ pub struct KernelBtfRules {
     pub(super) checks_managed_fields: bool,
     /// Whether the info word has 24 bits of elements and 7 bits of kind, instead of 16 and 5.
     pub(super) wide_info: bool,
+    /// Whether a BTF may have a layout section.
+    pub(super) layout_sections: bool,
     /// Whether a section may have no entries.
     pub(super) empty_sections: bool,
     /// Whether functions must not return a VAR, DATASEC or DECL_TAG.
@@ -82,6 +84,7 @@ impl KernelBtfRules {
             checks_tag_order: release.is_since(5, 18) && !release.is_since(6, 19),
             checks_managed_fields: release.is_since(6, 2),
             wide_info: release.is_since(7, 2),
+            layout_sections: release.is_since(7, 2),
             empty_sections: release.is_since(5, 12),
             checks_return_kind: release.is_since(6, 1),
             exception_callbacks: release.is_since(6, 7),
@@ -95,7 +98,7 @@ impl KernelBtfRules {
         self.last_kind = if is_known {
             self.last_kind.max(kind)
         } else {
-            self.last_kind.min(Kind::from_raw(kind.raw().saturating_sub(1)))
+            kind.raw().checked_sub(1).map_or(Kind::Void, |before| self.last_kind.min(Kind::from_raw(before)))
         };
         self
     }
@@ -132,6 +135,7 @@ impl KernelBtfRules {
             wide_info: self.wide_info && other.wide_info,
             empty_sections: self.empty_sections && other.empty_sections,
             checks_return_kind: self.checks_return_kind || other.checks_return_kind,
+            layout_sections: self.layout_sections && other.layout_sections,
             // No BTF violates a rule for the records of programs.
             exception_callbacks: self.exception_callbacks && other.exception_callbacks,
             // A larger pointer needs more room in its struct.

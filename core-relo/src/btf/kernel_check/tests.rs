@@ -102,3 +102,28 @@ fn a_type_that_needs_a_refused_type_is_no_violation_of_its_own() {
     let violations = kernel_violations(&b.finish(), &KernelBtfRules::newest());
     assert_eq!(violations.list().len(), 1);
 }
+
+/// The crate `tests` has more cases, which it compares with kernels of both kinds.
+#[test]
+fn a_layout_section_is_known_since_7_2() {
+    let first = |layout: &[u8], release: [u8; 2]| {
+        let mut b = Builder::new(Endian::Little);
+        b.int("int", 4, Builder::SIGNED);
+        let plain = b.finish();
+        let (header, body) = plain.split_at(24);
+        let (types, strings) = body.split_at(16);
+        let len = u8::try_from(layout.len()).unwrap();
+        let mut header = header.to_vec();
+        (header[4], header[16]) = (32, 16 + len);
+        let btf = [&header, &[16, 0, 0, 0, len, 0, 0, 0][..], types, layout, strings].concat();
+        let [major, minor] = release;
+        let violations = kernel_violations(&btf, &KernelBtfRules::of_release(major, minor));
+        violations.first().map(ToString::to_string)
+    };
+    assert_eq!(first(&[1; 8], [7, 2]), None);
+    let length =
+        |found| Some(alloc::format!("the layout section has {found} bytes, expected a multiple of 4"));
+    assert_eq!([3, 6].map(|len| first(&[1; 8][..len], [7, 2])), [length(3), length(6)]);
+    let old = first(&[1; 8], [6, 18]).unwrap();
+    assert_eq!(old, "the header has a value after its last field that the kernel knows");
+}

@@ -38,14 +38,16 @@ impl<'d> Checker<'d> {
     pub(super) fn check_records(&mut self) -> Vec<bool> {
         let mut has_violation = Vec::new();
         let end = to_u32(self.records.types().len());
-        let (mut offset, mut id) = (0u32, TypeId(1));
-        while offset < end {
-            let before = self.structural;
-            let left = end.saturating_sub(offset);
+        let (mut next, mut id) = (Some(0u32), TypeId(1));
+        while let Some(offset) = next
+            && let Some(left) = end.checked_sub(offset).filter(|left| *left > 0)
+        {
+            self.is_structural = false;
             let Some(CheckedRecord { kind, len }) = self.check_record(id, offset, left) else { break };
             self.records.add(offset, kind);
-            has_violation.push(self.structural > before);
-            offset = offset.saturating_add(len);
+            has_violation.push(self.is_structural);
+            // The record ends within the section.
+            next = offset.checked_add(len);
             id = id.next();
         }
         has_violation
@@ -53,7 +55,7 @@ impl<'d> Checker<'d> {
 
     /// Checks the record at an offset. Returns `None` if the section ends within the record, or the length is not known.
     fn check_record(&mut self, id: TypeId, offset: u32, left: u32) -> Option<CheckedRecord> {
-        let Some(record) = self.records.read(offset) else {
+        let (Some(record), Some(left)) = (self.records.read(offset), left.checked_sub(COMMON_BYTES)) else {
             let rule = BtfRule::Truncated { need: COMMON_BYTES, left };
             self.violations.push(|| BtfViolation { ty: None, place: BtfPlace::Whole, rule });
             return None;
@@ -74,9 +76,8 @@ impl<'d> Checker<'d> {
         if let Some(rule) = common {
             self.report(id, record, Part::Whole, rule);
         }
-        let size = kind.layout()?.size();
-        let need = size.record_len(record.info.vlen()).saturating_sub(COMMON_BYTES);
-        let left = left.saturating_sub(COMMON_BYTES);
+        let len = kind.layout()?.size().record_len(record.info.vlen());
+        let need = len.checked_sub(COMMON_BYTES)?;
         if need > left {
             if common.is_none() {
                 self.report(id, record, Part::Whole, BtfRule::Truncated { need, left });
@@ -86,7 +87,7 @@ impl<'d> Checker<'d> {
         if common.is_none() {
             self.check_kind(id, record);
         }
-        Some(CheckedRecord { kind, len: need.saturating_add(COMMON_BYTES) })
+        Some(CheckedRecord { kind, len })
     }
 
     /// Checks a whole record by the rules of its kind.

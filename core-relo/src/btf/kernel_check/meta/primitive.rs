@@ -15,7 +15,7 @@ impl<'d> Checker<'d> {
     /// Checks an INT (kernel: `btf_int_check_meta`). Its name may be any string.
     pub(super) fn check_int(&mut self, id: TypeId, record: Record<'d>) {
         let int = record.int();
-        let bits = int.bits().saturating_add(int.offset());
+        let bits = int.end();
         let size = record.third;
         let data = if int.0 & !INT_BITS != 0 {
             Err(BtfRule::IntData { found: int.0 })

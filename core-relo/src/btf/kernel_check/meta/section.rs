@@ -41,7 +41,7 @@ impl<'d> Checker<'d> {
         if size == 0 {
             return;
         }
-        let (mut end, mut entries, mut are_valid) = (0, 0u64, true);
+        let (mut end, mut are_valid) = (0, true);
         for (index, entry) in record.entries(0) {
             if let Err(rule) = check_entry(entry, end, size) {
                 are_valid = false;
@@ -49,8 +49,8 @@ impl<'d> Checker<'d> {
             }
             // The kernel's sum has 32 bits.
             end = entry.offset.wrapping_add(entry.size);
-            entries = entries.saturating_add(entry.size.into());
         }
+        let entries: u64 = record.entries(0).map(|(_, entry)| u64::from(entry.size)).sum();
         if are_valid && u64::from(size) < entries {
             self.report(id, record, Part::Whole, BtfRule::SectionSize { entries, size });
         }

@@ -48,7 +48,8 @@ impl<'d> Resolver<'_, 'd> {
 
     /// Checks that a FLOAT is aligned as far as every machine needs it (kernel: `btf_float_check_member`).
     fn check_float(&self, ty: Sized, offset: u32, struct_bytes: u32) -> Result<(), BtfRule> {
-        let bits = self.checker.rules.pointer_bytes.min(ty.bytes).saturating_mul(BYTE);
+        let bits = self.checker.rules.pointer_bytes.min(ty.bytes).checked_mul(BYTE);
+        let bits = bits.ok_or(BtfRule::FloatSize { found: ty.bytes })?;
         if !offset.is_multiple_of(bits) {
             return Err(BtfRule::MemberAlignment { found: offset, bits });
         }
@@ -65,12 +66,16 @@ fn check_whole(ty: Sized, offset: u32, struct_bytes: u32) -> Result<(), BtfRule>
 }
 
 fn check_end(ty: Sized, offset: u32, struct_bytes: u32) -> Result<(), BtfRule> {
-    let end = u64::from(offset / BYTE).saturating_add(ty.bytes.into());
-    if end > u64::from(struct_bytes) {
-        let bits = u64::from(ty.bytes).saturating_mul(BYTE.into());
-        return Err(BtfRule::MemberEnd { offset, bits, size: struct_bytes });
+    if ends_within(offset / BYTE, ty.bytes, struct_bytes) {
+        return Ok(());
     }
-    Ok(())
+    let bits = u64::from(ty.bytes) << BYTE.trailing_zeros();
+    Err(BtfRule::MemberEnd { offset, bits, size: struct_bytes })
+}
+
+/// Returns whether a part of a struct ends before the struct, all in bytes.
+fn ends_within(offset: u32, bytes: u32, struct_bytes: u32) -> bool {
+    offset.checked_add(bytes).is_some_and(|end| end <= struct_bytes)
 }
 
 /// Checks an enum in a struct with bitfields (kernel: `btf_enum_check_kflag_member`).
@@ -82,7 +87,8 @@ fn check_enum(offset: u32, width: u32, struct_bytes: u32) -> Result<(), BtfRule>
         return Err(BtfRule::BitfieldSize { found: width, limit: ENUM_BITS });
     }
     let width = if width == 0 { ENUM_BITS } else { width };
-    if offset.saturating_add(width).div_ceil(BYTE) > struct_bytes {
+    // The offset of a member in a struct with bitfields has 24 bits.
+    if offset.checked_add(width).is_none_or(|end| end.div_ceil(BYTE) > struct_bytes) {
         return Err(BtfRule::MemberEnd { offset, bits: width.into(), size: struct_bytes });
     }
     Ok(())
@@ -111,13 +117,11 @@ fn legacy_int_bits(int: RawInt, offset: u32) -> Result<Bits, BtfRule> {
 /// Checks that bits span at most 128 bits from the start of their first byte, and end within the struct.
 fn check_span(bits: Bits, struct_bytes: u32) -> Result<(), BtfRule> {
     let Bits { offset, width } = bits;
-    // Both are less than 256.
-    let span = width.saturating_add(offset % BYTE);
+    let span = width.checked_add(offset % BYTE).ok_or(BtfRule::BitfieldOffset)?;
     if span > LARGEST_SPAN {
         return Err(BtfRule::BitfieldSpan { found: span });
     }
-    let end = (offset / BYTE).saturating_add(span.div_ceil(BYTE));
-    if end > struct_bytes {
+    if !ends_within(offset / BYTE, span.div_ceil(BYTE), struct_bytes) {
         return Err(BtfRule::MemberEnd { offset, bits: width.into(), size: struct_bytes });
     }
     Ok(())

@@ -16,7 +16,8 @@ use super::{
     rule::BtfRule,
 };
 use crate::{btf::format::Kind, ids::TypeId, limits};
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
+use core::iter::once;
 use hashbrown::HashMap;
 use size::Resolved;
 
@@ -82,12 +83,10 @@ impl Checker<'_> {
     /// Resolves all types. `has_violation` has the types whose records violate a rule: what they refer to is not checked.
     pub(super) fn check_references(&mut self, has_violation: &[bool]) {
         let progress = |failed: &bool| if *failed { Progress::Failed } else { Progress::NotVisited };
+        let types = || self.records.ids().zip(has_violation);
         let mut resolver = Resolver {
-            progress: core::iter::once(Progress::NotVisited)
-                .chain(has_violation.iter().map(progress))
-                .take(self.records.count().saturating_add(1))
-                .collect(),
-            resolved: vec![Resolved::default(); self.records.count().saturating_add(1)],
+            progress: once(Progress::NotVisited).chain(types().map(|(_, failed)| progress(failed))).collect(),
+            resolved: once(Resolved::default()).chain(types().map(|_| Resolved::default())).collect(),
             checker: self,
             stack: Vec::with_capacity(limits::KERNEL_RESOLVE_DEPTH),
             mode: Mode::Undecided,
@@ -237,8 +236,8 @@ impl<'d> Resolver<'_, 'd> {
     }
 
     fn progress(&self, id: TypeId) -> Progress {
-        // Types that do not exist are never used.
-        self.progress.get(id.index()).copied().unwrap_or(Progress::NotVisited)
+        // A type that does not exist would be one that violates a rule.
+        self.progress.get(id.index()).copied().unwrap_or(Progress::Failed)
     }
 
     fn set_progress(&mut self, id: TypeId, progress: Progress) {
