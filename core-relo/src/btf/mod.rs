@@ -35,8 +35,8 @@ mod write;
 pub use c_header::{CHeader, HeaderRoots, LayoutError};
 pub use format::Kind;
 pub use kernel_check::{
-    BtfPlace, BtfRule, BtfViolation, BtfViolations, Element, KernelBtfRules, NameError, NameUse, TypeIdError,
-    ViolatingType, Violations, kernel_violations,
+    BtfPlace, BtfRule, BtfViolation, BtfViolations, Element, KernelBtfRules, ManagedError, ManagedField,
+    NameError, NameUse, TypeIdError, ViolatingType, Violations, kernel_violations,
 };
 pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path, field_path_from};
 pub use parse::{Btf, BtfError};

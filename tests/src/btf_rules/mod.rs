@@ -3,6 +3,7 @@
 mod composites;
 mod functions;
 mod headers;
+mod managed;
 mod names;
 mod primitives;
 mod random;
@@ -33,7 +34,7 @@ pub struct Case {
 pub struct Refusal {
     /// The type that the kernel's log names, or `None` for the header.
     pub ty: Option<TypeId>,
-    /// The words of the kernel's log.
+    /// The words of the kernel's log. Empty if the kernel logs nothing.
     pub message: &'static str,
 }
 
@@ -48,6 +49,7 @@ pub fn cases() -> Vec<Case> {
         functions::cases(),
         sections::cases(),
         resolution::cases(),
+        managed::cases(),
     ];
     groups.into_iter().flatten().collect()
 }

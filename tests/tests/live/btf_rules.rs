@@ -43,8 +43,13 @@ fn difference(kernel: &Result<(), String>, first: Option<&BtfViolation>) -> Opti
             }
             let kernel_type = last_type(log);
             let ty = violation.ty.as_ref().map(|ty| ty.id);
-            (ty.is_some() && kernel_type.is_some() && kernel_type != ty && !is_without_type(message))
-                .then(|| format!("another type: {violation}, the kernel says {end}"))
+            let is_logged = !message.is_empty();
+            (is_logged
+                && ty.is_some()
+                && kernel_type.is_some()
+                && kernel_type != ty
+                && !is_without_type(message))
+            .then(|| format!("another type: {violation}, the kernel says {end}"))
         }
     }
 }

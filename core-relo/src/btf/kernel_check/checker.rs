@@ -16,6 +16,8 @@ pub(super) struct Checker<'d> {
     pub(super) violations: BtfViolations,
     /// Whether the record that is being checked has a violation that another name would not mend.
     pub(super) is_structural: bool,
+    /// Whether any record has such a violation.
+    pub(super) has_structural: bool,
 }
 
 /// The part of a record that a violation names, without its name.
@@ -31,8 +33,9 @@ pub(super) enum Part {
 impl<'d> Checker<'d> {
     /// Adds a violation of the rule by a part of a type.
     pub(super) fn report(&mut self, id: TypeId, record: Record<'d>, part: Part, rule: BtfRule) {
-        let Self { records, violations, is_structural, .. } = self;
+        let Self { records, violations, is_structural, has_structural, .. } = self;
         *is_structural |= !matches!(rule, BtfRule::Name(_));
+        *has_structural |= *is_structural;
         violations.push(|| {
             let ty = ViolatingType::new(id, record.kind(), records.name(record.name_offset));
             let element = |index, name| Element::new(index, records.name(name));

@@ -9,11 +9,14 @@
 //! | `meta` | each record by itself: names, sizes, offsets, flags |
 //! | `resolve` | types together: loops, sizes, members within their structs, parameters |
 //! | `type_tags` | the number of modifiers that follow each other, the order of type tags |
+//! | `managed` | structs with fields that the kernel manages |
 //! | `name` | identifiers and names of sections |
 //! | `rules` | the rules that differ between kernels |
 
 mod checker;
 mod header;
+mod kernel_message;
+mod managed;
 mod meta;
 mod name;
 mod records;
@@ -25,6 +28,7 @@ mod tests;
 mod type_tags;
 mod violation;
 
+pub use managed::{ManagedError, ManagedField};
 pub use name::{NameError, NameUse};
 pub use rule::{BtfRule, TypeIdError};
 pub use rules::KernelBtfRules;
@@ -64,11 +68,15 @@ pub fn kernel_violations(data: &[u8], rules: &KernelBtfRules) -> BtfViolations {
         rules: *rules,
         violations: BtfViolations::default(),
         is_structural: false,
+        has_structural: false,
     };
     let has_violation = checker.check_records();
     checker.check_references(&has_violation);
     if rules.checks_modifier_chains {
         checker.check_type_tags();
+    }
+    if !checker.has_structural {
+        checker.check_managed_fields();
     }
     checker.violations
 }

@@ -102,6 +102,13 @@ impl<'d> Records<'d> {
         self.strings.get(at.index()..).filter(|rest| !rest.is_empty())
     }
 
+    /// Returns the string at an offset, or `None` for one of more than `limit` bytes. The strings of a hostile BTF overlap.
+    pub(super) fn short_string(&self, at: StrOffset, limit: usize) -> Option<&'d [u8]> {
+        let rest = self.strings.get(at.index()..)?;
+        let len = rest.iter().take(limit.checked_add(1)?).position(|byte| *byte == 0)?;
+        rest.get(..len)
+    }
+
     /// Returns the name at an offset for a message, empty if there is none.
     pub(super) fn name(&self, at: StrOffset) -> Name<'d> {
         self.string(at).map_or_else(|| Name::new(b""), Name::new)

@@ -1,6 +1,6 @@
-//! The rules, with the values that violate them and the words of the kernel's log.
+//! The rules, with the values that violate them.
 
-use super::name::NameError;
+use super::{managed::ManagedError, name::NameError};
 use crate::ids::TypeId;
 use thiserror::Error;
 
@@ -413,6 +413,9 @@ pub enum BtfRule {
     /// A chain of modifiers that is too long.
     #[error("more than 32 modifiers follow each other")]
     ModifierChain,
+    /// A struct with fields that the kernel manages.
+    #[error("{0}")]
+    Managed(ManagedError),
     /// A type tag after another modifier.
     #[error("a type tag follows another modifier, expected type tags first")]
     TagOrder,
@@ -469,84 +472,5 @@ impl core::fmt::Display for Below {
             0 => Ok(()),
             components => write!(f, ", or less than {components}"),
         }
-    }
-}
-
-impl BtfRule {
-    /// Returns the words of the kernel's log, without values. `None` if the kernel logs nothing.
-    pub const fn kernel_message(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::TooLong { .. } => return None,
-            Self::HeaderTruncated { need: 8, .. } => "hdr_len not found",
-            Self::HeaderTruncated { .. } => "btf_header not found",
-            Self::HeaderFields => "Unsupported btf_header",
-            Self::Magic { .. } => "Invalid magic",
-            Self::Version { .. } => "Unsupported version",
-            Self::HeaderFlags { .. } => "Unsupported flags",
-            Self::NoData => "No data",
-            Self::SectionOffset { .. } => "Invalid section offset",
-            Self::SectionGap { .. } => "Unsupported section found",
-            Self::SectionOverlap { .. } => "Section overlap found",
-            Self::SectionLength { .. } => "Total section length too long",
-            Self::StringsNotLast => "String section is not at the end",
-            Self::Strings => "Invalid string section",
-            Self::LayoutUnaligned { .. } => "Unaligned layout_off",
-            Self::LayoutLength { found: 0..4 } => "Layout section is too small",
-            Self::LayoutLength { .. } => "layout_len is not multiple of",
-            Self::TypesUnaligned { .. } => "Unaligned type_off",
-            Self::NoTypes => "No type found",
-            Self::Truncated { .. } => "meta_left:",
-            Self::Info { .. } => "Invalid btf_info:",
-            Self::UnknownKind => "Invalid kind:",
-            Self::NameOffset { .. } => "name_offset:",
-            Self::Name(_) => "Invalid name",
-            Self::TagValue => "Invalid value",
-            Self::Elements { .. } => "vlen != 0",
-            Self::Flag => "Invalid btf_info kind_flag",
-            Self::SizeNotZero { .. } => "size != 0",
-            Self::TypeNotZero { .. } => "type != 0",
-            Self::SizeZero => "size == 0",
-            Self::NoEntries => "vlen == 0",
-            Self::IntData { .. } => "Invalid int_data:",
-            Self::IntBits { .. } => "nr_bits exceeds 128",
-            Self::IntSize { .. } => "nr_bits exceeds type_size",
-            Self::IntEncoding { .. } => "Unsupported encoding",
-            Self::FloatSize { .. } => "Invalid type_size",
-            Self::EnumSize { .. } => "Unexpected size",
-            Self::TypeId { .. } => "Invalid type_id",
-            Self::ArrayElement { .. } => "Invalid elem",
-            Self::ArrayIndex { .. } => "Invalid index",
-            Self::ArrayOfInt => "Invalid array of int",
-            Self::ArrayOverflow { .. } => "Array size overflows U32_MAX",
-            Self::MemberOrder { .. } => "Invalid member bits_offset",
-            Self::MemberBeyond { .. } => "Member bits_offset exceeds its struct size",
-            Self::MemberType { .. } => "Invalid member",
-            Self::MemberAlignment { bits: 8, .. } => "Member is not byte aligned",
-            Self::MemberAlignment { .. } => "Member is not properly aligned",
-            Self::IntAlignment { .. } => "Invalid member offset",
-            Self::MemberEnd { .. } => "Member exceeds struct_size",
-            Self::BitfieldSize { .. } => "Invalid member bitfield_size",
-            Self::BitfieldType => "Invalid member base type",
-            Self::BitfieldSpan { .. } => "nr_copy_bits exceeds 128",
-            Self::BitfieldOffset => "bits_offset exceeds U32_MAX",
-            Self::FuncLinkage { .. } => "Invalid func linkage",
-            Self::VarLinkage { .. } => "Linkage not supported",
-            Self::ReturnType { .. } => "Invalid return type",
-            Self::ParameterType { .. } | Self::ParameterName(_) | Self::ParameterUnnamed { .. } => {
-                "Invalid arg#"
-            }
-            Self::EntryOffset { .. } => "Invalid offset",
-            Self::EntrySize { .. } => "Invalid size",
-            Self::EntryEnd { .. } => "Invalid offset+size",
-            Self::SectionSize { .. } => "Invalid btf_info size",
-            Self::EntryNotVar { .. } => "Not a VAR kind member",
-            Self::EntryType { .. } => "Invalid type",
-            Self::Component { .. } => "Invalid component_idx",
-            Self::Loop => "Loop detected",
-            Self::Depth => "Exceeded max resolving depth",
-            Self::Unresolved => "Invalid resolve state",
-            Self::ModifierChain => "Max chain length or cycle detected",
-            Self::TagOrder => "Type tags don't precede modifiers",
-        })
     }
 }

@@ -1,5 +1,6 @@
 //! The rules that differ between kernels.
 
+use super::managed::ManagedRules;
 use crate::btf::format::Kind;
 
 /// The rules by which one kernel checks a BTF that is loaded into it.
@@ -26,8 +27,8 @@ pub struct KernelBtfRules {
     pub(super) checks_modifier_chains: bool,
     /// Whether type tags have to come before other modifiers.
     pub(super) checks_tag_order: bool,
-    /// Whether the fields that the kernel manages, such as `bpf_spin_lock`, are checked in every struct.
-    pub(super) checks_managed_fields: bool,
+    /// The rules for structs with fields that the kernel manages, such as `bpf_spin_lock`.
+    pub(super) managed: ManagedRules,
     /// Whether the info word has 24 bits of elements and 7 bits of kind, instead of 16 and 5.
     pub(super) wide_info: bool,
     /// Whether a BTF may have a layout section.
@@ -82,7 +83,7 @@ impl KernelBtfRules {
             resolves_functions: release.is_since(5, 16),
             checks_modifier_chains: release.is_since(5, 18),
             checks_tag_order: release.is_since(5, 18) && !release.is_since(6, 19),
-            checks_managed_fields: release.is_since(6, 2),
+            managed: ManagedRules::of_release(release),
             wide_info: release.is_since(7, 2),
             layout_sections: release.is_since(7, 2),
             empty_sections: release.is_since(5, 12),
@@ -131,7 +132,7 @@ impl KernelBtfRules {
             resolves_functions: self.resolves_functions && other.resolves_functions,
             checks_modifier_chains: self.checks_modifier_chains || other.checks_modifier_chains,
             checks_tag_order: self.checks_tag_order || other.checks_tag_order,
-            checks_managed_fields: self.checks_managed_fields || other.checks_managed_fields,
+            managed: self.managed.or_stricter(other.managed),
             wide_info: self.wide_info && other.wide_info,
             empty_sections: self.empty_sections && other.empty_sections,
             checks_return_kind: self.checks_return_kind || other.checks_return_kind,
@@ -165,13 +166,18 @@ impl KernelBtfRules {
 }
 
 /// A mainline release.
-struct Release {
+#[derive(Clone, Copy)]
+pub(super) struct Release {
     major: u8,
     minor: u8,
 }
 
 impl Release {
-    const fn is_since(&self, major: u8, minor: u8) -> bool {
+    pub(super) const fn is(self, major: u8, minor: u8) -> bool {
+        self.major == major && self.minor == minor
+    }
+
+    pub(super) const fn is_since(self, major: u8, minor: u8) -> bool {
         self.major > major || (self.major == major && self.minor >= minor)
     }
 }

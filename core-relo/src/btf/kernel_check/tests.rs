@@ -3,11 +3,11 @@
 
 use super::*;
 use crate::{
-    btf::{Builder, Kind},
+    btf::{Builder, BuiltMember, Kind},
     endian::Endian,
     ids::TypeId,
 };
-use alloc::{string::ToString, vec::Vec};
+use alloc::{borrow::ToOwned as _, string::ToString, vec::Vec};
 
 const RELEASES: [[u8; 2]; 5] = [[5, 10], [6, 1], [6, 12], [6, 18], [7, 2]];
 
@@ -126,4 +126,66 @@ fn a_layout_section_is_known_since_7_2() {
     assert_eq!([3, 6].map(|len| first(&[1; 8][..len], [7, 2])), [length(3), length(6)]);
     let old = first(&[1; 8], [6, 18]).unwrap();
     assert_eq!(old, "the header has a value after its last field that the kernel knows");
+}
+
+/// The crate `tests` has a case for each rule of these structs.
+#[test]
+fn structs_with_managed_fields_are_refused_without_words() {
+    let refused = |build: &dyn Fn(&mut Builder)| {
+        let mut b = Builder::new(Endian::Big);
+        b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_spin_lock", 4, &[]);
+        build(&mut b);
+        let btf = b.finish();
+        let texts = RELEASES.iter().filter_map(|[major, minor]| {
+            let violations = kernel_violations(&btf, &KernelBtfRules::of_release(*major, *minor));
+            let first = violations.first()?;
+            // Linux 5.10 does not know type tags.
+            first.kernel_message().is_none().then(|| ([*major, *minor], first.to_string()))
+        });
+        texts.collect::<Vec<_>>()
+    };
+    let (int, lock) = (TypeId(1), TypeId(2));
+    let bitfields = |b: &mut Builder| {
+        let member =
+            |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
+        let members = [member("lock", lock, 0, 0), member("a", int, 32, 1), member("b", int, 33, 1)];
+        b.composite(Kind::Struct, "value", 8, &members);
+    };
+    let text = "type [3] STRUCT `value`, member 2 `b`: begins at bit 33, expected a multiple of 8 in a struct with fields that the kernel manages";
+    let expected = [[6, 12], [6, 18], [7, 2]].map(|release| (release, text.to_owned()));
+    assert_eq!(refused(&bitfields), expected);
+    let tagged = |b: &mut Builder| {
+        let tag = b.type_tag("user", int, false);
+        let pointer = b.pointer(tag);
+        b.structure("value", 16, &[("lock", lock, 0), ("p", pointer, 64)]);
+    };
+    let releases: Vec<_> = refused(&tagged).into_iter().map(|(release, _)| release).collect();
+    assert_eq!(releases, [[6, 12], [6, 18]]);
+    let nested = |b: &mut Builder| {
+        let inner = b.structure("inner", 4, &[("lock", lock, 0)]);
+        b.structure("value", 8, &[("lock", lock, 0), ("inner", inner, 32)]);
+    };
+    let releases: Vec<_> = refused(&nested).into_iter().map(|(release, _)| release).collect();
+    assert_eq!(releases, [[6, 12], [7, 2]]);
+}
+
+/// Each struct contains the one before twice. A search of every path would not end, and one without a limit would exceed the stack.
+#[test]
+fn nested_structs_with_managed_fields_are_searched_once_and_to_a_limit() {
+    let refused = |levels: u32| {
+        let mut b = Builder::new(Endian::Little);
+        b.int("int", 4, Builder::SIGNED);
+        let lock = b.structure("bpf_spin_lock", 4, &[]);
+        let mut inner = b.structure("empty", 0, &[]);
+        for _ in 1..levels {
+            inner = b.structure("s", 0, &[("a", inner, 0), ("b", inner, 0)]);
+        }
+        b.structure("top", 4, &[("lock", lock, 0), ("inner", inner, 0)]);
+        let violations = kernel_violations(&b.finish(), &KernelBtfRules::of_release(6, 18));
+        violations.first().map(|first| first.rule)
+    };
+    assert_eq!(refused(31), None);
+    let too_deep = BtfRule::Managed(ManagedError::TooDeep { limit: 32 });
+    assert_eq!([32, 50_000].map(refused), [Some(too_deep), Some(too_deep)]);
 }
