@@ -258,6 +258,9 @@ fn json_lines_match_the_schema() {
     for kind in ["helper", "function", "kfunc", "map", "variable", "kconfig", "ksym"] {
         assert!(kinds.contains_key(kind), "no {kind} in {kinds:?}");
     }
+    let relocations = run(["inspect", "exec.bpf.o", "--relocs", "--format", "json"]).lines();
+    relocations.iter().for_each(|line| schema.check("inspect --relocs", line));
+    assert!(relocations.len() > 2, "{} relocations", relocations.len());
     let blocks = run(["inspect", "exec.bpf.o", "--disasm", "--graph", "--format", "json"]).lines();
     blocks.iter().for_each(|line| schema.check("inspect --disasm --graph", line));
     assert!(blocks.iter().any(|line| line["edges"].as_array().unwrap().len() == 2));

@@ -115,6 +115,8 @@ fn each_string_of_an_object_is_escaped_wherever_it_is_printed() {
             check_text(&[&["explain", path], &kernel[..]].concat());
             check_text(&["btf", "dump", path]);
             check_json(&["inspect", path]);
+            check_text(&["inspect", "--relocs", path]);
+            check_json(&["inspect", "--relocs", path]);
             check_text(&["requires", path]);
             check_json(&["requires", path]);
             check_json(&["btf", "dump", path]);

@@ -66,6 +66,12 @@ fn inspect_maps_externs_and_data() {
 }
 
 #[test]
+fn inspect_relocations_of_code_and_data() {
+    let dir = prebuilt("live");
+    assert_snapshot!(run_in(&dir, ["inspect", "struct_ops_link.bpf.o", "--relocs"]).whole());
+}
+
+#[test]
 fn inspect_functions_of_any_section() {
     let dir = prebuilt("live");
     assert_snapshot!(run_in(&dir, ["inspect", "own_sections.bpf.o"]).whole());

@@ -135,6 +135,11 @@ impl Section<'_> {
         self.flags & elf::SHF_COMPRESSED.0 != 0
     }
 
+    /// Returns whether the section has a place in memory (`SHF_ALLOC`): code, data, maps.
+    pub const fn is_allocated(&self) -> bool {
+        self.flags & elf::SHF_ALLOC.0 != 0
+    }
+
     /// Returns whether the section holds instructions: it is `SHT_PROGBITS`, executable and not empty.
     pub const fn is_code(&self) -> bool {
         self.sh_type == elf::SHT_PROGBITS.0 && self.flags & elf::SHF_EXECINSTR.0 != 0 && !self.data.is_empty()

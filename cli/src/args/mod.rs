@@ -81,6 +81,7 @@ const GLOBAL: &str = "Global options";
 
 const INSPECT_HELP: &str = "Examples:
   core-relo inspect prog.bpf.o
+  core-relo inspect prog.bpf.o --relocs
   core-relo inspect prog.bpf.o --disasm
   core-relo inspect prog.bpf.o --disasm --program handle_exec --opcodes
   core-relo inspect prog.bpf.o --disasm --graph | dot -Tsvg > prog.svg
@@ -251,8 +252,11 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) object: PathBuf,
     /// Print the instructions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "relocs")]
     pub(crate) disasm: bool,
+    /// Print all ELF relocations of code and data, with what they refer to. Without it, those of code are counted
+    #[arg(long)]
+    pub(crate) relocs: bool,
     /// Print only the instructions of this program or subprogram
     #[arg(long, value_name = "NAME", requires = "disasm")]
     pub(crate) program: Option<String>,

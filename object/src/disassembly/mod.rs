@@ -1,17 +1,19 @@
 //! The instructions of an object with everything that the object says about them: functions, source lines, CO-RE relocations, and
-//! the names of maps, variables and called functions.
+//! the names of maps, variables and called functions. And its ELF relocations, with what they refer to.
 //!
 //! Damaged code is listed, too. An instruction that cannot be decoded has an [`InsnDefect`] with the reason. Time, memory and the
 //! number of instructions are in proportion to the code, however many functions share it.
 
 mod instruction;
 mod reference;
+mod relocation;
 mod section;
 #[cfg(test)]
 mod tests;
 
 pub use instruction::{Instruction, JumpTarget};
 pub use reference::{Reference, ReferenceKind};
+pub use relocation::{ElfRelocation, ElfRelocations, RelocPlace};
 pub use section::SectionDisassembly;
 
 use crate::object::{Object, ObjectError, Program, calls::functions_starting_at};

@@ -4,7 +4,7 @@ use crate::{
     index::SectionIndex,
     object::{
         ExternKind, Object, Program, Reloc, SymbolKind, SymbolLocation,
-        calls::{CALL, call_target, functions_starting_at},
+        calls::{CALL, call_target, function_containing, functions_starting_at},
     },
 };
 use core::fmt;
@@ -145,10 +145,17 @@ impl<'o, 'd> References<'o, 'd> {
 
     /// Returns the reference of an instruction.
     pub(super) fn find(&self, position: usize, index: u32, slot: Slot) -> Option<Reference<'d>> {
-        let insn = slot.first();
+        self.of_insn(position, (index, slot.first()), self.relocs.get(&(position, index)))
+    }
+
+    /// Returns the reference of an instruction with a relocation, or without one.
+    pub(super) fn of_insn(
+        &self,
+        position: usize,
+        (index, insn): (u32, Insn),
+        reloc: Option<&Reloc<'d>>,
+    ) -> Option<Reference<'d>> {
         let section = *self.object.code_indices().get(position)?;
-        let reloc = self.relocs.get(&(position, index));
-        let named = |kind, name| Reference { kind, name: Some(Name::new(name)), offset: 0 };
         let location = reloc.map(|reloc| reloc.symbol.location);
         let target = match (reloc, location) {
             (None, _) => call_target(insn, (section, index), None),
@@ -165,6 +172,28 @@ impl<'o, 'd> References<'o, 'd> {
             return Some(Reference { kind: ReferenceKind::Function, name, offset: 0 });
         }
         let Some(reloc) = reloc else { return call_without_symbol(insn) };
+        self.of_symbol(reloc, insn.imm.into())
+    }
+
+    /// Returns the reference of a word of data.
+    pub(super) fn of_data(&self, reloc: &Reloc<'d>, addend: i64) -> Option<Reference<'d>> {
+        if let SymbolLocation::Section(to) = reloc.symbol.location
+            && self.object.code_indices().binary_search(&to).is_ok()
+        {
+            let target = reloc.symbol.value.checked_add_signed(addend)?;
+            let insn = u32::try_from(target / 8).ok()?;
+            let function = function_containing(self.object.programs(), to, insn)?;
+            let start = u64::from(function.start().0) * 8;
+            let offset = i64::try_from(target.checked_sub(start)?).ok()?;
+            let name = Some(Name::new(function.name()));
+            return Some(Reference { kind: ReferenceKind::Function, name, offset });
+        }
+        self.of_symbol(reloc, addend)
+    }
+
+    /// Returns the reference to a symbol that is no function of the object.
+    fn of_symbol(&self, reloc: &Reloc<'d>, addend: i64) -> Option<Reference<'d>> {
+        let named = |kind, name| Reference { kind, name: Some(Name::new(name)), offset: 0 };
         if reloc.symbol.is_extern() {
             let kind = match self.externs.get(&reloc.symbol.index) {
                 Some(ExternKind::Kconfig) => ReferenceKind::Kconfig,
@@ -181,7 +210,7 @@ impl<'o, 'd> References<'o, 'd> {
             return Some(named(ReferenceKind::Map, name));
         }
         match self.sections.get(&to) {
-            Some(section) => self.variable(to, Name::new(section), reloc, insn),
+            Some(section) => self.variable(to, Name::new(section), reloc, addend),
             None => Some(named(ReferenceKind::Symbol, reloc.symbol.name)),
         }
     }
@@ -191,26 +220,27 @@ impl<'o, 'd> References<'o, 'd> {
         section: SectionIndex,
         section_name: Name<'d>,
         reloc: &Reloc<'d>,
-        insn: Insn,
+        addend: i64,
     ) -> Option<Reference<'d>> {
         let kind = ReferenceKind::Variable(section_name);
-        let addend = i64::from(insn.imm);
         if reloc.symbol.kind == SymbolKind::Object {
             return Some(Reference { kind, name: Some(Name::new(reloc.symbol.name)), offset: addend });
         }
         let offset = i64::try_from(reloc.symbol.value).ok()?.checked_add(addend)?;
-        let variables = self.variables.get(&section).map_or(&[][..], Vec::as_slice);
-        let at = u64::try_from(offset).ok();
-        let containing = at.and_then(|at| {
-            let after = variables.partition_point(|(start, ..)| *start <= at);
-            let (start, size, name) = variables.get(after.checked_sub(1)?)?;
-            let distance = at.checked_sub(*start).filter(|distance| distance < size)?;
-            Some((Name::new(name), i64::try_from(distance).ok()?))
-        });
+        let containing = u64::try_from(offset).ok().and_then(|at| self.variable_at(section, at));
         Some(match containing {
-            Some((name, offset)) => Reference { kind, name: Some(name), offset },
+            Some((name, offset)) => Reference { kind, name: Some(name), offset: i64::try_from(offset).ok()? },
             None => Reference { kind, name: None, offset },
         })
+    }
+
+    /// Returns the variable that contains a byte of a section, and the distance of the byte from its start.
+    pub(super) fn variable_at(&self, section: SectionIndex, at: u64) -> Option<(Name<'d>, u64)> {
+        let variables = self.variables.get(&section).map_or(&[][..], Vec::as_slice);
+        let after = variables.partition_point(|(start, ..)| *start <= at);
+        let (start, size, name) = variables.get(after.checked_sub(1)?)?;
+        let distance = at.checked_sub(*start).filter(|distance| distance < size)?;
+        Some((Name::new(name), distance))
     }
 }
 

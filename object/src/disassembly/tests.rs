@@ -1,9 +1,11 @@
 //! Tests of the disassembly of an object.
 
-use super::{Disassembly, InsnDefect, JumpTarget, Reference, ReferenceKind};
+use super::{
+    Disassembly, ElfRelocation, ElfRelocations, InsnDefect, JumpTarget, Reference, ReferenceKind, RelocPlace,
+};
 use crate::{
     object::Object,
-    test_support::{SectionKind, SymbolKind, TestObject, call, exit, insn, load},
+    test_support::{SectionKind, SymbolKind, TestObject, call, exit, insn, load, returns},
 };
 use core_relo::{InsnIndex, Name};
 
@@ -34,6 +36,60 @@ fn references_have_the_names_of_symbols() {
     let kind = ReferenceKind::Variable(Name::new(b".data"));
     let expected = Reference { kind, name: Some(Name::new(b"counter")), offset: 4 };
     assert_eq!(program.instructions().next().unwrap().reference, Some(expected));
+}
+
+/// Relocations refer to static functions and variables by the symbol of their section, and those of data are skipped by loaders.
+#[test]
+fn relocations_have_places_and_the_names_of_static_symbols() {
+    let mut object = TestObject::new();
+    let text = object.code(".text", &[returns(0), returns(1)].concat());
+    object.static_function("first", text, 0, 2);
+    object.static_function("second", text, 2, 2);
+    let mut bytes = [0; 24];
+    bytes[8] = 16;
+    let data = object.section(".data", SectionKind::Data, &bytes);
+    object.symbol("pointers", SymbolKind::Data, data, 0, 16);
+    object.symbol("counter", SymbolKind::Data, data, 16, 8);
+    let (text_symbol, data_symbol) = (object.section_symbol(text), object.section_symbol(data));
+    let section = object.program("main", "xdp", &[&load(1, 16)[..], &[call(1), exit()]].concat());
+    object.refer(section, 0, data_symbol, false);
+    object.refer(section, 2, text_symbol, true);
+    object.reloc(data, 0, data_symbol, 2);
+    object.reloc(data, 8, text_symbol, 2);
+    let bytes = object.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let relocations = ElfRelocations::new(&object);
+    let describe = |relocation: ElfRelocation<'_, '_>| {
+        let place = match relocation.place {
+            RelocPlace::Insn { index, function } => {
+                format!("{} insn {index}", Name::new(function.unwrap().name()))
+            }
+            RelocPlace::Data { variable: Some((name, offset)) } => format!("{name} {offset}"),
+            RelocPlace::Data { variable: None } => "no variable".to_owned(),
+        };
+        let ElfRelocation { reloc, addend, reference, is_applied, .. } = relocation;
+        let (symbol, reference) = (Name::new(reloc.symbol.name), reference.unwrap());
+        format!("{place}: {} {symbol}+{addend}: {reference}, {is_applied}", reloc.kind)
+    };
+    let texts: Vec<_> = relocations.iter().map(|relocation| describe(relocation.unwrap())).collect();
+    assert_eq!(
+        texts,
+        [
+            "pointers 0: R_BPF_64_ABS64 .data+0: .data pointers, false",
+            "pointers 8: R_BPF_64_ABS64 .text+16: function second, false",
+            "main insn 0: R_BPF_64_64 .data+16: .data counter, true",
+            "main insn 2: R_BPF_64_32 .text+16: function second, true",
+        ]
+    );
+    let pointers = object.null_pointers().unwrap().listed;
+    let texts: Vec<_> = pointers.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "variable `pointers` (.data+0x0): the pointer to `pointers` stays null",
+            "variable `pointers` (.data+0x8): the pointer to `second` stays 0x10, an offset without the address",
+        ]
+    );
 }
 
 #[test]

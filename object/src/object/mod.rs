@@ -89,6 +89,11 @@ impl<'d> Object<'d> {
         &self.elf.sections
     }
 
+    /// Returns a section of the ELF file.
+    pub(crate) fn elf_section(&self, index: SectionIndex) -> Option<&Section<'d>> {
+        self.elf.section_at(index)
+    }
+
     /// Returns the valid symbols in the order of the symbol table.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'d>> {
         self.symbols.iter().filter_map(Result::ok)

@@ -1,6 +1,6 @@
 //! Pointers in data sections that stay null: no loader applies the ELF relocations of `.data` and the like.
 
-use super::{DataKind, DataSection, Object, ObjectError, Reloc, Symbol, SymbolKind, SymbolLocation};
+use super::{DataSection, Object, ObjectError, Reloc, Symbol, SymbolKind, SymbolLocation};
 use crate::elf::text;
 use core::fmt;
 use core_relo::Text;
@@ -18,7 +18,7 @@ pub struct NullPointer {
     pub offset: u64,
     /// The variable. `None` if no symbol contains the pointer.
     pub variable: Option<Text>,
-    /// The symbol whose address the pointer should have. For a static symbol, its section.
+    /// The symbol whose address the pointer should have. For a part of a section without a symbol, the section.
     pub symbol: Text,
     /// The value that the pointer has instead: the offset from the symbol, mostly 0.
     pub value: u64,
@@ -52,10 +52,7 @@ impl Object<'_> {
     /// Returns the pointers in data sections that no loader sets (libbpf skips these relocations).
     pub fn null_pointers(&self) -> Result<NullPointers, ObjectError> {
         let mut found = NullPointers::default();
-        let is_data = |s: &&DataSection<'_>| {
-            matches!(s.kind, DataKind::Data | DataKind::Rodata | DataKind::Bss | DataKind::Arena)
-        };
-        let sections = self.data_sections().iter().filter(is_data);
+        let sections = self.data_sections().iter().filter(|section| section.kind.has_skipped_relocs());
         let relocs = sections
             .flat_map(|section| self.elf_relocs_of(section.section_index).map(move |reloc| (section, reloc)));
         for (count, (section, reloc)) in (1..).zip(relocs) {
@@ -75,13 +72,24 @@ impl Object<'_> {
                 && reloc.offset.checked_sub(symbol.value).is_some_and(|offset| offset < symbol.size)
         };
         let start = usize::try_from(reloc.offset).ok();
-        let value = start.and_then(|start| self.endian().u64(section.bytes, start));
+        let value = start.and_then(|start| self.endian().u64(section.bytes, start)).unwrap_or(0);
         NullPointer {
             section: text(section.name),
             offset: reloc.offset,
             variable: self.symbols().find(contains).map(|symbol| text(symbol.name)),
-            symbol: text(reloc.symbol.name),
-            value: value.unwrap_or(0),
+            symbol: text(self.static_symbol(&reloc.symbol, value).map_or(reloc.symbol.name, |s| s.name)),
+            value,
         }
+    }
+
+    /// Returns the function or variable at an offset from the symbol of a section, by which compilers refer to static symbols.
+    fn static_symbol(&self, section: &Symbol<'_>, offset: u64) -> Option<Symbol<'_>> {
+        let target = section.value.checked_add(offset)?;
+        let contains = |symbol: &Symbol<'_>| {
+            matches!(symbol.kind, SymbolKind::Function | SymbolKind::Object)
+                && symbol.location == section.location
+                && target.checked_sub(symbol.value).is_some_and(|distance| distance < symbol.size)
+        };
+        self.symbols().find(|symbol| section.kind == SymbolKind::Section && contains(symbol))
     }
 }

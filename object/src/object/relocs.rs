@@ -137,7 +137,7 @@ impl<'d> RelocSection<'d> {
                 continue;
             }
             let section = Self::parse(elf, symbols, s)?;
-            if section.target.flags & elf::SHF_ALLOC.0 != 0 {
+            if section.target.is_allocated() {
                 section.iter(elf, symbols).try_for_each(|r| r.map(drop))?;
             }
             sections.push(section);

@@ -93,7 +93,7 @@ fn select<'s, 'r: 's, 'o: 's, 'd: 'o>(
     section.instructions().filter(is_selected)
 }
 
-fn write_section_title(out: &mut Printer<'_>, section: &[u8], is_first: bool) -> io::Result<()> {
+pub(super) fn write_section_title(out: &mut Printer<'_>, section: &[u8], is_first: bool) -> io::Result<()> {
     if !is_first {
         out.line("")?;
     }
@@ -262,9 +262,9 @@ struct JumpLine {
     insn: i64,
 }
 
-/// The map, variable, function or kernel symbol that an instruction refers to.
+/// The map, variable, function or kernel symbol that an instruction or a relocation refers to.
 #[derive(Serialize)]
-struct ReferenceLine {
+pub(super) struct ReferenceLine {
     kind: &'static str,
     name: Option<String>,
     section: Option<String>,
@@ -309,7 +309,7 @@ impl JumpLine {
 }
 
 impl ReferenceLine {
-    fn new(reference: &Reference<'_>) -> Self {
+    pub(super) fn new(reference: &Reference<'_>) -> Self {
         let name = reference.name.map(|name| name.shortened().to_string());
         Self {
             kind: reference.kind.word(),

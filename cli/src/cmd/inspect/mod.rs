@@ -3,6 +3,7 @@
 mod disasm;
 mod globals;
 mod maps;
+mod relocations;
 
 use crate::{
     args::{InspectArgs, format::Format},
@@ -22,12 +23,16 @@ use core_relo::btf::Btf;
 use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Object, Program};
 use globals::GlobalFacts;
 use maps::MapFacts;
+use relocations::RelocationFacts;
 use serde::Serialize;
 use std::{collections::BTreeMap, io};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<()> {
     if args.disasm {
         return disasm::run(console, args);
+    }
+    if args.relocs {
+        return relocations::run(console, args);
     }
     let facts = ObjectFile::read(&args.object).and_then(|file| {
         let object = file.parse()?;
@@ -56,6 +61,8 @@ struct ObjectFacts {
     globals: Vec<GlobalFacts>,
     externs: Vec<ExternFacts>,
     relocations: BTreeMap<String, usize>,
+    #[serde(flatten)]
+    elf_relocations: RelocationFacts,
 }
 
 #[derive(Serialize)]
@@ -131,6 +138,7 @@ impl ObjectFacts {
             globals: globals::list_globals(object),
             externs: object.externs().iter().map(ExternFacts::new).collect(),
             relocations: kinds,
+            elf_relocations: RelocationFacts::collect(file, object)?,
         })
     }
 
@@ -177,7 +185,8 @@ impl ObjectFacts {
         if kinds.len() > 1 {
             kinds.push(vec![left_cell("all"), right_cell(total)]);
         }
-        write_section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())
+        write_section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())?;
+        self.elf_relocations.write(out)
     }
 }
 
