@@ -81,6 +81,37 @@ fn a_dry_run_takes_the_symbols_of_another_kernel() {
     assert!(wrong.exit == 2 && wrong.err.contains("--btf"), "{wrong:?}");
 }
 
+/// The commands say alike that a symbol is ambiguous, and take the address that `--ksym` chooses.
+#[test]
+fn a_dry_run_and_a_check_take_the_chosen_address_of_a_symbol() {
+    let object = prebuilt("live/ksym.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let symbols = dir.path().join("kallsyms");
+    fs::write(&symbols, "ffffffff81000000 T _stext\n10 t schedule\n20 t schedule\n").unwrap();
+    let kernel = ["--btf", "linux-6.12.btf", "--kallsyms", text(&symbols)];
+    let plan = |more: &[&str]| load(&[&[text(&object), "--dry-run"], &kernel[..], more].concat()).out;
+    let check = |more: &[&str]| run([&["check", text(&object)], &kernel[..], more].concat()).out;
+    let way = "choose one with --ksym schedule=ADDRESS or schedule=SYMBOL+OFFSET";
+    for (out, address) in
+        [(plan(&[]), "0x10"), (check(&[]), "0x10"), (check(&["--loader", "core-relo"]), "0x10")]
+    {
+        let ambiguous =
+            format!("schedule: it is ambiguous: symbols of this name are at {address} and 0x20: {way}");
+        assert!(out.contains(&ambiguous), "{out}");
+    }
+    assert!(check(&[]).contains(&format!("{way}, which only core-relo does")), "{}", check(&[]));
+    for choice in ["schedule=0x20", "schedule=_stext+0x100"] {
+        let (planned, checked) =
+            (plan(&["--ksym", choice]), check(&["--ksym", choice, "--loader", "core-relo"]));
+        assert!(!planned.contains("schedule") && planned.contains("runqueues"), "{planned}");
+        assert!(!checked.contains("schedule") && checked.contains("runqueues"), "{checked}");
+    }
+    let wrong = plan(&["--ksym", "schedule=0x30"]);
+    assert!(wrong.contains("schedule: the chosen address 0x30 is that of no symbol of this name"), "{wrong}");
+    let near = load(&[&[text(&object), "--dry-run"], &kernel[..], &["--ksym", "scheduel=0x20"]].concat());
+    assert!(near.exit == 2 && near.err.contains("did you mean `schedule`?"), "{near:?}");
+}
+
 /// The error of an option that the kernel's configuration lacks says `give it with --kconfig FILE`.
 #[test]
 fn each_command_that_loads_an_object_takes_a_configuration() {

@@ -240,6 +240,8 @@ fn bad_settings_are_one_line_and_exit_2() {
         ("--autoload", "filter=maybe"),
         ("--max-entries", "rings=0"),
         ("--without-map", ""),
+        ("--ksym", "schedule"),
+        ("--ksym", "schedule=+4"),
     ] {
         for command in ["check", "load"] {
             let run = probes(dir, command, &[option, value]);

@@ -35,7 +35,7 @@ pub(crate) enum GenCommand {
     Rust(GenRustArgs),
     /// Generate a loader program, which loads the object from within the kernel, or show one
     #[command(after_help = gen_loader::GEN_LOADER_HELP)]
-    Loader(GenLoaderArgs),
+    Loader(Box<GenLoaderArgs>),
     /// Generate a C header with the kernel types that objects use
     #[command(after_help = gen_vmlinux::GEN_VMLINUX_HELP)]
     Vmlinux(GenVmlinuxArgs),

@@ -45,7 +45,8 @@ An attach point is KIND:PLACE, and for some kinds a comma and the attach type:
   cpu:N or cpu:all            processors: perf_event programs (99 samples a second)
   lirc:/dev/lirc0             an infrared receiver
   kprobe:FUNCTION, kretprobe:FUNCTION, ksyscall:NAME, kprobe.multi:PATTERN, uprobe:BINARY:FUNCTION,
-  usdt:BINARY:PROVIDER:NAME, tp:CATEGORY/NAME, raw_tp:NAME     as in section names
+  usdt:BINARY:PROVIDER:NAME, tp:CATEGORY/NAME, raw_tp:NAME     as in section names;
+                              kprobe:0xADDRESS for one of several functions of a name
 
 Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
 until Ctrl-C. With --print, the records of a map are printed as they arrive, one line or block each, until Ctrl-C, --count or

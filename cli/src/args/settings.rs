@@ -4,7 +4,7 @@ use crate::settings::Setting;
 use clap::Args;
 
 /// The fields of [`SettingsArgs`].
-pub(crate) const SETTINGS: [&str; 9] = [
+pub(crate) const SETTINGS: [&str; 10] = [
     "set",
     "set_type",
     "attach_target",
@@ -14,6 +14,7 @@ pub(crate) const SETTINGS: [&str; 9] = [
     "value_size",
     "inner_definition",
     "without_map",
+    "ksym",
 ];
 
 /// Settings of user space, which apply before an object is loaded
@@ -52,6 +53,11 @@ pub(crate) struct SettingsArgs {
     /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
     #[arg(long, value_name = "MAP", value_parser = Setting::parse_without_map)]
     pub(crate) without_map: Vec<Setting>,
+    /// Choose the address of a kernel symbol without a type (`extern const void NAME __ksym`), for a name that several symbols have: one of
+    /// their addresses in /proc/kallsyms, or a place after another symbol, such as `_text+0x1234`. Only core-relo's loads take it. May be given
+    /// several times
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = Setting::parse_ksym)]
+    pub(crate) ksym: Vec<Setting>,
 }
 
 impl SettingsArgs {
@@ -67,6 +73,7 @@ impl SettingsArgs {
             value_size,
             inner_definition,
             without_map,
+            ksym,
         } = self;
         let all = [
             set,
@@ -78,6 +85,7 @@ impl SettingsArgs {
             value_size,
             inner_definition,
             without_map,
+            ksym,
         ];
         all.into_iter().flatten()
     }

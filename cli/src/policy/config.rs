@@ -88,11 +88,12 @@ const NUMBERS: [SettingTable; 3] = [
 ];
 
 /// The tables whose values are strings.
-const STRINGS: [SettingTable; 4] = [
+const STRINGS: [SettingTable; 5] = [
     ("inner-map", Setting::parse_inner_map),
     ("program-type", Setting::parse_program_type),
     ("attach-target", Setting::parse_attach_target),
     ("set", Setting::parse_global),
+    ("ksym", Setting::parse_ksym),
 ];
 
 /// The tables whose values are booleans.

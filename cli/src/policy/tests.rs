@@ -44,14 +44,15 @@ fn a_configuration_has_entries_and_settings() {
 fn settings_have_the_words_of_the_options() {
     let text = "[[settings]]\nobject = 'probe*.o'\nset = { pid = 7, name = \"bash\", fast = true, mask = 0xff }\nprogram-type = { p = \"xdp\" }\n\
                 attach-target = { q = \"vfs_read\" }\nautoload = { p = false }\nmax-entries = { \"m.inner\" = 4096 }\nkey-size = { m = 4 }\n\
-                value-size = { m = 8 }\ninner-map = { o = \"hash:4:8:64\" }\nwithout-map = [\"x\"]\n";
+                value-size = { m = 8 }\ninner-map = { o = \"hash:4:8:64\" }\nwithout-map = [\"x\"]\nksym = { s = \"_text+0x10\" }\n";
     let config = parse(text).unwrap();
     let [group] = &*config.settings else { panic!("{config:?}") };
     assert_eq!(group.place.as_deref(), Some("core-relo.toml:1"));
     assert_eq!(group.object.as_ref().map(ToString::to_string).as_deref(), Some("probe*.o"));
     let settings: Vec<_> = group.settings.iter().map(Setting::to_string).collect();
     let expected = "--max-entries m.inner=4096,--key-size m=4,--value-size m=8,--inner-map o=hash:4:8:64,--program-type p=xdp,\
-                    --attach-target q=vfs_read,--set fast=true,--set mask=255,--set name=bash,--set pid=7,--autoload p=false,--without-map x";
+                    --attach-target q=vfs_read,--set fast=true,--set mask=255,--set name=bash,--set pid=7,--ksym s=_text+0x10,\
+                    --autoload p=false,--without-map x";
     assert_eq!(settings.join(","), expected);
 }
 

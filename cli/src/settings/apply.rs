@@ -59,6 +59,10 @@ impl ObjectNames<'_, '_> {
                 settings.map_mut(name).autocreate = Some(false);
                 Ok(None)
             }
+            SettingValue::SymbolAddress(address) => {
+                settings.ksyms.insert(name.to_owned(), address.clone());
+                Ok(None)
+            }
             SettingValue::BadInnerMap(problem) => Err(BadInput::new(setting.to_string(), problem)),
             SettingValue::InnerMap(inner) => {
                 let map = self.map(name).ok_or_else(no_such)?;

@@ -8,7 +8,7 @@ use crate::{
 };
 use core_relo_loader::{
     GlobalError,
-    link::{MapSource, ProgramLinker},
+    link::{ExternBinding, MapSource, ProgramLinker},
     load_plan::{InitialValues, LoadPlanError, Settings, inner_map_name},
     object::{MapDef, Object, Program},
 };
@@ -22,6 +22,8 @@ pub(crate) enum NameKind {
     Program,
     Map,
     Global,
+    /// A kernel symbol without a type.
+    Symbol,
 }
 
 impl NameKind {
@@ -29,6 +31,7 @@ impl NameKind {
     pub(super) const fn of(value: &SettingValue) -> Self {
         match value {
             SettingValue::Global(_) => Self::Global,
+            SettingValue::SymbolAddress(_) => Self::Symbol,
             SettingValue::ProgramType(_) | SettingValue::AttachTarget(_) | SettingValue::Autoload(_) => {
                 Self::Program
             }
@@ -46,6 +49,7 @@ impl NameKind {
             Self::Program => "program",
             Self::Map => "map",
             Self::Global => "global",
+            Self::Symbol => "kernel symbol without a type",
         }
     }
 }
@@ -69,11 +73,16 @@ pub(crate) struct ObjectNames<'o, 'd> {
     pub(super) values: InitialValues<'o, 'd>,
     /// The maps. `None` if the object cannot be linked, which is its error everywhere.
     maps: Option<Vec<NamedMap<'o>>>,
+    /// The kernel symbols without a type.
+    symbols: Vec<String>,
 }
 
 impl<'o, 'd> ObjectNames<'o, 'd> {
     pub(crate) fn new(object: &'o Object<'d>) -> Self {
         let linker = ProgramLinker::collect(object).ok();
+        let externs = linker.iter().flat_map(|linker| linker.externs());
+        let untyped = externs.filter(|entry| entry.binding == ExternBinding::Address);
+        let symbols = untyped.map(|entry| String::from_utf8_lossy(entry.name).into_owned()).collect();
         let maps = linker.map(|linker| {
             let mut maps = Vec::new();
             for entry in linker.maps() {
@@ -96,7 +105,7 @@ impl<'o, 'd> ObjectNames<'o, 'd> {
             }
             maps
         });
-        Self { object, values: InitialValues::new(object), maps }
+        Self { object, values: InitialValues::new(object), maps, symbols }
     }
 
     /// Returns a program by name.
@@ -114,6 +123,7 @@ impl<'o, 'd> ObjectNames<'o, 'd> {
         match NameKind::of(&setting.value) {
             NameKind::Program => self.program(&setting.name).is_some(),
             NameKind::Map => self.map(&setting.name).is_some(),
+            NameKind::Symbol => self.symbols.contains(&setting.name),
             NameKind::Global => {
                 let found = self.values.find(&Settings::default(), &setting.name);
                 !matches!(found, Err(LoadPlanError::Global(GlobalError::NotFound { .. })))
@@ -133,6 +143,7 @@ impl<'o, 'd> ObjectNames<'o, 'd> {
                 programs(self.object).map(|p| String::from_utf8_lossy(p.name()).into_owned()).collect()
             }
             NameKind::Map => self.maps.iter().flatten().map(|map| map.name.clone()).collect(),
+            NameKind::Symbol => self.symbols.clone(),
             NameKind::Global => self.values.globals().iter().map(|global| global.name.clone()).collect(),
         }
     }

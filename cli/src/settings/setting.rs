@@ -1,6 +1,9 @@
 //! A setting, parsed from the argument of an option.
 
-use core_relo_loader::object::MapType;
+use core_relo_loader::{
+    load_plan::{SymbolAddress, SymbolAddressSyntax},
+    object::MapType,
+};
 use std::{fmt, num::NonZeroU32};
 
 /// The form of the definition of an inner map.
@@ -32,6 +35,8 @@ pub(crate) enum SettingValue {
     InnerMap(InnerMap),
     /// The map is not created.
     WithoutMap,
+    /// The address of a kernel symbol without a type.
+    SymbolAddress(SymbolAddress),
     /// A definition of an inner map with this defect, which the command reports in one line.
     BadInnerMap(String),
 }
@@ -67,6 +72,7 @@ impl SettingValue {
             Self::ValueSize(_) => "--value-size",
             Self::InnerMap(_) | Self::BadInnerMap(_) => "--inner-map",
             Self::WithoutMap => "--without-map",
+            Self::SymbolAddress(_) => "--ksym",
         }
     }
 }
@@ -163,6 +169,13 @@ impl Setting {
             return Err("expected a name".to_owned());
         }
         Ok(Self::new(text, text, SettingValue::WithoutMap))
+    }
+
+    /// Parses `NAME=ADDRESS` of `--ksym`.
+    pub(crate) fn parse_ksym(text: &str) -> Result<Self, String> {
+        let (name, address) = split(text, "expected NAME=ADDRESS or NAME=SYMBOL+OFFSET")?;
+        let address = address.parse().map_err(|e: SymbolAddressSyntax| e.to_string())?;
+        Ok(Self::new(text, name, SettingValue::SymbolAddress(address)))
     }
 
     fn new(argument: &str, name: &str, value: SettingValue) -> Self {

@@ -256,6 +256,7 @@ impl SettingValue {
             Self::AttachTarget(_) => 4,
             Self::Autoload(_) => 5,
             Self::Global(_) => 6,
+            Self::SymbolAddress(_) => 7,
         }
     }
 }

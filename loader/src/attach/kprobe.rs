@@ -31,14 +31,25 @@ pub struct KprobeOptions {
 
 /// Attaches a program to a kernel function (libbpf: `bpf_program__attach_kprobe_opts`).
 ///
+/// `function` is a name, or an address in hexadecimal, `0xffffffff81000000`, for one of several functions of a name. The place is also that at an
+/// offset from another symbol, such as `_text`, whose name is unique.
+///
 /// Fails if the kernel has no such function (`ENOENT`), has several functions of that name (`EADDRNOTAVAIL`), or forbids probes on it
 /// (`EINVAL`).
 pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> Result<Link, AttachError> {
     let label = attachment_label(function, options);
     let c_name = c_string(function, &label)?;
+    let address = parse_address(function).map(|address| {
+        let place = address.checked_add(options.offset);
+        place.ok_or_else(|| AttachError::target(label.as_str(), "the offset leads beyond the last address"))
+    });
+    let address = address.transpose()?;
     let pmu = Pmu::kprobe();
     let (probe, event) = if options.mode.uses_tracefs(pmu.is_some(), &label)? {
-        let location = format!("{function}+{:#x}", options.offset);
+        let location = match address {
+            Some(address) => format!("{address:#x}"),
+            None => format!("{function}+{:#x}", options.offset),
+        };
         let probe = ProbeEvent::add(ProbeKind::Kernel, options.retprobe, &location, &label)?;
         let event = tracepoint::open(probe.id(&label)?, None, &label)?;
         (Some(probe), event)
@@ -47,8 +58,8 @@ pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> 
         let event = PerfEventOpen {
             kind: pmu.kind,
             config: pmu.config(options.retprobe, &label)?,
-            name: Some(&c_name),
-            offset: options.offset,
+            name: Some(&*c_name).filter(|_| address.is_none()),
+            offset: address.unwrap_or(options.offset),
             cpu: Some(0),
             ..PerfEventOpen::default()
         };
@@ -56,6 +67,11 @@ pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> 
     };
     let &KprobeOptions { cookie, mode, .. } = options;
     PerfAttach { prog, event, probe, label: &label, cookie, mode, enable: true }.attach()
+}
+
+/// Parses an address in hexadecimal. No name of a function begins with a digit.
+fn parse_address(function: &str) -> Option<u64> {
+    u64::from_str_radix(function.strip_prefix("0x")?, 16).ok()
 }
 
 /// Returns the label of the attachment in errors and in [`Link::label`].
@@ -70,7 +86,10 @@ fn attachment_label(function: &str, options: &KprobeOptions) -> String {
 fn open_error(label: &str, errno: Errno) -> AttachError {
     let hint = match errno.0 {
         libc::ENOENT => Hint("no such function in this kernel: see /proc/kallsyms"),
-        libc::EADDRNOTAVAIL => Hint("several functions have this name"),
+        libc::EADDRNOTAVAIL => Hint(
+            "several functions have this name: name one by its address in /proc/kallsyms, or as `_text+OFFSET`: --attach-to \
+             PROG=kprobe:0xADDRESS",
+        ),
         libc::EINVAL if cfg!(target_arch = "riscv64") => Hint(
             "this function cannot be probed: see kprobes/blacklist in debugfs; \
              without CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS, entries of functions cannot be probed: use fentry, or a probe at an offset",
@@ -228,6 +247,36 @@ mod tests {
         let root = super::super::tracefs::root().unwrap();
         let probes = std::fs::read_to_string(root.join("kprobe_events")).unwrap_or_default();
         assert!(!probes.contains(&format!("p{}_", std::process::id())), "{probes}");
+    }
+
+    #[test]
+    fn a_place_is_a_name_or_an_address() {
+        assert_eq!(parse_address("0xffffffff81000000"), Some(0xffff_ffff_8100_0000));
+        assert_eq!([parse_address("vfs_read"), parse_address("0xno"), parse_address("_text")], [None; 3]);
+    }
+
+    /// Several functions may have a name, of which an address or an offset from another symbol names one.
+    #[test]
+    fn a_function_is_probed_by_its_address() {
+        let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
+        let address_of = |name: &str| {
+            let words = symbols.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+            let mut found = words.filter_map(|words| match *words {
+                [address, _, symbol] if symbol == name => u64::from_str_radix(address, 16).ok(),
+                _ => None,
+            });
+            found.next().filter(|address| *address != 0)
+        };
+        let addresses = address_of(&syscall_function("getppid")).zip(address_of("_text"));
+        let Some((function, text)) = addresses else { return println!("SKIP: the kernel hides addresses") };
+        if Pmu::kprobe().is_none() && !tracefs_or_skip() {
+            return;
+        }
+        let options = |offset| KprobeOptions { offset, ..KprobeOptions::default() };
+        assert_fires(|prog| kprobe(prog, &format!("{function:#x}"), &options(0)), 0);
+        assert_fires(|prog| kprobe(prog, "_text", &options(function - text)), 0);
+        let retprobe = KprobeOptions { retprobe: true, ..KprobeOptions::default() };
+        assert_fires(|prog| kprobe(prog, &format!("{function:#x}"), &retprobe), 0);
     }
 
     #[test]

@@ -28,7 +28,10 @@ mod usdt;
 pub use crate::{globals::Global, link::FunctionCopy};
 pub use btf::SentBtf;
 pub use error::{KernelFact, LoadPlanError, Refusal};
-pub use externs::{ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, write_config_value};
+pub use externs::{
+    ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, SymbolAddress, SymbolAddressError,
+    SymbolAddressSyntax, ambiguity_text, choice_text, write_config_value,
+};
 pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};
 pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};

@@ -21,7 +21,7 @@ use crate::{
     index::{ExternIndex, MapIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     link::{
-        HeldPrograms, ProgramLinker,
+        ExternBinding, HeldPrograms, ProgramLinker,
         maps::{MapEntry, MapSource},
     },
     object::{MapDef, Object, Program},
@@ -50,7 +50,8 @@ impl LoadPlan {
         let extra_kconfig = settings.kconfig.as_deref();
         let kconfig = externs::read_values(&linker.externs, kernel, extra_kconfig, &mut refused)?;
         let usdt = UsdtPlan::for_object(&linker, &kconfig, kernel);
-        let resolved = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules, &mut refused)?;
+        let resolved =
+            externs::resolve(object.btf(), &linker.externs, settings, kernel, &mut modules, &mut refused)?;
         if !settings.allows_unused_externs {
             refused.check_none()?;
         }
@@ -194,7 +195,10 @@ fn check_names(
         outer.map(|entry| [entry.name, b".inner"].concat()).collect()
     };
     maps.extend(inner.iter().map(Vec::as_slice));
-    check("map", settings.maps.keys().collect(), &maps)
+    check("map", settings.maps.keys().collect(), &maps)?;
+    let ksyms: Vec<_> =
+        linker.externs.iter().filter(|e| e.binding == ExternBinding::Address).map(|e| e.name).collect();
+    check("kernel symbol without a type", settings.ksyms.keys().collect(), &ksyms)
 }
 
 /// Matches the object's struct_ops maps with the kernel's structs.

@@ -1,5 +1,6 @@
 //! Settings of a load, with which a caller overrides the object.
 
+use super::SymbolAddress;
 use crate::{
     elf::key,
     object::{AttachType, MapDef, Object, Program, ProgramType, SEC_DEFS, SecDef},
@@ -23,6 +24,9 @@ pub struct Settings {
     /// `MAP.inner`, as in libbpf: a template of the maps that the outer map will hold. Of its settings, the type, the sizes, the flags, the
     /// extra value and the NUMA node count. A type makes a definition of an inner map that the object does not define.
     pub maps: HashMap<String, MapSettings>,
+    /// The addresses of kernel symbols without a type, by name, in place of those that the kernel's symbols have. For names that several
+    /// symbols have, which libbpf refuses.
+    pub ksyms: HashMap<String, SymbolAddress>,
     /// The directory of maps that are pinned by name.
     pub pin_root: PathBuf,
     /// Lines of kernel configuration. They take precedence over the kernel's own configuration.
@@ -46,6 +50,7 @@ impl Default for Settings {
             name: String::new(),
             programs: HashMap::new(),
             maps: HashMap::new(),
+            ksyms: HashMap::new(),
             pin_root: PathBuf::from("/sys/fs/bpf"),
             kconfig: None,
             token: TokenSource::Auto,

@@ -54,8 +54,8 @@ pub(super) fn fixes(
     if entry.binding == ExternBinding::Address && advisor.answers.facts.ambiguous_symbol(entry.name).is_some()
     {
         return vec![Fix::without_code(format!(
-            "`__weak` does not help: no loader chooses among several symbols `{name}`; name another symbol, or let user space find the address \
-             and put it into a global variable"
+            "`__weak` does not help: no loader chooses among several symbols `{name}` by itself; core-relo takes the address that --ksym or \
+             `Settings::ksyms` chooses. Or name another symbol, or let user space find the address and put it into a global variable"
         ))];
     }
     let is_function = matches!(entry.binding, ExternBinding::Function(_));

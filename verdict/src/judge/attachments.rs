@@ -61,7 +61,9 @@ fn ambiguous(
     let [first, second] = answers.facts.ambiguous_symbol(name.as_bytes())?;
     let shown = text(Name::new(name.as_bytes()).shortened());
     let warning = format!(
-        "several functions have the name `{shown}`: newer kernels do not attach the program, older ones attach it to the first function"
+        "several functions have the name `{shown}`: newer kernels do not attach the program, older ones attach it to the first function; \
+         `--attach-to {program}=kprobe:0xADDRESS` or `kprobe:_text+OFFSET` names one of them",
+        program = program.name
     );
     Some((warning, format!("symbols {shown} at 0x{first} and 0x{second}"), EvidenceSource::Kallsyms))
 }

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     btf_diff::declare_function,
     kernel::{Answer, Evidence, EvidenceSource},
+    loaders::Loader,
     requirements::{ExternNeed, Need, ObjectNeeds},
 };
 use core_relo::{
@@ -18,7 +19,7 @@ use core_relo::{
 use core_relo_object::{
     ExternIndex,
     link::{ExternBinding, ExternEntry, LinkedProgram, RefTarget},
-    load_plan::ExternComparer,
+    load_plan::{ExternComparer, SymbolAddressError, ambiguity_text, choice_text},
 };
 
 /// The answers of a kernel to the externs of an object.
@@ -27,6 +28,19 @@ pub(super) struct ExternAnswers<'o> {
     externs: &'o [ExternNeed],
     /// The difference between declaration and kernel, by extern. `None` for an extern without a difference.
     differences: Vec<Option<Difference>>,
+    /// The addresses that the caller chooses, by extern.
+    chosen: Vec<Option<Chosen>>,
+    /// Whether the loader takes the addresses that the caller chooses.
+    takes_chosen: bool,
+}
+
+/// The answer of a kernel to an address that the caller chooses for a kernel symbol.
+#[derive(Debug)]
+enum Chosen {
+    Resolved,
+    Refused(SymbolAddressError),
+    /// The symbols of the kernel are not known.
+    Unknown,
 }
 
 /// A difference between the declaration of an extern and the kernel's variable or function.
@@ -35,8 +49,8 @@ enum Difference {
     /// The types are not compatible, or several symbols have the name.
     Incompatible {
         problem: String,
-        /// Both declarations of a function; empty for a variable.
-        declarations: String,
+        /// The end of the message: both declarations of a function, or the way to choose a symbol.
+        details: String,
     },
     /// The comparison takes too many steps.
     NotCompared(String),
@@ -45,32 +59,63 @@ enum Difference {
 impl<'o> ExternAnswers<'o> {
     pub(super) fn new(needs: &'o ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Self {
         let mut comparer = ExternComparer::default();
-        let mut differences = Vec::new();
+        let (mut differences, mut all_chosen) = (Vec::new(), Vec::new());
+        let takes_chosen = needs.loader == Loader::CoreRelo;
         for (needed, entry) in needs.externs.iter().zip(needs.linker.externs()) {
+            let chosen = needed.chosen.as_ref();
+            all_chosen.push(chosen.map(|chosen| match answers.facts.chosen_symbol(entry.name, chosen) {
+                Some(Ok(_)) => Chosen::Resolved,
+                Some(Err(error)) => Chosen::Refused(error),
+                None => Chosen::Unknown,
+            }));
             let exists = answers.get(needed.id).is_some_and(Answer::is_present);
             let btf = needs.object.btf().filter(|_| exists);
             differences.push(btf.and_then(|btf| find_difference(&mut comparer, btf, entry, answers)));
         }
-        Self { externs: &needs.externs, differences }
+        Self { externs: &needs.externs, differences, chosen: all_chosen, takes_chosen }
     }
 
     /// Returns the reason why an extern is not resolved. Returns `None` if the kernel has the extern.
     pub(super) fn reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+        let Some(chosen) = self.chosen.get(index.0).and_then(Option::as_ref) else {
+            return self.own_reason(index, answers);
+        };
+        let (verdict, problem) = match chosen {
+            Chosen::Resolved if self.takes_chosen => return None,
+            Chosen::Resolved => return self.own_reason(index, answers).map(Reason::repaired),
+            _ if !self.takes_chosen => return self.own_reason(index, answers),
+            Chosen::Refused(error) => (Verdict::Refused, error.to_string()),
+            Chosen::Unknown => {
+                let problem = "its address is chosen with --ksym: give the kernel's symbols (--kallsyms)";
+                (Verdict::Unknown, problem.to_owned())
+            }
+        };
+        let id = self.externs.get(index.0)?.id;
+        let need = answers.need(id)?;
+        let reason = Reason::new(kind(need), verdict, format!("{}: {problem}", need.text()));
+        let evidence = Evidence { source: EvidenceSource::Kallsyms, text: problem };
+        let reason = if verdict == Verdict::Refused { reason.with_evidence(evidence) } else { reason };
+        Some(reason.with_requirement(Requirement::Need(id)))
+    }
+
+    /// Returns the reason of an extern whose address the caller does not choose.
+    fn own_reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
         let needed = self.externs.get(index.0)?;
         let need = answers.need(needed.id)?;
-        let (verdict, problem, declarations) = match self.differences.get(index.0).and_then(Option::as_ref) {
+        let (verdict, problem, details) = match self.differences.get(index.0).and_then(Option::as_ref) {
             None => return answers.reason(needed.id),
-            Some(Difference::Incompatible { problem, declarations }) => {
-                (Verdict::Refused, problem, declarations.as_str())
+            Some(Difference::Incompatible { problem, details }) => {
+                (Verdict::Refused, problem, details.as_str())
             }
             Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem, ""),
         };
-        let source = match need {
-            Need::Symbol(_) => EvidenceSource::Kallsyms,
-            _ => EvidenceSource::Btf,
+        let (source, note) = match need {
+            Need::Symbol(_) if self.takes_chosen => (EvidenceSource::Kallsyms, ""),
+            Need::Symbol(_) => (EvidenceSource::Kallsyms, ", which only core-relo does"),
+            _ => (EvidenceSource::Btf, ""),
         };
         let evidence = Evidence { source, text: problem.clone() };
-        let text = format!("{}: {problem}{declarations}", need.text());
+        let text = format!("{}: {problem}{details}{note}", need.text());
         let reason = Reason::new(kind(need), verdict, text).with_evidence(evidence);
         Some(reason.with_requirement(Requirement::Need(needed.id)))
     }
@@ -102,7 +147,8 @@ impl<'o> ExternAnswers<'o> {
     fn required_reason(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
         let needed = self.externs.get(index.0)?;
         let is_variable = matches!(answers.need(needed.id), Some(Need::Variable(_) | Need::Symbol(_)));
-        let differs = self.differences.get(index.0).is_some_and(Option::is_some);
+        let is_refused = matches!(self.chosen(index), Some(Chosen::Refused(_) | Chosen::Unknown));
+        let differs = is_refused || self.differences.get(index.0).is_some_and(Option::is_some);
         let is_required = !needed.is_weak && !answers.is_from_libbpf(needed.id);
         if is_required || is_variable && differs { self.reason(index, answers) } else { None }
     }
@@ -110,11 +156,22 @@ impl<'o> ExternAnswers<'o> {
     /// Returns whether the kernel has an extern. Returns `None` if nothing tells. The address of a missing extern is 0, and so is that of
     /// a weak function with another prototype.
     pub(super) fn is_resolved(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<bool> {
+        match self.chosen(index) {
+            Some(Chosen::Resolved) => return Some(true),
+            Some(Chosen::Refused(_)) => return Some(false),
+            Some(Chosen::Unknown) => return None,
+            None => {}
+        }
         match (self.differences.get(index.0)?, answers.get(self.externs.get(index.0)?.id)?) {
             (Some(Difference::Incompatible { .. }), _) | (_, Answer::Absent(_)) => Some(false),
             (None, Answer::Present(_)) => Some(true),
             (Some(Difference::NotCompared(_)), _) | (_, Answer::Unknown(_)) => None,
         }
+    }
+
+    /// Returns the answer to the address that the caller chooses, if the loader takes it.
+    fn chosen(&self, index: ExternIndex) -> Option<&Chosen> {
+        self.chosen.get(index.0).and_then(Option::as_ref).filter(|_| self.takes_chosen)
     }
 }
 
@@ -130,8 +187,9 @@ fn find_difference<'k>(
         ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
         ExternBinding::Address => {
             let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
-            let problem = format!("it is ambiguous: symbols of this name are at 0x{first} and 0x{second}");
-            return Some(Difference::Incompatible { problem, declarations: String::new() });
+            let problem = ambiguity_text([format!("0x{first}"), format!("0x{second}")]);
+            let shown = core_relo::explain::text(Name::new(entry.name).shortened());
+            return Some(Difference::Incompatible { problem, details: format!(": {}", choice_text(&shown)) });
         }
         _ => return None,
     };
@@ -146,7 +204,7 @@ fn find_difference<'k>(
         _ => {
             let declarations = if kind == Kind::Func { declarations(btf, local, ty, name) } else { None };
             let problem = format!("its {what} in {owner} {differ} from the declaration");
-            Some(Difference::Incompatible { problem, declarations: declarations.unwrap_or_default() })
+            Some(Difference::Incompatible { problem, details: declarations.unwrap_or_default() })
         }
     }
 }

@@ -12,8 +12,9 @@ use super::{
 use core_relo::{
     Name, ShortName,
     btf::{Kind, Type},
-    sort::sort_by,
+    sort::{sort, sort_by},
 };
+use core_relo_object::load_plan::{SymbolAddress, SymbolAddressError};
 use std::collections::HashMap;
 
 /// Variables of every kernel with BPF and a network, for which objects declare externs without a type.
@@ -175,6 +176,25 @@ impl<'k> KernelFacts<'k> {
         let text = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty())?;
         let symbol = self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name)?;
         Some([symbol.address, symbol.other_address?])
+    }
+
+    /// Returns the address that a caller chooses for a kernel symbol. Returns `None` if the kernel's symbols are not known.
+    pub(crate) fn chosen_symbol(
+        &self,
+        name: &[u8],
+        chosen: &SymbolAddress,
+    ) -> Option<Result<u64, SymbolAddressError>> {
+        let text = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty())?;
+        let addresses_of = |name: &[u8]| {
+            let symbols = text.lines().filter_map(parse_symbol);
+            let symbols = symbols.filter(|(symbol, _)| symbol.as_bytes() == name);
+            let mut addresses: Vec<_> =
+                symbols.filter_map(|(_, symbol)| u64::from_str_radix(symbol.address, 16).ok()).collect();
+            sort(&mut addresses);
+            addresses.dedup();
+            addresses
+        };
+        Some(chosen.resolve(name, addresses_of))
     }
 
     /// Answers whether the kernel or a module has a tracepoint for programs that are attached after the load, by its typedef `btf_trace_*`.

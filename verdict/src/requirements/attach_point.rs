@@ -145,7 +145,8 @@ impl AttachPoint {
             }
             K::Function | K::FunctionReturn => {
                 let function = self.name.split_once('+').map_or(&*self.name, |(function, _offset)| function);
-                Some(Need::ProbedFunction(function.into()))
+                // core-relo takes an address in place of a name, which no symbol has.
+                (!function.starts_with("0x")).then(|| Need::ProbedFunction(function.into()))
             }
             _ => None,
         }

@@ -2,7 +2,10 @@
 
 use super::need::{Need, NeedId, NeedTable};
 use core_relo::Name;
-use core_relo_object::link::{ExternBinding, ExternEntry};
+use core_relo_object::{
+    link::{ExternBinding, ExternEntry},
+    load_plan::SymbolAddress,
+};
 
 /// An extern of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub struct ExternNeed {
     pub id: NeedId,
     /// Whether the object loads without the extern, whose address or value is 0 then.
     pub is_weak: bool,
+    /// The address that the caller chooses for a kernel symbol without a type, which core-relo takes.
+    pub chosen: Option<SymbolAddress>,
 }
 
 impl ExternNeed {
@@ -24,6 +29,6 @@ impl ExternNeed {
             ExternBinding::Function(_) => Need::Kfunc(function()),
             _ => Need::Symbol(entry.name.into()),
         };
-        Self { id: table.add(need), is_weak: entry.is_weak }
+        Self { id: table.add(need), is_weak: entry.is_weak, chosen: None }
     }
 }

@@ -17,7 +17,7 @@ use core_relo::{
 };
 use core_relo_object::{
     InternalError, MapIndex, ProgramIndex,
-    link::{HeldPrograms, LinkError, MapEntry, MapSource, ProgramLinker},
+    link::{ExternBinding, HeldPrograms, LinkError, MapEntry, MapSource, ProgramLinker},
     load_plan::{
         LoadPlanError, MapSettings, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable,
         accepted_object_name,
@@ -206,6 +206,12 @@ impl ObjectNeeds<'_, '_> {
             }
         }
         self.allows_unused_externs = settings.allows_unused_externs;
+        for (needed, entry) in self.externs.iter_mut().zip(self.linker.externs()) {
+            if settings.ksyms.is_empty() || entry.binding != ExternBinding::Address {
+                continue;
+            }
+            needed.chosen = settings.ksyms.get(&*String::from_utf8_lossy(entry.name)).cloned();
+        }
         for needs in self.maps.iter_mut().filter(|_| !settings.maps.is_empty()) {
             let (own, inner) = (settings.maps.get(&needs.name), settings.inner_map(&needs.name));
             if own.is_some() || inner.is_some() {

@@ -43,7 +43,7 @@ The script calls `core-relo`, which must be in PATH. It completes commands, opti
 Keys and values of maps are not completed. `link update` completes the link only.";
 
 /// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`: others use it for new names.
-const ARGUMENTS: [(&str, Values); 25] = [
+const ARGUMENTS: [(&str, Values); 26] = [
     ("positional_id", Values::Ids),
     ("id", Values::Ids),
     ("kernel_id", Values::Ids),
@@ -69,6 +69,7 @@ const ARGUMENTS: [(&str, Values); 25] = [
     ("value_size", Values::Setting(NameKind::Map)),
     ("inner_definition", Values::InnerMap),
     ("without_map", Values::Setting(NameKind::Map)),
+    ("ksym", Values::Setting(NameKind::Symbol)),
 ];
 
 /// Answers a request of the shell's completion script, and ends the process. Returns if there is no request.

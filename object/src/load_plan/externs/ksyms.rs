@@ -1,14 +1,21 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
 use super::{
-    comparer::ExternComparer, modules::Modules, refused::RefusedExterns, replacement::find_replacement,
+    comparer::ExternComparer,
+    modules::Modules,
+    refused::RefusedExterns,
+    replacement::find_replacement,
     resolution::ResolvedExtern,
+    symbol_address::{SymbolAddress, ambiguity_text, choice_text},
 };
 use crate::{
+    elf::{key, text},
     features::Feature,
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
-    load_plan::{error::LoadPlanError, late_binding::LateBinding, target_kernel::TargetKernel},
+    load_plan::{
+        error::LoadPlanError, late_binding::LateBinding, settings::Settings, target_kernel::TargetKernel,
+    },
     target::KernelType,
 };
 use core_relo::{
@@ -26,14 +33,16 @@ use std::{
 pub(in crate::load_plan) fn resolve<'e>(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'e>],
+    settings: &Settings,
     kernel: &TargetKernel,
     modules: &mut Modules,
     refused: &mut RefusedExterns<'e>,
 ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
     if kernel.late_binding.has_names() {
+        refuse_chosen(externs, settings, refused);
         return leave_to_kernel(btf, externs, kernel, modules, refused);
     }
-    let addresses = find_addresses(externs, kernel, refused);
+    let addresses = find_addresses(externs, settings, kernel, refused);
     let mut search = KernelSearch { kernel, modules, comparer: ExternComparer::default() };
     let mut resolutions = Vec::new();
     for e in externs {
@@ -104,6 +113,18 @@ fn leave_to_kernel<'e>(
     Ok(resolutions)
 }
 
+/// Refuses chosen addresses of symbols, which are those of one start of one kernel.
+fn refuse_chosen<'e>(externs: &[ExternEntry<'e>], settings: &Settings, refused: &mut RefusedExterns<'e>) {
+    for e in externs.iter().filter(|e| e.binding == ExternBinding::Address) {
+        if settings.ksyms.contains_key(&key(e.name)) {
+            refused.add(
+                e.name,
+                "a chosen address (--ksym) cannot be put in a loader program, whose kernel finds symbols by their names",
+            );
+        }
+    }
+}
+
 /// Returns the reason why a strong extern that the kernel does not have is refused.
 fn missing_reason(btf: Option<&Btf<'_>>, e: &ExternEntry<'_>, kernel: &TargetKernel) -> String {
     if let Some(replacement) = btf.and_then(|btf| find_replacement(btf, e, kernel)) {
@@ -129,51 +150,76 @@ fn missing_reason(btf: Option<&Btf<'_>>, e: &ExternEntry<'_>, kernel: &TargetKer
 /// Finds the addresses of variables without a type in `/proc/kallsyms`.
 fn find_addresses<'e>(
     externs: &[ExternEntry<'e>],
+    settings: &Settings,
     kernel: &TargetKernel,
     refused: &mut RefusedExterns<'e>,
 ) -> HashMap<&'e [u8], u64> {
     let untyped: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
-    let mut addresses = HashMap::new();
     if untyped.is_empty() {
-        return addresses;
+        return HashMap::new();
     }
-    let names: HashMap<&[u8], &'e [u8]> = untyped.iter().map(|e| (e.name, e.name)).collect();
-    if let Err(e) = scan_kallsyms(kernel, &names, &mut addresses, refused) {
-        let why = format!("/proc/kallsyms cannot be read: {e}");
-        for extern_ in untyped {
-            refused.add(extern_.name, why.clone());
+    let chosen = settings.ksyms.values().filter_map(|address| match address {
+        SymbolAddress::After { symbol, .. } => Some(symbol.as_bytes()),
+        SymbolAddress::At(_) => None,
+    });
+    let names = untyped.iter().map(|e| e.name).chain(chosen).collect();
+    let symbols = match scan_kallsyms(kernel, &names) {
+        Ok(symbols) => symbols,
+        Err(e) => {
+            let why = format!("/proc/kallsyms cannot be read: {e}");
+            for extern_ in untyped {
+                refused.add(extern_.name, why.clone());
+            }
+            return HashMap::new();
+        }
+    };
+    let addresses_of = |name: &[u8]| symbols.get(name).cloned().unwrap_or_default();
+    let mut addresses = HashMap::new();
+    for extern_ in untyped {
+        let name = extern_.name;
+        if let Some(chosen) = settings.ksyms.get(&key(name)).filter(|_| kernel.knows_symbols()) {
+            match chosen.resolve(name, addresses_of) {
+                Ok(address) => drop(addresses.insert(name, address)),
+                Err(error) => refused.add(name, error.to_string()),
+            }
+            continue;
+        }
+        match symbols.get(name).map(Vec::as_slice) {
+            None | Some([]) => {}
+            Some([address]) => drop(addresses.insert(name, *address)),
+            Some([first, second, ..]) => {
+                let addresses = [first, second].map(|address| format!("{address:#x}"));
+                refused.add(name, format!("{}: {}", ambiguity_text(addresses), choice_text(&text(name))));
+            }
         }
     }
     addresses
 }
 
-/// Looks up names in the kernel's symbols.
-fn scan_kallsyms<'e>(
+/// Returns the different addresses of the kernel's symbols of some names.
+fn scan_kallsyms<'n>(
     kernel: &TargetKernel,
-    names: &HashMap<&[u8], &'e [u8]>,
-    addresses: &mut HashMap<&'e [u8], u64>,
-    refused: &mut RefusedExterns<'e>,
-) -> io::Result<()> {
+    names: &HashSet<&'n [u8]>,
+) -> io::Result<HashMap<&'n [u8], Vec<u64>>> {
     let mut symbols = kernel.open_kallsyms()?;
+    let mut addresses = HashMap::<_, Vec<u64>>::new();
     let mut line = Vec::new();
     while symbols.read_until(b'\n', &mut line)? > 0 {
-        if let Some((name, address)) = parse_symbol(&line, names)
-            && let Some(other) = addresses.insert(name, address)
-            && other != address
-        {
-            refused.add(
-                name,
-                format!("it is ambiguous: symbols of this name are at {other:#x} and {address:#x}"),
-            );
+        if let Some((name, address)) = parse_symbol(&line, names) {
+            let addresses = addresses.entry(name).or_default();
+            // A symbol may be listed twice, as a global and as a static one.
+            if addresses.last() != Some(&address) && addresses.first() != Some(&address) {
+                addresses.push(address);
+            }
         }
         line.clear();
     }
-    Ok(())
+    Ok(addresses)
 }
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for
 /// names other than `names`.
-fn parse_symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
+fn parse_symbol<'n>(line: &[u8], names: &HashSet<&'n [u8]>) -> Option<(&'n [u8], u64)> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
     // LTO appends a hash to the names of static variables.
@@ -254,7 +300,14 @@ mod tests {
         kernel: &TargetKernel,
     ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
         let mut refused = RefusedExterns::default();
-        let resolved = resolve(Some(object), externs, kernel, &mut Modules::default(), &mut refused)?;
+        let resolved = resolve(
+            Some(object),
+            externs,
+            &Settings::default(),
+            kernel,
+            &mut Modules::default(),
+            &mut refused,
+        )?;
         refused.check_none().map(|()| resolved)
     }
 

@@ -7,6 +7,7 @@ mod modules;
 mod refused;
 mod replacement;
 mod resolution;
+mod symbol_address;
 
 pub use comparer::ExternComparer;
 pub use kconfig::{ConfigValueError, write_config_value};
@@ -18,3 +19,6 @@ pub(super) use refused::RefusedExterns;
 pub use replacement::KfuncReplacement;
 pub(super) use replacement::find_replacements;
 pub(super) use resolution::ResolvedExtern;
+pub use symbol_address::{
+    SymbolAddress, SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text,
+};

@@ -20,7 +20,7 @@ use core_relo::{
 
 /// Creates an object with externs in a section of its BTF: the name, the type and whether the extern is weak. The program loads each
 /// extern in order.
-fn with_externs(section: &str, externs: &[(&str, TypeId, bool)], mut m: TestObject) -> TestObject {
+pub(super) fn with_externs(section: &str, externs: &[(&str, TypeId, bool)], mut m: TestObject) -> TestObject {
     let code: Vec<Insn> = externs.iter().flat_map(|_| load(1, 0)).chain(returns(0)).collect();
     let main = m.program("main", "tc", &code);
     let mut infos = Vec::new();
@@ -191,48 +191,6 @@ fn an_address_is_unknown_without_the_symbols_of_the_kernel() {
     let LoadPlanError::Externs(refused) = &error else { panic!("{error}") };
     assert_eq!(refused[0].missing, Some(KernelFact::Symbols));
     assert!(error.to_string().contains("strong: its address in that kernel is unknown"), "{error}");
-}
-
-/// Plans an object that refers to a strong and a weak symbol, for a kernel with these symbols.
-fn plan_with_symbols(text: &str) -> Result<LoadPlan, LoadPlanError> {
-    let externs = [("strong", TypeId::VOID, false), ("weak", TypeId::VOID, true)];
-    let mut kernel = kernel(|_| {});
-    kernel.kallsyms = Some(text.into());
-    with_externs(".ksyms", &externs, TestObject::new()).plan_on(kernel, |_| {})
-}
-
-fn addresses(plan: &LoadPlan) -> [u64; 2] {
-    let code = insns(plan, "main");
-    [0, 2].map(|first| {
-        let half = |n: usize| u64::from(code[n].imm.cast_unsigned());
-        half(first) | half(first + 1) << 32
-    })
-}
-
-#[test]
-fn symbols_resolve_to_addresses_and_missing_weak_symbols_to_0() {
-    let plan = plan_with_symbols("ffffffff81000010 T strong\nffffffff81000020 d weak.llvm.77\n").unwrap();
-    assert_eq!(addresses(&plan), [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
-    let plan = plan_with_symbols(
-        "ffffffff81000010 T strong\nffffffff81000010 t strong\nffffffff81000020 T weak.llvm.77\n",
-    );
-    assert_eq!(addresses(&plan.unwrap()), [0xffff_ffff_8100_0010, 0]);
-}
-
-#[test]
-fn missing_and_ambiguous_symbols_are_refused() {
-    let error = line(&plan_with_symbols("1 T weak\n").unwrap_err());
-    assert_eq!(
-        error,
-        "unresolved extern: strong: no symbol of this name in /proc/kallsyms, which has variables with \
-         CONFIG_KALLSYMS_ALL only: declare it __weak to get 0 instead"
-    );
-    let error = line(&plan_with_symbols("10 T strong\n20 t strong\n").unwrap_err());
-    assert!(error.ends_with("strong: it is ambiguous: symbols of this name are at 0x10 and 0x20"), "{error}");
-    assert!(
-        line(&plan_with_symbols("10 T strong\n1 T weak\n2 t weak\n").unwrap_err())
-            .contains("weak: it is ambiguous")
-    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod maps;
 mod programs;
 mod repairs;
 mod struct_ops;
+mod symbols;
 mod types;
 
 use crate::{features::Features, load_plan::TargetKernel};

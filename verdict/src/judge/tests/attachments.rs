@@ -145,6 +145,7 @@ fn symbols_tell_whether_a_function_can_be_probed() {
         "kprobe/of_module",
         "kprobe/with_lto",
         "kprobe/veth:of_module",
+        "kprobe/0xffffffff81000000",
     ] {
         assert_eq!(warnings(section, Some(symbols), SymbolScope::Kallsyms), [], "{section}");
     }
@@ -159,6 +160,7 @@ fn a_kprobe_on_one_of_several_functions_of_a_name_is_a_warning() {
     let found = warnings("ffffffff81000000 t init_once\nffffffff82000000 t init_once\n");
     let [(text, evidence)] = &found[..] else { panic!("{found:?}") };
     assert!(text.starts_with("several functions have the name `init_once`: "), "{text}");
+    assert!(text.contains("`--attach-to main=kprobe:0xADDRESS` or `kprobe:_text+OFFSET`"), "{text}");
     assert_eq!(evidence, "symbols init_once at 0xffffffff81000000 and 0xffffffff82000000 (kallsyms)");
     // Aliases are one function.
     assert_eq!(warnings("ffffffff81000000 t init_once\nffffffff81000000 T init_once\n"), []);

@@ -59,11 +59,65 @@ fn an_untyped_symbol_of_several_addresses_refuses_the_object_also_if_it_is_weak(
     let inputs = |symbols: &str| KernelInputs { kallsyms: Some(symbols.into()), ..KernelInputs::default() };
     for is_weak in [false, true] {
         let verdict = judge_on(object(is_weak), add_kernel, &inputs(symbols));
-        let text = "kernel symbol init_once: it is ambiguous: symbols of this name are at 0xffffffff81000000 and 0xffffffff82000000";
+        let text = "kernel symbol init_once: it is ambiguous: symbols of this name are at 0xffffffff81000000 and 0xffffffff82000000: \
+                    choose one with --ksym init_once=ADDRESS or init_once=SYMBOL+OFFSET, which only core-relo does";
         assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
         let one = judge_on(object(is_weak), add_kernel, &inputs("ffffffff81000000 t init_once\n"));
         assert_eq!(one.verdict, Verdict::Loads, "{one:?}");
     }
+}
+
+/// Only core-relo lets its caller choose among symbols of one name, so the choice counts for no other loader.
+#[test]
+fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
+    let object = || {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[&load(1, 0)[..], &returns(0)].concat());
+        let var = m.types.var("init_once", TypeId(0), 2);
+        m.types.datasec(".ksyms", 0, &[(var, 0, 0)]);
+        let symbol = m.undefined("init_once", false);
+        m.refer(main, 0, symbol, false);
+        m.bytes()
+    };
+    let symbols = "ffffffff81000000 t init_once\nffffffff82000000 t init_once\nffffffff80000000 T _text\n";
+    let judged = |loader, chosen: &str, symbols: Option<&str>| {
+        let mut settings = Settings::default();
+        settings.ksyms.insert("init_once".to_owned(), chosen.parse().unwrap());
+        let inputs = KernelInputs { kallsyms: symbols.map(Into::into), ..KernelInputs::default() };
+        let bytes = object();
+        let object = Object::parse(&bytes).unwrap();
+        let relocs = object.relocs().unwrap();
+        let mut table = NeedTable::default();
+        let mut needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table).unwrap();
+        needs.apply_settings(&settings, &mut table);
+        let names = table.names();
+        let mut b = Builder::new(Endian::native());
+        add_kernel(&mut b);
+        let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+        let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
+        let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
+        let text = verdict.reasons.first().map(|reason| reason.text.clone()).unwrap_or_default();
+        (verdict.verdict, verdict.programs[0].for_core_relo(), text)
+    };
+    for chosen in ["0xffffffff82000000", "_text+0x1000000"] {
+        let (verdict, ..) = judged(Loader::CoreRelo, chosen, Some(symbols));
+        assert_eq!(verdict, Verdict::Loads, "{chosen}");
+        let (verdict, own, text) = judged(Loader::Libbpf, chosen, Some(symbols));
+        assert_eq!((verdict, own), (Verdict::Refused, Verdict::Loads), "{chosen}");
+        assert!(text.ends_with("init_once=SYMBOL+OFFSET, which only core-relo does"), "{text}");
+    }
+    let (verdict, _, text) = judged(Loader::CoreRelo, "0xffffffff83000000", Some(symbols));
+    assert_eq!(verdict, Verdict::Refused);
+    assert!(
+        text.contains("init_once: the chosen address 0xffffffff83000000 is that of no symbol of this name"),
+        "{text}"
+    );
+    let (verdict, _, text) = judged(Loader::CoreRelo, "_text+0x10", None);
+    assert_eq!(
+        (verdict, text.ends_with("give the kernel's symbols (--kallsyms)")),
+        (Verdict::Unknown, true),
+        "{text}"
+    );
 }
 
 #[test]
