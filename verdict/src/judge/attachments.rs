@@ -46,7 +46,14 @@ fn warning(
     let (problem, evidence, source) = absent.or_else(|| ambiguous(answers, program))?;
     let section = text(Name::new(section).shortened());
     let declarations = (&*format!("SEC(\"{section}\")"), &*format!("{evidence} ({source})"));
-    let remedy = if is_tcx { "; a caller may attach the program with traffic control (clsact)" } else { "" };
+    let remedy = match attach_type {
+        Some(AttachType::TcxIngress | AttachType::TcxEgress) => {
+            "; a caller may attach the program with traffic control (clsact)"
+        }
+        Some(AttachType::TraceFentry) => "; a caller may load a kprobe (`kprobe/…`) in its place",
+        Some(AttachType::TraceFexit) => "; a caller may load a kretprobe (`kretprobe/…`) in its place",
+        _ => "",
+    };
     let text = format!("{problem}{remedy}");
     Some(Mismatch::new(MismatchKind::Attachment, &program.name, &text, declarations))
 }

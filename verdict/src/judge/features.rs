@@ -3,7 +3,7 @@
 use super::answers::KernelAnswers;
 use crate::{
     kernel::Answer,
-    requirements::{AttachPointKind, Need, NeedId, ObjectNeeds, ProgramNeeds},
+    requirements::{AttachPointKind, Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind},
 };
 use alloc::collections::BTreeMap;
 
@@ -66,12 +66,27 @@ impl KernelAnswers<'_, '_> {
         let is_probe = program.attach_point.as_ref().is_some_and(|point| is_kprobe(point.kind));
         let by_kind =
             by_type.or_else(|| is_probe.then(|| ("kprobe events".to_owned(), self.facts.kprobe_events())));
-        let by_kind = by_kind.map(|(name, answer)| (name, answer, false));
+        let by_trampoline = || {
+            let missing = self.traces_function(program).then(|| self.facts.missing_direct_calls()).flatten();
+            missing.map(|evidence| ("trampolines of its own functions".to_owned(), Answer::Absent(evidence)))
+        };
+        let by_kind = by_kind.or_else(by_trampoline).map(|(name, answer)| (name, answer, false));
         let place = program.attaches_by.and_then(|id| self.feature(id));
         let place = place.map(|(name, answer)| (name, answer.clone(), true));
         let feature =
             |(name, answer, is_place)| KernelFeature { name, answer, attaches: Vec::new(), is_place };
         by_kind.into_iter().chain(place).map(feature)
+    }
+
+    /// Returns whether a trampoline of a kernel function or LSM hook runs the program.
+    fn traces_function(&self, program: &ProgramNeeds) -> bool {
+        let is_traced = |id: &NeedId| {
+            matches!(
+                self.need(*id),
+                Some(Need::AttachTarget { kind: TargetKind::Function | TargetKind::Lsm, .. })
+            )
+        };
+        program.attach.needs().iter().any(is_traced)
     }
 
     fn feature(&self, id: NeedId) -> Option<(String, &Answer)> {

@@ -130,6 +130,11 @@ pub(super) const ALWAYS_COMPILED: [&str; 3] = ["array_map_alloc", "htab_map_allo
 pub(super) const TRAMPOLINES: [&str; 3] =
     ["bpf_trampoline_link_prog", "bpf_trampoline_get", "arch_prepare_bpf_trampoline"];
 
+/// Functions that exist if the kernel attaches trampolines to its own functions with ftrace (`CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS`). The
+/// first is in `kernel/bpf/trampoline.c` (6.0), the others in `kernel/trace`.
+pub(super) const DIRECT_CALLS: [&str; 3] =
+    ["bpf_tramp_ftrace_ops_func", "register_ftrace_direct", "modify_ftrace_direct"];
+
 /// A function of kernels with LSM programs that may sleep at more than one hook (5.11).
 pub(super) const HAS_SLEEPABLE_LSM: &str = "bpf_lsm_is_sleepable_hook";
 

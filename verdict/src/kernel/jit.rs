@@ -3,6 +3,7 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     changes::InsnFeature,
+    conditional::DIRECT_CALLS,
     facts::KernelFacts,
     mark::{
         Change,
@@ -75,6 +76,27 @@ impl KernelFacts<'_> {
             }),
             Answer::Present(_) => compiled,
             other => other,
+        }
+    }
+
+    /// Returns the evidence that the kernel attaches trampolines to none of its functions, although it has trampolines. Kernels of arm64 from 6.0
+    /// to 6.3 load fentry, fexit, fmod_ret and LSM programs, and refuse to attach them with `ENOTSUPP`: ftrace has direct calls there since
+    /// 6.4 (kernel: `register_fentry`).
+    pub fn missing_direct_calls(&self) -> Option<Evidence> {
+        const OPTION: &str = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
+        if self.find_mark(ARM64.mark) != MarkPresence::Found || !self.trampolines().is_present() {
+            return None;
+        }
+        if self.find_any(&DIRECT_CALLS).is_some() {
+            return None;
+        }
+        if self.describes_bpf_functions() {
+            let text = format!("no FUNC {}: {OPTION} is not set", DIRECT_CALLS.join(" or "));
+            return Some(Evidence { source: EvidenceSource::Btf, text });
+        }
+        match self.answer_option(OPTION) {
+            Answer::Absent(evidence) => Some(evidence),
+            Answer::Present(_) | Answer::Unknown(_) => None,
         }
     }
 

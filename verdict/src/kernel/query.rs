@@ -4,8 +4,8 @@ use super::{
     attachments::{KPROBE_STRUCT, LINK_MARKS},
     changes,
     conditional::{
-        ALWAYS_COMPILED, CHECKS_LSM_RESULTS, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, HELPERS,
-        MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
+        ALWAYS_COMPILED, CHECKS_LSM_RESULTS, DIRECT_CALLS, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM,
+        HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
     },
     features, jit, map_limits, map_owner, map_uses,
     mark::Mark,
@@ -77,7 +77,8 @@ impl Default for NameQuery {
         let helper_functions = HELPERS.iter().flat_map(|row| row.neighbours.iter().chain([&row.function]));
         let functions =
             map_functions.chain(helper_functions).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
-        let functions = functions.chain(&ALWAYS_COMPILED).chain(&TRAMPOLINES).chain(&MODULE_BTF);
+        let functions =
+            functions.chain(&ALWAYS_COMPILED).chain(&TRAMPOLINES).chain(&DIRECT_CALLS).chain(&MODULE_BTF);
         for name in functions.chain(&SYSCALL_WRAPPERS) {
             query.function(name.as_bytes());
         }

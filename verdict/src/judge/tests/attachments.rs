@@ -16,7 +16,14 @@ fn kprobe_kernel(b: &mut Builder, has_events: bool) {
         ("BPF_PROG_TYPE_TRACING", 26),
     ];
     b.enumeration("bpf_prog_type", 4, false, &types);
-    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FENTRY", 24), ("BPF_XDP", 37)]);
+    let attach_types = [
+        ("BPF_TRACE_FENTRY", 24),
+        ("BPF_TRACE_FEXIT", 25),
+        ("BPF_MODIFY_RETURN", 26),
+        ("BPF_XDP", 37),
+        ("BPF_LSM_CGROUP", 43),
+    ];
+    b.enumeration("bpf_attach_type", 4, false, &attach_types);
     let contexts = [
         ("BPF_PROG_TYPE_TRACEPOINT_prog", int, 0),
         ("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", int, 0),
@@ -164,6 +171,33 @@ fn a_kprobe_on_one_of_several_functions_of_a_name_is_a_warning() {
     assert_eq!(evidence, "symbols init_once at 0xffffffff81000000 and 0xffffffff82000000 (kallsyms)");
     // Aliases are one function.
     assert_eq!(warnings("ffffffff81000000 t init_once\nffffffff81000000 T init_once\n"), []);
+}
+
+/// Linux 6.0 to 6.3 of arm64 load fentry programs, and refuse to attach them.
+#[test]
+fn kernels_of_arm64_without_direct_calls_attach_no_trampoline() {
+    let warnings = |section: &str, architecture: &'static str, functions: &[&'static str]| {
+        let types = |b: &mut Builder| {
+            let int = b.int("int", 4, Builder::SIGNED);
+            b.structure("pt_regs", 4, &[(architecture, int, 0)]);
+            let proto = b.func_proto(int, &[]);
+            for function in functions {
+                b.func(function, proto, 1);
+            }
+        };
+        warnings_with(section, types, &KernelInputs::default())
+    };
+    let found = warnings("fentry/vfs_read", "orig_x0", &[]);
+    let [(text, evidence)] = &found[..] else { panic!("{found:?}") };
+    let lacks =
+        "cannot be attached: the kernel lacks trampolines of its own functions; a caller may load a kprobe";
+    assert!(text.starts_with(lacks), "{text}");
+    assert!(evidence.contains("CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS is not set (btf)"), "{evidence}");
+    let found = warnings("fexit/vfs_read", "orig_x0", &[]);
+    assert!(found[0].0.contains("a caller may load a kretprobe"), "{found:?}");
+    assert_eq!(warnings("fentry/vfs_read", "orig_x0", &["register_ftrace_direct"]), []);
+    assert_eq!(warnings("fentry/vfs_read", "di", &[]), [], "other architectures patch functions otherwise");
+    assert_eq!(warnings("kprobe/vfs_read", "orig_x0", &[]), []);
 }
 
 #[test]
