@@ -30,6 +30,11 @@ pub(crate) fn missing_privilege() -> &'static str {
     )
 }
 
+/// Returns whether this thread has all capabilities for BPF, so that an `EPERM` of bpf(2) has another cause.
+pub(crate) fn has_all_privileges() -> bool {
+    missing_privilege_or("").is_empty()
+}
+
 /// Returns the likely reason why a system call failed with `EPERM`, or `otherwise` if this thread lacks no capability.
 pub(crate) fn missing_privilege_or(otherwise: &'static str) -> &'static str {
     // Each thread has its own capabilities. Without `/proc` the reason stays general.

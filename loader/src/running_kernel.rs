@@ -7,7 +7,7 @@ use crate::{
     target::{release, running_kernel_btf},
 };
 use alloc::sync::Arc;
-use core_relo_object::load_plan::{ReadSystem, TargetKernel};
+use core_relo_object::load_plan::{ReadSystem, RefusedAttachType, TargetKernel};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
@@ -45,6 +45,10 @@ impl ReadSystem for RunningSystem {
 
     fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno> {
         program_btf(program)
+    }
+
+    fn refused_attach_types(&self) -> Vec<RefusedAttachType> {
+        features::refused_attach_types().to_vec()
     }
 }
 

@@ -30,6 +30,7 @@ mod attach_type;
 mod calls;
 mod instructions;
 mod map_type;
+mod policy;
 mod probe;
 mod program;
 
@@ -38,6 +39,7 @@ pub use attach_type::{probe_attach_type, probe_link_type};
 pub use calls::{probe_helper, probe_kfunc};
 pub use core_relo_object::features::*;
 pub use map_type::probe_map_type;
+pub(crate) use policy::refused_attach_types;
 pub(crate) use probe::load_unsigned;
 pub use program::probe_program_type;
 

@@ -45,5 +45,5 @@ pub use relocate::PoisonedReloc;
 pub use repair::{OBJECT_NAME_PROBLEM, Repair, RepairKind, accepted_object_name};
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource, inner_map_name};
 pub use struct_ops::{StructOpsMatcher, StructOpsTable};
-pub use target_kernel::{ReadSystem, TargetKernel};
+pub use target_kernel::{ReadSystem, RefusedAttachType, TargetKernel};
 pub use usdt::{USDT_MAPS, UsdtPlan};

@@ -1,13 +1,24 @@
 //! The kernel and the machine that a load is planned for.
 
 use super::late_binding::LateBinding;
-use crate::{errno::Errno, features::Features, target::KernelBtf};
+use crate::{errno::Errno, features::Features, object::AttachType, target::KernelBtf};
 use alloc::sync::Arc;
 use core::fmt;
 use std::{
     io::{self, BufRead},
     os::fd::BorrowedFd,
 };
+
+/// An attach type whose programs the running machine refuses, although the process has the capabilities: a policy, such as lockdown or
+/// another LSM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "systems build it")]
+pub struct RefusedAttachType {
+    /// The attach type.
+    pub attach_type: AttachType,
+    /// The request that the kernel refused, with its error.
+    pub answer: String,
+}
 
 /// Access to data of the running system that few plans need.
 pub trait ReadSystem: fmt::Debug + Send + Sync {
@@ -19,6 +30,11 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
 
     /// Reads the BTF of a loaded program. Returns `None` if the program was loaded without BTF.
     fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno>;
+
+    /// Returns the attach types of functions and LSM hooks whose programs the machine refuses by a policy. By default, none is known.
+    fn refused_attach_types(&self) -> Vec<RefusedAttachType> {
+        Vec::new()
+    }
 }
 
 /// The kernel and the machine that a load is planned for: BTF, features, configuration, symbols. Expensive data is read only if a

@@ -28,11 +28,21 @@ impl KernelAnswers<'_, '_> {
         let programs = needs.programs.iter().flat_map(|program| {
             program.attach.needs().iter().copied().chain(program.sites.iter().map(|site| site.need))
         });
+        let refused = needs.programs.iter().filter_map(|program| {
+            let attach_type = program.sec_def.and_then(|def| def.attach_type)?;
+            let evidence = self.facts.refused_by_policy(attach_type)?;
+            Some((format!("programs of attach type {attach_type}"), Answer::Absent(evidence)))
+        });
         let maps = needs.maps.iter().flat_map(|map| map.needs.iter().copied());
         let externs = needs.externs.iter().map(|needed| needed.id);
-        let mut features = BTreeMap::new();
+        let mut features: BTreeMap<_, _> = refused.collect();
+        let is_refused = !features.is_empty();
         for id in programs.chain(maps).chain(externs) {
             let Some((name, answer)) = self.feature(id) else { continue };
+            // The kernel's own types and functions say nothing about the policy of the machine.
+            if matches!(self.need(id), Some(Need::Trampolines)) && is_refused {
+                continue;
+            }
             let known = features.entry(name).or_insert_with(|| answer.clone());
             if known.is_present() {
                 *known = answer.clone();

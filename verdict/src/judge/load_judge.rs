@@ -126,7 +126,12 @@ impl<'o> Evidence<'o> {
         if MinimalBtf::find(vmlinux) == Some(MinimalBtf::ForLoading) {
             return Err(LoadJudgeError::MinimalBtf);
         }
-        let inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
+        let mut inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
+        if let Some(system) =
+            kernel.system.as_ref().filter(|_| kernel.btf.is_live() && needs.traces_functions())
+        {
+            inputs.refused_attach_types = system.refused_attach_types();
+        }
         let plan = Plan::new(&relocs, &types);
         let facts = KernelFacts::new(&target, &names, &inputs);
         let missing: Vec<_> = plan.names_for_modules().chain(facts.names_for_modules()).collect();

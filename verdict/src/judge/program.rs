@@ -148,6 +148,14 @@ impl ObjectContext<'_, '_> {
         };
         let mut reasons: Vec<_> =
             attach.needs().iter().filter_map(|need| self.answers.reason(*need)).collect();
+        let attach_type = program.sec_def.and_then(|def| def.attach_type);
+        let refused = attach_type.and_then(|of| Some((of, self.answers.facts.refused_by_policy(of)?)));
+        reasons.extend(refused.map(|(attach_type, evidence)| {
+            let text = format!("a policy of this machine refuses programs of attach type {attach_type}");
+            Reason::new(ReasonKind::AttachType, Verdict::Refused, text)
+                .with_evidence(evidence)
+                .with_fix(POLICY_FIX)
+        }));
         reasons.extend(match attach {
             AttachNeed::Needs(_) => Vec::new(),
             AttachNeed::NoProgramType => input(
@@ -442,6 +450,9 @@ impl ObjectContext<'_, '_> {
         Reason { source, insn: Some(insn), ..reason }
     }
 }
+
+/// The fix for an attach type that the machine refuses.
+const POLICY_FIX: &str = "a policy, such as lockdown, another LSM or seccomp, has to allow them";
 
 /// Returns the fix for a program whose section name implies no type. `section` may be one of another loader.
 fn type_fix(program: &str, section: &[u8]) -> String {

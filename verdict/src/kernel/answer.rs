@@ -39,6 +39,8 @@ pub enum EvidenceSource {
     Version,
     /// The object itself: every kernel answers the same.
     Object,
+    /// A request to the running kernel.
+    Probe,
 }
 
 impl EvidenceSource {
@@ -50,6 +52,7 @@ impl EvidenceSource {
             Self::Kallsyms => "kallsyms",
             Self::Version => "version",
             Self::Object => "object",
+            Self::Probe => "probe",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::version::KernelVersion;
 use alloc::sync::Arc;
+use core_relo_object::load_plan::RefusedAttachType;
 
 /// The facts about a kernel beside its BTF. Each may be missing. An empty text counts as missing.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct KernelInputs {
     pub origins: InputOrigins,
     /// The modules that the target contains.
     pub modules: ModuleCoverage,
+    /// The attach types whose programs the machine of the kernel refuses by a policy, of the running kernel.
+    pub refused_attach_types: Vec<RefusedAttachType>,
 }
 
 /// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the user gives.

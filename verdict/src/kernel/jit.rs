@@ -12,6 +12,7 @@ use super::{
     },
     observed::Observations,
 };
+use core_relo_object::object::AttachType;
 
 /// The option of the JIT compiler.
 const OPTION: &str = "CONFIG_BPF_JIT";
@@ -77,6 +78,13 @@ impl KernelFacts<'_> {
             Answer::Present(_) => compiled,
             other => other,
         }
+    }
+
+    /// Returns the evidence that a policy of the machine refuses programs of an attach type.
+    pub fn refused_by_policy(&self, attach_type: AttachType) -> Option<Evidence> {
+        let mut refused = self.inputs.refused_attach_types.iter();
+        let refused = refused.find(|refused| refused.attach_type == attach_type)?;
+        Some(Evidence { source: EvidenceSource::Probe, text: refused.answer.clone() })
     }
 
     /// Returns the evidence that the kernel attaches trampolines to none of its functions, although it has trampolines. Kernels of arm64 from 6.0

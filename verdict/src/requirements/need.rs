@@ -229,6 +229,14 @@ impl NeedTable {
         })
     }
 
+    /// Returns whether a trampoline of a kernel function or LSM hook runs a program. Policies of machines refuse such programs.
+    pub fn traces_functions(&self) -> bool {
+        let is_traced = |need: &Need| {
+            matches!(need, Need::AttachTarget { kind: TargetKind::Function | TargetKind::Lsm, .. })
+        };
+        self.needs.iter().any(is_traced)
+    }
+
     /// Returns whether a program is attached by a kprobe to a function that the kernel's types lack, so that only symbols can tell whether
     /// the kernel has it.
     pub fn probes_untyped_function(&self, vmlinux: &Btf<'_>) -> bool {

@@ -7,7 +7,7 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
-use core_relo_loader::load_plan::Settings;
+use core_relo_loader::{load_plan::Settings, running_kernel};
 use core_relo_verdict::{
     judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, judge},
     kernel::{KernelFacts, KernelInputs},
@@ -104,7 +104,13 @@ impl<'c> KernelJudge<'c> {
         let probes_untyped = || needs.probes_untyped_function(&kernel.target.vmlinux().btf);
         let symbols = needs.has_symbols() || (kernel.is_running() && probes_untyped());
         let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols };
-        let inputs = kernel.inputs(&self.inputs, wanted);
+        let mut inputs = kernel.inputs(&self.inputs, wanted);
+        if kernel.is_running()
+            && needs.traces_functions()
+            && let Some(system) = running_kernel().system
+        {
+            inputs.refused_attach_types = system.refused_attach_types();
+        }
         let with_modules = self.add_modules(kernel, &plans, &inputs);
         (PlannedObjects { fits, same_order, inputs, with_modules }, plans)
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{kernel::SymbolScope, mismatch::MismatchKind};
+use core_relo_object::{load_plan::RefusedAttachType, object::AttachType};
 
 /// Adds the types of a kernel with programs of several types, with or without kprobe events.
 fn kprobe_kernel(b: &mut Builder, has_events: bool) {
@@ -198,6 +199,27 @@ fn kernels_of_arm64_without_direct_calls_attach_no_trampoline() {
     assert_eq!(warnings("fentry/vfs_read", "orig_x0", &["register_ftrace_direct"]), []);
     assert_eq!(warnings("fentry/vfs_read", "di", &[]), [], "other architectures patch functions otherwise");
     assert_eq!(warnings("kprobe/vfs_read", "orig_x0", &[]), []);
+}
+
+/// Types and functions of the kernel say nothing about lockdown and other policies, which a probe of the running kernel shows.
+#[test]
+fn an_attach_type_that_the_machine_refuses_is_a_reason() {
+    let inputs = KernelInputs {
+        refused_attach_types: vec![RefusedAttachType {
+            attach_type: AttachType::TraceFentry,
+            answer: "BPF_PROG_LOAD: EPERM".into(),
+        }],
+        ..KernelInputs::default()
+    };
+    let judged = |section: &str| judge_on(program(section, &returns(0)), |b| kprobe_kernel(b, true), &inputs);
+    let verdict = judged("fentry/vfs_read");
+    let text = "a policy of this machine refuses programs of attach type BPF_TRACE_FENTRY";
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::AttachType, text))));
+    let evidence = verdict.programs[0].reasons[0].evidence.as_ref().unwrap();
+    assert_eq!((evidence.source.word(), &*evidence.text), ("probe", "BPF_PROG_LOAD: EPERM"));
+    for section in ["fexit/vfs_read", "kprobe/vfs_read", "xdp"] {
+        assert_eq!(judged(section).verdict, Verdict::Loads, "{section}");
+    }
 }
 
 #[test]
