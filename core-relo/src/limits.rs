@@ -56,6 +56,12 @@ pub const NAME_BYTES: usize = 512;
 /// The bytes of one text of an explanation.
 pub const TEXT_BYTES: usize = 1024;
 
+/// The bytes of a C declaration in a message.
+pub const DECLARATION_BYTES: usize = 512;
+
+/// The dimensions of an array in a C declaration.
+pub const DECLARED_DIMENSIONS: usize = 32;
+
 /// The bytes of the key of an access that plans share. Most of them are the names of its members.
 pub const SHARED_ACCESS: usize = 128;
 

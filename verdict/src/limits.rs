@@ -47,9 +47,6 @@ pub const NESTED_MEMBERS: usize = 1 << 18;
 /// The levels of anonymous structs in a struct, and of modifiers or dimensions of a type, that a comparison follows.
 pub const NESTED_STRUCTS: usize = 32;
 
-/// The length of a C declaration in a message, in bytes.
-pub const DECLARATION_BYTES: usize = 512;
-
 /// The instructions of a program whose reads are traced. The largest real programs have some ten thousand.
 pub const TRACED_INSNS: usize = 1 << 17;
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides: explanations read a [`Plan`](crate::Plan) and search the target's types.
 
+mod declaration;
 mod explainer;
 mod guards;
 mod help;
@@ -14,6 +15,7 @@ mod similar_names;
 mod text;
 
 pub use crate::btf::CType;
+pub use declaration::{declare, declare_both, declare_function, type_text};
 pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason, target_independent_reason};
 pub use near::AlternativeMember;
 pub use similar_names::{nearest_names, similar_names};

@@ -87,7 +87,7 @@ impl Rejection {
                     format!("{reason}: it reaches an access that this kernel's types do not have: {cause}");
             }
             Some(Poison::Map(map)) => reason = format!("{reason}: it uses map {map}, which is not created"),
-            Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc(name)) => {
+            Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc { name, .. }) => {
                 reason = format!(
                     "{reason}: it calls the kernel function {name}, which this kernel lacks or has otherwise"
                 );

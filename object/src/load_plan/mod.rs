@@ -29,8 +29,8 @@ pub use crate::{globals::Global, link::FunctionCopy};
 pub use btf::SentBtf;
 pub use error::{KernelFact, LoadPlanError, Refusal};
 pub use externs::{
-    ConfigValueError, ExternComparer, KfuncReplacement, ModulePlan, SymbolAddress, SymbolAddressError,
-    SymbolAddressSyntax, ambiguity_text, choice_text, write_config_value,
+    ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, SymbolAddress,
+    SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text, write_config_value,
 };
 pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};

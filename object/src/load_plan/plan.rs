@@ -1,7 +1,7 @@
 //! The load plan.
 
 use super::{
-    externs::{KfuncReplacement, ModulePlan},
+    externs::{IncompatibleKfunc, KfuncReplacement, ModulePlan},
     late_binding::LateBinding,
     maps::MapPlan,
     programs::ProgramPlan,
@@ -49,7 +49,7 @@ pub struct LoadPlan {
     pub(super) poisoned: Vec<PoisonedReloc>,
     pub(super) selected: SelectedFunctions,
     pub(super) externs: Vec<String>,
-    pub(super) incompatible_kfuncs: Vec<ExternIndex>,
+    pub(super) incompatible_kfuncs: Vec<IncompatibleKfunc>,
     pub(super) kfunc_replacements: Vec<(ExternIndex, KfuncReplacement)>,
     pub(super) late_binding: LateBinding,
 }
@@ -232,7 +232,7 @@ impl LoadPlan {
 
     /// Returns the weak kfunc externs whose declaration in the object is incompatible with the kernel's function. Their calls
     /// are poisoned, like those of missing kfuncs.
-    pub fn incompatible_kfuncs(&self) -> &[ExternIndex] {
+    pub fn incompatible_kfuncs(&self) -> &[IncompatibleKfunc] {
         &self.incompatible_kfuncs
     }
 

@@ -3,7 +3,7 @@
 use super::{
     btf,
     error::LoadPlanError,
-    externs::{self, Modules, RefusedExterns, ResolvedExtern},
+    externs::{self, Modules, RefusedExterns},
     maps::{MapPlan, MapPlanner, MapRole, SlotPlan},
     plan::{LoadPlan, SkippedProgram},
     programs::{FixupTarget, ProgramPlan, ProgramPlanner, program_hash},
@@ -18,7 +18,7 @@ use crate::{
     elf::key,
     features::Feature,
     globals::{self, Global, ObjectTypes},
-    index::{ExternIndex, MapIndex, ProgramIndex},
+    index::{MapIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     link::{
         ExternBinding, HeldPrograms, ProgramLinker,
@@ -112,7 +112,7 @@ impl LoadPlan {
             poisoned,
             selected,
             externs: linker.externs.iter().map(|e| key(e.name)).collect(),
-            incompatible_kfuncs: incompatible_kfuncs(&resolved),
+            incompatible_kfuncs: externs::find_incompatible(object.btf(), &linker.externs, &resolved, kernel),
             late_binding: kernel.late_binding,
             kfunc_replacements: externs::find_replacements(object.btf(), &linker.externs, &resolved, kernel),
         })
@@ -150,12 +150,6 @@ fn finish_btf(
     btf::sanitize(&mut edit, &kernel.features)?;
     btf::repair(&mut edit, btf::name_rules(kernel), repairs)?;
     Ok(Some(edit.finish()))
-}
-
-/// Returns the kfuncs whose parameters in the kernel differ from the object's declaration.
-fn incompatible_kfuncs(resolved: &[ResolvedExtern]) -> Vec<ExternIndex> {
-    let externs = resolved.iter().enumerate();
-    externs.filter(|(_, r)| **r == ResolvedExtern::Incompatible).map(|(n, _)| ExternIndex(n)).collect()
 }
 
 /// Returns the object's variables, with the sizes that the settings give to data maps.

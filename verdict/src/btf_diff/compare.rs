@@ -4,7 +4,6 @@ use super::{
     changes::{
         Change, ChangeKind, Details, Enumerator, EnumeratorChange, Member, MemberChange, Side, TypeSide,
     },
-    declaration::{declare, declare_function},
     fields::{Field, FieldBudget, fields},
     items::{Item, ItemKind, Items, add_kfuncs},
     shape::{BtfShapes, Shape, Shapes, is_anonymous},
@@ -15,6 +14,7 @@ use core::{cmp::Ordering, iter::Peekable};
 use core_relo::{
     Name,
     btf::{Btf, Enumerator as BtfEnumerator, Kind, Type},
+    explain::{declare, declare_function},
     sort::sort_by_key,
 };
 use std::collections::HashSet;

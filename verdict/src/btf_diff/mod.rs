@@ -5,7 +5,6 @@
 
 mod changes;
 mod compare;
-mod declaration;
 mod fields;
 mod items;
 mod shape;
@@ -19,5 +18,3 @@ pub use changes::{
 pub use compare::{Filter, diff};
 pub use items::ItemKind;
 pub use uses::ObjectUses;
-
-pub(crate) use declaration::{declare, declare_function, type_text};

@@ -5,14 +5,14 @@ use super::{
     model::{Reason, Requirement, Verdict},
 };
 use crate::{
-    btf_diff::declare_function,
     kernel::{Answer, Evidence, EvidenceSource},
     loaders::Loader,
     requirements::{ExternNeed, Need, ObjectNeeds},
 };
 use core_relo::{
-    Name, TypeId,
-    btf::{Btf, Kind, Type},
+    Name,
+    btf::{Btf, Kind},
+    explain::declare_both,
     resolve::MatchError,
     sort::sort,
 };
@@ -202,18 +202,11 @@ fn find_difference<'k>(
             Some(Difference::NotCompared(format!("comparing its {what} with {owner} takes too many steps")))
         }
         _ => {
-            let declarations = if kind == Kind::Func { declarations(btf, local, ty, name) } else { None };
+            let local = btf.ty(local).filter(|_| kind == Kind::Func);
+            let both = local.and_then(|local| declare_both(local, ty, name));
+            let declarations = both.map(|both| format!(": {both}"));
             let problem = format!("its {what} in {owner} {differ} from the declaration");
             Some(Difference::Incompatible { problem, details: declarations.unwrap_or_default() })
         }
     }
-}
-
-/// Returns both declarations of a function, for the end of a message.
-fn declarations(btf: &Btf<'_>, local: TypeId, function: Type<'_>, name: Name<'_>) -> Option<String> {
-    let name = name.shortened().to_string();
-    let local = declare_function(btf, btf.ty(local)?, &name, 0);
-    let proto = function.btf().ty(function.target()?)?;
-    let target = declare_function(function.btf(), proto, &name, 0);
-    Some(format!(": `{target}`, expected `{local}`"))
 }

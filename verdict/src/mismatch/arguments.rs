@@ -5,7 +5,6 @@ use super::{
     prototype::{Prototype, target},
 };
 use crate::{
-    btf_diff::type_text,
     limits,
     reads::ContextWord,
     requirements::{Hook, ObjectNeeds, ProgramNeeds, composite_name, pointee},
@@ -13,6 +12,7 @@ use crate::{
 use core_relo::{
     ByteSize, Name, Plan, TypeId,
     btf::{Btf, Kind},
+    explain::type_text,
     ext::RelocKind,
 };
 

@@ -2,7 +2,6 @@
 
 use super::model::{Difference, MismatchKind};
 use crate::{
-    btf_diff::declare,
     limits,
     reads::ContextWord,
     requirements::{ObjectNeeds, ProgramNeeds, context_struct},
@@ -10,6 +9,7 @@ use crate::{
 use core_relo::{
     Name,
     btf::{Btf, Kind, Type},
+    explain::declare,
 };
 
 /// A member of a context struct.

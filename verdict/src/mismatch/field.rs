@@ -1,13 +1,11 @@
 //! Fields whose type differs in a way that CO-RE does not adjust.
 
 use super::model::{Difference, MismatchKind};
-use crate::{
-    btf_diff::declare,
-    requirements::{composite_name, pointee},
-};
+use crate::requirements::{composite_name, pointee};
 use core_relo::{
     ByteSize, Name, Plan, TypeId,
     btf::{Btf, Enumerator, IntInfo, Kind, Type},
+    explain::declare,
     ext::RelocKind,
     plan::{Decision, PlannedReloc},
     spec::Spec,

@@ -1,13 +1,11 @@
 //! The prototypes of traced functions and tracepoints.
 
 use super::model::{Difference, MismatchKind};
-use crate::{
-    btf_diff::{declare_function, type_text},
-    requirements::{Hook, pointee},
-};
+use crate::requirements::{Hook, pointee};
 use core_relo::{
     ByteSize, Name,
     btf::{Kind, Param, Type},
+    explain::{declare_function, type_text},
 };
 
 /// The prototype of a traced function or tracepoint in the kernel.

@@ -64,7 +64,12 @@ pub enum Poison {
     /// A kernel function that this kernel does not have.
     Kfunc(String),
     /// A kernel function that has other parameters in this kernel than in the object.
-    IncompatibleKfunc(String),
+    IncompatibleKfunc {
+        /// The name in the object.
+        name: String,
+        /// The prototypes of the kernel and of the object.
+        prototypes: Option<String>,
+    },
 }
 
 impl RefusedProgram {
@@ -81,7 +86,9 @@ impl RefusedProgram {
         };
         let report = parts.report();
         let hint = match &poison {
-            Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc(name)) => replacement_hint(plan, name),
+            Some(Poison::Kfunc(name) | Poison::IncompatibleKfunc { name, .. }) => {
+                replacement_hint(plan, name)
+            }
             _ => find_hint(plan, program, errno, parts.steps),
         };
         let mut refused = Self {
@@ -192,18 +199,21 @@ impl fmt::Display for RefusedProgram {
                      bpf_ksym_exists()"
                 )?;
             }
-            Some(Poison::IncompatibleKfunc(name)) => {
+            Some(Poison::IncompatibleKfunc { name, prototypes }) => {
                 let name = Escaped(name);
                 write!(
                     f,
                     "\n  the program reaches a call of the kernel function `{name}`, which this kernel has with other parameters than \
                      the object declares"
                 )?;
+                if let Some(prototypes) = prototypes {
+                    write!(f, ": {}", Escaped(prototypes))?;
+                }
                 // A hint names the function that replaces it.
                 if self.hint.is_empty() {
                     write!(
                         f,
-                        ": declare it once more for this kernel, as `{name}___other`, and test both with bpf_ksym_exists()"
+                        "; declare it once more for this kernel, as `{name}___other`, and test both with bpf_ksym_exists()"
                     )?;
                 }
             }
@@ -315,8 +325,11 @@ fn find_poison(
     };
     if let Some(index) = index(POISON_KFUNC) {
         let name = plan.externs().get(index)?.clone();
-        let is_incompatible = plan.incompatible_kfuncs().contains(&ExternIndex(index));
-        return Some(if is_incompatible { Poison::IncompatibleKfunc(name) } else { Poison::Kfunc(name) });
+        let incompatible = plan.incompatible_kfuncs().iter().find(|kfunc| kfunc.index == ExternIndex(index));
+        return Some(match incompatible {
+            Some(kfunc) => Poison::IncompatibleKfunc { name, prototypes: kfunc.prototypes.clone() },
+            None => Poison::Kfunc(name),
+        });
     }
     let map = plan.maps().get(index(POISON_MAP)?)?;
     Some(Poison::Map(map.name().to_owned()))

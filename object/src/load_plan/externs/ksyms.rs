@@ -21,6 +21,7 @@ use crate::{
 use core_relo::{
     Name, TypeId,
     btf::{Btf, Kind},
+    explain::declare_both,
     resolve::MatchError,
 };
 use std::{
@@ -277,9 +278,13 @@ impl KernelSearch<'_, '_> {
             }
             _ if kind == Kind::Func && e.is_weak => return Ok(Some(ResolvedExtern::Incompatible)),
             _ => {
+                let declared = btf.ty(local).filter(|_| kind == Kind::Func);
+                let both = declared.and_then(|declared| declare_both(declared, ty, Name::new(name)));
+                let both = both.map_or(String::new(), |both| format!(": {both}"));
                 let replacement = find_replacement(btf, e, self.kernel);
                 let help = replacement.map_or(String::new(), |replacement| format!(": {replacement}"));
-                refused.add(e.name, format!("its {what} in {owner} {differ} from the declaration{help}"));
+                refused
+                    .add(e.name, format!("its {what} in {owner} {differ} from the declaration{both}{help}"));
             }
         }
         Ok(None)
@@ -342,7 +347,9 @@ mod tests {
             [ResolvedExtern::Incompatible, typed, ResolvedExtern::Incompatible, ResolvedExtern::Missing]
         );
         let refused = resolve(&[entry(b"g", false), entry(b"h", false)]).unwrap_err().to_string();
-        assert!(refused.contains("g: its parameters in vmlinux differ"), "{refused}");
+        assert!(refused.contains(
+                "g: its parameters in vmlinux differ from the declaration: `int g(void *ctx)`, expected `int g(void)`"
+            ), "{refused}");
         assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
     }
 

@@ -18,7 +18,8 @@ pub(super) use modules::Modules;
 pub(super) use refused::RefusedExterns;
 pub use replacement::KfuncReplacement;
 pub(super) use replacement::find_replacements;
-pub(super) use resolution::ResolvedExtern;
+pub use resolution::IncompatibleKfunc;
+pub(super) use resolution::{ResolvedExtern, find_incompatible};
 pub use symbol_address::{
     SymbolAddress, SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text,
 };

@@ -1,7 +1,16 @@
 //! The resolution of an extern.
 
-use crate::index::ModuleIndex;
-use core_relo::TypeId;
+use crate::{
+    features::Feature,
+    index::{ExternIndex, ModuleIndex},
+    link::externs::{ExternBinding, ExternEntry},
+    load_plan::target_kernel::TargetKernel,
+};
+use core_relo::{
+    Name, TypeId,
+    btf::{Btf, Kind},
+    explain::declare_both,
+};
 
 /// The resolution of an extern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,4 +25,38 @@ pub(in crate::load_plan) enum ResolvedExtern {
     Typed { id: TypeId, module: Option<ModuleIndex> },
     /// A variable or function that the kernel finds when a loader program is executed.
     Late,
+}
+
+/// A weak kernel function whose parameters in the kernel differ from the object's declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IncompatibleKfunc {
+    /// The extern.
+    pub index: ExternIndex,
+    /// The prototypes of the kernel and of the object: `` `int f(void *ctx)`, expected `int f(void)` ``. `None` if they have no text.
+    pub prototypes: Option<String>,
+}
+
+/// Finds the kernel functions whose parameters in the kernel differ from the object's declaration.
+pub(in crate::load_plan) fn find_incompatible(
+    btf: Option<&Btf<'_>>,
+    externs: &[ExternEntry<'_>],
+    resolved: &[ResolvedExtern],
+    kernel: &TargetKernel,
+) -> Vec<IncompatibleKfunc> {
+    let all = externs.iter().zip(resolved).enumerate();
+    let incompatible = all.filter(|(_, (_, resolved))| **resolved == ResolvedExtern::Incompatible);
+    let prototypes = |entry: &ExternEntry<'_>| {
+        let ExternBinding::Function(declared) = entry.binding else { return None };
+        let name = Name::new(entry.name).essential();
+        // Reading the BTF succeeded when the extern was resolved.
+        let in_modules = kernel.features.has(Feature::ModuleBtf);
+        let function = kernel.btf.find(name.as_bytes(), Kind::Func, in_modules).ok().flatten()?;
+        declare_both(btf?.ty(declared)?, function.ty, name)
+    };
+    let incompatible = incompatible.map(|(index, (entry, _))| IncompatibleKfunc {
+        index: ExternIndex(index),
+        prototypes: prototypes(entry),
+    });
+    incompatible.collect()
 }

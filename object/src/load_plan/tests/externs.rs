@@ -267,9 +267,15 @@ fn a_missing_weak_kfunc_is_poisoned_and_a_missing_strong_kfunc_is_refused() {
     assert!(error.contains("__weak"), "{error}");
     // A function with other parameters counts as missing.
     let other = || kernel(|b| kernel_function(b, &["a", "b"]));
-    assert_eq!(poison(&calling_kfunc("do_it", true).plan_on(other(), |_| {}).unwrap()).imm, 2_002_000_000);
+    let plan = calling_kfunc("do_it", true).plan_on(other(), |_| {}).unwrap();
+    assert_eq!(poison(&plan).imm, 2_002_000_000);
+    // Messages about the load have both prototypes.
+    let prototypes = "`int do_it(int a, int b)`, expected `int do_it(";
+    let [incompatible] = plan.incompatible_kfuncs() else { panic!("{plan:?}") };
+    assert!(incompatible.prototypes.as_ref().unwrap().starts_with(prototypes), "{incompatible:?}");
     let error = calling_kfunc("do_it", false).error_on(other());
-    assert!(error.contains("do_it: its parameters in vmlinux differ from the declaration"), "{error}");
+    let differ = format!("do_it: its parameters in vmlinux differ from the declaration: {prototypes}");
+    assert!(error.contains(&differ), "{error}");
 }
 
 /// Creates an object whose program `user` calls a strong kernel function through a subprogram, and whose program `other` calls none.

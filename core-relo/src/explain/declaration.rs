@@ -1,11 +1,17 @@
 //! C declarations with a name.
 
-use crate::limits;
-use core::fmt::{self, Write};
-use core_relo::{
-    Name, TypeId,
+use crate::{
+    TypeId,
     btf::{Btf, CType, Kind, Type},
+    limits,
+    name::Name,
 };
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::fmt::{self, Write};
 
 /// Text of limited length. Further text is left out, and replaced by `…`.
 #[derive(Debug, Default)]
@@ -37,13 +43,23 @@ impl BoundedText {
 }
 
 /// Returns the declaration of a variable or member: `char comm[16]`, `int (*f)(void)`.
-pub(crate) fn declare(btf: &Btf<'_>, id: TypeId, name: &str) -> String {
+pub fn declare(btf: &Btf<'_>, id: TypeId, name: &str) -> String {
     BoundedText::collect(|text| write_declaration(text, btf, id, name))
 }
 
 /// Returns the declaration of a function: `int f(struct file *file)`.
-pub(crate) fn declare_function(btf: &Btf<'_>, proto: Type<'_>, name: &str, skipped_params: usize) -> String {
+pub fn declare_function(btf: &Btf<'_>, proto: Type<'_>, name: &str, skipped_params: usize) -> String {
     BoundedText::collect(|text| write_function(text, btf, proto, name, skipped_params))
+}
+
+/// Returns the prototypes of a function that the kernel has with other parameters, for the end of a message: the kernel's, and the one that the
+/// object declares.
+pub fn declare_both(local: Type<'_>, function: Type<'_>, name: Name<'_>) -> Option<String> {
+    let name = name.shortened().to_string();
+    let proto = function.btf().ty(function.target()?)?;
+    let target = declare_function(function.btf(), proto, &name, 0);
+    let local = declare_function(local.btf(), local, &name, 0);
+    Some(format!("`{target}`, expected `{local}`"))
 }
 
 fn write_declaration(out: &mut BoundedText, btf: &Btf<'_>, id: TypeId, name: &str) -> fmt::Result {
@@ -51,7 +67,7 @@ fn write_declaration(out: &mut BoundedText, btf: &Btf<'_>, id: TypeId, name: &st
     while let Some(array) = btf.ty(element).and_then(Type::array) {
         dimensions.push(array.nelems);
         element = array.element;
-        if dimensions.len() >= limits::NESTED_STRUCTS {
+        if dimensions.len() >= limits::DECLARED_DIMENSIONS {
             break;
         }
     }
@@ -102,6 +118,6 @@ fn declare_param(btf: &Btf<'_>, id: TypeId, name: &str) -> String {
 }
 
 /// Returns a type without a name.
-pub(crate) fn type_text(btf: &Btf<'_>, id: TypeId) -> String {
+pub fn type_text(btf: &Btf<'_>, id: TypeId) -> String {
     BoundedText::collect(|text| write!(text, "{}", CType::new(btf, id)))
 }
