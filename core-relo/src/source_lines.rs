@@ -42,6 +42,10 @@ pub struct SourceLine<'o> {
 /// The number of later and of earlier lines that are searched for the name of an access.
 const SEARCHED_LINES: usize = 64;
 
+/// The distance from the load of a member's offset to the first line of its statement, if nothing but the arguments of the call is computed
+/// between them.
+const ARGUMENT_INSNS: usize = 8;
+
 /// The line records of an object by ELF section, in order of their instruction.
 #[derive(Clone)]
 pub struct SourceLines<'o> {
@@ -98,20 +102,30 @@ impl<'o> SourceLines<'o> {
     /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. So the line
     /// is the last one that begins at or before the instruction, if its text contains the name, else the nearest later one with the
     /// name, else the nearest earlier one. If none has the name, because the statement continues on a line without a record, the next line
-    /// counts if it begins such a statement, and else the last line at or before the instruction.
+    /// counts if it begins such a statement, and else the last line at or before the instruction. Lines above the last one do not count as
+    /// the next: the compiler computes again what they declare. Line 0 is that of no source.
     pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
         let lines = self.by_section.get(query.section).map_or(&[][..], Vec::as_slice);
         let lines = query.function.as_ref().map_or(lines, |function| lines_within(lines, function));
         let (before, after) = lines.split_at(lines.partition_point(|line| line.insn_offset <= query.insn));
+        let is_known = |line: &&LineInfo| line.line > 0;
         let read = |line: &LineInfo| SourceLine::read(self.btf, *line);
-        let last = before.last().and_then(read);
+        let last = before.iter().rfind(is_known).and_then(read);
         let Some(name) = query.name else { return last };
         let has_name = |line: &SourceLine<'_>| contains_word(line.text.as_bytes(), name.as_bytes());
         let later = after.iter().take(SEARCHED_LINES).filter_map(read);
         let earlier = before.iter().rev().take(SEARCHED_LINES).filter_map(read);
         let mut with_name = last.into_iter().chain(later.clone()).chain(earlier).filter(has_name);
         let begins_statement = |line: &SourceLine<'_>| is_continued(line.text.as_bytes());
-        let next = || later.clone().next().filter(begins_statement);
+        let last_number = last.map_or(0, |line| line.line);
+        let next = || {
+            let distance = |line: &LineInfo| line.insn_offset.index().checked_sub(query.insn.index());
+            let is_near =
+                |line: &&LineInfo| distance(line).is_some_and(|bytes| bytes <= ARGUMENT_INSNS * INSN_BYTES);
+            let mut near = after.iter().take_while(is_near).filter(is_known).filter_map(read);
+            let below = || near.find(|line| line.line >= last_number).filter(begins_statement);
+            later.clone().next().filter(begins_statement).or_else(below)
+        };
         with_name.next().or_else(next).or(last)
     }
 }
@@ -158,15 +172,28 @@ impl fmt::Debug for SourceLines<'_> {
 mod tests {
     use super::*;
     use crate::{Endian, btf::Builder, ext::ExtBuilder, ext::ExtPart};
+    use alloc::vec;
 
     /// Returns the number of the line that is found for an access at an instruction. Each of `lines` is an instruction and a text; its
     /// number is its position, from 1.
     fn found(lines: &[(u32, &str)], function: Range<u32>, insn: u32, name: &str) -> Option<u32> {
+        let numbered: Vec<_> =
+            lines.iter().zip(1u32..).map(|((insn, text), number)| (*insn, number, *text)).collect();
+        found_numbered(&numbered, function, insn, name)
+    }
+
+    /// The same for lines with an instruction, a number and a text each.
+    fn found_numbered(
+        lines: &[(u32, u32, &str)],
+        function: Range<u32>,
+        insn: u32,
+        name: &str,
+    ) -> Option<u32> {
         let endian = Endian::Little;
         let mut b = Builder::new(endian);
         let (section, file) = (b.string("tc"), b.string("a.c"));
         let mut records = Vec::new();
-        for ((insn, text), number) in lines.iter().zip(1u32..) {
+        for (insn, number, text) in lines {
             for word in [insn.wrapping_mul(8), file.0, b.string(text).0, number << 10] {
                 endian.put_u32(&mut records, word);
             }
@@ -212,5 +239,24 @@ mod tests {
         assert_eq!(found(1), Some(2));
         assert_eq!(found(3), Some(2), "the next line is another statement");
         assert_eq!(found(5), Some(4));
+    }
+
+    /// clang sets a variable to 0 again between the load of the offset and the statement, with the line of the declaration or none.
+    #[test]
+    fn a_line_above_the_last_one_does_not_hide_the_next_statement() {
+        let lines = [(0, "k = {};"), (2, "READ(&a, t,"), (9, "READ(&b, t,")];
+        let records = |between: u32| {
+            let mut records = vec![(0, 1, lines[0].1), (2, 2, lines[1].1), (7, between, "k = {};")];
+            records.push((9, 3, lines[2].1));
+            records
+        };
+        for between in [0, 1] {
+            assert_eq!(found_numbered(&records(between), 0..12, 5, "gone"), Some(3), "{between}");
+        }
+        assert_eq!(found_numbered(&records(4), 0..12, 5, "gone"), Some(2), "another statement");
+        let far = [(2, 2, "READ(&a, t,"), (7, 1, "k = {};"), (40, 3, "READ(&b, t,")];
+        assert_eq!(found_numbered(&far, 0..50, 5, "gone"), Some(2), "a call lies between them");
+        let none = [(0, 2, "a = t->x;"), (4, 0, "")];
+        assert_eq!(found_numbered(&none, 0..9, 5, "gone"), Some(2), "line 0 is no line");
     }
 }
