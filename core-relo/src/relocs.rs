@@ -82,16 +82,16 @@ impl Record<'_> {
         Some((self.section_index?, self.function_index?))
     }
 
-    /// Returns the last name of the access: the member, the enumerator, or the type of a relocation of a whole type. `btf` is the
-    /// object's BTF.
-    fn access_name<'b>(&self, btf: &'b Btf<'_>) -> Option<Name<'b>> {
-        let spec = self.spec.as_ref().ok()?;
-        let name = if spec.kind.is_type() {
-            btf.ty(spec.root)?.name()
+    /// Returns the names of the access: the members, the enumerator, or the type of a relocation of a whole type. `btf` is the object's
+    /// BTF.
+    fn access_names<'b>(&self, btf: &'b Btf<'_>) -> Vec<Name<'b>> {
+        let Ok(spec) = &self.spec else { return Vec::new() };
+        let names: Vec<_> = if spec.kind.is_type() {
+            btf.ty(spec.root).map(|ty| ty.name()).into_iter().collect()
         } else {
-            spec.accessors.iter().rev().find_map(|accessor| accessor.name(btf))?
+            spec.accessors.iter().filter_map(|accessor| accessor.name(btf)).collect()
         };
-        Some(name).filter(|name| !name.is_empty())
+        names.into_iter().filter(|name| !name.is_empty()).collect()
     }
 }
 
@@ -189,9 +189,9 @@ impl<'o> Relocs<'o> {
         let function = self.function(record).map(|function| function.start..function.end());
         // The instruction of a load or store is in the line of its access.
         let is_memory_access = self.insn(record).is_some_and(|slot| slot.first().is_memory_access());
-        let name = record.access_name(self.btf).filter(|_| !is_memory_access);
+        let names = if is_memory_access { Vec::new() } else { record.access_names(self.btf) };
         let (section, insn) = (record.section.as_bytes(), record.relo.insn_offset);
-        self.lines.find_access(&LineQuery { section, function, insn, name })
+        self.lines.find_access(&LineQuery { section, function, insn, names })
     }
 }
 

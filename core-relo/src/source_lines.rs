@@ -21,8 +21,8 @@ pub(crate) struct LineQuery<'q> {
     pub(crate) function: Option<Range<InsnIndex>>,
     /// The instruction's offset in the section.
     pub(crate) insn: ByteOffset,
-    /// The last name of the access. `None` if the line is that of the instruction itself.
-    pub(crate) name: Option<Name<'q>>,
+    /// The names of the access, the last one that of the member. Empty if the line is that of the instruction itself.
+    pub(crate) names: Vec<Name<'q>>,
 }
 
 /// A source line.
@@ -100,8 +100,8 @@ impl<'o> SourceLines<'o> {
     /// Returns the line of an access.
     ///
     /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. So the line
-    /// is the last one that begins at or before the instruction, if its text contains the name, else the nearest later one with the
-    /// name, else the nearest earlier one. If none has the name, because the statement continues on a line without a record, the next line
+    /// is the last one that begins at or before the instruction, if its text contains all names, else the nearest later one with them, else
+    /// the nearest earlier one; then the same with the last name. If no line has the last name, because the statement continues on a line without a record, the next line
     /// counts if it begins such a statement, and else the last line at or before the instruction. Lines above the last one do not count as
     /// the next: the compiler computes again what they declare. Line 0 is that of no source.
     pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
@@ -111,11 +111,16 @@ impl<'o> SourceLines<'o> {
         let is_known = |line: &&LineInfo| line.line > 0;
         let read = |line: &LineInfo| SourceLine::read(self.btf, *line);
         let last = before.iter().rfind(is_known).and_then(read);
-        let Some(name) = query.name else { return last };
-        let has_name = |line: &SourceLine<'_>| contains_word(line.text.as_bytes(), name.as_bytes());
+        let Some(name) = query.names.last() else { return last };
+        let contains =
+            |line: &SourceLine<'_>, name: &Name<'_>| contains_word(line.text.as_bytes(), name.as_bytes());
         let later = after.iter().take(SEARCHED_LINES).filter_map(read);
         let earlier = before.iter().rev().take(SEARCHED_LINES).filter_map(read);
-        let mut with_name = last.into_iter().chain(later.clone()).chain(earlier).filter(has_name);
+        let all = || last.into_iter().chain(later.clone()).chain(earlier.clone());
+        // Two members of the same name, `src.addr` and `dst.addr`, may be read one after the other.
+        let with_names =
+            all().find(|line| query.names.len() > 1 && query.names.iter().all(|name| contains(line, name)));
+        let with_name = || all().find(|line| contains(line, name));
         let begins_statement = |line: &SourceLine<'_>| is_continued(line.text.as_bytes());
         let last_number = last.map_or(0, |line| line.line);
         let next = || {
@@ -126,7 +131,7 @@ impl<'o> SourceLines<'o> {
             let below = || near.find(|line| line.line >= last_number).filter(begins_statement);
             later.clone().next().filter(begins_statement).or_else(below)
         };
-        with_name.next().or_else(next).or(last)
+        with_names.or_else(with_name).or_else(next).or(last)
     }
 }
 
@@ -206,7 +211,7 @@ mod tests {
             section: b"tc",
             function: Some(InsnIndex(function.start)..InsnIndex(function.end)),
             insn: ByteOffset(insn.wrapping_mul(8)),
-            name: Some(Name::new(name.as_bytes())),
+            names: name.split('.').map(|name| Name::new(name.as_bytes())).collect(),
         });
         line.map(|line| line.line)
     }
@@ -221,6 +226,15 @@ mod tests {
         assert_eq!(found(1, "late"), Some(4));
         assert_eq!(found(6, "nowhere"), Some(3), "the last line before the instruction");
         assert_eq!(found(6, ""), Some(3));
+    }
+
+    #[test]
+    fn members_of_the_same_name_have_the_lines_of_their_structs() {
+        let lines = [(0, "a = f();"), (2, "read(&a, &t->src.addr);"), (8, "read(&b, &t->dst.addr);")];
+        let found = |insn, name| found(&lines, 0..12, insn, name);
+        assert_eq!(found(5, "dst.addr"), Some(3), "the offset is loaded early");
+        assert_eq!([found(5, "src.addr"), found(1, "src.addr")], [Some(2); 2]);
+        assert_eq!(found(5, "hidden.addr"), Some(2), "a macro may hide all names but the last");
     }
 
     #[test]
