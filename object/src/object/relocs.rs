@@ -79,12 +79,14 @@ impl RelocType {
         }
     }
 
-    /// Returns the number of bytes at the relocation's offset that the relocation needs.
-    const fn extent(self) -> u64 {
+    /// Returns the number of bytes at the relocation's offset that the relocation needs, in code or in data.
+    ///
+    /// LLVM before 13 has `R_BPF_64_64` for a 64-bit word of data, too.
+    const fn extent(self, is_code: bool) -> u64 {
         match self {
             Self::None => 0,
-            Self::Load64 => 16,
-            Self::Abs64 | Self::Call32 | Self::Data64 => 8,
+            Self::Load64 if is_code => 16,
+            Self::Load64 | Self::Abs64 | Self::Call32 | Self::Data64 => 8,
             Self::Abs32 | Self::NoDyld32 | Self::Data32 => 4,
         }
     }
@@ -192,7 +194,8 @@ impl<'d> RelocSection<'d> {
                 offset,
                 found: ty,
             })?;
-            if offset.checked_add(kind.extent()).is_none_or(|end| end > section.size) {
+            let is_code = section.flags & elf::SHF_EXECINSTR.0 != 0;
+            if offset.checked_add(kind.extent(is_code)).is_none_or(|end| end > section.size) {
                 let (section, size, name) = (section.text(), section.size, kind.name());
                 return Err(ObjectError::RelocationBounds { section, offset, size, name });
             }

@@ -335,6 +335,22 @@ fn relocations_are_of_known_types_and_fit() {
     assert_eq!(error(&bytes), ObjectError::RelocationSymbol { section: "xdp".into(), offset: 8, symbol: 99 });
 }
 
+/// Protects objects of LLVM before 13: `values` of maps that are the last eight bytes of `.maps`.
+#[test]
+fn relocations_of_data_take_one_word() {
+    let with_data = |offset, number| {
+        let mut m = ObjectWriter::new(Endian::Little);
+        let maps = m.section(".maps", SectionKind::Data, &[0; 16]);
+        let inner = m.symbol("inner", Some(maps), 0, 8, K::Data);
+        m.reloc(maps, offset, inner, number);
+        m.bytes()
+    };
+    for number in [1, 2, 12] {
+        assert!(Object::parse(&with_data(8, number)).is_ok(), "type {number}");
+        assert!(matches!(error(&with_data(9, number)), ObjectError::RelocationBounds { offset: 9, .. }));
+    }
+}
+
 #[test]
 fn btf_ext_needs_btf() {
     let bytes = one_function(0, 32, |_, _, _| {});
