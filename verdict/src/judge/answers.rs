@@ -162,6 +162,10 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             format!("programs that may sleep cannot use maps with {}", field.name())
         }
         MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
+        MapUse::Sockets { helper, program_type } => format!(
+            "programs of type {program_type} may not change maps of sockets, as {} does",
+            helper_text(helper)
+        ),
     };
     format!("map {map}: {problem}")
 }
@@ -180,6 +184,11 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             format!("use {map} in programs of other types, or a map without {}", field.name())
         }
         MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
+        MapUse::Sockets { .. } => {
+            "change the map in user space; or in a program at tc, XDP, sk_lookup or iter/sockmap; or by \
+             bpf_sock_map_update() in sockops"
+                .to_owned()
+        }
     }
 }
 
@@ -264,7 +273,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. }
         | Need::License(LicenseUse::Helper(_))
-        | Need::MapUse { map_use: MapUse::Helper { .. }, .. } => ReasonKind::Helper,
+        | Need::MapUse { map_use: MapUse::Helper { .. } | MapUse::Sockets { .. }, .. } => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
         Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. } | Need::MapType(_) => {

@@ -370,7 +370,9 @@ impl ObjectContext<'_, '_> {
             }
             Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
             // The kernel compares the maps with the program where it replaces their descriptors by addresses.
-            Some(Need::MapUse { map_use, .. }) => !matches!(map_use, MapUse::Helper { .. } | MapUse::Write),
+            Some(Need::MapUse { map_use, .. }) => {
+                !matches!(map_use, MapUse::Helper { .. } | MapUse::Write | MapUse::Sockets { .. })
+            }
             _ => false,
         }
     }

@@ -39,6 +39,20 @@ pub enum MapUse {
     },
     /// A program writes to a map that programs only read.
     Write,
+    /// A program that may not put sockets into maps, nor take them out, does so with a map of sockets.
+    Sockets {
+        /// The helper's number.
+        helper: u32,
+        /// The program's type.
+        program_type: ProgramType,
+    },
+}
+
+impl MapUse {
+    /// The helper that puts an element into a map.
+    pub(crate) const UPDATE: u32 = 2;
+    /// The helper that takes an element out of a map.
+    pub(crate) const DELETE: u32 = 3;
 }
 
 /// A field of map values that the kernel manages.
@@ -123,7 +137,9 @@ impl MapUse {
             Self::Sleepable(map_type) => sleepable_row(map_type)?,
             Self::SleepableAllocation | Self::PerfEventAllocation => [NO, YES, YES, YES],
             Self::Field { field, program_type } => field_row(field, program_type)?,
-            Self::Write => NEVER,
+            // Stable kernels have the check of 6.10, too, from 2024 on.
+            Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
+            Self::Write | Self::Sockets { .. } => NEVER,
         })
     }
 }
@@ -207,6 +223,12 @@ impl KernelFacts<'_> {
             MapUse::Field { field, program_type: None } => {
                 format!("let programs that may sleep use maps with {}", field.name())
             }
+            MapUse::Sockets { helper: MapUse::DELETE, program_type } => {
+                format!("let programs of type {program_type} take sockets out of maps")
+            }
+            MapUse::Sockets { program_type, .. } => {
+                format!("let programs of type {program_type} put sockets into maps")
+            }
             MapUse::Write => {
                 let text = "every kernel keeps programs from writing to such maps".to_owned();
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
@@ -228,7 +250,14 @@ impl KernelFacts<'_> {
                     }
                 }
                 let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
-                self.answer_observed(observations, &what, accepted())
+                match self.answer_observed(observations, &what, accepted()) {
+                    Answer::Present(_) if matches!(map_use, MapUse::Sockets { .. }) => {
+                        Answer::Unknown(format!(
+                            "only kernels before 6.10 {what}, and of these only point releases before June 2024"
+                        ))
+                    }
+                    answer => answer,
+                }
             }
             None => accepted(),
         }

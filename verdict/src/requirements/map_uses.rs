@@ -15,7 +15,7 @@ use core_relo::{
 use core_relo_object::{
     MapIndex,
     link::{LinkedProgram, MapEntry, MapSource, ProgramLinker, RefTarget},
-    object::{DataKind, MapDef, MapType, ProgramType, SecDef},
+    object::{AttachType, DataKind, MapDef, MapType, ProgramType, SecDef},
 };
 use std::collections::HashSet;
 
@@ -130,6 +130,9 @@ pub(super) fn map_use_sites(
         match access {
             MapAccess::Call(helper) => {
                 add(*insn, map, MapUse::Helper { helper: *helper, map_type });
+                if let Some(def) = def.filter(|def| refuses_sockets(*helper, map_type, def)) {
+                    add(*insn, map, MapUse::Sockets { helper: *helper, program_type: def.program_type });
+                }
                 if map.is_read_only && changes_elements(*helper) {
                     add(*insn, map, MapUse::Write);
                 }
@@ -160,6 +163,29 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
         uses.extend(is_sleepable.then_some(MapUse::Field { field: *field, program_type: None }));
     }
     uses
+}
+
+/// Returns whether a helper changes a map of sockets that programs of the type do not change (kernel: `may_update_sockmap`). An extension
+/// may do what the program that it extends may do.
+fn refuses_sockets(helper: u32, map_type: MapType, def: &SecDef) -> bool {
+    use ProgramType as P;
+    matches!(map_type, MapType::Sockmap | MapType::Sockhash)
+        && match (helper, def.program_type) {
+            (MapUse::DELETE, P::SockOps) => false,
+            (MapUse::UPDATE | MapUse::DELETE, P::Tracing) => def.attach_type != Some(AttachType::TraceIter),
+            (MapUse::UPDATE | MapUse::DELETE, program_type) => !matches!(
+                program_type,
+                P::SocketFilter
+                    | P::SchedCls
+                    | P::SchedAct
+                    | P::Xdp
+                    | P::SkReuseport
+                    | P::FlowDissector
+                    | P::SkLookup
+                    | P::Ext
+            ),
+            _ => false,
+        }
 }
 
 /// Returns whether a helper changes the elements of a map (kernel: `record_func_map`).

@@ -14,6 +14,7 @@ fn add_kernel_of(age: Age, b: &mut Builder) {
     let mut helpers = vec![
         ("BPF_FUNC_map_lookup_elem", 1),
         ("BPF_FUNC_map_update_elem", 2),
+        ("BPF_FUNC_map_delete_elem", 3),
         ("BPF_FUNC_redirect_map", 51),
         ("BPF_FUNC_per_cpu_ptr", 153),
     ];
@@ -55,10 +56,13 @@ const fn sized(map_type: u32) -> [(&'static str, u32); 4] {
 const REDIRECT_MAP: i32 = 51;
 const UPDATE: i32 = 2;
 const LOOKUP: i32 = 1;
+const DELETE: i32 = 3;
 const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 const LPM_TRIE: u32 = 11;
 const DEVMAP: u32 = 14;
+const SOCKMAP: u32 = 15;
+const SOCKHASH: u32 = 18;
 
 #[test]
 fn a_helper_takes_maps_of_its_types_only() {
@@ -68,6 +72,38 @@ fn a_helper_takes_maps_of_its_types_only() {
         let found = reasons(with_map("xdp", &sized(HASH), &call), age, None);
         assert_eq!(found, [(Verdict::Refused, ReasonKind::Helper, text.to_owned())]);
         assert_eq!(reasons(with_map("xdp", &sized(DEVMAP), &call), age, None), []);
+    }
+}
+
+/// Protects the rule of `may_update_sockmap`, which 5.10, 6.1, 6.12, 6.18 and 7.2 have for programs of each type.
+#[test]
+fn programs_of_some_types_alone_change_maps_of_sockets() {
+    for map_type in [SOCKMAP, SOCKHASH] {
+        let found = |section: &str, helper_number: i32, age: Age| {
+            let reasons = reasons(with_map(section, &sized(map_type), &[helper(helper_number)]), age, None);
+            reasons.into_iter().map(|(verdict, _, text)| (verdict, text)).collect::<Vec<_>>()
+        };
+        let text = |program_type: &str, helper: &str| {
+            format!(
+                "map m: programs of type {program_type} may not change maps of sockets, as helper {helper} does"
+            )
+        };
+        let by_update = text("BPF_PROG_TYPE_SOCK_OPS", "bpf_map_update_elem");
+        let by_delete = text("BPF_PROG_TYPE_TRACING", "bpf_map_delete_elem");
+        for age in [Age::Oldest, Age::Newest] {
+            assert_eq!(found("sockops", UPDATE, age), [(Verdict::Refused, by_update.clone())]);
+            assert_eq!(found("sockops", DELETE, age), []);
+            for section in
+                ["tc", "xdp", "sk_lookup", "flow_dissector", "iter/sockmap", "socket", "freplace/f"]
+            {
+                assert_eq!(found(section, UPDATE, age), [], "{section}");
+                assert_eq!(found(section, DELETE, age), [], "{section}");
+            }
+            assert_eq!(found("kprobe/f", LOOKUP, age), []);
+        }
+        assert_eq!(found("fentry/f", DELETE, Age::Newest), [(Verdict::Refused, by_delete)]);
+        let before = &found("fentry/f", DELETE, Age::Oldest)[0];
+        assert_eq!(before.0, Verdict::Unknown, "some point releases: {before:?}");
     }
 }
 
