@@ -4,21 +4,26 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     conditional::{
         ConditionalHelper, ConditionalMapType, HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, TRAMPOLINES,
+        USUAL_PROGRAM_TYPES,
     },
     facts::KernelFacts,
+    first_observed::KernelNumber,
     kconfig::KconfigAnswer,
     query::MODULE_BTF_STRUCT,
 };
-use core_relo::{Name, btf::Kind, insn::helper_name};
+use core_relo::{Name, btf::Kind};
 use core_relo_object::object::{MapType, ProgramType};
+
+/// The question about program types that only BTF of a whole kernel answers.
+const COMPILED_TYPES_UNKNOWN: &str =
+    "the kernel's BTF has no struct bpf_ctx_convert, which lists the compiled types";
 
 impl KernelFacts<'_> {
     /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a program type.
     pub fn helper(&self, number: u32) -> Answer {
-        let name = helper_name(number).map(|name| format!("BPF_FUNC_{name}"));
         let in_enum = match number {
             0 => return Answer::from_btf(false, "helper 0 is none"),
-            _ => self.helpers.answer(number, name.as_deref()),
+            _ => self.answer_number(KernelNumber::Helper(number)),
         };
         match HELPERS.iter().find(|row| row.number == number) {
             Some(row) if in_enum.is_present() => self.conditional_helper(row, in_enum),
@@ -54,7 +59,7 @@ impl KernelFacts<'_> {
 
     /// Answers whether the kernel has a map type and was compiled with it.
     pub fn map_type(&self, number: u32) -> Answer {
-        let in_enum = self.map_types.answer(number, MapType::from_number(number).map(MapType::name));
+        let in_enum = self.answer_number(KernelNumber::MapType(number));
         let conditional = MAP_TYPES.iter().find(|row| row.number == number);
         match (&in_enum, conditional) {
             (Answer::Present(_), Some(row)) if row.number == MapType::Arena.number() => {
@@ -80,8 +85,7 @@ impl KernelFacts<'_> {
 
     /// Answers whether the kernel has a program type and was compiled with it.
     pub fn program_type(&self, number: u32) -> Answer {
-        let in_enum =
-            self.program_types.answer(number, ProgramType::from_number(number).map(ProgramType::name));
+        let in_enum = self.answer_number(KernelNumber::ProgramType(number));
         if matches!(in_enum, Answer::Absent(_)) {
             return in_enum;
         }
@@ -97,10 +101,27 @@ impl KernelFacts<'_> {
         let row = PROGRAM_TYPES.iter().find(|(other, _)| *other == number);
         match row.and_then(|(_, function)| self.find_any(&[function])) {
             Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
-            None if in_enum.is_present() => Answer::Unknown(
-                "the kernel's BTF has no struct bpf_ctx_convert, which lists the compiled types".into(),
-            ),
+            None if in_enum.is_present()
+                && self.inputs.version.is_some()
+                && !self.describes_bpf_functions() =>
+            {
+                self.usual_program_type(number, in_enum)
+            }
+            None if in_enum.is_present() => Answer::Unknown(COMPILED_TYPES_UNKNOWN.into()),
             None => in_enum,
+        }
+    }
+
+    /// Answers for a program type of a kernel whose version is known and whose BTF is reduced, so that nothing shows the compiled types.
+    ///
+    /// The options of usual types are set in practice, so only a configuration without the option speaks against them.
+    fn usual_program_type(&self, number: u32, exists: Answer) -> Answer {
+        let usual = USUAL_PROGRAM_TYPES.iter().find(|(_, numbers)| numbers.contains(&number));
+        match usual.map(|(option, _)| self.kconfig(option)) {
+            Some(KconfigAnswer::Value(_, evidence)) => Answer::Present(evidence),
+            Some(KconfigAnswer::NotSet(evidence)) => Answer::Absent(evidence),
+            Some(KconfigAnswer::Unknown(_)) => exists,
+            None => Answer::Unknown(COMPILED_TYPES_UNKNOWN.into()),
         }
     }
 

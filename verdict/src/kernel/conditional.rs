@@ -72,6 +72,10 @@ pub(super) const PROGRAM_TYPES: &[(u32, &str)] = &[
     (25, "cg_sockopt_is_valid_access"),
 ];
 
+/// The program types that practically every kernel with BPF has, by the option that compiles them (`include/linux/bpf_types.h`).
+pub(super) const USUAL_PROGRAM_TYPES: &[(&str, &[u32])] =
+    &[("CONFIG_NET", &[1, 3, 4, 6, 10, 11, 12, 14, 16, 19]), ("CONFIG_BPF_EVENTS", &[2, 5, 7, 17, 24])];
+
 /// A helper that depends on the configuration. `BPF_CALL` makes the functions of helpers global.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConditionalHelper {

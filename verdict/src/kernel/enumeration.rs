@@ -42,6 +42,15 @@ impl<'k> Enumeration<'k> {
         Some(self.ty?.enumerator(*index)?.name)
     }
 
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns whether the BTF lacks the enum.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_value.is_empty()
+    }
+
     /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.by_value.len()
@@ -50,7 +59,7 @@ impl<'k> Enumeration<'k> {
     /// Answers whether the enum has a value. `known_name` is the value's name in newer kernels.
     pub(super) fn answer(&self, value: u32, known_name: Option<&str>) -> Answer {
         let Self { name, last, .. } = self;
-        if self.by_value.is_empty() {
+        if self.is_empty() {
             return Answer::Unknown(format!("the kernel's BTF has no enum {name}"));
         }
         if let Some(enumerator) = self.enumerator(value) {

@@ -5,6 +5,7 @@ use super::{
     changes::RELEASES,
     conditional::ALWAYS_COMPILED,
     enumeration::Enumeration,
+    first_observed::KernelNumber,
     inputs::{InputOrigins, KernelInputs},
     mark::{Change, Mark, MarkPresence},
     observed::Place,
@@ -17,7 +18,6 @@ use core_relo::{
     btf::{Btf, Kind, Type},
     sort::sort,
 };
-use core_relo_object::object::AttachType;
 use std::{collections::HashMap, sync::OnceLock};
 
 /// What a kernel offers. Every answer has its evidence.
@@ -122,7 +122,7 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel has an expected attach type.
     pub fn attach_type(&self, number: u32) -> Answer {
-        self.attach_types.answer(number, AttachType::from_number(number).map(AttachType::name))
+        self.answer_number(KernelNumber::AttachType(number))
     }
 
     /// Answers whether the kernel has a command of bpf(2).
@@ -132,7 +132,7 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel has a link type.
     pub fn link_type(&self, number: u32) -> Answer {
-        self.link_types.answer(number, None)
+        self.answer_number(KernelNumber::LinkType(number))
     }
 
     /// Returns the version, with its origin as evidence. BTF does not contain the version.
@@ -142,7 +142,7 @@ impl<'k> KernelFacts<'k> {
     }
 
     /// Returns the evidence that the version gives.
-    fn version_evidence(&self, text: String) -> Evidence {
+    pub(super) fn version_evidence(&self, text: String) -> Evidence {
         let text = InputOrigins::evidence_text(self.inputs.origins.version.as_ref(), text);
         Evidence { source: EvidenceSource::Version, text }
     }
