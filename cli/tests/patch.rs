@@ -146,6 +146,15 @@ fn relocations_of_programs_that_are_not_loaded_eliminate_no_candidates() {
     };
     assert_eq!(dry_run(&["both", "only_b"]), [true, true]);
     assert_eq!(dry_run(&["only_b"]), [true, false]);
+    // Settings decide which programs are loaded.
+    let both_loaded = &run("patch", &["-o", "both.bpf.o", "--autoload", "both"])[0];
+    assert_eq!(both_loaded["poisoned"], 2, "{both_loaded}");
+    let poisoned_by =
+        |more: &[&str]| run("plan", more).into_iter().filter(|record| record["outcome"] == "poison").count();
+    assert_eq!(poisoned_by(&["--autoload", "both"]), 2);
+    assert_eq!(poisoned_by(&["--autoload", "both", "--program", "only_b"]), 0);
+    let explained = run("explain", &["--autoload", "both", "--relocation", "kprobe/foo#0"]);
+    assert_eq!(explained[0]["outcome"], "poison", "{explained:?}");
     let explained = run("explain", &["--program", "only_b"]);
     let of_program = explained.iter().find(|line| line["program"] == "only_b").unwrap();
     assert!(

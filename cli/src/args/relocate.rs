@@ -170,7 +170,7 @@ pub(crate) struct PlanArgs {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Show only the relocations of this program
+    /// Show only the relocations of this program, in a load of this program alone
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
     #[command(flatten)]
@@ -216,6 +216,8 @@ pub(crate) struct PatchArgs {
     /// File to write the object to; `-` is stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -2,7 +2,7 @@
 
 use crate::{
     args::{format::Format, relocate::PatchArgs},
-    cmd::verdicts::objects::plan_by_load,
+    cmd::verdicts::objects::{LoadSelection, plan_by_load},
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, escape_path},
@@ -12,10 +12,11 @@ use crate::{
     },
     json::check::Unresolved,
     output,
+    settings::UserSettings,
     text::{line::Line, style},
 };
 use core_relo::Plan;
-use core_relo_loader::object::Object;
+use core_relo_loader::{load_plan::Settings, object::Object};
 use serde::Serialize;
 use std::{io, iter};
 
@@ -40,7 +41,16 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<()>
         let file = ObjectFile::read(&args.object)?;
         let object = file.parse()?;
         kernel.check_byte_order(object.endian())?;
-        patch(console, args, &file, &object, &kernel)
+        let mut settings = Settings::default();
+        let warnings = UserSettings::new(&args.settings)?.apply_to_object(&file, &object, &mut settings)?;
+        match warnings.iter().try_for_each(|warning| console.warn(warning)) {
+            Ok(()) => patch(
+                console,
+                args,
+                PatchInput { file: &file, object: &object, kernel: &kernel, settings: &settings },
+            ),
+            Err(error) => Ok(Err(error)),
+        }
     })();
     patched.unwrap_or_else(|bad| console.report_error(&bad))
 }
@@ -72,14 +82,21 @@ fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Resu
     }
 }
 
+/// An object to patch, the kernel, and the settings that decide which programs are loaded.
+struct PatchInput<'a> {
+    file: &'a ObjectFile,
+    object: &'a Object<'a>,
+    kernel: &'a Kernel,
+    settings: &'a Settings,
+}
+
 /// Plans the relocations, writes the object unless one of them fails, and reports the result.
 fn patch(
     console: &mut Console<'_>,
     args: &PatchArgs,
-    file: &ObjectFile,
-    object: &Object<'_>,
-    kernel: &Kernel,
+    input: PatchInput<'_>,
 ) -> Result<io::Result<()>, BadInput> {
+    let PatchInput { file, object, kernel, settings } = input;
     let relocs = file.relocs(object)?;
     let plan = Plan::new(&relocs, &kernel.target);
     let with_modules = kernel.with_needed_modules(iter::once(&plan));
@@ -87,7 +104,8 @@ fn patch(
         Some(kernel) => (kernel, Plan::new(&relocs, &kernel.target)),
         None => (kernel, plan),
     };
-    let plan = plan_by_load(object, &relocs, plan);
+    let selection = LoadSelection { settings, program: None };
+    let plan = plan_by_load(object, &relocs, selection, plan);
     let is_written = match plan.patched() {
         Err(_) => {
             console.raise_exit(ExitStatus::Incompatible);

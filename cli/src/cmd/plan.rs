@@ -1,13 +1,12 @@
 //! `plan`: every relocation, with its instruction before and after.
 
-use super::plans::{check_program, for_each_kernel};
+use super::plans::{PlanRequest, check_program, for_each_kernel};
 use crate::{
     args::{format::Format, relocate::PlanArgs},
     console::Console,
     describe,
     input::{kernel::parsed::Kernel, object::ObjectFile},
     json::plan::PlannedRelocationJson,
-    settings::UserSettings,
     text::{
         line::Line,
         plan,
@@ -18,11 +17,13 @@ use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> {
-    let settings = UserSettings::new(&args.settings);
-    if let Err(bad) = settings.and_then(|settings| settings.check_objects(&args.objects)) {
-        return console.report_error(&bad);
-    }
-    for_each_kernel(console, &args.objects, &args.kernels, &mut |console, file, kernel, plan| {
+    let request = PlanRequest {
+        objects: &args.objects,
+        kernels: &args.kernels,
+        settings: &args.settings,
+        program: args.program.as_deref(),
+    };
+    for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program
             && let Err(bad) = check_program(file, plan.relocs().code(), name)
         {

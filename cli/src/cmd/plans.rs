@@ -1,8 +1,8 @@
-//! The plans of objects on several kernels, for `plan`, `explain` and `demo`.
+//! The plans of objects on several kernels, for `plan` and `explain --relocation`.
 
 use crate::{
-    args::relocate::KernelArgs,
-    cmd::verdicts::objects::plan_by_load,
+    args::{relocate::KernelArgs, settings::SettingsArgs},
+    cmd::verdicts::objects::{LoadSelection, plan_by_load},
     console::{Console, ExitStatus},
     describe,
     error::BadInput,
@@ -11,6 +11,7 @@ use crate::{
         kernel::{parsed::Kernel, selection::Selection},
         object::{ObjectBudget, ObjectFile},
     },
+    settings::{AppliedSettings, ObjectNames, UserSettings},
 };
 use core_relo::{CodeSection, Plan, Relocs, plan::Summary};
 use core_relo_loader::object::Object;
@@ -19,50 +20,81 @@ use std::{io, iter, ops::ControlFlow, path::PathBuf};
 /// A function that prints a plan.
 type PlanWriter<'f> = &'f mut dyn FnMut(&mut Console<'_>, &ObjectFile, &Kernel, &Plan<'_>) -> io::Result<()>;
 
-/// Plans the objects at `paths` on each kernel, and passes the plans to `write`. Bad input is reported.
+/// The objects to plan, the kernels, and the load that the plans are for.
+#[derive(Clone, Copy)]
+pub(crate) struct PlanRequest<'a> {
+    pub(crate) objects: &'a [PathBuf],
+    pub(crate) kernels: &'a KernelArgs,
+    pub(crate) settings: &'a SettingsArgs,
+    /// The only program that is loaded. `None` for the default load.
+    pub(crate) program: Option<&'a str>,
+}
+
+/// Plans objects on each kernel, and passes the plans to `write`. Bad input is reported.
 pub(crate) fn for_each_kernel(
     console: &mut Console<'_>,
-    paths: &[PathBuf],
-    kernels: &KernelArgs,
+    request: PlanRequest<'_>,
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
+    let user = match UserSettings::new(request.settings) {
+        Ok(user) => user,
+        Err(bad) => return console.report_error(&bad),
+    };
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
-    for path in directory::find_objects(paths) {
+    for path in directory::find_objects(request.objects) {
         match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {
             Ok(file) => files.push(file),
             Err(bad) => console.report_error(&bad)?,
         }
     }
-    if files.is_empty() {
-        return Ok(());
-    }
-    for_each_selected(console, &files, &Selection::new(kernels), write)
-}
-
-/// Plans objects on each kernel of a selection, and passes the plans to `write`. Bad input is reported.
-pub(crate) fn for_each_selected(
-    console: &mut Console<'_>,
-    files: &[ObjectFile],
-    selection: &Selection,
-    write: PlanWriter<'_>,
-) -> io::Result<()> {
     let mut parsed = Vec::new();
-    for file in files {
+    for file in &files {
         match file.parse() {
             Ok(object) => parsed.push((file, object)),
             Err(bad) => console.report_error(&bad)?,
         }
     }
+    let settings = match applied_settings(&user, &parsed) {
+        Ok(settings) => settings,
+        Err(bad) => return console.report_error(&bad),
+    };
+    let warnings = settings.iter().flat_map(|applied| &applied.warnings);
+    warnings.into_iter().try_for_each(|warning| console.warn(warning))?;
     let mut objects = Vec::new();
-    for (file, object) in &parsed {
+    for ((file, object), applied) in parsed.iter().zip(&settings) {
+        let selection = LoadSelection { settings: &applied.settings, program: request.program };
         match file.relocs(object) {
-            Ok(relocs) => objects.push(PlannedObject { file, object, relocs }),
+            Ok(relocs) => objects.push(PlannedObject { file, object, relocs, selection }),
             Err(bad) => console.report_error(&bad)?,
         }
     }
     if objects.is_empty() {
         return Ok(());
     }
+    plan_on_kernels(console, &objects, &Selection::new(request.kernels), write)
+}
+
+/// Returns the settings that apply to each object.
+fn applied_settings(
+    user: &UserSettings,
+    objects: &[(&ObjectFile, Object<'_>)],
+) -> Result<Vec<AppliedSettings>, BadInput> {
+    if user.is_empty() {
+        return Ok(objects.iter().map(|_| AppliedSettings::default()).collect());
+    }
+    let names: Vec<_> =
+        objects.iter().map(|(file, object)| (&*file.name, ObjectNames::new(object))).collect();
+    user.check_names(&names.iter().map(|(file, names)| (*file, names)).collect::<Vec<_>>())?;
+    names.iter().map(|(file, names)| user.applied(file, names)).collect()
+}
+
+/// Plans objects on each kernel of a selection.
+fn plan_on_kernels(
+    console: &mut Console<'_>,
+    objects: &[PlannedObject<'_>],
+    selection: &Selection,
+    write: PlanWriter<'_>,
+) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
     for source in &selection.sources {
@@ -85,6 +117,7 @@ struct PlannedObject<'o> {
     file: &'o ObjectFile,
     object: &'o Object<'o>,
     relocs: Relocs<'o>,
+    selection: LoadSelection<'o>,
 }
 
 impl PlannedObject<'_> {
@@ -101,7 +134,7 @@ impl PlannedObject<'_> {
             Some(kernel) => (kernel, Plan::new(&self.relocs, &kernel.target)),
             None => (kernel, plan),
         };
-        let plan = plan_by_load(self.object, &self.relocs, plan);
+        let plan = plan_by_load(self.object, &self.relocs, self.selection, plan);
         console.raise_exit(exit_status(plan.summary()));
         write(console, self.file, kernel, &plan)
     }

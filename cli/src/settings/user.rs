@@ -5,11 +5,7 @@ use super::{
     names::{NameKind, ObjectNames, no_such},
 };
 use crate::{
-    args::settings::SettingsArgs,
-    error::BadInput,
-    glob::Glob,
-    input::{directory, object::ObjectFile},
-    words::suggestion,
+    args::settings::SettingsArgs, error::BadInput, glob::Glob, input::object::ObjectFile, words::suggestion,
 };
 use core_relo_loader::{
     load_plan::{Settings, inner_map_name},
@@ -121,15 +117,6 @@ impl UserSettings {
         self.check_names(&names.iter().map(|(name, names)| (*name, names)).collect::<Vec<_>>())?;
         self.groups.iter_mut().for_each(|group| group.demands_names = false);
         Ok(self)
-    }
-
-    /// Checks the names of the settings for objects, and those in directories, for a command that does not depend on the settings.
-    pub(crate) fn check_objects(self, paths: &[PathBuf]) -> Result<(), BadInput> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        let paths: Vec<_> = directory::find_objects(paths).into_iter().filter_map(Result::ok).collect();
-        self.check_files(&paths).map(drop)
     }
 
     /// Checks the names of the settings, and applies those whose names the object has. For a command on one object.

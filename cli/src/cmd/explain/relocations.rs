@@ -1,6 +1,6 @@
 //! `explain --relocation`: one relocation, even if it resolves. Also the relocations of a subprogram.
 
-use crate::cmd::plans::{check_program, for_each_kernel};
+use crate::cmd::plans::{PlanRequest, check_program, for_each_kernel};
 use crate::{
     args::{
         format::Format,
@@ -17,23 +17,24 @@ use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::{io, slice};
 
 pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
-    for_each_kernel(
-        console,
-        slice::from_ref(&args.object),
-        &args.kernels,
-        &mut |console, file, kernel, plan| {
-            if let Some(name) = &args.program
-                && let Err(bad) = check_program(file, plan.relocs().code(), name)
-            {
-                return console.report_error(&bad);
-            }
-            let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
-            if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
-                return console.report_error(&no_such_relocation(file, args, relocation));
-            }
-            write_explanations(console, file, kernel, plan, &shown)
-        },
-    )
+    let request = PlanRequest {
+        objects: slice::from_ref(&args.object),
+        kernels: &args.kernels,
+        settings: &args.settings,
+        program: args.program.as_deref(),
+    };
+    for_each_kernel(console, request, &mut |console, file, kernel, plan| {
+        if let Some(name) = &args.program
+            && let Err(bad) = check_program(file, plan.relocs().code(), name)
+        {
+            return console.report_error(&bad);
+        }
+        let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
+        if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
+            return console.report_error(&no_such_relocation(file, args, relocation));
+        }
+        write_explanations(console, file, kernel, plan, &shown)
+    })
 }
 
 /// Explains the relocations of a function that do not resolve.

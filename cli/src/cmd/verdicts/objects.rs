@@ -83,16 +83,32 @@ impl<'o> JudgedObject<'o> {
     }
 }
 
-/// Returns the plan of an object's default load, and of each other program by itself.
-pub(crate) fn plan_by_load<'p>(object: &Object<'_>, relocs: &Relocs<'_>, plan: Plan<'p>) -> Plan<'p> {
+/// The programs that a load selects.
+#[derive(Clone, Copy)]
+pub(crate) struct LoadSelection<'s> {
+    pub(crate) settings: &'s Settings,
+    /// The only program of the load. `None` for those of the default load with the settings.
+    pub(crate) program: Option<&'s str>,
+}
+
+/// Returns the plan of an object's load, and of each other program by itself.
+pub(crate) fn plan_by_load<'p>(
+    object: &Object<'_>,
+    relocs: &Relocs<'_>,
+    selection: LoadSelection<'_>,
+    plan: Plan<'p>,
+) -> Plan<'p> {
     if !plan.depends_on_selection() {
         return plan;
     }
+    let mut table = NeedTable::default();
     // Without needs, no load is possible.
-    match ObjectNeeds::collect(object, relocs, &mut NeedTable::default()) {
-        Ok(needs) => split_plan(&needs, plan),
-        Err(_) => plan,
+    let Ok(mut needs) = ObjectNeeds::collect(object, relocs, &mut table) else { return plan };
+    needs.apply_settings(selection.settings, &mut table);
+    if let Some(program) = selection.program {
+        needs.relocate_alone(program);
     }
+    split_plan(&needs, plan)
 }
 
 fn split_plan<'p>(needs: &ObjectNeeds<'_, '_>, plan: Plan<'p>) -> Plan<'p> {
