@@ -78,7 +78,9 @@ fn limit_reason(
             (MapInput::ValueSize, bytes, "at most 32768")
         }
         MapLimit::CgroupStorage { bytes } => (MapInput::ValueSize, bytes, "at most 4096"),
-        MapLimit::StackFrames { bytes, .. } => (MapInput::ValueSize, bytes, "at most 127 frames"),
+        MapLimit::StackFrames { bytes, .. } => {
+            (MapInput::ValueSize, bytes, "8 bytes for each of at most kernel.perf_event_max_stack frames")
+        }
         MapLimit::Cpus { entries } => (MapInput::MaxEntries, entries, "at most CONFIG_NR_CPUS"),
     };
     let attribute = attribute.name();

@@ -35,6 +35,8 @@ pub enum EvidenceSource {
     Kconfig,
     /// The kernel's symbols.
     Kallsyms,
+    /// A setting of the running system.
+    System,
     /// The kernel's version. Weak, because distributions backport features.
     Version,
     /// The object itself: every kernel answers the same.
@@ -50,6 +52,7 @@ impl EvidenceSource {
             Self::Btf => "btf",
             Self::Kconfig => "kconfig",
             Self::Kallsyms => "kallsyms",
+            Self::System => "system",
             Self::Version => "version",
             Self::Object => "object",
             Self::Probe => "probe",

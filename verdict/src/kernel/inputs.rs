@@ -14,6 +14,8 @@ pub struct KernelInputs {
     pub kconfig: Option<Arc<str>>,
     /// The text of `/proc/kallsyms`, or of `System.map`, which has the same form.
     pub kallsyms: Option<Arc<str>>,
+    /// The value of the sysctl `kernel.perf_event_max_stack` on the machine: the frames of a stack trace.
+    pub perf_event_max_stack: Option<u32>,
     /// The symbols that `kallsyms` lists.
     pub symbol_scope: SymbolScope,
     /// The places where the facts were found, for the evidence.

@@ -99,11 +99,21 @@ impl KernelFacts<'_> {
             MapLimit::CgroupStorage { .. } => {
                 self.unless_large_pages([NO, YES, YES, YES], "store such values")
             }
-            MapLimit::StackFrames { frames, .. } => Answer::Unknown(format!(
-                "the value has {frames} frames, and kernel.perf_event_max_stack allows 127 by default"
-            )),
+            MapLimit::StackFrames { frames, .. } => self.stack_frames(frames),
             MapLimit::Cpus { entries } => self.cpus(entries),
         }
+    }
+
+    /// Answers whether the machine allows a number of frames in a stack trace.
+    fn stack_frames(&self, frames: u32) -> Answer {
+        let Some(allowed) = self.inputs.perf_event_max_stack else {
+            return Answer::Unknown(format!(
+                "the value has {frames} frames, and kernel.perf_event_max_stack allows 127 by default"
+            ));
+        };
+        let text = format!("kernel.perf_event_max_stack={allowed}, and the value has {frames} frames");
+        let evidence = Evidence { source: EvidenceSource::System, text };
+        if frames <= allowed { Answer::Present(evidence) } else { Answer::Absent(evidence) }
     }
 
     /// Returns what kernels with small pages do, which the observed kernels have.

@@ -187,6 +187,7 @@ impl Kernel {
         if !self.is_running {
             return inputs;
         }
+        inputs.perf_event_max_stack = inputs.perf_event_max_stack.or_else(read_perf_event_max_stack);
         if let Some(system) = running_kernel().system {
             if inputs.kconfig.is_none() && wanted.version_and_kconfig {
                 inputs.kconfig = system.read_kconfig().ok();
@@ -296,6 +297,12 @@ fn read_symbols(system: &dyn ReadSystem) -> Option<Arc<str>> {
     let mut bytes = Vec::new();
     system.open_kallsyms().and_then(|mut symbols| symbols.read_to_end(&mut bytes)).ok()?;
     Some(String::from_utf8_lossy(&bytes).into())
+}
+
+/// Reads the sysctl that limits the frames of a stack trace. Returns `None` if it cannot be read.
+fn read_perf_event_max_stack() -> Option<u32> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_stack").ok()?;
+    text.trim().parse().ok()
 }
 
 /// Returns whether a version that the user gives may be that of a kernel. Without a patch level, it stands for all of them.

@@ -70,4 +70,9 @@ fn the_depth_of_a_stack_trace_is_a_setting_of_the_machine() {
     let [(verdict, text)] = &*reasons(&map(128 * 8), &OLD, &inputs) else { panic!("one reason") };
     assert_eq!(*verdict, Verdict::Unknown);
     assert!(text.contains("kernel.perf_event_max_stack allows 127"), "{text}");
+    // The running machine shows the setting.
+    let inputs = KernelInputs { perf_event_max_stack: Some(128), ..KernelInputs::default() };
+    assert_eq!(reasons(&map(128 * 8), &OLD, &inputs), []);
+    let [(verdict, _)] = &*reasons(&map(129 * 8), &OLD, &inputs) else { panic!("one reason") };
+    assert_eq!(*verdict, Verdict::Refused);
 }
