@@ -236,8 +236,10 @@ impl<K: Kernel> Loading<'_, K> {
         let known = map.known_type().filter(|_| errno.0 == libc::EINVAL);
         let has_type = known.and_then(|map_type| self.kernel.has_map_type(map_type));
         match has_type {
-            // The refusal of the BTF is added to the error, and may be the cause.
-            Some(true) | None if self.loaded.btf_refusal.is_some() => LoadHint::default(),
+            // The refusal of the BTF is added to the error, and may be the cause unless the map breaks a rule of every kernel.
+            Some(true) | None if self.loaded.btf_refusal.is_some() && map.broken_rule().is_none() => {
+                LoadHint::default()
+            }
             _ => hint(map, errno, has_type),
         }
     }

@@ -336,3 +336,24 @@ fn a_load_without_btf_has_the_whole_line_of_the_type_that_the_kernel_refuses() {
     let refusal = prepared.loaded().btf_refusal().expect("the kernel refuses the BTF");
     assert!(refusal.contains("STRUCT outside size=4 vlen=2: b type_id=1 bits_offset=32 "), "{refusal}");
 }
+
+#[test]
+fn a_map_that_every_kernel_refuses_is_the_cause_although_the_btf_is_refused_too() {
+    let mut m = map(&[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", u32::MAX)]);
+    let int = m.int;
+    m.types.structure("outside", 4, &[("a", int, 0), ("b", int, 32)]);
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let Err(error) = prepare(&plan, &RunningKernel) else { panic!("the map is refused") };
+    if matches!(&error, LoadError::Kernel { errno, .. } if errno.0 == libc::EPERM) {
+        println!(
+            "SKIP a_map_that_every_kernel_refuses_is_the_cause_although_the_btf_is_refused_too: no privileges"
+        );
+        return;
+    }
+    let text = error.to_string();
+    let cause =
+        text.find("every kernel refuses the map: max_entries does not fit BPF_MAP_TYPE_HASH").unwrap();
+    assert!(cause < text.find("the kernel refused the object's BTF").unwrap(), "{text}");
+}
