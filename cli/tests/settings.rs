@@ -170,6 +170,11 @@ fn bad_settings_are_one_line_and_exit_2() {
             &["--program-type", "classifi=tc"],
             "probes.bpf.o: it has no program `classifi`; did you mean `classify`?",
         ),
+        (
+            &["--program-type", "classify=tc", "--attach-target", "classify=vfs_read"],
+            "--attach-target classify=vfs_read: a program of type BPF_PROG_TYPE_SCHED_CLS has no target that it is loaded for, expected \
+             one of a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
+        ),
         (&["--set", "is_old=1"], "probes.bpf.o: it has no global `is_old`; it has `is_new`"),
         (
             &["--program-type", "classify=clasifier"],

@@ -15,7 +15,7 @@ use crate::{
 use core_relo::Endian;
 use core_relo_loader::{
     load_plan::{AttachTarget, Settings, inner_map_name},
-    object::{MapDef, Program, SEC_DEFS, SecDef, TypeWordError, section_for_type},
+    object::{MapDef, Program, ProgramType, SEC_DEFS, SecDef, TypeWordError, section_for_type},
 };
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl ObjectNames<'_, '_> {
             }
             SettingValue::AttachTarget(target) => {
                 let program = self.program(name).ok_or_else(no_such)?;
-                set_target(program, name, target, settings)
+                set_target(program, target, setting, settings)
             }
             SettingValue::Autoload(is_loaded) => {
                 let program = self.program(name).ok_or_else(no_such)?;
@@ -122,13 +122,27 @@ fn set_type(
 
 fn set_target(
     program: &Program<'_>,
-    name: &str,
     target: &AttachTo,
+    setting: &Setting,
     settings: &mut Settings,
 ) -> Result<Option<String>, BadInput> {
     let AttachTo { function, of_program } = target;
+    let name = &*setting.name;
     let section = settings.program_mut(name).section.clone();
     let program = program.in_section(section.as_deref().map_or(program.section, str::as_bytes));
+    // The kernel refuses a target of a program of another type (kernel: `bpf_prog_load_check_attach`).
+    if let Some(def) = program.sec_def()
+        && !matches!(
+            def.program_type,
+            ProgramType::Tracing | ProgramType::Lsm | ProgramType::Ext | ProgramType::StructOps
+        )
+    {
+        let what = format!(
+            "a program of type {} has no target that it is loaded for, expected one of a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
+            def.program_type
+        );
+        return Err(BadInput::new(setting.to_string(), what));
+    }
     let own = SecDef::target(program.section_name());
     let takes_target = program.sec_def().is_some_and(|def| def.flags.needs_attach_btf());
     let is_own = takes_target && of_program.is_none() && own == Some(function.as_bytes());
