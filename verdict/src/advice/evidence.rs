@@ -20,6 +20,10 @@ pub(super) fn fixes(reason: &Reason) -> Vec<Fix> {
             let wants_kconfig = reason.text.contains("--kconfig").then_some(kconfig);
             return wants_kconfig.into_iter().chain(reason.fix.clone().map(Fix::without_code)).collect();
         }
+        // The version answers for most numbers.
+        _ if reason.text.contains("BTF has no enum") => Fix::without_code(
+            "give the kernel's complete BTF, such as its vmlinux or vmlinuz, or its version (--kernel-version); `core-relo vm` loads the program on a kernel image",
+        ),
         _ => Fix::without_code(
             "give the kernel's complete BTF, such as its vmlinux or vmlinuz; `core-relo vm` loads the program on a kernel image",
         ),
