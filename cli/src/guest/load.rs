@@ -1,6 +1,9 @@
 //! Loads of objects in a guest, and the outcome of each program.
 
-use crate::{budget::stats::ProgramStats, json::verifier_report::VerifierReportJson};
+use crate::{
+    budget::stats::ProgramStats,
+    json::{load::LACKS_FACTS, verifier_report::VerifierReportJson},
+};
 use core_relo_loader::object::Program;
 use core_relo_verdict::SourceLine;
 use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
@@ -266,6 +269,11 @@ fn outcomes(objects: &[ObjectPrograms<'_>], lines: Vec<LoadLine>, end: &GuestEnd
         let Some(index) = object_index(&line.object) else { continue };
         let reality = match (line.status.as_str(), line.error) {
             ("loaded", _) => Reality::Loaded,
+            // Not the kernel refused the object: the guest has no configuration of it.
+            (_, Some(refusal)) if refusal.lacks.as_deref() == Some(LACKS_FACTS) => Reality::Unknown(format!(
+                "{}: the guest has the configuration that is beside the image, such as config-6.1 beside vmlinuz-6.1",
+                with_host_paths(refusal.text, objects)
+            )),
             (_, Some(mut refusal)) => {
                 refusal.text = with_host_paths(refusal.text, objects);
                 Reality::Refused(refusal)
@@ -329,6 +337,18 @@ mod tests {
         assert_eq!(outcomes[0].programs[1].reality.reason(), Some("two: no\nmore"));
         let together = outcomes.iter().map(|object| object.default_load.as_ref().and_then(Reality::reason));
         assert_eq!(together.collect::<Vec<_>>(), [Some("two: no"), Some("together: no")]);
+    }
+
+    /// Protects `vm` from counting a verdict as wrong because the user keeps the kernel's configuration elsewhere.
+    #[test]
+    fn a_guest_without_the_configuration_decides_nothing() {
+        let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"refused","error":{"stage":"plan","text":"CONFIG_HZ: unknown","lacks":"facts"}}"#;
+        let outcomes = outcomes(&[object("a.o", &["one"])], lines(text), &GuestEnd::Complete);
+        let reality = &outcomes[0].programs[0].reality;
+        assert_eq!(reality.word(), "unknown");
+        assert!(
+            reality.reason().unwrap().starts_with("CONFIG_HZ: unknown: the guest has the configuration that")
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{
         verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt,
         verifier_report::VerifierReportJson,
     },
-    plan_error::load_message,
+    plan_error::{lacks_only_facts, load_message},
     text::hex,
 };
 use core_relo_loader::{
@@ -50,6 +50,9 @@ pub(crate) struct LoadOutcome<'l> {
     adaptive: Option<serde_json::Value>,
 }
 
+/// The word for a load that cannot be planned because facts about the kernel cannot be read.
+pub(crate) const LACKS_FACTS: &str = "facts";
+
 #[derive(Clone, Debug, Serialize)]
 struct LoadErrorJson {
     /// `plan`, `map`, `program`, `pin`, `attach`, `variants`.
@@ -61,7 +64,7 @@ struct LoadErrorJson {
     insn: Option<u32>,
     source: Option<String>,
     /// What the refused program uses and this kernel does not have: a match for a CO-RE record (`core_relo`), a map (`map`) or a
-    /// kernel function (`kfunc`).
+    /// kernel function (`kfunc`). Or what the plan of the load lacks: facts about the kernel that cannot be read (`facts`).
     lacks: Option<&'static str>,
     /// The verifier's explanation, on Linux 7.3 and later.
     report: Option<VerifierReportJson>,
@@ -364,7 +367,10 @@ pub(crate) fn refused<'l>(
         LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
         LoadError::Kernel { .. } | LoadError::ReusedMap { .. } => "map",
         LoadError::Signature { .. } | LoadError::Unsigned { .. } => "signature",
-        _ => "plan",
+        _ => {
+            error.lacks = lacks_only_facts(e).then_some(LACKS_FACTS);
+            "plan"
+        }
     };
     LoadOutcome { program, error: Some(error), stats, ..outcome(object, "refused") }
 }
