@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     judge::Reason,
-    kernel::{KfuncCall, depends_on_attach_type, kfunc_program_types},
+    kernel::{KfuncCall, depends_on_attach_type, kfunc_program_types, needs_device},
     requirements::{NeedId, ProgramNeeds},
     source_line::SourceLine,
 };
@@ -144,6 +144,12 @@ pub(super) fn kfunc_fixes(
     if !facts.kfunc_in_jit(call.name, facts.kfunc(call.name)).is_present() {
         return vec![Fix::without_code(
             "the kernel has the kfunc, but cannot compile calls of it, so bpf_ksym_exists() does not help: leave out the program",
+        )];
+    }
+    if needs_device(call.name) {
+        return vec![Fix::without_code(
+            "the kernel has the kfunc, so that bpf_ksym_exists() is true and does not help: bind the XDP program to its device before the load, by \
+             bpf_program__set_ifindex() and bpf_program__set_flags() with BPF_F_XDP_DEV_BOUND_ONLY, or leave out the program",
         )];
     }
     let by_attach_type = call.program_type.is_some_and(|ty| depends_on_attach_type(ty, call.name));

@@ -4,7 +4,7 @@ use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
         Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall,
-        MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
+        MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
@@ -96,6 +96,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::KfuncCall { name, program_type: Some(program_type), attach_type }
                 if self.facts.kfunc_in_jit(name, self.facts.kfunc(name)).is_present() =>
             {
+                if needs_device(name) {
+                    return format!("{} needs a program that is bound to a device", need.text());
+                }
                 let attach_type = attach_type.filter(|_| depends_on_attach_type(*program_type, name));
                 let place = attach_type.map_or_else(String::new, |attach_type| format!(" at {attach_type}"));
                 format!("programs of type {program_type}{place} may not call {}", need.text())

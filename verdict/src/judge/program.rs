@@ -14,7 +14,9 @@ use super::{
     returns::ReturnRule,
 };
 use crate::{
-    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, MapUse, is_d_path_function},
+    kernel::{
+        Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, MapUse, is_d_path_function, needs_device,
+    },
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
     requirements::{
@@ -304,6 +306,13 @@ impl ObjectContext<'_, '_> {
             _ => None,
         };
         match (self.answers.need(site.need)?, called) {
+            (Need::KfuncCall { name, .. }, Some(called))
+                if program.is_device_bound
+                    && needs_device(name)
+                    && self.answers.facts.kfunc(name).is_present() =>
+            {
+                self.externs.reason(called, self.answers)
+            }
             (Need::Kfunc(_) | Need::KfuncCall { .. }, Some(called)) => {
                 self.externs.reason(called, self.answers).or_else(|| self.answers.reason(site.need))
             }
@@ -369,6 +378,10 @@ impl ObjectContext<'_, '_> {
                 is_decoded_everywhere(*feature, insn.copied())
             }
             Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
+            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). It calls no kfunc that it lacks.
+            Some(Need::KfuncCall { name, .. }) => {
+                needs_device(name) && self.answers.facts.kfunc(name).is_present()
+            }
             // The kernel compares the maps with the program where it replaces their descriptors by addresses.
             Some(Need::MapUse { map_use, .. }) => {
                 !matches!(map_use, MapUse::Helper { .. } | MapUse::Write | MapUse::Sockets { .. })

@@ -129,10 +129,25 @@ pub struct KfuncCall<'n> {
     pub attach_type: Option<AttachType>,
 }
 
+/// The kfuncs that only programs which user space binds to a device call, with `BPF_F_XDP_DEV_BOUND_ONLY` (kernel:
+/// `bpf_dev_bound_kfunc_check`). Loads of sections bind none.
+const DEVICE_KFUNCS: [&[u8]; 3] =
+    [b"bpf_xdp_metadata_rx_timestamp", b"bpf_xdp_metadata_rx_hash", b"bpf_xdp_metadata_rx_vlan_tag"];
+
+/// Returns whether a program that calls a kfunc has to be bound to a device.
+pub(crate) fn needs_device(kfunc: &[u8]) -> bool {
+    DEVICE_KFUNCS.contains(&kfunc)
+}
+
 /// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`answer_helper_call`].
 pub fn answer_kfunc_call(facts: &KernelFacts<'_>, call: KfuncCall<'_>) -> Answer {
     let exists = facts.kfunc_in_jit(call.name, facts.kfunc(call.name));
     let Some(program_type) = call.program_type.filter(|_| exists.is_present()) else { return exists };
+    // An extension is bound as the program that it extends.
+    if needs_device(call.name) && program_type != ProgramType::Ext {
+        let text = "every kernel lets only programs call it that are bound to a device".to_owned();
+        return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
+    }
     let observed = kfunc_types::observed_support(program_type, call.attach_type, call.name);
     let calls = match call.attach_type {
         Some(attach_type) if kfunc_types::depends_on_attach_type(program_type, call.name) => {

@@ -64,6 +64,7 @@ pub use changes::InsnFeature;
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use first_observed::KernelNumber;
+pub(crate) use helper_call::needs_device;
 pub use helper_call::{HelperCall, KfuncCall, SleepableCode, answer_helper_call, answer_kfunc_call};
 pub use helper_types::helper_program_types;
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};

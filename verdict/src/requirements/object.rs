@@ -245,6 +245,7 @@ impl ObjectNeeds<'_, '_> {
         for needs in self.programs.iter_mut().filter(|_| !settings.programs.is_empty()) {
             let Some(own) = settings.programs.get(&needs.name) else { continue };
             needs.autoload = own.autoload.unwrap_or(needs.autoload);
+            needs.is_device_bound = own.ifindex != 0;
             if let Some(program) = object.programs().get(needs.index.0).filter(|_| own.has_type()) {
                 let known = known_program(loader, program);
                 needs.set_type(parts, &known, own, table);

@@ -45,6 +45,8 @@ pub struct ProgramNeeds {
     pub sec_def: Option<&'static SecDef>,
     /// Whether the default load of the object includes the program.
     pub autoload: bool,
+    /// Whether the settings of a load bind the program to a device.
+    pub(crate) is_device_bound: bool,
     /// The program type, attach type and target.
     pub attach: AttachNeed,
     /// The place that a loader attaches the program to after the load, if the section's name implies one.
@@ -109,6 +111,7 @@ impl ProgramNeeds {
         let sec_def = program.sec_def();
         let mut needs = Self {
             section: None,
+            is_device_bound: false,
             sec_def,
             name: core_relo::explain::text(Name::new(program.name()).shortened()),
             index,

@@ -6,8 +6,12 @@ use crate::advice::{Advisor, Fix};
 /// Adds a kernel like Linux 7.2 with a kfunc, and `int f(void)`.
 fn add_kernel_with(b: &mut Builder, kfunc: &str) {
     let int = b.int("int", 4, Builder::SIGNED);
-    let program_types =
-        [("BPF_PROG_TYPE_SCHED_CLS", 3), ("BPF_PROG_TYPE_TRACING", 26), ("BPF_PROG_TYPE_EXT", 28)];
+    let program_types = [
+        ("BPF_PROG_TYPE_SCHED_CLS", 3),
+        ("BPF_PROG_TYPE_XDP", 6),
+        ("BPF_PROG_TYPE_TRACING", 26),
+        ("BPF_PROG_TYPE_EXT", 28),
+    ];
     b.enumeration("bpf_prog_type", 4, false, &program_types);
     let attach_types = [
         ("BPF_TRACE_FENTRY", 24),
@@ -20,8 +24,9 @@ fn add_kernel_with(b: &mut Builder, kfunc: &str) {
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
         ("BPF_PROG_TYPE_TRACING_prog", int, 32),
         ("BPF_PROG_TYPE_EXT_prog", int, 64),
+        ("BPF_PROG_TYPE_XDP_prog", int, 96),
     ];
-    b.structure("bpf_ctx_convert", 12, &contexts);
+    b.structure("bpf_ctx_convert", 16, &contexts);
     b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
     let proto = b.func_proto(int, &[]);
@@ -34,17 +39,30 @@ fn add_kernel_with(b: &mut Builder, kfunc: &str) {
 
 /// Judges a program that calls a kfunc. Returns the verdict, the text of the worst reason, and its fixes.
 fn judge_call(section: &str, kfunc: &str) -> (Verdict, String, Vec<Fix>) {
+    judge_calls(section, kfunc, &[call(-1)], (0, None))
+}
+
+/// Judges a program with a call of a kfunc at an instruction.
+fn judge_calls(
+    section: &str,
+    kfunc: &str,
+    insns: &[Insn],
+    (at, settings): (u64, Option<&Settings>),
+) -> (Verdict, String, Vec<Fix>) {
     let mut m = TestObject::new();
-    let main = m.program("main", section, &[&[call(-1)][..], &returns(0)].concat());
+    let main = m.program("main", section, &[insns, &returns(0)].concat());
     let func = m.func_type(kfunc, 2);
     m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
     let symbol = m.undefined(kfunc, false);
-    m.refer(main, 0, symbol, true);
+    m.refer(main, at, symbol, true);
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    let mut needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    if let Some(settings) = settings {
+        needs.apply_settings(settings, &mut table);
+    }
     let names = table.names();
     let mut b = Builder::new(Endian::native());
     add_kernel_with(&mut b, kfunc);
@@ -69,6 +87,29 @@ fn no_guard_is_advised_for_a_kfunc_that_exists() {
     for part in ["bpf_ksym_exists() is true", "BPF_PROG_TYPE_TRACING"] {
         assert!(fix.text.contains(part), "{}", fix.text);
     }
+}
+
+/// Protects the rule that the kernel applies to a call in dead code, too, as 6.12, 6.18 and 7.2 show.
+#[test]
+fn kfuncs_of_devices_need_a_program_that_is_bound_to_one() {
+    for section in ["xdp", "tc"] {
+        let (verdict, text, fixes) = judge_call(section, "bpf_xdp_metadata_rx_hash");
+        let expected = "kfunc bpf_xdp_metadata_rx_hash needs a program that is bound to a device";
+        assert_eq!((verdict, &*text), (Verdict::Refused, expected));
+        assert!(fixes[0].text.contains("BPF_F_XDP_DEV_BOUND_ONLY"), "{}", fixes[0].text);
+    }
+    let (_, text, _) = judge_call("freplace/f", "bpf_xdp_metadata_rx_hash");
+    assert!(!text.contains("bound"), "the extended program decides: {text}");
+    // r0 = 0; if r0 == 0 goto +1; call.
+    let dead = [insn(0xb7, 0, 0, 0, 0), insn(0x15, 0, 0, 1, 0), call(-1)];
+    let (verdict, ..) = judge_calls("xdp", "bpf_xdp_metadata_rx_hash", &dead, (2, None));
+    assert_eq!(verdict, Verdict::Refused);
+    let (verdict, ..) = judge_calls("tc", "bpf_cpumask_create", &dead, (2, None));
+    assert_eq!(verdict, Verdict::Loads);
+    let mut bound = Settings::default();
+    bound.program_mut("main").ifindex = 1;
+    let (verdict, ..) = judge_calls("xdp", "bpf_xdp_metadata_rx_hash", &dead, (2, Some(&bound)));
+    assert_eq!(verdict, Verdict::Loads);
 }
 
 #[test]
