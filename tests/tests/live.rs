@@ -6,6 +6,7 @@ mod live {
     mod adaptive;
     mod btf_rules;
     mod cgroups;
+    mod encodings;
     mod examples;
     mod faults;
     mod generated;

@@ -59,6 +59,9 @@ pub const RETURNED_VALUES: usize = 64;
 /// The accesses of a program to its context that are judged, of those that the kernel may refuse. One of them is enough.
 pub const REFUSED_ACCESSES: usize = 64;
 
+/// The instructions of a program that break a rule of their encoding. The verifier stops at the first.
+pub const BROKEN_RULES: usize = 1024;
+
 /// The mismatches of an object on a kernel that are reported.
 pub const MISMATCHES: usize = 256;
 

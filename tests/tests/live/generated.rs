@@ -227,7 +227,7 @@ fn generate(rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Judges objects on the running kernel.
-fn judge_all(objects: &[Object<'_>]) -> Vec<ObjectVerdict> {
+pub(super) fn judge_all(objects: &[Object<'_>]) -> Vec<ObjectVerdict> {
     let kernel = running_kernel_btf();
     let target = Target::new("vmlinux", Arc::clone(kernel.vmlinux().unwrap()));
     let inputs = KernelInputs { version: running_version(), ..KernelInputs::default() };
@@ -242,6 +242,11 @@ fn judge_all(objects: &[Object<'_>]) -> Vec<ObjectVerdict> {
     let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
     let judged = needs.iter().zip(&relocs);
     judged.map(|(needs, relocs)| judge(needs, &Plan::new(relocs, &target), &answers).unwrap()).collect()
+}
+
+/// Returns the number in an environment variable.
+pub(super) fn number(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
 fn running_version() -> Option<KernelVersion> {
@@ -269,7 +274,6 @@ fn verdicts_on_generated_programs_agree_with_the_kernel() {
     else {
         return;
     };
-    let number = |name: &str, default: u64| env::var(name).map_or(default, |text| text.parse().unwrap());
     let (seed, rounds) = (number("CORE_RELO_SEED", 2026), number("CORE_RELO_ROUNDS", 400));
     let rounds = usize::try_from(rounds).unwrap();
     println!("CORE_RELO_SEED={seed}");

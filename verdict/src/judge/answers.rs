@@ -53,6 +53,7 @@ impl NeedTable {
                 | Need::License(_)
                 | Need::MapUse { .. }
                 | Need::Instruction(_)
+                | Need::InsnRule(_)
                 | Need::Kconfig(_) => {}
             }
         }
@@ -112,6 +113,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 format!("{subject} needs a GPL-compatible license")
             }
             Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
+            Need::InsnRule(rule) => rule.to_string(),
             _ => format!("the kernel lacks {}", need.text()),
         }
     }
@@ -129,8 +131,12 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Answer::Present(_) => return None,
             Answer::Absent(evidence) => (Verdict::Refused, self.refusal(need), Some(evidence.clone())),
             Answer::Unknown(question) => {
-                let problem = if let Need::MapUse { .. } = need { "refused" } else { "missing" };
-                (Verdict::Unknown, format!("{} may be {problem}: {question}", need.text()), None)
+                let text = match need {
+                    Need::MapUse { .. } => format!("{} may be refused: {question}", need.text()),
+                    Need::InsnRule(rule) => format!("{rule}: {question}"),
+                    _ => format!("{} may be missing: {question}", need.text()),
+                };
+                (Verdict::Unknown, text, None)
             }
         };
         let requirement = Some(Requirement::Need(id));
@@ -244,6 +250,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::License(license_use) => answer_license(license_use, facts),
         Need::MapUse { map_use, .. } => facts.map_use(*map_use),
         Need::Instruction(feature) => facts.instruction_set(*feature),
+        Need::InsnRule(rule) => facts.insn_rule(*rule),
         Need::Kconfig(name) => match facts.kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
@@ -295,7 +302,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::SleepableLsm(_)
         | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,
-        Need::Instruction(_) => ReasonKind::Instruction,
+        Need::Instruction(_) | Need::InsnRule(_) => ReasonKind::Instruction,
         Need::Kconfig(_) => ReasonKind::Kconfig,
     }
 }

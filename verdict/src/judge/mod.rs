@@ -8,6 +8,7 @@ mod code;
 mod construct;
 mod context;
 mod data;
+mod dead_code;
 mod error;
 mod externs;
 mod features;

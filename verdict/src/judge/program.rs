@@ -7,6 +7,7 @@ use super::{
     code,
     context::refused_accesses,
     data::FrozenData,
+    dead_code::DeadCode,
     externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
     object::NAME_FIX,
@@ -14,21 +15,16 @@ use super::{
     returns::ReturnRule,
 };
 use crate::{
-    kernel::{
-        Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, MapUse, is_d_path_function, needs_device,
-    },
+    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
-    requirements::{
-        AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text, usize_of,
-    },
+    requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text},
     source_line::{SourceLine, source_line},
 };
 use core::mem;
 use core_relo::{
     Name,
     explain::{reason, target_independent_reason, text},
-    insn::Insn,
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{
@@ -58,6 +54,8 @@ pub(super) struct ObjectContext<'c, 'k> {
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
 struct Suspect {
     insn: u32,
+    /// Whether nothing tells whether the kernel refuses the instruction in dead code, too: the question.
+    dead_code_question: Option<String>,
     /// The offset of the access, if the requirement is one of an access to the context.
     context_offset: Option<i32>,
     reason: Reason,
@@ -65,7 +63,7 @@ struct Suspect {
 
 impl Suspect {
     fn new(insn: u32, reason: Reason) -> Self {
-        Self { insn, context_offset: None, reason }
+        Self { insn, dead_code_question: None, context_offset: None, reason }
     }
 
     /// Returns whether the verifier reaches the requirement.
@@ -202,10 +200,13 @@ impl ObjectContext<'_, '_> {
         }
         for site in &program.sites {
             let Some(reason) = self.site_reason(program, site, linked) else { continue };
-            if self.is_checked_everywhere(site, linked) {
-                reasons.push(self.with_source_line(reason, linked, site.insn));
-            } else {
-                suspects.push(Suspect::new(site.insn, reason));
+            match self.dead_code(site, linked) {
+                DeadCode::Checked => reasons.push(self.with_source_line(reason, linked, site.insn)),
+                DeadCode::Skipped => suspects.push(Suspect::new(site.insn, reason)),
+                DeadCode::Unknown(question) => {
+                    let suspect = Suspect::new(site.insn, reason);
+                    suspects.push(Suspect { dead_code_question: Some(question), ..suspect });
+                }
             }
         }
         if let Some(refusal) = self.btf_refusal {
@@ -222,7 +223,7 @@ impl ObjectContext<'_, '_> {
             suspects.extend(self.left_out_maps(linked));
         }
         suspects.extend(refused_accesses(program, self.answers).into_iter().map(|(access, reason)| {
-            Suspect { insn: access.insn, context_offset: Some(access.offset), reason }
+            Suspect { context_offset: Some(access.offset), ..Suspect::new(access.insn, reason) }
         }));
         suspects.extend(self.override_beside_array(program));
         let return_rule = ReturnRule::new(program, program.sec_def, self.answers);
@@ -236,6 +237,11 @@ impl ObjectContext<'_, '_> {
             let reach = suspect.reach(&reachability);
             match self.reason_if_reached(suspect.insn, &suspect.reason, linked, reach) {
                 Some(reason) => reasons.push(reason),
+                None if let Some(question) = suspect.dead_code_question => {
+                    let text = format!("{}, in dead code: {question}", suspect.reason.text);
+                    let reason = Reason { verdict: Verdict::Unknown, text, evidence: None, ..suspect.reason };
+                    reasons.push(self.with_source_line(reason, linked, suspect.insn));
+                }
                 // On the paths to the access, the register is not the context.
                 None if suspect.context_offset.is_some() => {}
                 None => skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn)),
@@ -365,31 +371,6 @@ impl ObjectContext<'_, '_> {
         }
     }
 
-    /// Returns whether the verifier refuses an unmet requirement in dead code, too.
-    fn is_checked_everywhere(&self, site: &Site, linked: &LinkedProgram) -> bool {
-        match self.answers.need(site.need) {
-            // Without a JIT compiler, the kernel refuses calls of kfuncs before it follows any path, and the others after it has removed
-            // dead code (kernel: `add_kfunc_call`, `fixup_call_args`).
-            Some(Need::Instruction(feature)) if self.answers.facts.missing_jit(*feature).is_some() => {
-                *feature == InsnFeature::KfuncCall
-            }
-            Some(Need::Instruction(feature)) => {
-                let insn = linked.insns.get(usize_of(site.insn));
-                is_decoded_everywhere(*feature, insn.copied())
-            }
-            Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
-            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). It calls no kfunc that it lacks.
-            Some(Need::KfuncCall { name, .. }) => {
-                needs_device(name) && self.answers.facts.kfunc(name).is_present()
-            }
-            // The kernel compares the maps with the program where it replaces their descriptors by addresses.
-            Some(Need::MapUse { map_use, .. }) => {
-                !matches!(map_use, MapUse::Helper { .. } | MapUse::Write | MapUse::Sockets { .. })
-            }
-            _ => false,
-        }
-    }
-
     fn analyze(&self, program: &ProgramNeeds, linked: &LinkedProgram, with_poison: bool) -> Reachability {
         let insns = code::relocated(self.needs, linked, program, self.plan, with_poison);
         let functions = code::functions(self.needs, linked, self.answers);
@@ -490,34 +471,6 @@ fn find_reference(linked: &LinkedProgram, insn: u32) -> Option<&RefTarget> {
     // The references are in the order of their instructions.
     let found = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
     linked.refs.get(found).map(|(_, target)| target)
-}
-
-/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
-/// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
-fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
-    /// The size bits of the opcode, and the sizes of 8 and 16 bits.
-    const SIZE: u8 = 0x18;
-    const BYTE: u8 = 0x10;
-    const HALF: u8 = 0x08;
-    // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16 bits.
-    let is_small = insn.is_some_and(|insn| matches!(insn.code & SIZE, BYTE | HALF));
-    if feature == InsnFeature::LoadAcquireStoreRelease {
-        return is_small;
-    }
-    matches!(
-        feature,
-        InsnFeature::FunctionAddress
-            | InsnFeature::Jmp32
-            | InsnFeature::Atomics
-            | InsnFeature::LoadSignExtended
-            | InsnFeature::ByteSwap
-            | InsnFeature::LongJump
-            | InsnFeature::MayGoto
-            | InsnFeature::KernelVariableAddress
-            | InsnFeature::KernelFunctionAddress
-            | InsnFeature::BackwardJump
-            | InsnFeature::IndirectJump
-    )
 }
 
 /// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack the same, so that reports

@@ -15,6 +15,7 @@
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
 //! | `map_owner` | the properties that the programs of a program array have in common |
+//! | `insn_rules` | the encodings that no known kernel accepts |
 //! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
@@ -38,6 +39,7 @@ mod first_observed;
 mod helper_call;
 mod helper_types;
 mod inputs;
+mod insn_rules;
 mod jit;
 mod kconfig;
 mod kfunc_types;
@@ -68,6 +70,8 @@ pub(crate) use helper_call::needs_device;
 pub use helper_call::{HelperCall, KfuncCall, SleepableCode, answer_helper_call, answer_kfunc_call};
 pub use helper_types::helper_program_types;
 pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
+pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
+pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
 pub use map_limits::MapLimit;

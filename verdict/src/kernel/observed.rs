@@ -38,6 +38,13 @@ impl Observations {
         self.known().any(|permits| permits)
     }
 
+    /// Returns what all observed kernels do. `None` if they differ, or if nothing was observed.
+    pub(super) fn is_same(self) -> Option<bool> {
+        let mut known = self.known();
+        let first = known.next()?;
+        known.all(|permits| permits == first).then_some(first)
+    }
+
     fn known(self) -> impl DoubleEndedIterator<Item = bool> {
         self.0.into_iter().flatten()
     }
@@ -70,11 +77,7 @@ impl Observations {
                 }
                 (before, self.first_from(next))
             }
-            Place::Unknown => {
-                let mut known = self.known();
-                let first = known.next()?;
-                return known.all(|permits| permits == first).then_some(first);
-            }
+            Place::Unknown => return self.is_same(),
         };
         match (before, after) {
             (Some(before), Some(after)) => (before == after).then_some(after),

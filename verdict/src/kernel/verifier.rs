@@ -4,6 +4,8 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     changes::{InsnFeature, LAZY_VERIFICATION, SLEEPABLE_PROGRAMS},
     facts::KernelFacts,
+    mark::{Mark, MarkPresence},
+    version::KernelVersion,
 };
 
 impl KernelFacts<'_> {
@@ -28,7 +30,30 @@ impl KernelFacts<'_> {
         };
         match self.missing_jit(feature) {
             Some(evidence) => Answer::Absent(evidence),
-            None => self.answer_change(change, feature.name()),
+            None => match self.answer_change(change, feature.name()) {
+                Answer::Absent(evidence) if feature == InsnFeature::LongJump => self.long_jump(evidence),
+                answer => answer,
+            },
+        }
+    }
+
+    /// Answers whether a kernel without the other instructions of the set `v4` has long jumps. Updates of 6.1 brought them.
+    fn long_jump(&self, absent: Evidence) -> Answer {
+        const SINCE_6_1: Mark = Mark::Enumerator("bpf_func_id", "BPF_FUNC_user_ringbuf_drain");
+        const SINCE_6_2: Mark = Mark::Enumerator("bpf_func_id", "BPF_FUNC_cgrp_storage_get");
+        /// An update of 6.1 that has them.
+        const UPDATE: KernelVersion = KernelVersion { major: 6, minor: 1, patch: 176 };
+        let is_6_1 = self.find_mark(SINCE_6_1) == MarkPresence::Found
+            && self.find_mark(SINCE_6_2) == MarkPresence::Missing;
+        match self.inputs.version {
+            _ if !is_6_1 => Answer::Absent(absent),
+            Some(version) if version >= UPDATE && (version.major, version.minor) == (6, 1) => {
+                let text = format!("Linux {version}: updates of 6.1 have it");
+                Answer::Present(Evidence { source: EvidenceSource::Version, text })
+            }
+            _ => {
+                Answer::Unknown("updates of 6.1 have it: give the kernel's version (--kernel-version)".into())
+            }
         }
     }
 

@@ -16,7 +16,7 @@ const OPERATION: u8 = 0xf0;
 const BYTE_ORDER: u8 = 0xd0;
 
 /// The register of arguments on the stack (kernel: `BPF_REG_PARAMS`).
-const STACK_ARGUMENTS: u8 = 11;
+pub(super) const STACK_ARGUMENTS: u8 = 11;
 
 /// The number of the helper `bpf_tail_call`.
 const TAIL_CALL: i32 = 12;
@@ -92,8 +92,7 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     const LOAD_ACQUIRE: i32 = 0x100;
     const STORE_RELEASE: i32 = 0x110;
     match insn.class() {
-        Class::Ldx if insn.src == STACK_ARGUMENTS => Some(InsnFeature::StackArguments),
-        Class::St | Class::Stx if insn.dst == STACK_ARGUMENTS => Some(InsnFeature::StackArguments),
+        Class::Ldx | Class::St | Class::Stx if uses_stack_argument(insn) => Some(InsnFeature::StackArguments),
         Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
         Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
         // No older kernel knows an atomic operation of 8 or 16 bits.
@@ -126,6 +125,18 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
         Class::Jmp if insn.code == 0xe5 => Some(InsnFeature::MayGoto),
         _ if is_backward_jump(insn) => Some(InsnFeature::BackwardJump),
         _ => None,
+    }
+}
+
+/// Returns whether an instruction loads an argument on the stack, or stores one. Other instructions do not have the register.
+pub(super) fn uses_stack_argument(insn: Insn) -> bool {
+    const LOAD: u8 = 0x79;
+    const STORES: [u8; 2] = [0x7a, 0x7b];
+    let is_slot = insn.off.checked_rem(8) == Some(0);
+    match insn.code {
+        LOAD => insn.src == STACK_ARGUMENTS && insn.off > 0 && is_slot,
+        code if STORES.contains(&code) => insn.dst == STACK_ARGUMENTS && insn.off < 0 && is_slot,
+        _ => false,
     }
 }
 

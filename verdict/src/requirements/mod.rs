@@ -2,11 +2,13 @@
 
 mod attach;
 mod attach_point;
+mod broken_rules;
 pub(crate) mod btf;
 mod checks;
 mod context;
 mod extern_need;
 mod hook;
+mod insn_rules;
 mod instructions;
 mod license;
 mod map_limits;
@@ -17,6 +19,7 @@ mod object;
 mod owned_maps;
 mod program;
 mod stack;
+mod structure;
 mod target_kind;
 
 pub use core_relo_object::map_rules::{MapDefError, MapInput, MapRule};

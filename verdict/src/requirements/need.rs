@@ -1,7 +1,7 @@
 //! A requirement, and the table of all distinct requirements.
 
 use super::{license::LicenseUse, target_kind::TargetKind};
-use crate::kernel::{InsnFeature, MapUse, ProgramFeature, SleepableCode};
+use crate::kernel::{InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode};
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
@@ -81,6 +81,8 @@ pub enum Need {
     },
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
+    /// An instruction that breaks a rule of all known kernels.
+    InsnRule(InsnRule),
     /// A value of the kernel's configuration, by name.
     Kconfig(Box<str>),
 }
@@ -132,6 +134,7 @@ impl Need {
             }
             Self::MapUse { map, map_use } => format!("map {map} {}", map_use_text(*map_use)),
             Self::Instruction(feature) => feature.name().to_owned(),
+            Self::InsnRule(rule) => rule.to_string(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
         }
     }

@@ -3,6 +3,7 @@
 use super::{
     attach::AttachNeed,
     attach_point::AttachPoint,
+    broken_rules::broken_rule_sites,
     context::ContextKind,
     extern_need::ExternNeed,
     hook::Hook,
@@ -131,6 +132,7 @@ impl ProgramNeeds {
         needs.collect_sites(parts, table);
         let Ok(code) = &needs.code else { return needs };
         needs.records = place_records(object, code, records);
+        needs.add_broken_rules(table);
         needs.trace(parts, table);
         needs.compare_hook(table);
         needs
@@ -177,6 +179,7 @@ impl ProgramNeeds {
             self.attach_point = attach_point(program, &self.hook);
             self.attaches_by = attaches_by(program, self.attach_point.as_ref(), table);
             self.collect_sites(parts, table);
+            self.add_broken_rules(table);
             self.context = self.sec_def.and_then(ContextKind::new);
             self.trace(parts, table);
         }
@@ -196,6 +199,12 @@ impl ProgramNeeds {
         if !is_gpl_compatible(parts.license) {
             add_license_sites(&mut self.sites, self.sec_def, table);
         }
+    }
+
+    /// Adds the rules for instructions that the program breaks to the requirements. [`trace`](Self::trace) sorts them.
+    fn add_broken_rules(&mut self, table: &mut NeedTable) {
+        let Ok(code) = &self.code else { return };
+        self.sites.extend(broken_rule_sites(code, &self.records, self.sec_def, table));
     }
 
     /// Adds the declaration that the context comes from to those that are compared.

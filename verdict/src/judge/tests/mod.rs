@@ -9,6 +9,7 @@ mod extern_types;
 mod externs;
 mod functions;
 mod info;
+mod insn_rules;
 mod kconfig;
 mod kfuncs;
 mod licenses;

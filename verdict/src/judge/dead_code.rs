@@ -1,0 +1,82 @@
+//! Requirements of instructions in dead code.
+
+use super::program::ObjectContext;
+use crate::{
+    kernel::{Answer, InsnFeature, MapUse, needs_device},
+    requirements::{LicenseUse, Need, Site, usize_of},
+};
+use core_relo::insn::Insn;
+use core_relo_object::link::LinkedProgram;
+
+/// What the verifier does with an unmet requirement of an instruction in dead code.
+pub(super) enum DeadCode {
+    /// It refuses the instruction, because it checks all instructions before it follows any path.
+    Checked,
+    /// It does not look at the instruction.
+    Skipped,
+    /// Nothing tells: the question.
+    Unknown(String),
+}
+
+impl ObjectContext<'_, '_> {
+    /// Returns what the verifier does with an unmet requirement in dead code.
+    pub(super) fn dead_code(&self, site: &Site, linked: &LinkedProgram) -> DeadCode {
+        let is_checked = match self.answers.need(site.need) {
+            // Without a JIT compiler, the kernel refuses calls of kfuncs before it follows any path, and the others after it has removed
+            // dead code (kernel: `add_kfunc_call`, `fixup_call_args`).
+            Some(Need::Instruction(feature)) if self.answers.facts.missing_jit(*feature).is_some() => {
+                *feature == InsnFeature::KfuncCall
+            }
+            Some(Need::Instruction(feature)) => {
+                let insn = linked.insns.get(usize_of(site.insn));
+                is_decoded_everywhere(*feature, insn.copied())
+            }
+            Some(Need::InsnRule(rule)) => {
+                return match self.answers.facts.refuses_dead_code(*rule) {
+                    Answer::Present(_) => DeadCode::Checked,
+                    Answer::Absent(_) => DeadCode::Skipped,
+                    Answer::Unknown(question) => DeadCode::Unknown(question),
+                };
+            }
+            Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
+            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). It calls no kfunc that it lacks.
+            Some(Need::KfuncCall { name, .. }) => {
+                needs_device(name) && self.answers.facts.kfunc(name).is_present()
+            }
+            // The kernel compares the maps with the program where it replaces their descriptors by addresses.
+            Some(Need::MapUse { map_use, .. }) => {
+                !matches!(map_use, MapUse::Helper { .. } | MapUse::Write | MapUse::Sockets { .. })
+            }
+            _ => false,
+        };
+        if is_checked { DeadCode::Checked } else { DeadCode::Skipped }
+    }
+}
+
+/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
+/// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
+fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
+    /// The size bits of the opcode, and the sizes of 8 and 16 bits.
+    const SIZE: u8 = 0x18;
+    const BYTE: u8 = 0x10;
+    const HALF: u8 = 0x08;
+    // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16 bits.
+    let is_small = insn.is_some_and(|insn| matches!(insn.code & SIZE, BYTE | HALF));
+    if feature == InsnFeature::LoadAcquireStoreRelease {
+        return is_small;
+    }
+    matches!(
+        feature,
+        InsnFeature::FunctionAddress
+            | InsnFeature::Jmp32
+            | InsnFeature::Atomics
+            | InsnFeature::LoadSignExtended
+            | InsnFeature::ByteSwap
+            | InsnFeature::LongJump
+            | InsnFeature::MayGoto
+            | InsnFeature::KernelVariableAddress
+            | InsnFeature::KernelFunctionAddress
+            | InsnFeature::BackwardJump
+            | InsnFeature::IndirectJump
+    )
+}

@@ -1,0 +1,232 @@
+//! The rules that the encoding of a single instruction breaks.
+
+use super::instructions::{STACK_ARGUMENTS, uses_stack_argument};
+use crate::kernel::{InsnField, InsnRule};
+use core_relo::insn::{Class, Insn};
+use core_relo_object::object::ProgramType;
+
+/// The operation bits of the opcode.
+const OPERATION: u8 = 0xf0;
+const DIV: u8 = 0x30;
+const LSH: u8 = 0x60;
+const RSH: u8 = 0x70;
+const NEG: u8 = 0x80;
+const MOD: u8 = 0x90;
+const MOV: u8 = 0xb0;
+const ARSH: u8 = 0xc0;
+const END: u8 = 0xd0;
+
+/// The mode bits of the opcode, and the modes.
+const MODE: u8 = 0xe0;
+const ABS: u8 = 0x20;
+const IND: u8 = 0x40;
+const MEM: u8 = 0x60;
+const MEMSX: u8 = 0x80;
+const ATOMIC: u8 = 0xc0;
+
+const JUMP: u8 = 0x05;
+const LONG_JUMP: u8 = 0x06;
+const INDIRECT_JUMP: u8 = 0x0d;
+const CALL: u8 = 0x85;
+const EXIT: u8 = 0x95;
+const MAY_GOTO: u8 = 0xe5;
+
+/// The highest register of all instructions, r10.
+const FRAME_POINTER: u8 = 10;
+
+/// The last of the source registers of a 64-bit load that stand for an address (kernel: `BPF_PSEUDO_MAP_IDX_VALUE`).
+const LAST_LOAD_SOURCE: u8 = 6;
+
+/// The source registers of calls: helpers, functions of the program, kfuncs.
+const LAST_CALL_SOURCE: u8 = 2;
+
+/// The part of an instruction that the object leaves to the loader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LeftToLoader {
+    /// The loader sets the source register, and the offset or the immediate.
+    pub(super) has_reference: bool,
+    /// A CO-RE relocation sets the offset or the immediate.
+    pub(super) has_relocation: bool,
+}
+
+/// Returns the rule that an instruction breaks. `second` is the second half of a 64-bit load.
+pub(super) fn broken_rule(
+    insn: Insn,
+    second: Option<Insn>,
+    left: LeftToLoader,
+    program_type: Option<ProgramType>,
+) -> Option<InsnRule> {
+    let Insn { code, dst, src, off, imm } = insn;
+    let operation = code & OPERATION;
+    let by_register = insn.source_is_register();
+    if !is_known(insn) {
+        return Some(InsnRule::Opcode(code));
+    }
+    let field = |field, value| Some(InsnRule::Field { code, field, value });
+    let unused_dst = || field(InsnField::Destination, dst.into()).filter(|_| dst != 0);
+    let unused_src = || field(InsnField::Source, src.into()).filter(|_| src != 0 && !left.has_reference);
+    let unused_off = || field(InsnField::Offset, off.into()).filter(|_| off != 0 && !left.has_reference);
+    let unused_imm = || field(InsnField::Immediate, imm).filter(|_| imm != 0);
+    let by_field = match insn.class() {
+        Class::Ld if insn.is_ld_imm64() => {
+            let is_second = |second: Insn| second == Insn { imm: second.imm, ..Insn::default() };
+            if second.is_some_and(|second| !is_second(second)) {
+                Some(InsnRule::SecondHalf)
+            } else if src > LAST_LOAD_SOURCE && !left.has_reference {
+                Some(InsnRule::LoadSource(src))
+            } else {
+                unused_off()
+            }
+        }
+        Class::Ld => {
+            let source = if code & MODE == ABS { unused_src() } else { None };
+            unused_dst().or(source).or_else(unused_off)
+        }
+        Class::Ldx => unused_imm(),
+        Class::St => unused_src(),
+        Class::Stx if code & MODE == MEM => unused_imm(),
+        Class::Stx => None,
+        Class::Alu | Class::Alu64 => match operation {
+            NEG => unused_src().or_else(unused_off).or_else(unused_imm),
+            END => {
+                let width = field(InsnField::Immediate, imm).filter(|_| !matches!(imm, 16 | 32 | 64));
+                unused_src().or_else(unused_off).or(width)
+            }
+            MOV if by_register => move_rule(insn),
+            _ => {
+                let is_signed = off == 1 && matches!(operation, DIV | MOD);
+                let other = if by_register { unused_imm() } else { unused_src() };
+                unused_off().filter(|_| !is_signed).or(other)
+            }
+        },
+        Class::Jmp | Class::Jmp32 => match code {
+            LONG_JUMP => unused_dst().or_else(unused_src).or_else(unused_off),
+            INDIRECT_JUMP => unused_src().or_else(unused_off).or_else(unused_imm),
+            CALL => {
+                let is_source = left.has_reference || src <= LAST_CALL_SOURCE;
+                let source = field(InsnField::Source, src.into()).filter(|_| !is_source);
+                let offset = if src == LAST_CALL_SOURCE { None } else { unused_off() };
+                unused_dst().or(source).or(offset)
+            }
+            JUMP | EXIT | MAY_GOTO => unused_dst().or_else(unused_src).or_else(unused_imm),
+            _ if by_register => unused_imm(),
+            _ => unused_src(),
+        },
+    };
+    let relocated = |rule: &InsnRule| left.has_relocation && depends_on_relocation(*rule);
+    // The rules that more kernels check in dead code come first.
+    let is_operation = insn.class() != Class::Stx || code & MODE == MEM || is_atomic(insn);
+    let operation = (!is_operation).then_some(InsnRule::AtomicOperation(imm));
+    by_field.or_else(|| operand_rule(insn, program_type)).or(operation).filter(|rule| !relocated(rule))
+}
+
+/// Returns whether a CO-RE relocation may change what breaks the rule.
+const fn depends_on_relocation(rule: InsnRule) -> bool {
+    matches!(
+        rule,
+        InsnRule::Shift(_)
+            | InsnRule::DivisionByZero
+            | InsnRule::Field { field: InsnField::Immediate | InsnField::Offset, .. }
+    )
+}
+
+/// Returns whether some known kernel has an instruction with the opcode.
+const fn is_known(insn: Insn) -> bool {
+    let (mode, operation) = (insn.code & MODE, insn.code & OPERATION);
+    let by_register = insn.source_is_register();
+    match insn.class() {
+        Class::Ld => insn.is_ld_imm64() || (matches!(mode, ABS | IND) && insn.access_bytes() < 8),
+        Class::Ldx => mode == MEM || (mode == MEMSX && insn.access_bytes() < 8),
+        Class::St => mode == MEM,
+        Class::Stx => matches!(mode, MEM | ATOMIC),
+        Class::Alu => match operation {
+            NEG => !by_register,
+            _ => operation <= END,
+        },
+        Class::Alu64 => match operation {
+            NEG | END => !by_register,
+            _ => operation < END,
+        },
+        Class::Jmp => match insn.code {
+            JUMP | INDIRECT_JUMP | CALL | EXIT | MAY_GOTO => true,
+            _ => is_comparison(operation),
+        },
+        Class::Jmp32 => insn.code == LONG_JUMP || is_comparison(operation),
+    }
+}
+
+const fn is_comparison(operation: u8) -> bool {
+    matches!(operation, 0x10..=0x70 | 0xa0..=0xd0)
+}
+
+/// Returns whether some known kernel has the atomic operation.
+const fn is_atomic(insn: Insn) -> bool {
+    match insn.imm {
+        // Loads that acquire and stores that release.
+        0x100 | 0x110 => true,
+        // add, or, and, xor, each with or without fetch; exchange, compare and exchange.
+        0x00 | 0x01 | 0x40 | 0x41 | 0x50 | 0x51 | 0xa0 | 0xa1 | 0xe1 | 0xf1 => insn.access_bytes() >= 4,
+        _ => false,
+    }
+}
+
+/// Returns the rule that a move from a register breaks.
+fn move_rule(insn: Insn) -> Option<InsnRule> {
+    let Insn { code, off, imm, .. } = insn;
+    let is_wide = insn.class() == Class::Alu64;
+    let (is_offset, is_immediate) = match off {
+        0 | 8 | 16 => (true, imm == 0),
+        32 => (is_wide, imm == 0),
+        // Casts between address spaces.
+        1 => (is_wide, matches!(imm, 1 | 0x10000)),
+        _ => (false, true),
+    };
+    match (is_offset, is_immediate) {
+        (false, _) => Some(InsnRule::Field { code, field: InsnField::Offset, value: off.into() }),
+        (_, false) => Some(InsnRule::Field { code, field: InsnField::Immediate, value: imm }),
+        _ => None,
+    }
+}
+
+/// Returns the rule for registers and constants that an instruction breaks.
+fn operand_rule(insn: Insn, program_type: Option<ProgramType>) -> Option<InsnRule> {
+    let Insn { code, dst, src, imm, .. } = insn;
+    // The source of a 64-bit load and of a call is no register.
+    let source = if insn.is_ld_imm64() || code == CALL { 0 } else { src };
+    let is_argument = |register: u8| register == STACK_ARGUMENTS && uses_stack_argument(insn);
+    // The argument is the source of a load, and the destination of a store.
+    let (argument, other) = if insn.class() == Class::Ldx { (source, dst) } else { (dst, source) };
+    let missing = [argument, other].into_iter().find(|register| *register > FRAME_POINTER);
+    if let Some(register) = missing
+        && (other > FRAME_POINTER || !is_argument(argument))
+    {
+        return Some(InsnRule::Register(register));
+    }
+    let by_constant = !insn.source_is_register();
+    let width = if insn.class() == Class::Alu64 { 64 } else { 32 };
+    match insn.class() {
+        Class::Ld if !insn.is_ld_imm64() => {
+            let has_packet = |of: &ProgramType| {
+                matches!(of, ProgramType::SocketFilter | ProgramType::SchedCls | ProgramType::SchedAct)
+            };
+            return program_type.filter(|of| !has_packet(of)).map(InsnRule::PacketLoad);
+        }
+        Class::Alu | Class::Alu64 if by_constant => match code & OPERATION {
+            LSH | RSH | ARSH if !(0..width).contains(&imm) => return Some(InsnRule::Shift(imm)),
+            DIV | MOD if imm == 0 => return Some(InsnRule::DivisionByZero),
+            _ => {}
+        },
+        _ => {}
+    }
+    let writes = match insn.class() {
+        Class::Ld | Class::Ldx | Class::Alu | Class::Alu64 => dst == FRAME_POINTER,
+        // Operations that fetch return the old value in the source register.
+        Class::Stx if code & MODE == ATOMIC => match imm {
+            0xf1 | 0x110 => false,
+            0x100 => dst == FRAME_POINTER,
+            _ => imm & 1 != 0 && src == FRAME_POINTER,
+        },
+        Class::St | Class::Stx | Class::Jmp | Class::Jmp32 => false,
+    };
+    writes.then_some(InsnRule::FramePointer)
+}
