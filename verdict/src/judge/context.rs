@@ -5,13 +5,13 @@ use super::{
     model::{Reason, ReasonKind, Verdict},
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource},
+    kernel::{AccessKind, Answer, Evidence, EvidenceSource},
     limits,
     mismatch::Prototype,
     reads::ContextAccess,
     requirements::{
         ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START,
-        is_aligned,
+        context_part, is_aligned,
     },
 };
 use core_relo::Name;
@@ -29,8 +29,53 @@ pub(super) fn refused_accesses(
     };
     let limit = Limit::new(context, program, answers);
     let accesses = program.context_accesses.iter();
-    let refused = accesses.filter_map(|access| Some((*access, limit.reason(*access)?)));
+    let refused = accesses.filter_map(|access| {
+        let reason = limit
+            .reason(*access)
+            .or_else(|| limit.pointer_reason(*access, answers))
+            .or_else(|| forbidden_part(program, *access, answers))?;
+        Some((*access, reason))
+    });
     refused.take(limits::REFUSED_ACCESSES).collect()
+}
+
+/// Returns an access as words: "reads 4 bytes at offset 8 of its context".
+fn place(access: ContextAccess) -> String {
+    let ContextAccess { offset, bytes, kind, .. } = access;
+    let plural = if bytes == 1 { "" } else { "s" };
+    let verb = if kind == AccessKind::Read { "reads" } else { "writes" };
+    format!("{verb} {bytes} byte{plural} at offset {offset} of its context")
+}
+
+/// Returns the reason why the kernel does not permit an access to a part of the context that it has.
+fn forbidden_part(
+    program: &ProgramNeeds,
+    access: ContextAccess,
+    answers: &KernelAnswers<'_, '_>,
+) -> Option<Reason> {
+    let def = program.sec_def?;
+    let part = context_part(def, access)?;
+    let attach_type = def.attach_type.map_or_else(String::new, |attach_type| format!(" at {attach_type}"));
+    let text = format!(
+        "{}{}, which programs of type {}{attach_type} may not",
+        place(access),
+        if access.kind == AccessKind::WriteConstant { ", with a store of a constant" } else { "" },
+        def.program_type
+    );
+    answered_reason(text, answers.facts.context_part(part))
+}
+
+/// Returns the reason against an access that the kernel does not permit.
+fn answered_reason(text: String, answer: Answer) -> Option<Reason> {
+    match answer {
+        Answer::Present(_) => None,
+        Answer::Absent(evidence) => {
+            Some(Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence))
+        }
+        Answer::Unknown(question) => {
+            Some(Reason::new(ReasonKind::Context, Verdict::Unknown, format!("{text}: {question}")))
+        }
+    }
 }
 
 /// Returns the word of the context that an access begins with. Returns `None` for an access within a word.
@@ -88,7 +133,10 @@ impl<'k> Limit<'k> {
         let ty = answers.facts.find_type_in(name.as_bytes(), kind, module.last()?)?;
         let count = Prototype::argument_count(&program.hook, ty)?;
         // Most programs read arguments that exist, each of which takes a word or more.
-        if program.context_accesses.iter().all(|access| word_of(*access).is_some_and(|word| word < count)) {
+        let is_argument = |access: &ContextAccess| {
+            access.bytes.cast_signed() == WORD && word_of(*access).is_some_and(|word| word < count)
+        };
+        if program.context_accesses.iter().all(is_argument) {
             return None;
         }
         let prototype = Prototype::new(&program.hook, ty)?;
@@ -96,11 +144,20 @@ impl<'k> Limit<'k> {
         (!has_result || !prototype.has_large_result()).then_some(Self::Arguments { prototype, has_result })
     }
 
+    /// Returns the reason why the kernel refuses a read of a part of an argument.
+    fn pointer_reason(&self, access: ContextAccess, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+        let Self::Arguments { prototype, .. } = self else { return None };
+        let is_part = access.bytes.cast_signed() != WORD && access.kind == AccessKind::Read;
+        let index = word_of(access).filter(|index| is_part && prototype.is_pointer(*index))?;
+        let number = index.checked_add(1)?;
+        let text = format!("{}: argument {number} is a pointer, of {WORD} bytes", place(access));
+        answered_reason(text, answers.facts.parts_of_pointers())
+    }
+
     /// Returns the reason why the kernel refuses an access. Returns `None` if the kernel permits its place.
     fn reason(&self, access: ContextAccess) -> Option<Reason> {
-        let ContextAccess { offset, bytes, is_write, .. } = access;
-        let verb = if is_write { "writes" } else { "reads" };
-        let place = format!("{verb} {bytes} bytes at offset {offset} of its context");
+        let ContextAccess { offset, bytes, .. } = access;
+        let place = place(access);
         let refused = |text: String, evidence: Evidence| {
             Some(Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence))
         };

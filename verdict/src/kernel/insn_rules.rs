@@ -199,14 +199,17 @@ impl KernelFacts<'_> {
         self.answer_observed(observations, "accept such instructions", Answer::Present(evidence()))
     }
 
+    /// Returns the observations for the kernel where 6.18 was observed to do what 6.12 does: kernels up to 6.18 do the same.
+    pub(super) fn without_later(&self, row: Row) -> Row {
+        match (self.find_mark(SINCE_6_19), row) {
+            (MarkPresence::Missing, [oldest, older, before, _]) => [oldest, older, before, before],
+            _ => row,
+        }
+    }
+
     /// Answers whether the kernel refuses an instruction that breaks a rule in dead code, too.
     pub(crate) fn refuses_dead_code(&self, rule: InsnRule) -> Answer {
-        let mut row = rule.refused_in_dead_code();
-        // 6.18 does what 6.12 does.
-        if self.find_mark(SINCE_6_19) == MarkPresence::Missing {
-            let [oldest, older, before, _] = row;
-            row = [oldest, older, before, before];
-        }
+        let row = self.without_later(rule.refused_in_dead_code());
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
         let text = "kernels like this one check all instructions".to_owned();
         let refused = Answer::Present(Evidence { source: EvidenceSource::Version, text });

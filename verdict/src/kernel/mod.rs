@@ -11,6 +11,7 @@
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
 //! | `btf_rules` | the rules by which the kernel checks the BTF of objects |
 //! | `attachments` | attach types and link types that the configuration may leave out |
+//! | `context_parts`, `context_rules` | the parts of contexts that programs may access |
 //! | `contexts` | the structs of programs' contexts |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
@@ -30,6 +31,8 @@ mod btf_rules;
 mod changes;
 mod compiled_types;
 mod conditional;
+mod context_parts;
+mod context_rules;
 mod contexts;
 mod enumeration;
 mod error_injection;
@@ -63,6 +66,8 @@ mod version;
 
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
+pub use context_parts::AccessKind;
+pub(crate) use context_parts::ContextPart;
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use first_observed::KernelNumber;

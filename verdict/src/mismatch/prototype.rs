@@ -80,6 +80,12 @@ impl<'k> Prototype<'k> {
         Some(format!("argument {number} of {name} does not exist: the kernel's declaration has {has}"))
     }
 
+    /// Returns whether an argument is a pointer.
+    pub(crate) fn is_pointer(&self, index: usize) -> bool {
+        let ty = self.params().nth(index).and_then(|param| self.ty.btf().strip(param.ty).ok());
+        ty.is_some_and(|ty| ty.kind() == Kind::Ptr)
+    }
+
     /// Returns whether the function returns a value.
     fn has_result(&self) -> bool {
         let result = self.ty.target().and_then(|result| self.ty.btf().strip(result).ok());

@@ -1,6 +1,7 @@
 //! A read of a program: the instruction, and what it reads.
 
 use super::comparison::Comparison;
+use crate::kernel::AccessKind;
 use core_relo_object::ExternIndex;
 
 /// A read of a program.
@@ -23,8 +24,8 @@ pub struct ContextAccess {
     pub offset: i32,
     /// The width in bytes.
     pub bytes: u32,
-    /// Whether the instruction writes.
-    pub is_write: bool,
+    /// What the instruction does.
+    pub kind: AccessKind,
 }
 
 /// The values that a program may return, as far as its instructions tell without an analysis.

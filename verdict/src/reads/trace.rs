@@ -6,7 +6,7 @@ use super::{
     model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
     state::{State, Value},
 };
-use crate::{limits, requirements::usize_of};
+use crate::{kernel::AccessKind, limits, requirements::usize_of};
 use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
@@ -435,14 +435,15 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     /// Records an access to the context.
     fn access_context(&mut self, at: u32, insn: Insn, state: &State) {
-        let (base, is_write) = match insn.class() {
-            Class::Ldx => (insn.src, false),
-            Class::St | Class::Stx if insn.code & MODE == PLAIN => (insn.dst, true),
+        let (base, kind) = match insn.class() {
+            Class::Ldx => (insn.src, AccessKind::Read),
+            Class::St if insn.code & MODE == PLAIN => (insn.dst, AccessKind::WriteConstant),
+            Class::Stx if insn.code & MODE == PLAIN => (insn.dst, AccessKind::Write),
             _ => return,
         };
         let start = state.get(base).context_offset();
         if let Some(offset) = start.and_then(|start| start.checked_add(insn.off.into())) {
-            let access = ContextAccess { insn: at, offset, bytes: insn.access_bytes(), is_write };
+            let access = ContextAccess { insn: at, offset, bytes: insn.access_bytes(), kind };
             self.traced.context_accesses.push(access);
         }
     }

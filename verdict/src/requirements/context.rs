@@ -1,6 +1,6 @@
 //! The context of a program, and the accesses to it that depend on the kernel.
 
-use crate::reads::ContextAccess;
+use crate::{kernel::ContextPart, reads::ContextAccess};
 use core_relo_object::object::{AttachType, ProgramType, SecDef};
 
 /// The context of a program, as far as the kernel decides on an access by its place.
@@ -51,8 +51,13 @@ impl ContextKind {
         }
     }
 
-    /// Returns whether every kernel since 5.10 permits the place of an access.
-    pub(super) fn always_permits(self, access: ContextAccess) -> bool {
+    /// Returns whether every kernel since 5.10 permits an access of programs of a section.
+    pub(super) fn always_permits(self, def: &SecDef, access: ContextAccess) -> bool {
+        self.always_has(access) && context_part(def, access).is_none_or(ContextPart::is_always_permitted)
+    }
+
+    /// Returns whether every kernel since 5.10 has the place of an access.
+    fn always_has(self, access: ContextAccess) -> bool {
         let (start, end) = match self {
             Self::Arguments => return false,
             Self::Struct(program_type) => (0, oldest_bytes(program_type).unwrap_or(0)),
@@ -65,6 +70,13 @@ impl ContextKind {
         let access_end = offset.and_then(|offset| offset.checked_add(access.bytes));
         is_aligned(access) && offset >= Some(start) && access_end.is_some_and(|access_end| access_end <= end)
     }
+}
+
+/// Returns an access as one that kernels permit or not. Returns `None` for an access before the context.
+pub(crate) fn context_part(def: &SecDef, access: ContextAccess) -> Option<ContextPart> {
+    let ContextAccess { offset, bytes, kind, .. } = access;
+    let (program_type, attach_type) = (def.program_type, def.attach_type);
+    Some(ContextPart { program_type, attach_type, offset: u32::try_from(offset).ok()?, bytes, kind })
 }
 
 /// Returns whether the offset of an access is a multiple of its width.

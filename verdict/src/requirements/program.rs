@@ -146,8 +146,9 @@ impl ProgramNeeds {
                 ExternBinding::Config(slot) => Some(slot.size),
                 _ => None,
             });
+        let known = self.context.zip(self.sec_def);
         context_accesses
-            .retain(|access| self.context.is_some_and(|context| !context.always_permits(*access)));
+            .retain(|access| known.is_some_and(|(context, def)| !context.always_permits(def, *access)));
         self.sites.extend(map_use_sites(code, self.sec_def, parts.maps, &map_uses, table));
         sort_by_key(&mut self.sites, |site| site.insn);
         (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);

@@ -132,7 +132,7 @@ fn the_context_is_followed_on_all_paths() {
 #[test]
 fn accesses_outside_of_the_context_are_refused() {
     let read = |section, load: Insn| context_reason(add_contexts, section, &[load]);
-    assert_eq!(read("xdp", load_half(2, 1, 20)), None);
+    assert_eq!(read("xdp", load_half(2, 1, 16)), None);
     assert_eq!(
         read("xdp", load_half(2, 1, 40)),
         refused("reads 4 bytes at offset 40 of its context: struct xdp_md has 24 bytes")

@@ -3,6 +3,7 @@
 mod architecture;
 mod attachments;
 mod btf;
+mod context_parts;
 mod contexts;
 mod errors;
 mod extern_types;
