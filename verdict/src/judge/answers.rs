@@ -52,6 +52,7 @@ impl NeedTable {
                 | Need::ErrorInjection(_)
                 | Need::License(_)
                 | Need::MapUse { .. }
+                | Need::StorageField(_)
                 | Need::Instruction(_)
                 | Need::InsnRule(_)
                 | Need::Kconfig(_) => {}
@@ -114,6 +115,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             }
             Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
             Need::InsnRule(rule) => rule.to_string(),
+            Need::StorageField(field) => {
+                format!("local storage does not accept values with {}", field.name())
+            }
             _ => format!("the kernel lacks {}", need.text()),
         }
     }
@@ -251,6 +255,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::MapUse { map_use, .. } => facts.map_use(*map_use),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::InsnRule(rule) => facts.insn_rule(*rule),
+        Need::StorageField(field) => facts.storage_field(*field),
         Need::Kconfig(name) => match facts.kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
@@ -286,9 +291,9 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::MapUse { map_use: MapUse::Helper { .. } | MapUse::Sockets { .. }, .. } => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
-        Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. } | Need::MapType(_) => {
-            ReasonKind::MapType
-        }
+        Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. }
+        | Need::MapType(_)
+        | Need::StorageField(_) => ReasonKind::MapType,
         Need::MapUse { .. } => ReasonKind::MapFlag,
         Need::ProgramType(_)
         | Need::Feature(_)

@@ -17,7 +17,8 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
         let requirement = Some(Requirement::MapNeed { map: index, need });
         Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
     };
-    let mut reasons: Vec<_> = map.needs.iter().copied().filter_map(map_reason).collect();
+    let mut reasons: Vec<_> =
+        map.needs.iter().chain(&map.field_needs).copied().filter_map(map_reason).collect();
     reasons.extend(map.errors.iter().map(|error| definition_reason(&map.name, *error)));
     reasons.extend(map.limits.iter().filter_map(|limit| limit_reason(&map.name, *limit, answers)));
     reasons.extend(map.inputs.iter().map(|input| {

@@ -10,6 +10,7 @@ use super::{
     mark::{Mark, MarkPresence},
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
+    special_fields::SpecialField,
 };
 use core_relo_object::object::{MapType, ProgramType};
 
@@ -55,59 +56,15 @@ impl MapUse {
     pub(crate) const DELETE: u32 = 3;
 }
 
-/// A field of map values that the kernel manages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
-pub enum SpecialField {
-    /// `struct bpf_spin_lock`.
-    SpinLock,
-    /// `struct bpf_timer`.
-    Timer,
-    /// `struct bpf_wq`.
-    WorkQueue,
-}
-
-impl SpecialField {
-    /// All fields.
-    pub const ALL: [Self; 3] = [Self::SpinLock, Self::Timer, Self::WorkQueue];
-
-    /// Returns the name of the struct.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SpinLock => "bpf_spin_lock",
-            Self::Timer => "bpf_timer",
-            Self::WorkQueue => "bpf_wq",
-        }
-    }
-
-    /// Returns the size of the struct in bytes.
-    pub(crate) const fn bytes(self) -> u32 {
-        match self {
-            Self::SpinLock => 4,
-            Self::Timer | Self::WorkQueue => 16,
-        }
-    }
-
-    /// Returns whether every kernel that knows the field creates maps of a type with it. A loader creates other maps without the types
-    /// of their values, so that they have no such field.
-    pub(crate) const fn fits(self, map_type: MapType) -> bool {
-        use MapType as M;
-        match self {
-            Self::SpinLock => matches!(
-                map_type,
-                M::Hash | M::Array | M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage
-            ),
-            Self::Timer | Self::WorkQueue => matches!(map_type, M::Hash | M::Array | M::LruHash),
-        }
-    }
-}
-
 /// A mark of kernels whose timers and work queues serve programs in any context (7.0).
 const ANY_CONTEXT: Mark = Mark::Member("bpf_async_cb", "async_cmds");
 
+/// A mark of kernels with `struct bpf_res_spin_lock` in map values (6.15).
+const RESILIENT_LOCKS: Mark = Mark::Function("bpf_res_spin_lock");
+
 /// Returns the marks of changes to uses of maps.
 pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    [ANY_CONTEXT].into_iter()
+    [ANY_CONTEXT, RESILIENT_LOCKS].into_iter()
 }
 
 const YES: Option<bool> = Some(true);
@@ -190,6 +147,17 @@ const fn field_row(field: SpecialField, program_type: Option<ProgramType>) -> Op
         ) => NEVER,
         (F::SpinLock, Some(P::RawTracepointWritable)) => [YES, NO, NO, NO],
         (
+            F::ResilientSpinLock,
+            Some(
+                P::Kprobe
+                | P::Tracepoint
+                | P::PerfEvent
+                | P::RawTracepoint
+                | P::RawTracepointWritable
+                | P::SocketFilter,
+            ),
+        ) => [YES, YES, YES, NO],
+        (
             F::Timer,
             Some(P::Kprobe | P::Tracepoint | P::PerfEvent | P::RawTracepoint | P::RawTracepointWritable),
         ) => [YES, NO, NO, YES],
@@ -236,6 +204,11 @@ impl KernelFacts<'_> {
         };
         match map_use.row() {
             Some(mut row) => {
+                if let MapUse::Field { field: SpecialField::ResilientSpinLock, .. } = map_use
+                    && self.find_mark(RESILIENT_LOCKS) == MarkPresence::Found
+                {
+                    row = NEVER;
+                }
                 if let MapUse::Field { field: SpecialField::Timer | SpecialField::WorkQueue, .. } = map_use {
                     match self.find_mark(ANY_CONTEXT) {
                         MarkPresence::Found => {

@@ -18,6 +18,7 @@
 //! | `map_owner` | the properties that the programs of a program array have in common |
 //! | `insn_rules` | the encodings that no known kernel accepts |
 //! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
+//! | `map_limits`, `map_uses`, `special_fields` | the maps that only some kernels create, or let programs use |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
@@ -58,6 +59,7 @@ mod program_features;
 mod query;
 mod report;
 mod restrictions;
+mod special_fields;
 mod symbol;
 #[cfg(test)]
 mod tests;
@@ -81,9 +83,10 @@ pub use kconfig::KconfigAnswer;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
 pub use map_limits::MapLimit;
 pub(crate) use map_owner::{OwnerRule, has_owner};
-pub use map_uses::{MapUse, SpecialField};
+pub use map_uses::MapUse;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;
 pub use restrictions::{D_PATH, is_d_path_function};
+pub use special_fields::SpecialField;
 pub use version::{KernelVersion, KernelVersionError};

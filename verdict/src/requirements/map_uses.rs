@@ -10,7 +10,7 @@ use crate::{
 };
 use core_relo::{
     ByteSize, Name, TypeId,
-    btf::{Btf, Kind},
+    btf::{Btf, Kind, Type},
 };
 use core_relo_object::{
     MapIndex,
@@ -85,14 +85,28 @@ pub(super) fn map_name(name: &[u8]) -> String {
     core_relo::explain::text(Name::new(name).shortened())
 }
 
+/// Returns the special fields of local storage that some kernel does not accept.
+pub(super) fn storage_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<SpecialField> {
+    use MapType as M;
+    let is_storage =
+        matches!(def.known_type(), Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
+    let Some(value) = def.value_type.filter(|_| is_storage) else { return Vec::new() };
+    let fields = SpecialField::ALL.into_iter().filter(|field| !field.always_fits_storage());
+    fields.filter(|field| has_field(btf, value, *field)).collect()
+}
+
 /// Returns whether values of a type have one field of a kind, at a place that every kernel accepts.
 fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
     let Some(value) = btf.strip(value).ok().filter(|ty| ty.kind() == Kind::Struct) else { return false };
+    let is_named = |ty: Type<'_>| ty.name().as_bytes() == field.name().as_bytes();
+    if field == SpecialField::KernelPointer {
+        let tag = |ty: TypeId| btf.ty(btf.ty(ty).filter(|ty| ty.kind() == Kind::Ptr)?.target()?);
+        let is_tagged = |ty: TypeId| tag(ty).is_some_and(|tag| tag.kind() == Kind::TypeTag && is_named(tag));
+        return value.members().any(|member| is_tagged(member.ty));
+    }
     let is_field = |ty: TypeId| {
         btf.ty(ty).is_some_and(|ty| {
-            ty.kind() == Kind::Struct
-                && ty.name().as_bytes() == field.name().as_bytes()
-                && ty.size() == Some(ByteSize(field.bytes()))
+            ty.kind() == Kind::Struct && is_named(ty) && ty.size() == Some(ByteSize(field.bytes()))
         })
     };
     let alignment = if field.bytes() < 8 { 32 } else { 64 };

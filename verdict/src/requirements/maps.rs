@@ -2,10 +2,11 @@
 
 use super::{
     map_limits::{ExceededLimit, find_map_limits},
+    map_uses::storage_fields,
     need::{Need, NeedId, NeedTable},
 };
 use crate::kernel::ProgramFeature;
-use core_relo::Name;
+use core_relo::{Name, btf::Btf};
 use core_relo_object::{
     MapIndex,
     link::{MapEntry, MapSource},
@@ -28,6 +29,8 @@ pub struct MapNeed {
     pub data_bytes: Option<u64>,
     /// The type, and for a struct_ops map the kind of struct_ops.
     pub needs: Vec<NeedId>,
+    /// The special fields of local storage.
+    pub(crate) field_needs: Vec<NeedId>,
     /// The attributes that user space must set.
     pub inputs: Vec<MapInput>,
     /// The attributes of the definition that no kernel accepts.
@@ -40,12 +43,13 @@ impl MapNeed {
     /// Returns the requirements of a map. Returns `None` for a map that is not created by default.
     pub(super) fn new(
         (index, entry): (MapIndex, &MapEntry<'_, '_>),
+        btf: Option<&Btf<'_>>,
         struct_ops: Option<&[u8]>,
         table: &mut NeedTable,
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
         let (mut errors, mut limits) = (Vec::new(), Vec::new());
-        let (mut definition, mut data_bytes) = (None, None);
+        let (mut definition, mut data_bytes, mut field_needs) = (None, None, Vec::new());
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
@@ -53,6 +57,8 @@ impl MapNeed {
                     limits = find_map_limits(def);
                     table.has_configured_limit |=
                         limits.iter().any(|exceeded| exceeded.limit.is_configured());
+                    let fields = btf.map_or_else(Vec::new, |btf| storage_fields(def, btf)).into_iter();
+                    field_needs = fields.map(|field| table.add(Need::StorageField(field))).collect();
                     definition = Some(def.clone());
                     (definition_needs(def, table), inputs(def))
                 }
@@ -78,7 +84,7 @@ impl MapNeed {
             }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self { name, struct_ops, definition, data_bytes, needs, inputs, errors, limits })
+        Some(Self { name, struct_ops, definition, data_bytes, needs, field_needs, inputs, errors, limits })
     }
 
     /// Applies the types, sizes and flags that a load sets, and those of the inner map.

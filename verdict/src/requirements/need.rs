@@ -1,7 +1,7 @@
 //! A requirement, and the table of all distinct requirements.
 
 use super::{license::LicenseUse, target_kind::TargetKind};
-use crate::kernel::{InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode};
+use crate::kernel::{InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode, SpecialField};
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
@@ -79,6 +79,8 @@ pub enum Need {
         /// The use.
         map_use: MapUse,
     },
+    /// Local storage whose values have a special field.
+    StorageField(SpecialField),
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
     /// An instruction that breaks a rule of all known kernels.
@@ -133,6 +135,7 @@ impl Need {
                 format!("GPL-compatible license for programs of type {program_type}")
             }
             Self::MapUse { map, map_use } => format!("map {map} {}", map_use_text(*map_use)),
+            Self::StorageField(field) => format!("local storage of values with {}", field.name()),
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::InsnRule(rule) => rule.to_string(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),

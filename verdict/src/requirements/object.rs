@@ -127,7 +127,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 _ => None,
             };
             let name = name.map(|name| Name::new(name).essential().as_bytes());
-            MapNeed::new((index, entry), name, table)
+            MapNeed::new((index, entry), object.btf(), name, table)
         });
         let maps = maps.collect();
         let records = relocs.map_or_else(Vec::new, |relocs| records_by_function(object, relocs));

@@ -208,6 +208,32 @@ fn special_fields_are_closed_to_some_program_types() {
     // Linux 5.10 knows no timers, and 7.2 lets all programs use them.
     let timer = |age| reasons(object("kprobe/x", "bpf_timer", 16, HASH), age, None);
     assert_eq!((timer(Age::Oldest), timer(Age::Newest)), (Vec::new(), Vec::new()));
+    let lock = |section| reasons(object(section, "bpf_res_spin_lock", 4, HASH), Age::Newest, None);
+    assert_eq!(lock("kprobe/x"), refused("BPF_PROG_TYPE_KPROBE", "bpf_res_spin_lock"));
+    assert_eq!(lock("tc"), []);
     // The kernel creates no LPM trie with a lock, so that a loader creates it without types.
     assert_eq!(reasons(object("kprobe/x", "bpf_spin_lock", 4, LPM_TRIE), Age::Newest, None), []);
+}
+
+#[test]
+fn local_storage_accepts_some_special_fields_only() {
+    const SK_STORAGE: u32 = 24;
+    let found = |field: &str, bytes: u32, age: Age| {
+        let mut m = TestObject::new();
+        m.program("main", "tc", &returns(0));
+        let int = m.int;
+        let field = m.types.structure(field, bytes, &[]);
+        let value = m.types.structure("value", bytes + 8, &[("field", field, 0), ("n", int, bytes * 8)]);
+        m.typed_map("m", &[("type", SK_STORAGE), ("map_flags", 1)], int, value);
+        reasons(m, age, None)
+    };
+    let refused = |field: &str| {
+        let text = format!("map m: local storage does not accept values with {field}");
+        [(Verdict::Refused, ReasonKind::MapType, text)]
+    };
+    for (field, bytes) in [("bpf_timer", 16), ("bpf_wq", 16), ("bpf_task_work", 8), ("bpf_rb_root", 16)] {
+        assert_eq!(found(field, bytes, Age::Newest), refused(field));
+        assert_eq!(found(field, bytes, Age::Oldest), [], "Linux 5.10 does not know {field}");
+    }
+    assert_eq!(found("bpf_spin_lock", 4, Age::Newest), []);
 }

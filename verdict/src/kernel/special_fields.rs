@@ -1,0 +1,114 @@
+//! The special fields of map values, and the maps that may have them, observed on real kernels.
+
+use super::{
+    answer::{Answer, Evidence, EvidenceSource},
+    facts::KernelFacts,
+    observed::Observations,
+};
+use core_relo_object::object::MapType;
+
+/// A field of map values that the kernel manages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum SpecialField {
+    /// `struct bpf_spin_lock`.
+    SpinLock,
+    /// `struct bpf_res_spin_lock`.
+    ResilientSpinLock,
+    /// `struct bpf_timer`.
+    Timer,
+    /// `struct bpf_wq`.
+    WorkQueue,
+    /// `struct bpf_task_work`.
+    TaskWork,
+    /// `struct bpf_list_head`.
+    ListHead,
+    /// `struct bpf_rb_root`.
+    TreeRoot,
+    /// A pointer to a kernel object: one with the type tag `kptr`.
+    KernelPointer,
+}
+
+impl SpecialField {
+    /// All fields.
+    pub const ALL: [Self; 8] = [
+        Self::SpinLock,
+        Self::ResilientSpinLock,
+        Self::Timer,
+        Self::WorkQueue,
+        Self::TaskWork,
+        Self::ListHead,
+        Self::TreeRoot,
+        Self::KernelPointer,
+    ];
+
+    /// Returns the name of the struct, or of the type tag.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SpinLock => "bpf_spin_lock",
+            Self::ResilientSpinLock => "bpf_res_spin_lock",
+            Self::Timer => "bpf_timer",
+            Self::WorkQueue => "bpf_wq",
+            Self::TaskWork => "bpf_task_work",
+            Self::ListHead => "bpf_list_head",
+            Self::TreeRoot => "bpf_rb_root",
+            Self::KernelPointer => "kptr",
+        }
+    }
+
+    /// Returns the size in bytes.
+    pub(crate) const fn bytes(self) -> u32 {
+        match self {
+            Self::SpinLock | Self::ResilientSpinLock => 4,
+            Self::TaskWork | Self::KernelPointer => 8,
+            Self::Timer | Self::WorkQueue | Self::ListHead | Self::TreeRoot => 16,
+        }
+    }
+
+    /// Returns whether every kernel that knows the field creates maps of a type with it. A loader creates other maps without the types
+    /// of their values, so that they have no such field.
+    pub(crate) const fn fits(self, map_type: MapType) -> bool {
+        use MapType as M;
+        match self {
+            Self::SpinLock | Self::ResilientSpinLock => matches!(
+                map_type,
+                M::Hash | M::Array | M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage
+            ),
+            Self::Timer | Self::WorkQueue | Self::TaskWork => {
+                matches!(map_type, M::Hash | M::Array | M::LruHash)
+            }
+            Self::ListHead | Self::TreeRoot => matches!(map_type, M::Hash | M::Array),
+            Self::KernelPointer => matches!(map_type, M::Hash | M::Array | M::LruHash | M::PercpuArray),
+        }
+    }
+
+    /// Returns whether all observed kernels create local storage with the field.
+    pub(crate) fn always_fits_storage(self) -> bool {
+        self.storage_row() == [YES; 4]
+    }
+
+    /// Returns whether each observed kernel creates local storage with the field. Older kernels do not know the field.
+    const fn storage_row(self) -> [Option<bool>; 4] {
+        match self {
+            Self::SpinLock | Self::ResilientSpinLock => [YES; 4],
+            Self::Timer => [YES, NO, NO, NO],
+            Self::WorkQueue | Self::ListHead | Self::TreeRoot => [YES, YES, NO, NO],
+            Self::TaskWork => [YES, YES, YES, NO],
+            Self::KernelPointer => [YES, NO, YES, YES],
+        }
+    }
+}
+
+const YES: Option<bool> = Some(true);
+const NO: Option<bool> = Some(false);
+
+impl KernelFacts<'_> {
+    /// Answers whether the kernel creates local storage whose values have a special field. No loader creates local storage without types.
+    pub(crate) fn storage_field(&self, field: SpecialField) -> Answer {
+        let row = field.storage_row();
+        let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+        let text = "kernels like this one create such maps".to_owned();
+        let exists = Answer::Present(Evidence { source: EvidenceSource::Version, text });
+        self.answer_observed(observations, "create such maps", exists)
+    }
+}
