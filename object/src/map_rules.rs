@@ -251,7 +251,12 @@ const fn may_be_inner(map_type: MapType) -> bool {
     use MapType as M;
     !matches!(
         map_type,
-        M::ProgArray | M::CgroupStorage | M::PercpuCgroupStorage | M::ArrayOfMaps | M::HashOfMaps
+        M::ProgArray
+            | M::CgroupStorage
+            | M::PercpuCgroupStorage
+            | M::ArrayOfMaps
+            | M::HashOfMaps
+            | M::InsnArray
     )
 }
 

@@ -3,8 +3,9 @@
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
-        Answer, Evidence, EvidenceSource, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall,
-        MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
+        Answer, Evidence, EvidenceSource, FieldPlace, HelperCall, InsnFeature, KconfigAnswer, KernelFacts,
+        KfuncCall, MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
+        needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
 };
@@ -52,7 +53,7 @@ impl NeedTable {
                 | Need::ErrorInjection(_)
                 | Need::License(_)
                 | Need::MapUse { .. }
-                | Need::StorageField(_)
+                | Need::MapField { .. }
                 | Need::Instruction(_)
                 | Need::InsnRule(_)
                 | Need::Kconfig(_) => {}
@@ -115,8 +116,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             }
             Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
             Need::InsnRule(rule) => rule.to_string(),
-            Need::StorageField(field) => {
+            Need::MapField { place: FieldPlace::LocalStorage, field } => {
                 format!("local storage does not accept values with {}", field.name())
+            }
+            Need::MapField { place: FieldPlace::InnerMap, field } => {
+                format!("maps of maps hold no maps of values with {}", field.name())
             }
             _ => format!("the kernel lacks {}", need.text()),
         }
@@ -255,7 +259,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::MapUse { map_use, .. } => facts.map_use(*map_use),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::InsnRule(rule) => facts.insn_rule(*rule),
-        Need::StorageField(field) => facts.storage_field(*field),
+        Need::MapField { place, field } => facts.map_field(*place, *field),
         Need::Kconfig(name) => match facts.kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
@@ -293,7 +297,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
         Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. }
         | Need::MapType(_)
-        | Need::StorageField(_) => ReasonKind::MapType,
+        | Need::MapField { .. } => ReasonKind::MapType,
         Need::MapUse { .. } => ReasonKind::MapFlag,
         Need::ProgramType(_)
         | Need::Feature(_)

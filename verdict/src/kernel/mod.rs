@@ -88,5 +88,5 @@ pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;
 pub use restrictions::{D_PATH, is_d_path_function};
-pub use special_fields::SpecialField;
+pub use special_fields::{FieldPlace, SpecialField};
 pub use version::{KernelVersion, KernelVersionError};

@@ -82,30 +82,45 @@ impl SpecialField {
         }
     }
 
-    /// Returns whether all observed kernels create local storage with the field.
-    pub(crate) fn always_fits_storage(self) -> bool {
-        self.storage_row() == [YES; 4]
+    /// Returns whether all observed kernels accept the field at a place.
+    pub(crate) fn always_fits_place(self, place: FieldPlace) -> bool {
+        self.place_row(place) == [YES; 4]
     }
 
-    /// Returns whether each observed kernel creates local storage with the field. Older kernels do not know the field.
-    const fn storage_row(self) -> [Option<bool>; 4] {
-        match self {
-            Self::SpinLock | Self::ResilientSpinLock => [YES; 4],
-            Self::Timer => [YES, NO, NO, NO],
-            Self::WorkQueue | Self::ListHead | Self::TreeRoot => [YES, YES, NO, NO],
-            Self::TaskWork => [YES, YES, YES, NO],
-            Self::KernelPointer => [YES, NO, YES, YES],
+    /// Returns whether each observed kernel accepts the field at a place. Older kernels do not know the field.
+    const fn place_row(self, place: FieldPlace) -> [Option<bool>; 4] {
+        match (place, self) {
+            // Lists and trees need a lock.
+            (FieldPlace::InnerMap, Self::SpinLock) => [NO, NO, YES, YES],
+            (FieldPlace::InnerMap, _)
+            | (FieldPlace::LocalStorage, Self::SpinLock | Self::ResilientSpinLock) => [YES; 4],
+            (FieldPlace::LocalStorage, Self::Timer) => [YES, NO, NO, NO],
+            (FieldPlace::LocalStorage, Self::WorkQueue | Self::ListHead | Self::TreeRoot) => {
+                [YES, YES, NO, NO]
+            }
+            (FieldPlace::LocalStorage, Self::TaskWork) => [YES, YES, YES, NO],
+            (FieldPlace::LocalStorage, Self::KernelPointer) => [YES, NO, YES, YES],
         }
     }
+}
+
+/// A place of values with a special field where some kernels create no map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
+pub enum FieldPlace {
+    /// Local storage, which no loader creates without types.
+    LocalStorage,
+    /// The inner maps of a map of maps.
+    InnerMap,
 }
 
 const YES: Option<bool> = Some(true);
 const NO: Option<bool> = Some(false);
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel creates local storage whose values have a special field. No loader creates local storage without types.
-    pub(crate) fn storage_field(&self, field: SpecialField) -> Answer {
-        let row = field.storage_row();
+    /// Answers whether the kernel creates maps whose values have a special field at a place.
+    pub(crate) fn map_field(&self, place: FieldPlace, field: SpecialField) -> Answer {
+        let row = field.place_row(place);
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
         let text = "kernels like this one create such maps".to_owned();
         let exists = Answer::Present(Evidence { source: EvidenceSource::Version, text });

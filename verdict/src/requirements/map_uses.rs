@@ -5,7 +5,7 @@ use super::{
     program::Site,
 };
 use crate::{
-    kernel::{MapUse, SpecialField},
+    kernel::{FieldPlace, MapUse, SpecialField},
     reads::{MapAccess, TracedMapUse},
 };
 use core_relo::{
@@ -85,14 +85,30 @@ pub(super) fn map_name(name: &[u8]) -> String {
     core_relo::explain::text(Name::new(name).shortened())
 }
 
-/// Returns the special fields of local storage that some kernel does not accept.
-pub(super) fn storage_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<SpecialField> {
+/// Returns the special fields of a map's values, and of its inner maps' values, at places that some kernel does not accept.
+pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<(FieldPlace, SpecialField)> {
     use MapType as M;
-    let is_storage =
-        matches!(def.known_type(), Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
-    let Some(value) = def.value_type.filter(|_| is_storage) else { return Vec::new() };
-    let fields = SpecialField::ALL.into_iter().filter(|field| !field.always_fits_storage());
-    fields.filter(|field| has_field(btf, value, *field)).collect()
+    let storage = |def: &&MapDef| {
+        let types = [M::SkStorage, M::InodeStorage, M::TaskStorage, M::CgrpStorage];
+        def.known_type().is_some_and(|map_type| types.contains(&map_type))
+    };
+    let has_keys = |def: &&MapDef| def.key_type.is_some();
+    let maps = [
+        (FieldPlace::LocalStorage, Some(def).filter(storage)),
+        (FieldPlace::InnerMap, def.inner.as_deref().filter(has_keys)),
+    ];
+    let mut found = Vec::new();
+    for (place, def) in maps {
+        let Some((def, value)) = def.and_then(|def| Some((def, def.value_type?))) else { continue };
+        // A loader creates inner maps of other types without the types of their values.
+        let is_kept = |field: SpecialField| {
+            place == FieldPlace::LocalStorage || def.known_type().is_some_and(|map_type| field.fits(map_type))
+        };
+        let fields = SpecialField::ALL.into_iter().filter(|field| !field.always_fits_place(place));
+        let fields = fields.filter(|field| is_kept(*field) && has_field(btf, value, *field));
+        found.extend(fields.map(|field| (place, field)));
+    }
+    found
 }
 
 /// Returns whether values of a type have one field of a kind, at a place that every kernel accepts.

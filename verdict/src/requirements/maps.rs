@@ -2,7 +2,7 @@
 
 use super::{
     map_limits::{ExceededLimit, find_map_limits},
-    map_uses::storage_fields,
+    map_uses::restricted_fields,
     need::{Need, NeedId, NeedTable},
 };
 use crate::kernel::ProgramFeature;
@@ -29,7 +29,7 @@ pub struct MapNeed {
     pub data_bytes: Option<u64>,
     /// The type, and for a struct_ops map the kind of struct_ops.
     pub needs: Vec<NeedId>,
-    /// The special fields of local storage.
+    /// The special fields at places that some kernel does not accept.
     pub(crate) field_needs: Vec<NeedId>,
     /// The attributes that user space must set.
     pub inputs: Vec<MapInput>,
@@ -57,8 +57,9 @@ impl MapNeed {
                     limits = find_map_limits(def);
                     table.has_configured_limit |=
                         limits.iter().any(|exceeded| exceeded.limit.is_configured());
-                    let fields = btf.map_or_else(Vec::new, |btf| storage_fields(def, btf)).into_iter();
-                    field_needs = fields.map(|field| table.add(Need::StorageField(field))).collect();
+                    let fields = btf.map_or_else(Vec::new, |btf| restricted_fields(def, btf)).into_iter();
+                    let needs = fields.map(|(place, field)| table.add(Need::MapField { place, field }));
+                    field_needs = needs.collect();
                     definition = Some(def.clone());
                     (definition_needs(def, table), inputs(def))
                 }

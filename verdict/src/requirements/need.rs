@@ -1,7 +1,7 @@
 //! A requirement, and the table of all distinct requirements.
 
 use super::{license::LicenseUse, target_kind::TargetKind};
-use crate::kernel::{InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode, SpecialField};
+use crate::kernel::{FieldPlace, InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode, SpecialField};
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
@@ -79,8 +79,13 @@ pub enum Need {
         /// The use.
         map_use: MapUse,
     },
-    /// Local storage whose values have a special field.
-    StorageField(SpecialField),
+    /// A map whose values have a special field, at a place that some kernel does not accept.
+    MapField {
+        /// The place.
+        place: FieldPlace,
+        /// The field.
+        field: SpecialField,
+    },
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
     /// An instruction that breaks a rule of all known kernels.
@@ -135,7 +140,12 @@ impl Need {
                 format!("GPL-compatible license for programs of type {program_type}")
             }
             Self::MapUse { map, map_use } => format!("map {map} {}", map_use_text(*map_use)),
-            Self::StorageField(field) => format!("local storage of values with {}", field.name()),
+            Self::MapField { place: FieldPlace::LocalStorage, field } => {
+                format!("local storage of values with {}", field.name())
+            }
+            Self::MapField { place: FieldPlace::InnerMap, field } => {
+                format!("inner maps of values with {}", field.name())
+            }
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::InsnRule(rule) => rule.to_string(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),

@@ -221,13 +221,16 @@ fn the_definition_of_inner_maps_is_complete() {
 
 #[test]
 fn maps_of_maps_hold_few_kinds_of_references() {
-    let mut m = program("tc", &returns(0));
-    let members = [("type", 3), ("key_size", 4), ("value_size", 4), ("max_entries", 1)];
-    let members: Vec<_> = members.map(|(name, number)| (name, m.number(number))).into();
-    let members: Vec<_> = (0u32..).zip(members).map(|(at, (name, ty))| (name, ty, at * 64)).collect();
-    let inner = m.types.structure("", 32, &members);
-    m.map("outer", &[("type", 12), ("key_size", 4), ("max_entries", 1)], Some(inner));
-    let verdict = judge_object(m);
-    let text = "map outer: inner map: BPF_MAP_TYPE_PROG_ARRAY, which no map of maps holds";
-    assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
+    let references = [(3, 4, "BPF_MAP_TYPE_PROG_ARRAY"), (34, 16, "BPF_MAP_TYPE_INSN_ARRAY")];
+    for (map_type, value_size, name) in references {
+        let mut m = program("tc", &returns(0));
+        let members = [("type", map_type), ("key_size", 4), ("value_size", value_size), ("max_entries", 1)];
+        let members: Vec<_> = members.map(|(name, number)| (name, m.number(number))).into();
+        let members: Vec<_> = (0u32..).zip(members).map(|(at, (name, ty))| (name, ty, at * 64)).collect();
+        let inner = m.types.structure("", 32, &members);
+        m.map("outer", &[("type", 12), ("key_size", 4), ("max_entries", 1)], Some(inner));
+        let verdict = judge_object(m);
+        let text = format!("map outer: inner map: {name}, which no map of maps holds");
+        assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
+    }
 }

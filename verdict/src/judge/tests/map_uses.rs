@@ -237,3 +237,23 @@ fn local_storage_accepts_some_special_fields_only() {
     }
     assert_eq!(found("bpf_spin_lock", 4, Age::Newest), []);
 }
+
+#[test]
+fn older_kernels_hold_no_inner_maps_with_locks() {
+    let found = |age: Age| {
+        let mut m = TestObject::new();
+        m.program("main", "tc", &returns(0));
+        let (int, lock) = (m.int, m.types.structure("bpf_spin_lock", 4, &[]));
+        let value = m.types.structure("value", 8, &[("lock", lock, 0), ("n", int, 32)]);
+        let numbers = [("type", HASH), ("max_entries", 1)].map(|(name, number)| (name, m.number(number)));
+        let types = [("key", int), ("value", value)].map(|(name, ty)| (name, m.types.pointer(ty)));
+        let members = numbers.into_iter().chain(types);
+        let members: Vec<_> = (0u32..).zip(members).map(|(at, (name, ty))| (name, ty, at * 64)).collect();
+        let inner = m.types.structure("", 32, &members);
+        m.map("m", &[("type", 12), ("key_size", 4), ("max_entries", 1)], Some(inner));
+        reasons(m, age, None)
+    };
+    let text = "map m: maps of maps hold no maps of values with bpf_spin_lock".to_owned();
+    assert_eq!(found(Age::Oldest), [(Verdict::Refused, ReasonKind::MapType, text)]);
+    assert_eq!(found(Age::Newest), []);
+}
