@@ -160,6 +160,9 @@ const PER_CPU_BYTES: u32 = 1 << 16;
 /// The most bytes of a value in cgroup storage, where pages are largest.
 const CGROUP_STORAGE_BYTES: u32 = 1 << 16;
 
+/// The most bytes of a value in local storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
+const LOCAL_STORAGE_BYTES: u32 = 65407;
+
 /// The most frames of a stack trace that a machine can allow with `kernel.perf_event_max_stack`.
 const STACK_FRAMES: u32 = 640 * 1024;
 
@@ -372,6 +375,9 @@ const fn value_rule(map_type: MapType, flags: u32) -> Option<SizeRule> {
             Some(("a multiple of 32", |size| size.is_multiple_of(32) && size / 32 <= STACK_FRAMES))
         }
         M::StackTrace => Some(("a multiple of 8", |size| size.is_multiple_of(8) && size / 8 <= STACK_FRAMES)),
+        M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage => {
+            Some(("at most 65407", |size| size <= LOCAL_STORAGE_BYTES))
+        }
         M::CgroupStorage => Some(("at most 65536", |size| size <= CGROUP_STORAGE_BYTES)),
         // With BPF_F_NO_PREALLOC, Linux 5.10 creates the map, because the map allocates values later.
         M::PercpuHash if flags & NO_PREALLOC == 0 => Some(PER_CPU),

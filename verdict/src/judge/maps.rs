@@ -79,6 +79,8 @@ fn limit_reason(
             (MapInput::ValueSize, bytes, "at most 32768")
         }
         MapLimit::CgroupStorage { bytes } => (MapInput::ValueSize, bytes, "at most 4096"),
+        MapLimit::ArrayValue { bytes } => (MapInput::ValueSize, bytes, "at most 4194304"),
+        MapLimit::Element { bytes } => (MapInput::ValueSize, bytes, "less than 4194304 with the key"),
         MapLimit::StackFrames { bytes, .. } => {
             (MapInput::ValueSize, bytes, "8 bytes for each of at most kernel.perf_event_max_stack frames")
         }

@@ -37,6 +37,16 @@ pub enum MapLimit {
         /// The size of a value.
         bytes: u32,
     },
+    /// The bytes of an array's value, which the kernel allocates in one piece before a release.
+    ArrayValue {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The bytes of an element that the kernel allocates in one piece.
+    Element {
+        /// The size of a value, with that of a key in a hash.
+        bytes: u32,
+    },
     /// The frames of a stack trace (`kernel.perf_event_max_stack`).
     StackFrames {
         /// The size of a value.
@@ -54,9 +64,18 @@ pub enum MapLimit {
 impl MapLimit {
     /// Returns whether the kernel's configuration may tell the limit.
     pub(crate) const fn is_configured(self) -> bool {
-        !matches!(self, Self::HashKey { .. } | Self::StackFrames { .. })
+        matches!(
+            self,
+            Self::PerCpuValue { .. }
+                | Self::PerCpuAllocation { .. }
+                | Self::CgroupStorage { .. }
+                | Self::Cpus { .. }
+        )
     }
 }
+
+/// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
+const STORAGE_BYTES: u32 = 65407;
 
 /// Longer keys of hashes.
 const LONG_KEYS: Change = Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]);
@@ -92,8 +111,9 @@ impl KernelFacts<'_> {
                 // A late update of 6.1 refuses them, too.
                 self.unless_large_pages([YES, None, NO, NO], "allocate such values")
             }
-            // The size of an element has 16 bits (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`).
-            MapLimit::CgroupStorage { bytes } if bytes > u16::MAX.into() => {
+            MapLimit::ArrayValue { .. } => self.unless_large_allocations([NO, YES, YES, YES]),
+            MapLimit::Element { .. } => self.unless_large_allocations([NO; 4]),
+            MapLimit::CgroupStorage { bytes } if bytes > STORAGE_BYTES => {
                 self.unless_large_pages([NO; 4], "store such values")
             }
             MapLimit::CgroupStorage { .. } => {
@@ -125,6 +145,20 @@ impl KernelFacts<'_> {
                 self.answer_observed(observations, what, Answer::Present(evidence))
             }
             other => other,
+        }
+    }
+
+    /// Returns what kernels do whose largest allocation has 4 MiB or less (kernel: `KMALLOC_MAX_SIZE`), as those on x86, s390 and RISC-V.
+    fn unless_large_allocations(&self, row: [Option<bool>; 4]) -> Answer {
+        let is_small = SMALL_PAGES.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Found);
+        let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+        let text = "kernels like this one create such maps".to_owned();
+        let created = Answer::Present(Evidence { source: EvidenceSource::Version, text });
+        match self.answer_observed(observations, "create such maps", created) {
+            Answer::Absent(_) if !is_small => {
+                Answer::Unknown("it depends on the largest allocation of the kernel".to_owned())
+            }
+            answer => answer,
         }
     }
 

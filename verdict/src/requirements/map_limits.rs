@@ -24,6 +24,16 @@ const KEY_BYTES: u32 = 512;
 /// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), unless pages have 64 KiB.
 const PER_CPU_BYTES: u32 = 1 << 15;
 
+/// The bytes of the largest allocation on most architectures with pages of 4 KiB (kernel: `KMALLOC_MAX_SIZE`). No other allocation is smaller
+/// on architectures with larger pages.
+const LARGEST_ALLOCATION: u32 = 1 << 22;
+
+/// The most bytes of key and value in a hash, beside the kernel's own part of an element.
+const HASH_ELEMENT_BYTES: u32 = LARGEST_ALLOCATION - 49;
+
+/// The most bytes of a value in an LPM trie, beside a key and the kernel's own part of a node.
+const LPM_VALUE_BYTES: u32 = LARGEST_ALLOCATION - 280;
+
 /// The most bytes of a value in cgroup storage before a release, where pages are smallest.
 const CGROUP_STORAGE_BYTES: u32 = 4096;
 
@@ -73,6 +83,16 @@ fn value_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
         {
             Some(MapLimit::PerCpuValue { bytes })
         }
+        M::Array => array_limit(bytes.into()),
+        M::Queue | M::Stack | M::BloomFilter if bytes > LARGEST_ALLOCATION => {
+            Some(MapLimit::Element { bytes })
+        }
+        M::LpmTrie if bytes > LPM_VALUE_BYTES => Some(MapLimit::Element { bytes }),
+        M::Hash | M::LruHash => {
+            // A sum of more than 32 bits exceeds the limit, too.
+            let bytes = bytes.saturating_add(def.key_size);
+            (bytes > HASH_ELEMENT_BYTES).then_some(MapLimit::Element { bytes })
+        }
         M::CgroupStorage | M::PercpuCgroupStorage if bytes > CGROUP_STORAGE_BYTES => {
             Some(MapLimit::CgroupStorage { bytes })
         }
@@ -84,6 +104,13 @@ fn value_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
         }
         _ => None,
     }
+}
+
+/// Returns the limit that the value of an array exceeds, such as that of a section with data.
+pub(super) fn array_limit(bytes: u64) -> Option<MapLimit> {
+    // A size above 32 bits is refused as such.
+    let bytes = u32::try_from(bytes).ok()?;
+    (bytes > LARGEST_ALLOCATION).then_some(MapLimit::ArrayValue { bytes })
 }
 
 fn entries_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {

@@ -1,7 +1,7 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
-    map_limits::{ExceededLimit, find_map_limits},
+    map_limits::{ExceededLimit, array_limit, find_map_limits},
     map_uses::restricted_fields,
     need::{Need, NeedId, NeedTable},
 };
@@ -80,6 +80,7 @@ impl MapNeed {
             _ => {
                 if let MapSource::Data(section) = entry.source {
                     data_bytes = Some(section.size);
+                    limits = data_limits(section.size);
                 }
                 (vec![table.add(Need::MapType(MapType::Array.number()))], Vec::new())
             }
@@ -99,6 +100,7 @@ impl MapNeed {
             (&mut self.data_bytes, settings.and_then(|map| map.value_size))
         {
             *data_bytes = size.into();
+            self.limits = data_limits(size.into());
         }
         let Some(def) = &mut self.definition else { return };
         if let Some(changed) = settings.and_then(|settings| settings.definition(Some(def))) {
@@ -117,6 +119,12 @@ impl MapNeed {
             self.inputs.retain(|input| *input != MapInput::InnerMap);
         }
     }
+}
+
+/// Returns the limits that the map of a data section exceeds.
+fn data_limits(bytes: u64) -> Vec<ExceededLimit> {
+    let limit = array_limit(bytes).into_iter();
+    limit.map(|limit| ExceededLimit { is_inner: false, map_type: MapType::Array, limit }).collect()
 }
 
 /// Returns the types and flags of a definition, and the type of its inner maps, that a kernel may lack.

@@ -76,3 +76,59 @@ fn the_depth_of_a_stack_trace_is_a_setting_of_the_machine() {
     let [(verdict, _)] = &*reasons(&map(129 * 8), &OLD, &inputs) else { panic!("one reason") };
     assert_eq!(*verdict, Verdict::Refused);
 }
+
+/// A kernel that is like the newest observed one.
+const NEWEST: [(&str, i64); 2] = [("BPF_FUNC_per_cpu_ptr", 153), ("BPF_FUNC_user_ringbuf_drain", 209)];
+
+#[test]
+fn large_values_fit_one_allocation() {
+    let map = |map_type, key, bytes| {
+        [("type", map_type), ("key_size", key), ("value_size", bytes), ("max_entries", 1)]
+    };
+    let inputs = KernelInputs::default();
+    let problem = |name: &str, found: u32, expected: &str| {
+        let text = format!("map m: value_size does not fit {name}: {found}, expected {expected}");
+        [(Verdict::Refused, text)]
+    };
+    let array = map(2, 4, 4_194_305);
+    assert_eq!(reasons(&array, &OLD, &inputs), problem("BPF_MAP_TYPE_ARRAY", 4_194_305, "at most 4194304"));
+    assert_eq!(reasons(&map(2, 4, 4_194_304), &OLD, &inputs), []);
+    assert_eq!(reasons(&array, &NEWEST, &inputs), []);
+    let expected = "less than 4194304 with the key";
+    let hash = map(1, 4, 4_194_252);
+    for helpers in [OLD, [NEWEST[1]]] {
+        assert_eq!(reasons(&hash, &helpers, &inputs), problem("BPF_MAP_TYPE_HASH", 4_194_256, expected));
+    }
+    assert_eq!(reasons(&map(1, 4, 4_194_251), &NEWEST, &inputs), []);
+    let queue = map(22, 0, 4_194_305);
+    assert_eq!(reasons(&queue, &NEWEST, &inputs), problem("BPF_MAP_TYPE_QUEUE", 4_194_305, expected));
+}
+
+#[test]
+fn data_of_more_than_an_allocation_needs_a_newer_kernel() {
+    let found = |helpers: &[(&str, i64)]| {
+        let mut m = program("tc", &returns(0));
+        m.bss(".bss", 5 << 20);
+        let types = |b: &mut Builder| {
+            b.enumeration("bpf_func_id", 4, false, helpers);
+            let long = b.int("long unsigned int", 8, 0);
+            b.structure("pt_regs", 8, &[("orig_ax", long, 0)]);
+        };
+        let verdict = judge_on(m, types, &KernelInputs::default());
+        let mut reasons = verdict.programs[0].reasons.iter();
+        reasons.any(|reason| reason.kind == ReasonKind::MapSize && reason.verdict == Verdict::Refused)
+    };
+    assert!(found(&OLD));
+    assert!(!found(&NEWEST));
+}
+
+#[test]
+fn the_values_of_local_storage_have_less_than_64_kib() {
+    let map = |bytes| [("type", 24), ("key_size", 4), ("value_size", bytes), ("map_flags", 1)];
+    let inputs = KernelInputs::default();
+    let size = |bytes| {
+        let reasons = reasons(&map(bytes), &NEWEST, &inputs);
+        reasons.iter().any(|(_, text)| text.contains("expected at most 65407"))
+    };
+    assert_eq!((size(65_407), size(65_408)), (false, true));
+}
