@@ -86,7 +86,7 @@ const PLAN_MESSAGES: [(&str, Cause); 7] = [
 ];
 
 /// Parts of lines of the verifier log, and their causes. Earlier entries come first.
-const LOG_MESSAGES: [(&str, Cause); 26] = [
+const LOG_MESSAGES: [(&str, Cause); 35] = [
     // An argument of a kfunc that the kernel has.
     ("expected pointer to", Cause::Verifier),
     // libbpf poisons instructions with calls of helpers that do not exist.
@@ -112,6 +112,15 @@ const LOG_MESSAGES: [(&str, Cause); 26] = [
     ("invalid atomic", Cause::Instruction),
     ("unrecognized bpf_ld_imm64 insn", Cause::Instruction),
     ("bad jump off", Cause::Instruction),
+    ("jump out of range", Cause::Instruction),
+    ("jump into the middle of ldimm64", Cause::Instruction),
+    ("last insn is not an exit or jmp", Cause::Instruction),
+    ("unreachable insn", Cause::Instruction),
+    ("invalid bpf_ld_imm64 insn", Cause::Instruction),
+    ("invalid shift", Cause::Instruction),
+    ("div by zero", Cause::Instruction),
+    ("frame pointer is read only", Cause::Instruction),
+    ("instructions not allowed for this program type", Cause::Instruction),
     // Without a JIT compiler.
     ("callbacks are not allowed in non-JITed programs", Cause::Instruction),
     ("mixing of tail_calls and bpf-to-bpf calls", Cause::Instruction),
