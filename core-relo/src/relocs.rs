@@ -1,7 +1,7 @@
 //! The relocations of an object: the CO-RE records with their instructions and their accesses, before a target is known.
 
 use crate::{
-    btf::Btf,
+    btf::{Btf, Type},
     endian::Endian,
     ext::{BtfExt, CoreRelo},
     ids::{InsnIndex, StrOffset, to_u32, to_usize},
@@ -87,7 +87,7 @@ impl Record<'_> {
     fn access_names<'b>(&self, btf: &'b Btf<'_>) -> Vec<Name<'b>> {
         let Ok(spec) = &self.spec else { return Vec::new() };
         let names: Vec<_> = if spec.kind.is_type() {
-            btf.ty(spec.root).map(|ty| ty.name()).into_iter().collect()
+            btf.ty(spec.root).map(Type::name).into_iter().collect()
         } else {
             spec.accessors.iter().filter_map(|accessor| accessor.name(btf)).collect()
         };

@@ -125,17 +125,15 @@ const DOT: u8 = 4;
 /// The classes of each byte.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
-    let mut byte = 0u8;
-    loop {
+    let (mut byte, mut index) = (0u8, 0usize);
+    while index < classes.len() {
         #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
         {
-            classes[byte as usize] = class(byte);
+            classes[index] = class(byte);
         }
-        byte = match byte.checked_add(1) {
-            Some(next) => next,
-            None => break classes,
-        };
+        (byte, index) = (byte.wrapping_add(1), index.wrapping_add(1));
     }
+    classes
 };
 
 /// Returns the classes of a byte by the kernel's table of characters, which is that of Latin-1.
