@@ -67,11 +67,11 @@ impl BtfRefusal {
         let newest = needs.btf.violation(&newest)?.filter(counts);
         let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
         let Some(violation) = own.or(newest) else { return Ok(None) };
-        let evidence = match (verdict, facts.version()) {
-            (Verdict::Refused, _) | (_, None) => {
-                Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() }
-            }
-            (_, Some((_, evidence))) => evidence,
+        let oldest = needs.btf.violation(&KernelBtfRules::of_release(5, 10))?.filter(counts);
+        let is_rule_of_all = verdict == Verdict::Refused && oldest.is_some();
+        let evidence = match facts.version() {
+            Some((_, evidence)) if !is_rule_of_all => evidence,
+            _ => Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() },
         };
         Ok(Some(Self { verdict, violation, evidence }))
     }

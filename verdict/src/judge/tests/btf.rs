@@ -110,3 +110,21 @@ fn a_section_with_an_entry_that_is_no_variable_is_refused_by_the_loader() {
     assert!(reasons.iter().any(|reason| reason.text.contains("its entry 0 is not a VAR")), "{reasons:?}");
     assert_eq!(verdict.verdict, Verdict::Refused);
 }
+
+/// Without the version, the rule of newer kernels is one that the kernel may have.
+#[test]
+fn a_rule_of_newer_kernels_has_the_version_as_its_evidence() {
+    let judge = |release: Option<KernelVersion>| {
+        let mut m = program("tc", &guarded(helper(SPIN_LOCK), false));
+        let lock = m.types.structure("bpf_spin_lock", 4, &[]);
+        m.types.structure("value", 8, &[("first", lock, 0), ("second", lock, 32)]);
+        let inputs = KernelInputs { version: release, ..KernelInputs::default() };
+        let verdict = judge_on(m, add_kernel, &inputs);
+        let reasons = verdict.programs[0].reasons.clone();
+        let btf = reasons.into_iter().find(|reason| reason.kind == ReasonKind::Btf);
+        btf.map(|reason| (reason.verdict, reason.evidence.unwrap().source))
+    };
+    assert_eq!(judge(Some(KernelVersion::release(6, 1))), None);
+    assert_eq!(judge(Some(KernelVersion::release(6, 12))), Some((Verdict::Refused, EvidenceSource::Version)));
+    assert_eq!(judge(None).map(|(verdict, _)| verdict), Some(Verdict::Unknown));
+}
