@@ -101,9 +101,9 @@ impl<'o> SourceLines<'o> {
     ///
     /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. So the line
     /// is the last one that begins at or before the instruction, if its text contains all names, else the nearest later one with them, else
-    /// the nearest earlier one; then the same with the last name. If no line has the last name, because the statement continues on a line without a record, the next line
-    /// counts if it begins such a statement, and else the last line at or before the instruction. Lines above the last one do not count as
-    /// the next: the compiler computes again what they declare. Line 0 is that of no source.
+    /// the nearest earlier one; then the same with the last name. If no line has the last name, because the statement continues on a line
+    /// without a record, the next line counts if it begins such a statement, and else the last line at or before the instruction. Lines
+    /// above the last one do not count as the next: the compiler computes again what they declare. Line 0 is that of no source.
     pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
         let lines = self.by_section.get(query.section).map_or(&[][..], Vec::as_slice);
         let lines = query.function.as_ref().map_or(lines, |function| lines_within(lines, function));
