@@ -130,7 +130,11 @@ impl<'k> Limit<'k> {
             Need::AttachTarget { module, .. } => Some(module.as_deref()),
             _ => None,
         });
-        let ty = answers.facts.find_type_in(name.as_bytes(), kind, module.last()?)?;
+        let module = match program.hook {
+            Hook::StructOpsMember { .. } => None,
+            _ => module.last()?,
+        };
+        let ty = answers.facts.find_type_in(name.as_bytes(), kind, module)?;
         let count = Prototype::argument_count(&program.hook, ty)?;
         // Most programs read arguments that exist, each of which takes a word or more.
         let is_argument = |access: &ContextAccess| {

@@ -78,7 +78,7 @@ fn row(part: ContextPart) -> Option<Row> {
         // The registers differ by architecture.
         P::Kprobe | P::PerfEvent if !is_write => return None,
         P::Kprobe => return Some([NO, NO, NO, YES]),
-        P::PerfEvent | P::Tracepoint | P::RawTracepoint | P::Tracing | P::Lsm if is_write => {
+        P::PerfEvent | P::Tracepoint | P::RawTracepoint | P::Tracing | P::Lsm | P::StructOps if is_write => {
             return Some([NO; 4]);
         }
         P::RawTracepointWritable => {

@@ -68,7 +68,9 @@ impl<'c> ProgramComparison<'c> {
         let kernel_type = program.hook.kernel_type().filter(|_| has_reads);
         let ty = kernel_type.and_then(|(name, kind)| facts.find_type(name.as_bytes(), kind));
         let is_event = matches!(program.hook, Hook::Event(_));
-        let prototype = ty.filter(|_| !is_event).and_then(|ty| Prototype::new(&program.hook, ty));
+        // What a struct_ops program reads is a reason of the verdict.
+        let is_compared = !matches!(program.hook, Hook::Event(_) | Hook::StructOpsMember { .. });
+        let prototype = ty.filter(|_| is_compared).and_then(|ty| Prototype::new(&program.hook, ty));
         let is_ambiguous = OnceCell::new();
         Self { needs, plan, program, prototype, is_ambiguous, event: ty.filter(|_| is_event) }
     }

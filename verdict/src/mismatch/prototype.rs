@@ -22,11 +22,11 @@ pub(crate) struct Prototype<'k> {
 impl<'k> Prototype<'k> {
     /// Returns the prototype of a FUNC, or of a typedef `btf_trace_*`. Returns `None` if the parameters are not one word each.
     pub(crate) fn new(hook: &Hook, ty: Type<'k>) -> Option<Self> {
-        let (function, name) = (ty.name(), Name::shortened(ty.name()).to_string());
-        let (proto, skipped) = match hook {
-            Hook::Tracepoint(_) => (target(target(ty)?)?, 1),
-            _ => (target(ty)?, 0),
-        };
+        let (function, mut name) = (ty.name(), Name::shortened(ty.name()).to_string());
+        if let Hook::StructOpsMember { member, .. } = hook {
+            name = format!("{name}.{}", Name::shortened(Name::new(member.as_bytes())));
+        }
+        let (proto, skipped) = declaration(hook, ty)?;
         let is_word = |param: Param<'_>| {
             let ty = proto.btf().strip(param.ty).ok();
             ty.is_some_and(|ty| {
@@ -41,10 +41,7 @@ impl<'k> Prototype<'k> {
 
     /// Returns the number of arguments that a program sees of a FUNC, or of a typedef `btf_trace_*`.
     pub(crate) fn argument_count(hook: &Hook, ty: Type<'_>) -> Option<usize> {
-        let (proto, skipped) = match hook {
-            Hook::Tracepoint(_) => (target(target(ty)?)?, 1),
-            _ => (target(ty)?, 0),
-        };
+        let (proto, skipped) = declaration(hook, ty)?;
         proto.params().len().checked_sub(skipped)
     }
 
@@ -113,6 +110,18 @@ impl<'k> Prototype<'k> {
         let registers = params.next().and_then(|param| pointee(self.ty.btf(), param.ty));
         let is_registers = registers.is_some_and(|ty| ty.name().as_bytes() == b"pt_regs");
         is_registers && params.len() == 0 && self.name.contains("sys_")
+    }
+}
+
+/// Returns the FUNC_PROTO of a hook's declaration, and the number of its parameters that a program does not see.
+fn declaration<'k>(hook: &Hook, ty: Type<'k>) -> Option<(Type<'k>, usize)> {
+    match hook {
+        Hook::Tracepoint(_) => Some((target(target(ty)?)?, 1)),
+        Hook::StructOpsMember { member, .. } => {
+            let member = ty.members().find(|known| known.name.as_bytes() == member.as_bytes())?;
+            Some((pointee(ty.btf(), member.ty).filter(|proto| proto.kind() == Kind::FuncProto)?, 0))
+        }
+        _ => Some((target(ty)?, 0)),
     }
 }
 

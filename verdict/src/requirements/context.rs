@@ -7,7 +7,7 @@ use core_relo_object::object::{AttachType, ProgramType, SecDef};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContextKind {
-    /// The arguments of the function, tracepoint or hook that the program is attached to, a word each (kernel: `btf_ctx_access`).
+    /// The arguments of the function, tracepoint, hook or struct_ops member that the program is attached to, a word each (kernel: `btf_ctx_access`).
     Arguments,
     /// The struct of a program type, which `struct bpf_ctx_convert` of the kernel's BTF names.
     Struct(ProgramType),
@@ -44,7 +44,8 @@ impl ContextKind {
                     | A::TraceIter,
                 ),
             )
-            | (P::Lsm, Some(A::LsmMac | A::LsmCgroup)) => Some(Self::Arguments),
+            | (P::Lsm, Some(A::LsmMac | A::LsmCgroup))
+            | (P::StructOps, _) => Some(Self::Arguments),
             (P::Tracepoint, _) => Some(Self::TraceEvent),
             (P::RawTracepoint | P::RawTracepointWritable, _) => Some(Self::RawTracepoint),
             (program_type, _) => oldest_bytes(program_type).map(|_| Self::Struct(program_type)),

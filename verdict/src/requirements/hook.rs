@@ -21,6 +21,13 @@ pub enum Hook {
     },
     /// A tracepoint whose arguments are the words of the context: `tp_btf`, `raw_tp`. The name begins with `btf_trace_`.
     Tracepoint(String),
+    /// A member of a struct_ops struct, whose arguments are the words of the context.
+    StructOpsMember {
+        /// The name of the struct in the kernel's BTF.
+        table: String,
+        /// The name of the member.
+        member: String,
+    },
     /// A function whose arguments are in the registers of the context: kprobe.
     Registers(String),
     /// A struct `trace_event_raw_*`, which the context is.
@@ -79,7 +86,7 @@ impl Hook {
             Self::None => None,
             Self::Function { name, .. } | Self::Registers(name) => Some((name, Kind::Func)),
             Self::Tracepoint(name) => Some((name, Kind::Typedef)),
-            Self::Event(name) => Some((name, Kind::Struct)),
+            Self::Event(name) | Self::StructOpsMember { table: name, .. } => Some((name, Kind::Struct)),
         }
     }
 }

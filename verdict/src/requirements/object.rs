@@ -143,7 +143,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             externs: &externs,
             maps: &used_maps,
         };
-        let programs: Vec<_> = programs
+        let mut programs: Vec<_> = programs
             .map(|(index, program)| {
                 let known = known_program(loader, program);
                 let mut needs = ProgramNeeds::collect(parts, index, &known, &records, table);
@@ -151,6 +151,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
                 needs
             })
             .collect();
+        set_struct_ops_members(&linker, &mut programs, table);
         let owned_maps = OwnedMaps::collect(&linker, &programs);
         let rule_uses = find_rule_uses(&linker, relocs, &programs);
         let mut contents_error = None;
@@ -268,6 +269,10 @@ impl ObjectNeeds<'_, '_> {
         for (name, map) in settings.maps.iter().filter(|(_, map)| !map.programs.is_empty()) {
             if let Some(index) = self.map_index(name) {
                 self.struct_ops_members.insert(index, map.programs.clone());
+                // The caller moves programs to other members.
+                for program in &mut self.programs {
+                    program.forget_struct_ops_member();
+                }
             }
         }
         let replaced = array_programs(&self.linker, settings)
@@ -409,6 +414,37 @@ fn find_program(
         map: core_relo::explain::text(Name::new(map).shortened()).into(),
         what: format!("the object has no program `{name}`").into(),
     })
+}
+
+/// Sets the members of struct_ops maps that programs are loaded for. Programs of several different members keep none.
+fn set_struct_ops_members(
+    linker: &ProgramLinker<'_, '_>,
+    programs: &mut [ProgramNeeds],
+    table: &mut NeedTable,
+) {
+    let Some(btf) = linker.object().btf() else { return };
+    // An error is one of the object's contents.
+    let Ok(tables) = linker.struct_ops_tables() else { return };
+    let mut members = Vec::new();
+    for (map, known) in &tables {
+        let Some(MapSource::StructOps(map)) = linker.maps().get(map.0).map(|entry| entry.source) else {
+            continue;
+        };
+        let name = btf.ty(map.ty).map(|ty| ty.name().essential().as_bytes());
+        let text = |bytes| core::str::from_utf8(bytes).ok();
+        let Some(name) = name.and_then(text) else { continue };
+        let known = known.members(btf).filter_map(|(member, program)| Some((program, name, text(member)?)));
+        members.extend(known);
+    }
+    sort(&mut members);
+    members.dedup();
+    for program in programs {
+        let first = members.partition_point(|(index, ..)| *index < program.index);
+        let mut own = members.iter().skip(first).take_while(|(index, ..)| *index == program.index);
+        if let (Some((_, name, member)), None) = (own.next(), own.next()) {
+            program.set_struct_ops_member(name, member, table);
+        }
+    }
 }
 
 /// Returns the programs of struct_ops maps. A map that is created decides on its programs.

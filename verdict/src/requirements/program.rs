@@ -187,6 +187,19 @@ impl ProgramNeeds {
         self.compare_hook(table);
     }
 
+    /// Sets the member of a struct_ops map that the program is loaded for, which its section does not tell.
+    pub(super) fn set_struct_ops_member(&mut self, table_name: &str, member: &str, table: &mut NeedTable) {
+        self.hook = Hook::StructOpsMember { table: table_name.to_owned(), member: member.to_owned() };
+        self.compare_hook(table);
+    }
+
+    /// Forgets the member of a struct_ops map that the program is loaded for.
+    pub(super) fn forget_struct_ops_member(&mut self) {
+        if let Hook::StructOpsMember { .. } = self.hook {
+            self.hook = Hook::None;
+        }
+    }
+
     /// Returns the name of the section that the program is loaded for. `object` is that of the program.
     pub fn section<'s>(&'s self, object: &Object<'s>) -> &'s [u8] {
         let own = || object.programs().get(self.index.0).map_or(&[][..], |program| program.section);

@@ -5,6 +5,11 @@ use core_relo_object::test_support::{SectionKind, SymbolKind};
 
 /// Creates an object with a map of `struct ops`: a program in `first`, and a number in `second`.
 fn table(second: u32) -> TestObject {
+    table_of(second, &returns(0))
+}
+
+/// Creates the object with these instructions as the program.
+fn table_of(second: u32, insns: &[Insn]) -> TestObject {
     let mut m = TestObject::new();
     let (int, order) = (m.int, Endian::native());
     let proto = m.types.func_proto(int, &[]);
@@ -17,8 +22,8 @@ fn table(second: u32) -> TestObject {
     bytes.extend([0; 4]);
     let data = m.section(".struct_ops", SectionKind::Data, &bytes);
     m.symbol("mine", SymbolKind::Data, data, 0, 16);
-    let code = m.code("struct_ops/one", &returns(0));
-    let program = m.function("one", code, 0, 2);
+    let code = m.code("struct_ops/one", insns);
+    let program = m.function("one", code, 0, u64::try_from(insns.len()).unwrap());
     m.reloc(data, 0, program, 2);
     m
 }
@@ -27,7 +32,7 @@ fn table(second: u32) -> TestObject {
 fn judge_ops(object: TestObject, more: &[(&str, u32)], is_complete: bool) -> ObjectVerdict {
     let types = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        let proto = b.func_proto(int, &[]);
+        let proto = b.func_proto(int, &[("x", int)]);
         let pointer = b.pointer(proto);
         let mut members = vec![("first", pointer, 0)];
         members.extend(more.iter().map(|(name, offset)| (*name, int, *offset)));
@@ -65,6 +70,29 @@ fn a_member_that_is_not_0_must_be_one_of_the_kernels_struct() {
     // libbpf leaves out a member that is 0.
     assert_eq!(struct_ops_reasons(&judge_ops(table(0), &[], true)), []);
     assert_eq!(struct_ops_reasons(&judge_ops(table(7), &[("second", 64)], true)), []);
+}
+
+#[test]
+fn programs_read_the_arguments_of_their_member_only() {
+    // r2 = *(u64 *)(r1 + off), *(u64 *)(r1 + 0) = r2.
+    let read = |off| insn(0x79, 2, 1, off, 0);
+    let write = insn(0x7b, 1, 1, 0, 0);
+    let context = |access: Insn| {
+        let object = table_of(0, &[&[access][..], &returns(0)].concat());
+        let verdict = judge_ops(object, &[], true);
+        let mut reasons = verdict.programs[0].reasons.iter();
+        let found = reasons.find(|reason| reason.kind == ReasonKind::Context);
+        found.map(|reason| (reason.verdict, reason.text.clone()))
+    };
+    let refused = |text: &str| Some((Verdict::Refused, text.to_owned()));
+    assert_eq!(context(read(0)), None);
+    assert_eq!(
+        context(read(8)),
+        refused("argument 2 of ops.first does not exist: the kernel's declaration has 1 argument")
+    );
+    let text =
+        "writes 8 bytes at offset 0 of its context, which programs of type BPF_PROG_TYPE_STRUCT_OPS may not";
+    assert_eq!(context(write), refused(text));
 }
 
 #[test]
