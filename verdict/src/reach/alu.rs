@@ -219,8 +219,7 @@ fn shift_left_bounds(a: Interval, shift: u64, is_32bit: bool) -> Option<Interval
 
 /// Returns possible values of a result, for operands that are not both constant: all or a part of them.
 ///
-/// The verifier does not relate operands: all pairs of their values are possible. The sum of two ranges uses one value of the smaller
-/// range.
+/// The verifier does not relate operands: all pairs of their values are possible, so that the sum of two ranges is a range.
 fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possible {
     let unknown = unknown(a, b);
     let (Some(range_a), Some(range_b)) = (a.possible.range_within(), b.possible.range_within()) else {
@@ -231,13 +230,8 @@ fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possi
     };
     let constant = b.possible.as_single();
     match operation {
-        Operation::Add if range_a.span() >= range_b.span() => rotate(range_a, range_b.lo),
-        Operation::Add => rotate(range_b, range_a.lo),
-        Operation::Sub if range_a.span() >= range_b.span() => rotate(range_a, range_b.lo.wrapping_neg()),
-        Operation::Sub => {
-            let (lo, hi) = (range_a.lo.wrapping_sub(range_b.hi), range_a.lo.wrapping_sub(range_b.lo));
-            Possible::Range(Interval::new(lo, hi))
-        }
+        Operation::Add => sum(range_a, range_b),
+        Operation::Sub => sum(range_a, Interval::new(range_b.hi.wrapping_neg(), range_b.lo.wrapping_neg())),
         // Each bit of the result depends on one bit of each operand (the kernel: `tnum_and`, `tnum_or`, `tnum_xor`).
         Operation::And => {
             let known = bits_a.0 & bits_b.0;
@@ -271,8 +265,11 @@ fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possi
     }
 }
 
-fn rotate(range: Interval, distance: u64) -> Possible {
-    Possible::Range(Interval::new(range.lo.wrapping_add(distance), range.hi.wrapping_add(distance)))
+/// Returns the sums of two ranges. Sums of all 64-bit numbers use one value of the smaller range.
+fn sum(a: Interval, b: Interval) -> Possible {
+    let (a, b) = if a.span() >= b.span() { (a, b) } else { (b, a) };
+    let last = if a.span().checked_add(b.span()).is_some() { b.hi } else { b.lo };
+    Possible::Range(Interval::new(a.lo.wrapping_add(b.lo), a.hi.wrapping_add(last)))
 }
 
 fn shift_possible(operation: Operation, is_32bit: bool, a: Possible, shift: u32) -> Possible {

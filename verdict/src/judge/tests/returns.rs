@@ -76,6 +76,11 @@ fn numbers_that_the_verifier_does_not_know_are_refused() {
     // r0 &= 5
     let masked = [helper(7), insn(0x57, 0, 0, 0, 5), exit()];
     assert!(refused_value(add_new_kernel, "cgroup/connect4", &masked).is_some());
+    // r6 = random & 1; r0 = random & 1; r0 += r6.
+    let masked = [helper(7), insn(0x57, 0, 0, 0, 1)];
+    let sum = [&masked[..], &[insn(0xbf, 6, 0, 0, 0)], &masked, &[insn(0x0f, 0, 6, 0, 0), exit()]].concat();
+    assert_eq!(refused_value(add_new_kernel, "cgroup/connect4", &sum), unknown("0 to 1"));
+    assert_eq!(refused_value(add_new_kernel, "cgroup_skb/egress", &sum), None);
     let pointer = [insn(0xbf, 0, 1, 0, 0), exit()];
     assert_eq!(
         refused_value(add_new_kernel, "sk_lookup", &pointer),
