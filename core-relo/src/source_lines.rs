@@ -42,6 +42,9 @@ pub struct SourceLine<'o> {
 /// The number of later and of earlier lines that are searched for the name of an access.
 const SEARCHED_LINES: usize = 64;
 
+/// The bytes of a line in which names are searched for.
+const SEARCHED_BYTES: usize = 512;
+
 /// The distance from the load of a member's offset to the first line of its statement, if nothing but the arguments of the call is computed
 /// between them.
 const ARGUMENT_INSNS: usize = 8;
@@ -144,8 +147,9 @@ fn lines_within<'l>(lines: &'l [LineInfo], function: &Range<InsnIndex>) -> &'l [
     lines
 }
 
-/// Returns whether a line of C contains a name as a whole word.
+/// Returns whether a line of C contains a name as a whole word, near its beginning.
 fn contains_word(text: &[u8], name: &[u8]) -> bool {
+    let (text, _) = text.split_at(text.len().min(SEARCHED_BYTES));
     let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let is_word = |start: usize| {
         let before = start.checked_sub(1).and_then(|at| text.get(at));
