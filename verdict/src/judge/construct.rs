@@ -40,19 +40,39 @@ impl ProgramVerdict {
         Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
     }
 
-    /// Returns the verdict without the rules of other loaders that this project's loader does not have, and without what it repairs.
+    /// Returns the verdict on a load by core-relo: see [`Reason::counts_for_core_relo`].
     pub fn for_core_relo(&self) -> Verdict {
-        let is_foreign =
-            |loader: LoaderRefusal| !matches!(loader.rule.stance(Loader::CoreRelo), Stance::Refuses(_));
-        let own = self
-            .reasons
-            .iter()
-            .filter(|reason| !reason.is_repaired && !reason.loader.is_some_and(is_foreign));
-        own.map(|reason| reason.verdict).max().unwrap_or(Verdict::Loads)
+        worst_for_core_relo(&self.reasons)
     }
 }
 
+impl ObjectVerdict {
+    /// Returns the reasons against the default load: those of the object, then those of the programs of the load.
+    pub fn load_reasons(&self) -> impl Iterator<Item = &Reason> {
+        let in_load = self.programs.iter().filter(|program| program.autoload);
+        self.reasons.iter().chain(in_load.flat_map(|program| &program.reasons))
+    }
+
+    /// Returns the verdict on a default load by core-relo: see [`Reason::counts_for_core_relo`].
+    pub fn for_core_relo(&self) -> Verdict {
+        worst_for_core_relo(self.load_reasons())
+    }
+}
+
+fn worst_for_core_relo<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> Verdict {
+    let own = reasons.into_iter().filter(|reason| reason.counts_for_core_relo());
+    own.map(|reason| reason.verdict).max().unwrap_or(Verdict::Loads)
+}
+
 impl Reason {
+    /// Returns whether the reason stands against a load by core-relo, too: it is no rule of other loaders that core-relo does not have, and
+    /// nothing that core-relo repairs.
+    pub fn counts_for_core_relo(&self) -> bool {
+        let is_foreign =
+            |loader: LoaderRefusal| !matches!(loader.rule.stance(Loader::CoreRelo), Stance::Refuses(_));
+        !self.is_repaired && !self.loader.is_some_and(is_foreign)
+    }
+
     /// Creates a reason without source line, evidence and fix.
     pub fn new(kind: ReasonKind, verdict: Verdict, text: impl Into<String>) -> Self {
         Self {

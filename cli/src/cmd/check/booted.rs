@@ -96,7 +96,8 @@ impl BootedProgram<'_> {
 impl<'b> BootedObject<'b> {
     /// Returns the relation between the verdict and the real load.
     pub(crate) fn agreement(&self) -> Agreement {
-        self.verdict.map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.verdict, self.reality))
+        self.verdict
+            .map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.for_core_relo(), self.reality))
     }
 
     pub(crate) fn reality_json(&self, release: Option<&'b str>) -> RealityJson<'b> {
@@ -106,10 +107,7 @@ impl<'b> BootedObject<'b> {
     /// Returns what is wrong with the verdict, and the verdict with its first reason.
     pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
         let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
-        let in_load = verdict.programs.iter().filter(|program| program.autoload);
-        let mut reasons = verdict.reasons.iter().chain(in_load.flat_map(|program| &program.reasons));
-        let worst = reasons.find(|reason| reason.verdict == verdict.verdict);
-        Some((problem(verdict.verdict), verdict_text(verdict.verdict, worst)))
+        Some(wrong_verdict(verdict.for_core_relo(), verdict.load_reasons()))
     }
 }
 
@@ -304,8 +302,17 @@ impl<'b> BootedProgram<'b> {
     /// such as the verifier's other reasons.
     pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
         let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
-        Some((problem(verdict.verdict), verdict_text(verdict.verdict, verdict.reasons.first())))
+        Some(wrong_verdict(verdict.for_core_relo(), &verdict.reasons))
     }
+}
+
+/// Returns what is wrong with a verdict on a load by core-relo, and the verdict with its first reason.
+fn wrong_verdict<'r>(
+    verdict: Verdict,
+    reasons: impl IntoIterator<Item = &'r Reason>,
+) -> (&'static str, String) {
+    let mut own = reasons.into_iter().filter(|reason| reason.counts_for_core_relo());
+    (problem(verdict), verdict_text(verdict, own.find(|reason| reason.verdict == verdict)))
 }
 
 const fn problem(verdict: Verdict) -> &'static str {
