@@ -71,7 +71,13 @@ impl BtfRefusal {
         let is_rule_of_all = verdict == Verdict::Refused && oldest.is_some();
         let evidence = match facts.version() {
             Some((_, evidence)) if !is_rule_of_all => evidence,
-            _ => Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() },
+            _ => {
+                let text = match verdict {
+                    Verdict::Refused => "every kernel has the rule",
+                    _ => "only some kernels have the rule; --kernel-version tells",
+                };
+                Evidence { source: EvidenceSource::Object, text: text.to_owned() }
+            }
         };
         Ok(Some(Self { verdict, violation, evidence }))
     }

@@ -78,7 +78,11 @@ pub fn judge(
     let verdict = default_load.chain(object_verdicts).chain(shared_verdicts).max().unwrap_or(Verdict::Loads);
     shared_load::add_map_reasons(needs, answers, &mut programs, is_loaded);
     let mut warnings = context.warnings();
-    warnings.extend(btf_refusal.iter().map(|refusal| refusal.warning(needs)));
+    // What needs BTF is refused, and the rest of the object is not loaded without it.
+    let needs_btf = reasons.iter().chain(programs.iter().flat_map(|program| &program.reasons));
+    if !needs_btf.into_iter().any(|reason| reason.kind == ReasonKind::Btf) {
+        warnings.extend(btf_refusal.iter().map(|refusal| refusal.warning(needs)));
+    }
     warnings.extend(attachments::warnings(needs, answers, &programs));
     warnings.extend(loader_rules::warnings(needs));
     warnings.extend(null_pointer_warnings(needs));
