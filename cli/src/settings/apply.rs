@@ -206,6 +206,10 @@ fn set_number(
         let help = format!("give --inner-map {outer}=TYPE:KEY:VALUE:ENTRIES");
         return Err(BadInput::new(setting.to_string(), what).help(help));
     }
+    if !has_definition && !matches!(setting.value, SettingValue::ValueSize(_)) {
+        let what = format!("map `{}` has no definition, so that its keys and entries are fixed", map.name);
+        return Err(BadInput::new(setting.to_string(), what).help("only --value-size fits it"));
+    }
     let own = settings.map_mut(&map.name);
     let (attribute, number, defined): (_, _, fn(&MapDef) -> u32) = match setting.value {
         SettingValue::MaxEntries(number) => (&mut own.max_entries, number, |def| def.max_entries),

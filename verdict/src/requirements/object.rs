@@ -22,7 +22,7 @@ use core_relo_object::{
         LoadPlanError, MapSettings, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable,
         accepted_object_name,
     },
-    object::{DataKind, NullPointers, Object, Program},
+    object::{DataKind, MapDef, NullPointers, Object, Program},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -67,6 +67,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) left_out_maps: HashSet<MapIndex>,
     /// The names of the maps that user space does not create, or creates with another type or other flags.
     pub(crate) replaced_maps: HashSet<String>,
+    /// The maps whose settings change a size, so that a load creates them without the object's types.
+    pub(crate) untyped_maps: HashSet<String>,
     /// Whether these are the requirements of a load with known settings: the programs of the load are judged as loaded together.
     pub(crate) is_load: bool,
     /// Whether the kernel may lack a strong extern that no loaded program uses.
@@ -184,6 +186,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
             replaced_maps: HashSet::new(),
+            untyped_maps: HashSet::new(),
             is_load: false,
             allows_unused_externs: false,
             alone: OnceLock::new(),
@@ -228,6 +231,15 @@ impl ObjectNeeds<'_, '_> {
             }
             if map.reuse.is_some() || map.map_type.is_some() || map.map_flags.is_some() {
                 self.replaced_maps.insert(map_name(name.as_bytes()));
+            }
+            let own = self.map_index(name).and_then(|index| match self.linker.maps().get(index.0)?.source {
+                MapSource::Defined(map) => map.def.as_ref().ok(),
+                _ => None,
+            });
+            let has_types = |def: &MapDef| def.key_type.is_some() && def.value_type.is_some();
+            let is_typed = |def: Option<&MapDef>| def.is_some_and(has_types);
+            if is_typed(own) && !is_typed(map.definition(own).as_ref()) {
+                self.untyped_maps.insert(map_name(name.as_bytes()));
             }
         }
         let (object, loader) = (self.object, self.loader);
