@@ -160,7 +160,11 @@ fn a_dry_run_judges_the_targets_that_are_set() {
     let set = load(&[&[text(&object)], &max_entries[..], &targets].concat());
     let line = &set.lines()[0];
     assert_eq!(line["status"], "planned", "{set:?}");
-    assert!(["loads", "unknown"].contains(&line["verdict"].as_str().unwrap()), "{line}");
+    // A policy of the machine may refuse the programs, which are planned all the same.
+    let reasons = line["verdicts"].as_array().unwrap().iter().flat_map(|v| v["reasons"].as_array().unwrap());
+    let is_policy = |reason: &serde_json::Value| reason["evidence"]["source"] == "probe";
+    let others: Vec<_> = reasons.filter(|reason| !is_policy(reason)).collect();
+    assert!(others.iter().all(|reason| reason["verdict"] == "unknown"), "{line}");
     assert!(!set.out.contains("attach_target"), "{set:?}");
 }
 
