@@ -33,7 +33,8 @@ const MISSING_HELPER: i32 = 9999;
 const RANDOM: i32 = 7;
 
 /// The parts of verifier logs about what verdicts judge: helpers, arguments, accesses to the context, returned values.
-const JUDGED: [&str; 7] = [
+const JUDGED: [&str; 8] = [
+    "dereference of modified ctx ptr",
     "invalid bpf_context access",
     "stores into R6 ctx is not allowed",
     "invalid func unknown",
@@ -164,6 +165,9 @@ impl Generator<'_> {
         let context = if self.rng.bool() { 1 } else { 6 };
         if context == 1 {
             self.push(0xbf, 1, 6, 0, 0);
+            if self.rng.u8(0..8) == 0 {
+                self.push(0x07, 1, 0, 0, 8);
+            }
         }
         match self.rng.u8(0..8) {
             0 => self.push(0x63 | size, context, 7, offset, 0),

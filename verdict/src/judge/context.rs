@@ -32,6 +32,7 @@ pub(super) fn refused_accesses(
     let refused = accesses.filter_map(|access| {
         let reason = limit
             .reason(*access)
+            .or_else(|| moved_reason(program, *access, answers))
             .or_else(|| limit.pointer_reason(*access, answers))
             .or_else(|| forbidden_part(program, *access, answers))?;
         Some((*access, reason))
@@ -63,6 +64,17 @@ fn forbidden_part(
         def.program_type
     );
     answered_reason(text, answers.facts.context_part(part))
+}
+
+/// Returns the reason why the kernel refuses an access through a register that the program has changed.
+fn moved_reason(
+    program: &ProgramNeeds,
+    access: ContextAccess,
+    answers: &KernelAnswers<'_, '_>,
+) -> Option<Reason> {
+    let program_type = program.sec_def.filter(|_| access.is_moved)?.program_type;
+    let text = format!("{}, through a register that points behind the start of the context", place(access));
+    answered_reason(text, answers.facts.moved_context(program_type))
 }
 
 /// Returns the reason against an access that the kernel does not permit.

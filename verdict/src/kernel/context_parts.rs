@@ -116,6 +116,18 @@ impl ContextPart {
 }
 
 impl KernelFacts<'_> {
+    /// Answers whether the kernel permits accesses through a register that points behind the start of the context (kernel:
+    /// `check_ptr_off_reg`). 7.2 permits them where it does not convert the accesses.
+    pub(crate) fn moved_context(&self, program_type: P) -> Answer {
+        let has_rule = RULES.iter().any(|rule| rule.program_types.contains(&program_type));
+        let is_converted = program_type == P::PerfEvent || (has_rule && program_type != P::CgroupDevice);
+        let row = self.without_later([NO, NO, NO, Some(!is_converted)]);
+        let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+        let text = "kernels like this one permit it".to_owned();
+        let permitted = Answer::Present(Evidence { source: EvidenceSource::Version, text });
+        self.answer_observed(observations, "permit it", permitted)
+    }
+
     /// Answers whether the kernel permits reads of a part of an argument that is a pointer (kernel: `btf_ctx_access`).
     pub(crate) fn parts_of_pointers(&self) -> Answer {
         // Updates of 6.12 refuse them.

@@ -26,6 +26,8 @@ pub struct ContextAccess {
     pub bytes: u32,
     /// What the instruction does.
     pub kind: AccessKind,
+    /// Whether the register points behind the start of the context, so that the program has changed it.
+    pub is_moved: bool,
 }
 
 /// The values that a program may return, as far as its instructions tell without an analysis.

@@ -443,7 +443,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         };
         let start = state.get(base).context_offset();
         if let Some(offset) = start.and_then(|start| start.checked_add(insn.off.into())) {
-            let access = ContextAccess { insn: at, offset, bytes: insn.access_bytes(), kind };
+            let is_moved = start != Some(0);
+            let access = ContextAccess { insn: at, offset, bytes: insn.access_bytes(), kind, is_moved };
             self.traced.context_accesses.push(access);
         }
     }

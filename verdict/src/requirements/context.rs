@@ -54,7 +54,9 @@ impl ContextKind {
 
     /// Returns whether every kernel since 5.10 permits an access of programs of a section.
     pub(super) fn always_permits(self, def: &SecDef, access: ContextAccess) -> bool {
-        self.always_has(access) && context_part(def, access).is_none_or(ContextPart::is_always_permitted)
+        !access.is_moved
+            && self.always_has(access)
+            && context_part(def, access).is_none_or(ContextPart::is_always_permitted)
     }
 
     /// Returns whether every kernel since 5.10 has the place of an access.

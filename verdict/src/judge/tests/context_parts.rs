@@ -116,3 +116,24 @@ fn newer_kernels_refuse_parts_of_pointers() {
     assert_eq!(reason(add_newest, "tp_btf/t", read(8)), None, "a number");
     assert_eq!(reason(add_older, "tp_btf/t", read(0)), None);
 }
+
+#[test]
+fn registers_that_point_behind_the_start_of_the_context() {
+    fn add_newest(b: &mut Builder) {
+        add_6_1(b);
+        b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
+        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_INSN_ARRAY", 34)]);
+    }
+    let refused = |types: fn(&mut Builder), section: &str, access: Insn| {
+        let mut m = TestObject::new();
+        // r1 += 8, and the access.
+        m.program("main", section, &[&[insn(0x07, 1, 0, 0, 8), access][..], &returns(1)].concat());
+        let verdict = judge_bytes(&m.bytes(), types, &KernelInputs::default());
+        let mut reasons = verdict.programs[0].reasons.iter();
+        reasons.any(|reason| reason.text.contains("behind the start") && reason.verdict == Verdict::Refused)
+    };
+    let word = insn(0x79, 3, 1, 0, 0);
+    assert!(refused(add_6_12, "raw_tp/t", word));
+    assert!(!refused(add_newest, "raw_tp/t", word));
+    assert!(refused(add_newest, "tc", read(0)));
+}
