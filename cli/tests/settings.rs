@@ -175,6 +175,10 @@ fn bad_settings_are_one_line_and_exit_2() {
             "--attach-target classify=vfs_read: a program of type BPF_PROG_TYPE_SCHED_CLS has no target that it is loaded for, expected \
              one of a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
         ),
+        (
+            &["--max-entries", ".rodata=4"],
+            "--max-entries .rodata=4: map `.rodata` has no definition, so that only --value-size can be set",
+        ),
         (&["--set", "is_old=1"], "probes.bpf.o: it has no global `is_old`; it has `is_new`"),
         (
             &["--program-type", "classify=clasifier"],

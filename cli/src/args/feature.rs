@@ -47,10 +47,11 @@ pub(crate) struct FeatureArgs {
     #[arg(long, value_name = "X.Y.Z")]
     kernel_version: Option<KernelVersion>,
     /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel, in the kernel's
-    /// image, or in `config-R` beside `vmlinuz-R`]
+    /// image, or in `config-R` beside `vmlinuz-R`, `vmlinux-R` or `R.btf`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     kconfig: Option<PathBuf>,
-    /// Symbols of the kernels: a copy of /proc/kallsyms [default: the symbols of a vmlinux, or `System.map-R` beside `vmlinuz-R`]
+    /// Symbols of the kernels: a copy of /proc/kallsyms [default: the symbols of a vmlinux, or `System.map-R`
+    /// beside `vmlinuz-R`, `vmlinux-R` or `R.btf`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     kallsyms: Option<PathBuf>,
     /// Output format

@@ -207,8 +207,8 @@ fn set_number(
         return Err(BadInput::new(setting.to_string(), what).help(help));
     }
     if !has_definition && !matches!(setting.value, SettingValue::ValueSize(_)) {
-        let what = format!("map `{}` has no definition, so that its keys and entries are fixed", map.name);
-        return Err(BadInput::new(setting.to_string(), what).help("only --value-size fits it"));
+        let what = format!("map `{}` has no definition, so that only --value-size can be set", map.name);
+        return Err(BadInput::new(setting.to_string(), what));
     }
     let own = settings.map_mut(&map.name);
     let (attribute, number, defined): (_, _, fn(&MapDef) -> u32) = match setting.value {

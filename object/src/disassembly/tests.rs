@@ -81,7 +81,7 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
             "main insn 2: R_BPF_64_32 .text+16: function second, true",
         ]
     );
-    let pointers = object.null_pointers().unwrap().listed;
+    let pointers = object.null_pointers().listed;
     let texts: Vec<_> = pointers.iter().map(ToString::to_string).collect();
     assert_eq!(
         texts,

@@ -96,7 +96,7 @@ impl LoadPlan {
             btf,
             btf_is_mandatory: has_struct_ops,
             repairs,
-            null_pointers: object.null_pointers()?,
+            null_pointers: object.null_pointers(),
             binds_rodata: has_rodata && !programs.is_empty() && kernel.features.has(Feature::ProgBindMap),
             probe_error: kernel.features.check_permission().err(),
             raises_memlock_limit: kernel.features.charges_locked_memory(),

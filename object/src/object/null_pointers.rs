@@ -1,6 +1,6 @@
 //! Pointers in data sections that stay null: no loader applies the ELF relocations of `.data` and the like.
 
-use super::{DataSection, Object, ObjectError, Reloc, Symbol, SymbolKind, SymbolLocation};
+use super::{DataSection, Object, Reloc, Symbol, SymbolKind, SymbolLocation};
 use crate::elf::text;
 use core::fmt;
 use core_relo::Text;
@@ -49,20 +49,20 @@ pub struct NullPointers {
 }
 
 impl Object<'_> {
-    /// Returns the pointers in data sections that no loader sets (libbpf skips these relocations).
-    pub fn null_pointers(&self) -> Result<NullPointers, ObjectError> {
+    /// Returns the pointers in data sections that no loader sets. libbpf skips these relocations, so that a damaged one is no error.
+    pub fn null_pointers(&self) -> NullPointers {
         let mut found = NullPointers::default();
         let sections = self.data_sections().iter().filter(|section| section.kind.has_skipped_relocs());
         let relocs = sections
             .flat_map(|section| self.elf_relocs_of(section.section_index).map(move |reloc| (section, reloc)));
-        for (count, (section, reloc)) in (1..).zip(relocs) {
-            let reloc = reloc?;
+        let readable = relocs.filter_map(|(section, reloc)| Some((section, reloc.ok()?)));
+        for (count, (section, reloc)) in (1..).zip(readable) {
             if found.listed.len() < LISTED {
                 found.listed.push(self.null_pointer(section, &reloc));
             }
             found.count = count;
         }
-        Ok(found)
+        found
     }
 
     fn null_pointer(&self, section: &DataSection<'_>, reloc: &Reloc<'_>) -> NullPointer {

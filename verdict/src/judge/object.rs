@@ -161,10 +161,16 @@ impl ObjectVerdict {
 
     /// Returns the verdict on an object that cannot be linked. Each undefined symbol is a reason.
     pub fn refused_by_linker(object: &Object<'_>, loader: Loader, error: &LinkError) -> Self {
-        let LinkError::Undefined { symbols, .. } = error else {
+        let LinkError::Undefined { symbols, more } = error else {
             return Self::refused(object, loader, &error.to_string());
         };
-        let reasons: Vec<_> = symbols.iter().map(undefined_reason).collect();
+        let mut reasons: Vec<_> = symbols.iter().map(undefined_reason).collect();
+        if *more > 0 {
+            reasons.push(Reason::from_object(
+                Verdict::Refused,
+                format!("undefined symbols that are not listed: {more}"),
+            ));
+        }
         let mut verdict = Self::refused(object, loader, &error.to_string());
         for program in &mut verdict.programs {
             program.reasons.clone_from(&reasons);
@@ -202,7 +208,19 @@ fn null_pointer_warnings(needs: &ObjectNeeds<'_, '_>) -> Vec<Mismatch> {
             "loaders skip the relocations of data sections: set the pointer in a program, or use an index";
         Mismatch::new(MismatchKind::NullPointer, &program.name, &pointer.to_string(), (&local, target))
     };
-    needs.null_pointers.listed.iter().map(warning).collect()
+    let pointers = &needs.null_pointers;
+    let mut warnings: Vec<_> = pointers.listed.iter().map(warning).collect();
+    if let Some(more @ 1..) = pointers.count.checked_sub(pointers.listed.len()) {
+        let text = format!("null pointers in data sections that are not listed: {more}");
+        let target = "loaders skip the relocations of data sections";
+        warnings.push(Mismatch::new(
+            MismatchKind::NullPointer,
+            &program.name,
+            &text,
+            ("addresses of symbols", target),
+        ));
+    }
+    warnings
 }
 
 /// Returns the reason of an undefined symbol, at its first use.

@@ -298,10 +298,13 @@ impl ObjectContext<'_, '_> {
         });
         let suspect = |(insn, map): (u32, MapIndex)| {
             let name = self.needs.linker.maps().get(map.0)?.name;
-            let text = format!("map {}: the loader does not create it", text(Name::new(name).shortened()));
+            let name = text(Name::new(name).shortened());
+            let fix = format!("no --without-map {name}, or a guard of the use by a constant");
+            let text = format!("map {name}: the loader does not create it");
             let evidence =
                 Evidence { source: EvidenceSource::Object, text: "the settings of the load".into() };
-            let reason = Reason::new(ReasonKind::MapType, Verdict::Refused, text).with_evidence(evidence);
+            let reason = Reason::new(ReasonKind::MapType, Verdict::Refused, text);
+            let reason = reason.with_evidence(evidence).with_fix(fix);
             Some(Suspect::new(insn, reason))
         };
         uses.filter_map(suspect).collect()

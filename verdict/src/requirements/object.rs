@@ -181,7 +181,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             rule_uses,
             contents_error,
             refused_names,
-            null_pointers: object.null_pointers()?,
+            null_pointers: object.null_pointers(),
             programs,
             data: HashMap::new(),
             left_out_maps: HashSet::new(),

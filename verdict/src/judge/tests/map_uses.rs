@@ -213,6 +213,14 @@ fn special_fields_are_closed_to_some_program_types() {
     assert_eq!(lock("tc"), []);
     // The kernel creates no LPM trie with a lock, so that a loader creates it without types.
     assert_eq!(reasons(object("kprobe/x", "bpf_spin_lock", 4, LPM_TRIE), Age::Newest, None), []);
+    // So it does a map with values of another size than the object's type.
+    let sized = |bytes| {
+        let mut settings = Settings::default();
+        settings.map_mut("m").value_size = Some(bytes);
+        reasons(object("socket", "bpf_spin_lock", 4, HASH), Age::Newest, Some(&settings))
+    };
+    assert_eq!(sized(12), refused("BPF_PROG_TYPE_SOCKET_FILTER", "bpf_spin_lock"), "the type's own size");
+    assert_eq!(sized(32), []);
 }
 
 #[test]
