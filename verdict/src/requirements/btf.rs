@@ -3,7 +3,7 @@
 use super::{ObjectNeeds, ProgramNeeds};
 use alloc::sync::Arc;
 use core_relo::{
-    btf::{BtfRule, BtfViolation, KernelBtfRules, Kind, TypeIdError, kernel_violations},
+    btf::{BtfPlace, BtfRule, BtfViolation, KernelBtfRules, Kind, NameError, TypeIdError, kernel_violations},
     ext::InfoViolation,
 };
 use core_relo_object::{
@@ -117,6 +117,10 @@ pub(crate) fn is_repairable(violation: &BtfViolation) -> bool {
     let kind = violation.ty.as_ref().map(|ty| ty.kind);
     let has_no_size = |reason| matches!(reason, TypeIdError::NoSize | TypeIdError::Void);
     match violation.rule {
+        // A section or tag needs its own name.
+        BtfRule::Name(NameError::Missing) if violation.place == BtfPlace::Whole => {
+            kind.is_some_and(|kind| matches!(kind, Kind::Typedef | Kind::Fwd | Kind::Func | Kind::Var))
+        }
         _ if violation.is_name() => true,
         BtfRule::TypeId { reason, .. } => {
             has_no_size(reason) && kind.is_some_and(|kind| kind == Kind::Var || kind.is_composite())
@@ -126,7 +130,48 @@ pub(crate) fn is_repairable(violation: &BtfViolation) -> bool {
         | BtfRule::ParameterType { reason, .. } => has_no_size(reason),
         BtfRule::MemberOrder { is_union: false, .. } => true,
         // A floating-point number that is not aligned.
-        BtfRule::MemberAlignment { bits, .. } => bits != BYTE_BITS,
+        BtfRule::MemberAlignment { found, bits } => bits != BYTE_BITS && found.is_multiple_of(BYTE_BITS),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo::{
+        Endian, TypeId,
+        btf::{Btf, Builder},
+    };
+
+    /// Returns whether the first violation of a BTF is repairable.
+    fn first_is_repairable(build: impl FnOnce(&mut Builder)) -> bool {
+        let mut b = Builder::new(Endian::native());
+        build(&mut b);
+        let violations = Btf::parse(b.finish()).unwrap().kernel_violations(&KernelBtfRules::newest());
+        is_repairable(violations.first().unwrap())
+    }
+
+    #[test]
+    fn names_of_sections_are_needed_and_other_missing_names_are_given() {
+        assert!(first_is_repairable(|b| {
+            b.typedef("", TypeId::VOID);
+        }));
+        assert!(!first_is_repairable(|b| {
+            let int = b.int("int", 4, Builder::SIGNED);
+            let var = b.var("x", int, 1);
+            b.datasec("", 4, &[(var, 0, 4)]);
+        }));
+    }
+
+    /// Bytes cannot begin within a byte.
+    #[test]
+    fn floats_at_whole_bytes_become_bytes() {
+        let float_at = |bit: u32| {
+            first_is_repairable(|b| {
+                let float = b.float("float", 4);
+                b.structure("s", 8, &[("f", float, bit)]);
+            })
+        };
+        assert_eq!([float_at(8), float_at(12)], [true, false]);
     }
 }

@@ -28,8 +28,9 @@ pub(in crate::load_plan) fn repair(
     rules: KernelBtfRules,
     repairs: &mut Repairs,
 ) -> Result<(), InternalError> {
-    SizeRepairer::new(repairs).repair(edit)?;
+    // The size of a member reaches to the next member by offset.
     sort_members(edit, repairs)?;
+    SizeRepairer::new(repairs).repair(edit)?;
     let mut repairer = NameRepairer { renamer: Renamer::new(rules), repairs };
     let functions = function_protos(edit)?;
     // The loop appends no types.

@@ -167,6 +167,21 @@ fn members_are_sorted_by_offset_and_their_tags_follow() {
     assert_eq!(plan.repairs()[0].kind, RepairKind::BtfOrder);
 }
 
+/// The space of a member without a size ends at the next member by offset.
+#[test]
+fn members_without_a_size_are_repaired_in_the_order_of_their_offsets() {
+    let (plan, ty) = plan(newer_kernel(), |m| {
+        let (int, types) = (m.int, &mut m.types);
+        let complex = types.typedef("complex_t", TypeId::VOID);
+        let member = |name, ty, bit_offset| BuiltMember { name, ty, bit_offset, bitfield_bits: 0 };
+        types.composite(Kind::Struct, "s", 12, &[member("z", complex, 32), member("a", int, 0)])
+    });
+    let btf = btf(&plan);
+    let member = btf.ty(ty).unwrap().member(1).unwrap();
+    assert_eq!(member.name.to_string(), "z");
+    assert_eq!(btf.ty(member.ty).unwrap().array().unwrap().nelems, 8);
+}
+
 #[test]
 fn tags_in_which_the_kernel_finds_names_follow_the_new_names() {
     let (plan, tags) = plan(newer_kernel(), |m| {
