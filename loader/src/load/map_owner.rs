@@ -33,7 +33,7 @@ pub(super) fn explain_refusal(
     if refused.errno.0 != libc::EINVAL || refused.insn.is_some() || !is_verified {
         return None;
     }
-    owned_maps(program).find_map(|index| {
+    used_maps(program).find_map(|index| {
         let map = loaded.maps.get(index.0).filter(|map| has_owner(map))?;
         if map.plan.known_type() == Some(MapType::ProgArray) && overrides_results(program) {
             let what = "a program that calls bpf_override_return may use no program array";
@@ -51,7 +51,7 @@ pub(super) fn explain_owner(
     program: &ProgramPlan,
 ) -> Option<String> {
     let users = loaded.programs.iter().map(|loaded| &loaded.plan);
-    let first = users.clone().find(|plan| owned_maps(plan).any(|used| used == index)).or_else(|| {
+    let first = users.clone().find(|plan| used_maps(plan).any(|used| used == index)).or_else(|| {
         // The first program in the map.
         map.plan.slots().values().find_map(|slot| match slot {
             SlotPlan::Program(function) => users.clone().find(|plan| plan.function() == *function),
@@ -63,7 +63,7 @@ pub(super) fn explain_owner(
         format!("map `{}`: {text}: {advice}", map.name())
     };
     if let Some(first) = first.filter(|first| first.function() != program.function())
-        && let Some(difference) = find_difference(first, program)
+        && let Some(difference) = find_difference(map, first, program)
     {
         let first = first.name();
         return Some(other_kind(format!("it belongs to its first program, `{first}`: {difference}")));
@@ -78,8 +78,9 @@ pub(super) fn explain_owner(
     )))
 }
 
-/// Returns the first property in which a program differs from the first program of a map.
-fn find_difference(first: &ProgramPlan, other: &ProgramPlan) -> Option<String> {
+/// Returns the properties in which a program differs from the first program of a map. Every kernel compares the program types; which of the
+/// other properties it compares depends on the kernel.
+fn find_difference(map: &LoadedMap, first: &ProgramPlan, other: &ProgramPlan) -> Option<String> {
     let differs = |noun: &str, found: String, expected: String| {
         (found != expected).then(|| format!("{noun} of `{}`: {found}, expected {expected}", other.name()))
     };
@@ -101,13 +102,25 @@ fn find_difference(first: &ProgramPlan, other: &ProgramPlan) -> Option<String> {
     let by_target = || {
         let target = |plan: &ProgramPlan| (plan.attach().type_id(), plan.attach().module());
         let is_same = target(first) == target(other);
-        (!is_same).then(|| format!("the attach target of `{}` has another prototype", other.name()))
+        (!is_same).then(|| format!("the attach target of `{}` is another one", other.name()))
     };
-    by_type().or_else(|| FLAGS.iter().find_map(by_flag)).or_else(by_attach_type).or_else(by_target)
+    if let Some(difference) = by_type() {
+        return Some(difference);
+    }
+    // Maps of devices and CPUs hold programs of one attach type, whatever that of their users (kernel: `__bpf_prog_map_compatible`).
+    let holds_all_users = map.plan.known_type() == Some(MapType::ProgArray);
+    let by_attach_type = holds_all_users.then(by_attach_type).flatten();
+    let differences: Vec<_> =
+        FLAGS.iter().filter_map(by_flag).chain(by_attach_type).chain(by_target()).collect();
+    match &*differences {
+        [] => None,
+        [difference] => Some(difference.clone()),
+        _ => Some(format!("the kernel compares one of these: {}", differences.join("; "))),
+    }
 }
 
 /// Returns the maps that a program refers to.
-fn owned_maps(program: &ProgramPlan) -> impl Iterator<Item = MapIndex> {
+fn used_maps(program: &ProgramPlan) -> impl Iterator<Item = MapIndex> {
     program.fixups().iter().filter_map(|fixup| match fixup.target() {
         FixupTarget::Map(index) => Some(index),
         FixupTarget::Module(_) => None,
