@@ -156,9 +156,10 @@ fn contains_word(text: &[u8], name: &[u8]) -> bool {
         let after = start.checked_add(name.len()).and_then(|at| text.get(at));
         !is_part(before) && !is_part(after)
     };
-    // A window of length 0 does not exist.
-    !name.is_empty()
-        && text.windows(name.len()).enumerate().any(|(start, word)| word == name && is_word(start))
+    let Some((first, _)) = name.split_first() else { return false };
+    let starts = (0usize..).zip(text).filter(|(_, byte)| *byte == first).map(|(start, _)| start);
+    let is_name = |start: usize| text.get(start..).is_some_and(|rest| rest.starts_with(name));
+    starts.into_iter().any(|start| is_name(start) && is_word(start))
 }
 
 /// Returns whether a parenthesis that a line of C opens is closed on a later line.

@@ -1,7 +1,7 @@
 //! The rules for instructions that a linked program breaks.
 
 use super::{
-    insn_rules::{LeftToLoader, broken_rule},
+    insn_rules::{LeftToLoader, broken_rule, is_usual},
     instructions::{decoded, usize_of},
     need::{Need, NeedTable},
     program::Site,
@@ -19,7 +19,8 @@ pub(super) fn broken_rule_sites(
     table: &mut NeedTable,
 ) -> Vec<Site> {
     let program_type = def.map(|def| def.program_type);
-    let by_encoding = decoded(&code.insns).filter_map(|(at, insn)| {
+    let unusual = decoded(&code.insns).filter(|(_, insn)| !is_usual(*insn));
+    let by_encoding = unusual.filter_map(|(at, insn)| {
         // Few instructions break a rule, so that only these are looked up.
         let second = insn.is_ld_imm64().then(|| second_half(code, at)).flatten();
         let none = LeftToLoader { has_reference: false, has_relocation: false };

@@ -49,6 +49,25 @@ pub(super) struct LeftToLoader {
     pub(super) has_relocation: bool,
 }
 
+/// Returns whether an instruction is one of the usual ones and breaks no rule, whatever the object leaves to the loader.
+pub(super) const fn is_usual(insn: Insn) -> bool {
+    let Insn { code, dst, src, off, imm } = insn;
+    match code {
+        // Calls.
+        CALL => dst == 0 && src <= LAST_CALL_SOURCE && off == 0,
+        // Loads and stores of registers.
+        0x61 | 0x69 | 0x71 | 0x79 => dst < FRAME_POINTER && src <= FRAME_POINTER && imm == 0,
+        0x63 | 0x6b | 0x73 | 0x7b => dst <= FRAME_POINTER && src <= FRAME_POINTER && imm == 0,
+        // `+=` and `=` with a constant, and with a register.
+        0x04 | 0x07 | 0xb4 | 0xb7 => dst < FRAME_POINTER && src == 0 && off == 0,
+        0x0c | 0x0f | 0xbc | 0xbf => dst < FRAME_POINTER && src <= FRAME_POINTER && off == 0 && imm == 0,
+        // Jumps, and comparisons for equality.
+        JUMP => dst == 0 && src == 0 && imm == 0,
+        0x15 | 0x55 => dst <= FRAME_POINTER && src == 0,
+        _ => false,
+    }
+}
+
 /// Returns the rule that an instruction breaks. `second` is the second half of a 64-bit load.
 pub(super) fn broken_rule(
     insn: Insn,
@@ -229,4 +248,33 @@ fn operand_rule(insn: Insn, program_type: Option<ProgramType>) -> Option<InsnRul
         Class::St | Class::Stx | Class::Jmp | Class::Jmp32 => false,
     };
     writes.then_some(InsnRule::FramePointer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_instructions_break_no_rule() {
+        let mut usual_count = 0;
+        let registers = (0..=12u8).flat_map(|dst| (0..=12u8).map(move |src| (dst, src)));
+        let constants = [0, 1, -1].into_iter().flat_map(|off| [0, 1, -1, 64].map(|imm| (off, imm)));
+        for code in 0..=u8::MAX {
+            for ((dst, src), (off, imm)) in
+                registers.clone().flat_map(|of| constants.clone().map(move |rest| (of, rest)))
+            {
+                let insn = Insn { code, dst, src, off, imm };
+                if !is_usual(insn) {
+                    continue;
+                }
+                usual_count += 1;
+                for has_reference in [false, true] {
+                    let left = LeftToLoader { has_reference, has_relocation: has_reference };
+                    let rule = broken_rule(insn, None, left, Some(ProgramType::Xdp));
+                    assert_eq!(rule, None, "{insn:?}");
+                }
+            }
+        }
+        assert!(usual_count > 1000, "{usual_count}");
+    }
 }
