@@ -56,14 +56,14 @@ fn forbidden_part(
 ) -> Option<Reason> {
     let def = program.sec_def?;
     let part = context_part(def, access)?;
-    let attach_type = def.attach_type.map_or_else(String::new, |attach_type| format!(" at {attach_type}"));
-    let text = format!(
-        "{}{}, which programs of type {}{attach_type} may not",
-        place(access),
-        if access.kind == AccessKind::WriteConstant { ", with a store of a constant" } else { "" },
-        def.program_type
-    );
-    answered_reason(text, answers.facts.context_part(part))
+    answered_reason(answers.facts.context_part(part), || {
+        let attach_type =
+            def.attach_type.map_or_else(String::new, |attach_type| format!(" at {attach_type}"));
+        let constant =
+            if access.kind == AccessKind::WriteConstant { ", with a store of a constant" } else { "" };
+        let place = place(access);
+        format!("{place}{constant}, which programs of type {}{attach_type} may not", def.program_type)
+    })
 }
 
 /// Returns the reason why the kernel refuses an access through a register that the program has changed.
@@ -73,19 +73,20 @@ fn moved_reason(
     answers: &KernelAnswers<'_, '_>,
 ) -> Option<Reason> {
     let program_type = program.sec_def.filter(|_| access.is_moved)?.program_type;
-    let text = format!("{}, through a register that points behind the start of the context", place(access));
-    answered_reason(text, answers.facts.moved_context(program_type))
+    answered_reason(answers.facts.moved_context(program_type), || {
+        format!("{}, through a register that points behind the start of the context", place(access))
+    })
 }
 
-/// Returns the reason against an access that the kernel does not permit.
-fn answered_reason(text: String, answer: Answer) -> Option<Reason> {
+/// Returns the reason against an access that the kernel does not permit. Only a reason needs its text.
+fn answered_reason(answer: Answer, text: impl FnOnce() -> String) -> Option<Reason> {
     match answer {
         Answer::Present(_) => None,
         Answer::Absent(evidence) => {
-            Some(Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence))
+            Some(Reason::new(ReasonKind::Context, Verdict::Refused, text()).with_evidence(evidence))
         }
         Answer::Unknown(question) => {
-            Some(Reason::new(ReasonKind::Context, Verdict::Unknown, format!("{text}: {question}")))
+            Some(Reason::new(ReasonKind::Context, Verdict::Unknown, format!("{}: {question}", text())))
         }
     }
 }
@@ -166,14 +167,15 @@ impl<'k> Limit<'k> {
         let is_part = access.bytes.cast_signed() != WORD && access.kind == AccessKind::Read;
         let index = word_of(access).filter(|index| is_part && prototype.is_pointer(*index))?;
         let number = index.checked_add(1)?;
-        let text = format!("{}: argument {number} is a pointer, of {WORD} bytes", place(access));
-        answered_reason(text, answers.facts.parts_of_pointers())
+        answered_reason(answers.facts.parts_of_pointers(), || {
+            format!("{}: argument {number} is a pointer, of {WORD} bytes", place(access))
+        })
     }
 
     /// Returns the reason why the kernel refuses an access. Returns `None` if the kernel permits its place.
     fn reason(&self, access: ContextAccess) -> Option<Reason> {
         let ContextAccess { offset, bytes, .. } = access;
-        let place = place(access);
+        let place = || place(access);
         let refused = |text: String, evidence: Evidence| {
             Some(Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence))
         };
@@ -181,31 +183,34 @@ impl<'k> Limit<'k> {
         match self {
             Self::None => None,
             Self::Arguments { prototype, has_result } => {
-                let evidence = Evidence { source: EvidenceSource::Btf, text: prototype.text() };
                 let text = match word_of(access) {
                     Some(index) => prototype.missing_argument(index, *has_result)?,
-                    None => format!("{place}: expected a multiple of {WORD}, the start of an argument"),
+                    None => format!("{}: expected a multiple of {WORD}, the start of an argument", place()),
                 };
+                let evidence = Evidence { source: EvidenceSource::Btf, text: prototype.text() };
                 let fix = "read only the arguments that the kernel's declaration has. If kernels differ, write a program for each \
                            declaration, in a section that begins with `?`";
                 refused(text, evidence).map(|reason| reason.with_fix(fix))
             }
             _ if !is_aligned(access) => {
-                let text = format!("{place}: expected a multiple of {bytes}");
+                let text = format!("{}: expected a multiple of {bytes}", place());
                 refused(text, from_object("every kernel refuses such accesses"))
             }
             Self::Bytes { start, end, what, evidence } => {
                 let offset = u32::try_from(offset).ok();
                 let is_inside = offset.is_some_and(|offset| offset >= *start)
                     && offset.and_then(|offset| offset.checked_add(bytes)).is_some_and(|last| last <= *end);
+                if is_inside {
+                    return None;
+                }
                 let text = match start {
-                    0 => format!("{place}: {what} has {end} bytes"),
-                    _ => format!("{place}: programs read {what} from offset {start} to {end}"),
+                    0 => format!("{}: {what} has {end} bytes", place()),
+                    _ => format!("{}: programs read {what} from offset {start} to {end}", place()),
                 };
-                if is_inside { None } else { refused(text, evidence.clone()) }
+                refused(text, evidence.clone())
             }
             Self::Unknown(question) => {
-                let text = format!("{place}, which older kernels do not have: {question}");
+                let text = format!("{}, which older kernels do not have: {question}", place());
                 Some(Reason::new(ReasonKind::Context, Verdict::Unknown, text))
             }
         }

@@ -28,7 +28,9 @@ impl ObjectContext<'_, '_> {
             self.needs.info_violations(rules).get(&program.index).cloned().unwrap_or_default()
         };
         let own = find(&facts.btf_rules());
-        if own == InfoViolations::default() && facts.has_version() {
+        // Newer kernels accept what the oldest one accepts, but for exception callbacks.
+        let has_callback = program.code.as_ref().is_ok_and(|linked| linked.exception_callback.is_some());
+        if own == InfoViolations::default() && (facts.has_version() || !has_callback) {
             return reasons;
         }
         let newest = find(&KernelBtfRules::newest());

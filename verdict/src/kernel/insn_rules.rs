@@ -201,10 +201,9 @@ impl KernelFacts<'_> {
 
     /// Returns the observations for the kernel where 6.18 was observed to do what 6.12 does: kernels up to 6.18 do the same.
     pub(super) fn without_later(&self, row: Row) -> Row {
-        match (self.find_mark(SINCE_6_19), row) {
-            (MarkPresence::Missing, [oldest, older, before, _]) => [oldest, older, before, before],
-            _ => row,
-        }
+        let [oldest, older, before, newest] = row;
+        let is_older = before != newest && self.find_mark(SINCE_6_19) == MarkPresence::Missing;
+        if is_older { [oldest, older, before, before] } else { row }
     }
 
     /// Answers whether the kernel refuses an instruction that breaks a rule in dead code, too.
