@@ -183,11 +183,6 @@ impl ObjectVerdict {
         Self::same_for_all(object, loader, Verdict::Unknown, &format!("internal error: {error}"))
     }
 
-    /// Returns the verdict on an object about which a question is open that concerns every program.
-    pub fn undecided(object: &Object<'_>, loader: Loader, question: &str) -> Self {
-        Self::same_for_all(object, loader, Verdict::Unknown, question)
-    }
-
     fn same_for_all(object: &Object<'_>, loader: Loader, verdict: Verdict, reason: &str) -> Self {
         let program = |program: &Program<'_>| ProgramVerdict {
             name: text(Name::new(program.name()).shortened()),

@@ -234,10 +234,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             false => Verdict::Refused,
         };
         self.console.raise_exit(exit_status(word, false));
-        // A plan knows more than a verdict, such as the pins of the running kernel, and needs more, such as the kernel's symbols.
-        let of_plan = if is_unknown { ObjectVerdict::undecided } else { ObjectVerdict::refused };
-        let by_plan = (of_object == Some(Verdict::Loads))
-            .then(|| of_plan(self.object, VerdictLoader::CoreRelo, &load_message(e)));
+        // A plan knows more than a verdict, such as the pins of the running kernel.
+        let by_plan = (word == Verdict::Refused && of_object == Some(Verdict::Loads))
+            .then(|| ObjectVerdict::refused(self.object, VerdictLoader::CoreRelo, &load_message(e)));
         let verdict = by_plan.as_ref().or(self.verdict);
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;
