@@ -237,16 +237,19 @@ impl ObjectContext<'_, '_> {
         reasons.extend(returned.map(|(insn, reason)| self.with_source_line(reason, linked, insn)));
         for suspect in suspects {
             let reach = suspect.reach(&reachability);
-            match self.reason_if_reached(suspect.insn, &suspect.reason, linked, reach) {
-                Some(reason) => reasons.push(reason),
-                None if let Some(question) = suspect.dead_code_question => {
+            let reached = self.reason_if_reached(suspect.insn, &suspect.reason, linked, reach);
+            match (reached, suspect.dead_code_question) {
+                (Some(reason), _) => reasons.push(reason),
+                (None, Some(question)) => {
                     let text = format!("{}, in dead code: {question}", suspect.reason.text);
                     let reason = Reason { verdict: Verdict::Unknown, text, evidence: None, ..suspect.reason };
                     reasons.push(self.with_source_line(reason, linked, suspect.insn));
                 }
                 // On the paths to the access, the register is not the context.
-                None if suspect.context_offset.is_some() => {}
-                None => skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn)),
+                (None, None) if suspect.context_offset.is_some() => {}
+                (None, None) => {
+                    skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn))
+                }
             }
         }
         // The verifier stops at a poisoned instruction. What is dead only because of that is not guarded.
