@@ -46,7 +46,7 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
     object.static_function("first", text, 0, 2);
     object.static_function("second", text, 2, 2);
     let mut bytes = [0; 24];
-    bytes[8] = 16;
+    bytes[8..16].copy_from_slice(&16u64.to_ne_bytes());
     let data = object.section(".data", SectionKind::Data, &bytes);
     object.symbol("pointers", SymbolKind::Data, data, 0, 16);
     object.symbol("counter", SymbolKind::Data, data, 16, 8);
