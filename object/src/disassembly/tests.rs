@@ -7,7 +7,7 @@ use crate::{
     object::Object,
     test_support::{SectionKind, SymbolKind, TestObject, call, exit, insn, load, returns},
 };
-use core_relo::{InsnIndex, Name};
+use core_relo::{Endian, InsnIndex, Name};
 
 #[test]
 fn references_have_the_names_of_symbols() {
@@ -45,8 +45,10 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
     let text = object.code(".text", &[returns(0), returns(1)].concat());
     object.static_function("first", text, 0, 2);
     object.static_function("second", text, 2, 2);
-    let mut bytes = [0; 24];
-    bytes[8..16].copy_from_slice(&16u64.to_ne_bytes());
+    let mut bytes = vec![0; 8];
+    for word in [16, 0] {
+        Endian::native().put_u64(&mut bytes, word);
+    }
     let data = object.section(".data", SectionKind::Data, &bytes);
     object.symbol("pointers", SymbolKind::Data, data, 0, 16);
     object.symbol("counter", SymbolKind::Data, data, 16, 8);

@@ -248,7 +248,7 @@ impl ObjectContext<'_, '_> {
                 // On the paths to the access, the register is not the context.
                 (None, None) if suspect.context_offset.is_some() => {}
                 (None, None) => {
-                    skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn))
+                    skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn));
                 }
             }
         }
