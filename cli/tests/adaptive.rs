@@ -398,7 +398,7 @@ fn a_dry_run_without_facts_exits_with_the_verdict_on_the_choice() {
     for args in [&plain[..], &adaptive] {
         let run = run(args);
         let lines = run.lines();
-        assert_eq!((&lines[0]["status"], &lines[0]["verdict"]), (&"unknown".into(), &"refused".into()));
+        assert_eq!((&lines[0]["status"], &lines[0]["verdict"]), (&"not_planned".into(), &"refused".into()));
         assert_eq!(run.exit, 1, "{run:?}");
     }
 }

@@ -247,8 +247,8 @@ pub(crate) fn planned<'l>(
 
 impl<'l> LoadOutcome<'l> {
     /// Turns a refusal into the outcome of a dry run that lacks facts about the kernel.
-    pub(crate) fn into_unknown(self) -> Self {
-        Self { status: "unknown", ..self }
+    pub(crate) fn into_not_planned(self) -> Self {
+        Self { status: "not_planned", ..self }
     }
 
     /// Adds the repairs of a plan.

@@ -52,8 +52,8 @@ enum Difference {
         /// The end of the message: both declarations of a function, or the way to choose a symbol.
         details: String,
     },
-    /// The comparison takes too many steps.
-    NotCompared(String),
+    /// Nothing tells: the comparison takes too many steps, or the symbols of the kernel are not known.
+    Unknown(String),
 }
 
 impl<'o> ExternAnswers<'o> {
@@ -107,16 +107,19 @@ impl<'o> ExternAnswers<'o> {
             Some(Difference::Incompatible { problem, details }) => {
                 (Verdict::Refused, problem, details.as_str())
             }
-            Some(Difference::NotCompared(problem)) => (Verdict::Unknown, problem, ""),
+            Some(Difference::Unknown(problem)) => (Verdict::Unknown, problem, ""),
         };
         let (source, note) = match need {
-            Need::Symbol(_) if self.takes_chosen => (EvidenceSource::Kallsyms, ""),
-            Need::Symbol(_) => (EvidenceSource::Kallsyms, ", which only core-relo does"),
+            Need::Symbol(_) if verdict == Verdict::Refused && !self.takes_chosen => {
+                (EvidenceSource::Kallsyms, ", which only core-relo does")
+            }
+            Need::Symbol(_) => (EvidenceSource::Kallsyms, ""),
             _ => (EvidenceSource::Btf, ""),
         };
         let evidence = Evidence { source, text: problem.clone() };
         let text = format!("{}: {problem}{details}{note}", need.text());
-        let reason = Reason::new(kind(need), verdict, text).with_evidence(evidence);
+        let reason = Reason::new(kind(need), verdict, text);
+        let reason = if verdict == Verdict::Refused { reason.with_evidence(evidence) } else { reason };
         Some(reason.with_requirement(Requirement::Need(needed.id)))
     }
 
@@ -165,7 +168,7 @@ impl<'o> ExternAnswers<'o> {
         match (self.differences.get(index.0)?, answers.get(self.externs.get(index.0)?.id)?) {
             (Some(Difference::Incompatible { .. }), _) | (_, Answer::Absent(_)) => Some(false),
             (None, Answer::Present(_)) => Some(true),
-            (Some(Difference::NotCompared(_)), _) | (_, Answer::Unknown(_)) => None,
+            (Some(Difference::Unknown(_)), _) | (_, Answer::Unknown(_)) => None,
         }
     }
 
@@ -186,6 +189,10 @@ fn find_difference<'k>(
         ExternBinding::Variable(ty) => (Name::new(entry.name), Kind::Var, ty),
         ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
         ExternBinding::Address => {
+            if answers.facts.may_be_ambiguous(entry.name) {
+                let problem = "several symbols may have this name: give the kernel's symbols (--kallsyms)";
+                return Some(Difference::Unknown(problem.to_owned()));
+            }
             let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
             let problem = ambiguity_text([format!("0x{first}"), format!("0x{second}")]);
             let shown = core_relo::explain::text(Name::new(entry.name).shortened());
@@ -199,7 +206,7 @@ fn find_difference<'k>(
     match comparer.is_compatible((btf, local), ty) {
         Ok(true) => None,
         Err(MatchError::TooManySteps) => {
-            Some(Difference::NotCompared(format!("comparing its {what} with {owner} takes too many steps")))
+            Some(Difference::Unknown(format!("comparing its {what} with {owner} takes too many steps")))
         }
         _ => {
             let local = btf.ty(local).filter(|_| kind == Kind::Func);

@@ -171,6 +171,13 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
+    /// Returns whether nothing tells how many symbols have this name: BTF lists a name once, and many symbols may have it. `name` is one of
+    /// the query.
+    pub(crate) fn may_be_ambiguous(&self, name: &[u8]) -> bool {
+        let has_symbols = self.inputs.kallsyms.as_deref().is_some_and(|text| !text.is_empty());
+        !has_symbols && self.lists_variable(name).is_none()
+    }
+
     /// Returns the addresses of two symbols of this name, if several have it. `name` is one of the query.
     pub(crate) fn ambiguous_symbol(&self, name: &[u8]) -> Option<[&'k str; 2]> {
         let text = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty())?;

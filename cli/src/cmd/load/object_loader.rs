@@ -225,31 +225,29 @@ impl ObjectLoader<'_, '_, '_, '_> {
     }
 
     pub(super) fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
-        let is_unknown = self.args.dry_run && lacks_only_facts(e);
+        let lacks_facts = self.args.dry_run && lacks_only_facts(e);
         // An adaptive load has the verdict on the choice.
         let of_object = self.verdict.map(|verdict| verdict.verdict);
         let of_choice = self.report.as_ref().and_then(|report| report.verdict);
-        let word = match is_unknown {
+        let word = match lacks_facts {
             true => of_object.max(of_choice).max(Some(Verdict::Unknown)).unwrap_or(Verdict::Unknown),
             false => Verdict::Refused,
         };
         self.console.raise_exit(exit_status(word, false));
         // A plan knows more than a verdict, such as the pins of the running kernel.
-        let by_plan = (word == Verdict::Refused && of_object == Some(Verdict::Loads))
+        let by_plan = (word == Verdict::Refused && matches!(of_object, Some(Verdict::Loads | Verdict::Unknown)))
             .then(|| ObjectVerdict::refused(self.object, VerdictLoader::CoreRelo, &load_message(e)));
         let verdict = by_plan.as_ref().or(self.verdict);
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;
             let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
             let line = json::refused(&self.file.name, program, e, wants_log, stats);
-            let line = if is_unknown { line.into_unknown() } else { line };
+            let line = if lacks_facts { line.into_not_planned() } else { line };
             let line = self.with_report(line.with_verdict(verdict))?;
             return self.console.out.json(&line);
         }
-        let mut name = match is_unknown {
-            true => Line::new()
-                .styled(verdict_style(Verdict::Unknown), "unknown")
-                .text(format_args!("  {}: no load plan: ", self.file.name)),
+        let mut name = match lacks_facts {
+            true => Line::new().styled(BOLD, &self.file.name).text(": no load plan: "),
             false => Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name)),
         };
         if let Some(program) = program {

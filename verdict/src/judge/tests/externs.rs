@@ -64,6 +64,15 @@ fn an_untyped_symbol_of_several_addresses_refuses_the_object_also_if_it_is_weak(
         assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
         let one = judge_on(object(is_weak), add_kernel, &inputs("ffffffff81000000 t init_once\n"));
         assert_eq!(one.verdict, Verdict::Loads, "{one:?}");
+        // BTF lists a name once, also if several symbols have it.
+        let add_function = |b: &mut Builder| {
+            add_kernel(b);
+            let proto = b.func_proto(TypeId::VOID, &[]);
+            b.func("init_once", proto, 0);
+        };
+        let verdict = judge_on(object(is_weak), add_function, &KernelInputs::default());
+        let text = "kernel symbol init_once: several symbols may have this name: give the kernel's symbols (--kallsyms)";
+        assert_eq!(worst(&verdict), (Verdict::Unknown, Some((ReasonKind::Ksym, text))));
     }
 }
 
