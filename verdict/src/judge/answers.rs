@@ -178,6 +178,11 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
         MapUse::Field { field, program_type: None } => {
             format!("programs that may sleep cannot use maps with {}", field.name())
         }
+        MapUse::MissingField { helper, field } => format!(
+            "{} takes a value with {}, which the values of the map do not have in BTF",
+            helper_text(helper),
+            field.name()
+        ),
         MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
         MapUse::Sockets { helper, program_type } => format!(
             "programs of type {program_type} may not change maps of sockets, as {} does",
@@ -200,6 +205,10 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
         MapUse::Field { field, .. } => {
             format!("use {map} in programs of other types, or a map without {}", field.name())
         }
+        MapUse::MissingField { field, .. } => format!(
+            "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes",
+            field.name()
+        ),
         MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
         MapUse::Sockets { .. } => {
             "change the map in user space; or in a program at tc, XDP, sk_lookup or iter/sockmap; or by \
@@ -292,7 +301,10 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
         Need::Helper { .. }
         | Need::License(LicenseUse::Helper(_))
-        | Need::MapUse { map_use: MapUse::Helper { .. } | MapUse::Sockets { .. }, .. } => ReasonKind::Helper,
+        | Need::MapUse {
+            map_use: MapUse::Helper { .. } | MapUse::MissingField { .. } | MapUse::Sockets { .. },
+            ..
+        } => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
         Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. }

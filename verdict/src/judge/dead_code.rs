@@ -44,9 +44,10 @@ impl ObjectContext<'_, '_> {
                 needs_device(name) && self.answers.facts.kfunc(name).is_present()
             }
             // The kernel compares the maps with the program where it replaces their descriptors by addresses.
-            Some(Need::MapUse { map_use, .. }) => {
-                !matches!(map_use, MapUse::Helper { .. } | MapUse::Write | MapUse::Sockets { .. })
-            }
+            Some(Need::MapUse { map_use, .. }) => !matches!(
+                map_use,
+                MapUse::Helper { .. } | MapUse::MissingField { .. } | MapUse::Write | MapUse::Sockets { .. }
+            ),
             _ => false,
         };
         if is_checked { DeadCode::Checked } else { DeadCode::Skipped }

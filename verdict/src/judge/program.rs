@@ -15,9 +15,7 @@ use super::{
     returns::ReturnRule,
 };
 use crate::{
-    kernel::{
-        Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, MapUse, is_d_path_function, needs_device,
-    },
+    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
     requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text},
@@ -342,12 +340,6 @@ impl ObjectContext<'_, '_> {
                 Need::License(LicenseUse::Kfunc(_)) | Need::Instruction(InsnFeature::KfuncCall),
                 Some(called),
             ) if self.externs.is_resolved(called, self.answers) == Some(false) => None,
-            (Need::MapUse { map, .. }, _) if self.needs.replaced_maps.contains(&**map) => None,
-            (Need::MapUse { map, map_use: MapUse::Field { .. } }, _)
-                if self.needs.untyped_maps.contains(&**map) =>
-            {
-                None
-            }
             (Need::Helper { number: D_PATH, .. }, _) => {
                 self.answers.reason(site.need).or_else(|| self.d_path_reason(program))
             }

@@ -38,6 +38,13 @@ pub enum MapUse {
         /// The program's type. `None` for any program that may sleep.
         program_type: Option<ProgramType>,
     },
+    /// A helper takes a special field of a map's value, and the kernel finds none in the type of the values.
+    MissingField {
+        /// The helper's number.
+        helper: u32,
+        /// The field.
+        field: SpecialField,
+    },
     /// A program writes to a map that programs only read.
     Write,
     /// A program that may not put sockets into maps, nor take them out, does so with a map of sockets.
@@ -96,7 +103,7 @@ impl MapUse {
             Self::Field { field, program_type } => field_row(field, program_type)?,
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
-            Self::Write | Self::Sockets { .. } => NEVER,
+            Self::MissingField { .. } | Self::Write | Self::Sockets { .. } => NEVER,
         })
     }
 }
@@ -196,6 +203,10 @@ impl KernelFacts<'_> {
             }
             MapUse::Sockets { program_type, .. } => {
                 format!("let programs of type {program_type} put sockets into maps")
+            }
+            MapUse::MissingField { field, .. } => {
+                let text = format!("every kernel finds {} by the types of the map", field.name());
+                return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
             MapUse::Write => {
                 let text = "every kernel keeps programs from writing to such maps".to_owned();

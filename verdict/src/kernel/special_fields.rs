@@ -56,6 +56,20 @@ impl SpecialField {
         }
     }
 
+    /// Returns the field of a map's value that a helper takes as its first argument (kernel: `process_spin_lock`, `process_timer_func`,
+    /// `process_kptr_func`).
+    pub(crate) const fn of_helper(helper: u32) -> Option<Self> {
+        Some(match helper {
+            // bpf_spin_lock and bpf_spin_unlock.
+            93 | 94 => Self::SpinLock,
+            // bpf_timer_init, bpf_timer_set_callback, bpf_timer_start and bpf_timer_cancel.
+            169..=172 => Self::Timer,
+            // bpf_kptr_xchg.
+            194 => Self::KernelPointer,
+            _ => return None,
+        })
+    }
+
     /// Returns the size in bytes.
     pub(crate) const fn bytes(self) -> u32 {
         match self {

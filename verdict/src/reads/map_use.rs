@@ -18,6 +18,8 @@ pub(crate) struct TracedMapUse {
 pub(crate) enum MapAccess {
     /// It calls this helper with the map.
     Call(u32),
+    /// It calls this helper with the address of a value of the map.
+    CallWithValue(u32),
     /// It writes to a value of the map, itself or by a helper.
     Store,
 }

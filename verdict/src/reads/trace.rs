@@ -6,7 +6,11 @@ use super::{
     model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
     state::{State, Value},
 };
-use crate::{kernel::AccessKind, limits, requirements::usize_of};
+use crate::{
+    kernel::{AccessKind, SpecialField},
+    limits,
+    requirements::usize_of,
+};
 use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
@@ -388,6 +392,13 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
         if writes_first_argument(helper) {
             self.store(at, state.get(1));
+        }
+        if let (Some(_), Value::Element(map)) = (SpecialField::of_helper(helper), state.get(1)) {
+            self.traced.map_uses.push(TracedMapUse {
+                insn: at,
+                map,
+                access: MapAccess::CallWithValue(helper),
+            });
         }
         let Some(argument) = map_argument(helper) else { return Value::Unknown };
         let Value::Map(map) = state.get(argument.register) else { return Value::Unknown };

@@ -15,6 +15,7 @@ use core_relo::{
 use core_relo_object::{
     MapIndex,
     link::{LinkedProgram, MapEntry, MapSource, ProgramLinker, RefTarget},
+    load_plan::{MapSettings, Settings},
     object::{AttachType, DataKind, MapDef, MapType, ProgramType, SecDef},
 };
 use std::collections::HashSet;
@@ -24,7 +25,7 @@ const NO_PREALLOC: u32 = 1 << 0;
 const READ_ONLY_PROG: u32 = 1 << 7;
 
 /// What the uses of a map depend on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedMap {
     name: String,
     /// The type. `None` if it is not known.
@@ -35,28 +36,43 @@ pub(super) struct UsedMap {
     allocates_later: bool,
     /// The special fields of the values, if the kernel creates the map with them.
     fields: Vec<SpecialField>,
+    /// The special fields that the kernel does not find in the values, because the map has no types or their type has no such member.
+    missing_fields: Vec<SpecialField>,
 }
 
 impl UsedMap {
-    /// Returns what the uses of the object's maps depend on, in the linker's order.
-    pub(super) fn collect(linker: &ProgramLinker<'_, '_>) -> Vec<Self> {
+    /// Returns what the uses of the object's maps depend on in a load with settings, in the linker's order.
+    pub(super) fn collect(linker: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Self> {
         let btf = linker.object().btf();
-        linker.maps().iter().map(|entry| Self::new(entry, btf)).collect()
+        linker.maps().iter().map(|entry| Self::new(entry, settings, btf)).collect()
     }
 
-    fn new(entry: &MapEntry<'_, '_>, btf: Option<&Btf<'_>>) -> Self {
+    fn new(entry: &MapEntry<'_, '_>, settings: &Settings, btf: Option<&Btf<'_>>) -> Self {
         let mut map = Self {
             name: map_name(entry.name),
             map_type: Some(MapType::Array),
             is_read_only: false,
             allocates_later: false,
             fields: Vec::new(),
+            missing_fields: Vec::new(),
         };
+        let own = settings.maps.get(&*String::from_utf8_lossy(entry.name));
+        // The caller's map may be of any type.
+        let is_replaced = |own: &MapSettings| own.reuse.is_some() || own.autocreate == Some(false);
         match entry.source {
+            _ if own.is_some_and(is_replaced) => map.map_type = None,
             MapSource::Defined(defined) => match &defined.def {
-                Ok(def) => map.define(def, btf),
+                Ok(def) => {
+                    let set = own.and_then(|own| own.definition(Some(def)));
+                    map.define(set.as_ref().unwrap_or(def), btf);
+                }
                 Err(_) => map.map_type = None,
             },
+            MapSource::Data(_) | MapSource::Kconfig
+                if own.is_some_and(|own| own.map_type.is_some() || own.map_flags.is_some()) =>
+            {
+                map.map_type = None;
+            }
             MapSource::Data(section) => map.is_read_only = section.kind == DataKind::Rodata,
             MapSource::Kconfig => map.is_read_only = true,
             _ => map.map_type = None,
@@ -76,6 +92,10 @@ impl UsedMap {
         {
             let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
             self.fields = SpecialField::ALL.into_iter().filter(fits).collect();
+            let missing = |field: &SpecialField| lacks_field(btf, value, *field);
+            self.missing_fields = SpecialField::ALL.into_iter().filter(missing).collect();
+        } else {
+            self.missing_fields = SpecialField::ALL.to_vec();
         }
     }
 }
@@ -131,6 +151,25 @@ fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
     first.is_some_and(|bit| bit.is_multiple_of(alignment)) && places.next().is_none()
 }
 
+/// Returns whether values of a type have no field of a kind anywhere. A member that is an aggregate itself may have the field.
+fn lacks_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
+    let Ok(value) = btf.strip(value) else { return false };
+    match value.kind() {
+        Kind::Struct if field == SpecialField::KernelPointer => {
+            let may_be =
+                |ty: TypeId| btf.strip(ty).map_or(true, |ty| is_aggregate(ty) || ty.kind() == Kind::Ptr);
+            !value.members().any(|member| may_be(member.ty))
+        }
+        Kind::Struct => !value.members().any(|member| btf.strip(member.ty).map_or(true, is_aggregate)),
+        Kind::Int | Kind::Enum | Kind::Enum64 | Kind::Float | Kind::Ptr => true,
+        _ => false,
+    }
+}
+
+fn is_aggregate(ty: Type<'_>) -> bool {
+    matches!(ty.kind(), Kind::Struct | Kind::Union | Kind::Array)
+}
+
 /// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.
 pub(super) fn map_use_sites(
     code: &LinkedProgram,
@@ -171,6 +210,13 @@ pub(super) fn map_use_sites(
                 add(*insn, map, MapUse::Write);
             }
             MapAccess::Store => {}
+            MapAccess::CallWithValue(helper) => {
+                if let Some(field) =
+                    SpecialField::of_helper(*helper).filter(|field| map.missing_fields.contains(field))
+                {
+                    add(*insn, map, MapUse::MissingField { helper: *helper, field });
+                }
+            }
         }
     }
     sites

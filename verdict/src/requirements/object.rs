@@ -3,7 +3,7 @@
 use super::{
     btf::ObjectBtf,
     extern_need::ExternNeed,
-    map_uses::{UsedMap, map_name},
+    map_uses::UsedMap,
     maps::MapNeed,
     need::NeedTable,
     owned_maps::OwnedMaps,
@@ -22,7 +22,7 @@ use core_relo_object::{
         LoadPlanError, MapSettings, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable,
         accepted_object_name,
     },
-    object::{DataKind, MapDef, NullPointers, Object, Program},
+    object::{DataKind, NullPointers, Object, Program},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -65,10 +65,6 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
     pub(crate) left_out_maps: HashSet<MapIndex>,
-    /// The names of the maps that user space does not create, or creates with another type or other flags.
-    pub(crate) replaced_maps: HashSet<String>,
-    /// The maps whose settings change a size, so that a load creates them without the object's types.
-    pub(crate) untyped_maps: HashSet<String>,
     /// Whether these are the requirements of a load with known settings: the programs of the load are judged as loaded together.
     pub(crate) is_load: bool,
     /// Whether the kernel may lack a strong extern that no loaded program uses.
@@ -137,7 +133,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let license = object.license().or(loader.default_license());
-        let used_maps = UsedMap::collect(&linker);
+        let used_maps = UsedMap::collect(&linker, &Settings::default());
         let parts = ObjectParts {
             sections: &sections,
             linker: &linker,
@@ -185,8 +181,6 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             programs,
             data: HashMap::new(),
             left_out_maps: HashSet::new(),
-            replaced_maps: HashSet::new(),
-            untyped_maps: HashSet::new(),
             is_load: false,
             allows_unused_externs: false,
             alone: OnceLock::new(),
@@ -227,27 +221,16 @@ impl ObjectNeeds<'_, '_> {
                 self.set_data(name, data.clone());
             }
             if map.autocreate == Some(false) {
-                self.leave_out_map(name);
-            }
-            if map.reuse.is_some() || map.map_type.is_some() || map.map_flags.is_some() {
-                self.replaced_maps.insert(map_name(name.as_bytes()));
-            }
-            let own = self.map_index(name).and_then(|index| match self.linker.maps().get(index.0)?.source {
-                MapSource::Defined(map) => map.def.as_ref().ok(),
-                _ => None,
-            });
-            let has_types = |def: &MapDef| def.key_type.is_some() && def.value_type.is_some();
-            let is_typed = |def: Option<&MapDef>| def.is_some_and(has_types);
-            if is_typed(own) && !is_typed(map.definition(own).as_ref()) {
-                self.untyped_maps.insert(map_name(name.as_bytes()));
+                // A program that may use the map is refused.
+                self.left_out_maps.extend(self.map_index(name));
+                self.maps.retain(|known| known.name != *name);
             }
         }
         let (object, loader) = (self.object, self.loader);
-        let used_maps = if settings.programs.values().any(ProgramSettings::has_type) {
-            UsedMap::collect(&self.linker)
-        } else {
-            Vec::new()
-        };
+        let is_needed =
+            !settings.maps.is_empty() || settings.programs.values().any(ProgramSettings::has_type);
+        let used_maps = if is_needed { UsedMap::collect(&self.linker, settings) } else { Vec::new() };
+        let changes_uses = is_needed && used_maps != UsedMap::collect(&self.linker, &Settings::default());
         let parts = ObjectParts {
             sections: &[],
             linker: &self.linker,
@@ -255,7 +238,10 @@ impl ObjectNeeds<'_, '_> {
             externs: &self.externs,
             maps: &used_maps,
         };
-        for needs in self.programs.iter_mut().filter(|_| !settings.programs.is_empty()) {
+        for needs in self.programs.iter_mut().filter(|_| changes_uses || !settings.programs.is_empty()) {
+            if changes_uses {
+                needs.collect_uses(parts, table);
+            }
             let Some(own) = settings.programs.get(&needs.name) else { continue };
             needs.autoload = own.autoload.unwrap_or(needs.autoload);
             needs.is_device_bound = own.ifindex != 0;
@@ -302,13 +288,6 @@ impl ObjectNeeds<'_, '_> {
         if let Some(index) = self.map_index(map) {
             self.data.insert(index, data);
         }
-    }
-
-    /// Records that user space does not create a map. A program that may use the map is refused.
-    pub fn leave_out_map(&mut self, map: &str) {
-        self.left_out_maps.extend(self.map_index(map));
-        self.replaced_maps.insert(map_name(map.as_bytes()));
-        self.maps.retain(|known| known.name != map);
     }
 
     /// Records that a load has a single program, whose relocations alone eliminate candidates. Only the first call counts. Without a program of

@@ -129,12 +129,11 @@ impl ProgramNeeds {
             context_accesses: Vec::new(),
             returns: Returns::Unknown,
         };
-        needs.collect_sites(parts, table);
-        let Ok(code) = &needs.code else { return needs };
-        needs.records = place_records(object, code, records);
-        needs.add_broken_rules(table);
-        needs.trace(parts, table);
-        needs.compare_hook(table);
+        if let Ok(code) = &needs.code {
+            needs.records = place_records(object, code, records);
+            needs.collect_uses(parts, table);
+            needs.compare_hook(table);
+        }
         needs
     }
 
@@ -179,12 +178,17 @@ impl ProgramNeeds {
             self.section = Some((*section).into());
             self.attach_point = attach_point(program, &self.hook);
             self.attaches_by = attaches_by(program, self.attach_point.as_ref(), table);
-            self.collect_sites(parts, table);
-            self.add_broken_rules(table);
             self.context = self.sec_def.and_then(ContextKind::new);
-            self.trace(parts, table);
+            self.collect_uses(parts, table);
         }
         self.compare_hook(table);
+    }
+
+    /// Collects the requirements of the instructions: what they need, rules that they break, and their uses of maps and of the context.
+    pub(super) fn collect_uses(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
+        self.collect_sites(parts, table);
+        self.add_broken_rules(table);
+        self.trace(parts, table);
     }
 
     /// Sets the member of a struct_ops map that the program is loaded for, which its section does not tell.

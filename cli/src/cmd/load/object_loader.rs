@@ -235,8 +235,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         };
         self.console.raise_exit(exit_status(word, false));
         // A plan knows more than a verdict, such as the pins of the running kernel.
-        let by_plan = (word == Verdict::Refused && matches!(of_object, Some(Verdict::Loads | Verdict::Unknown)))
-            .then(|| ObjectVerdict::refused(self.object, VerdictLoader::CoreRelo, &load_message(e)));
+        let by_plan = (word == Verdict::Refused
+            && matches!(of_object, Some(Verdict::Loads | Verdict::Unknown)))
+        .then(|| ObjectVerdict::refused(self.object, VerdictLoader::CoreRelo, &load_message(e)));
         let verdict = by_plan.as_ref().or(self.verdict);
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;

@@ -223,6 +223,54 @@ fn special_fields_are_closed_to_some_program_types() {
     assert_eq!(sized(32), []);
 }
 
+/// The kernel finds the field by the types of the map, which a load leaves out if a setting changes the size of the values.
+#[test]
+fn helpers_of_special_fields_need_values_with_them() {
+    let object = |field: &str, bytes: u32, number: i32, is_typed: bool| {
+        let mut m = TestObject::new();
+        // r0 = bpf_map_lookup_elem(m, …); if r0 == 0 goto exit; r1 = r0; helper(r1).
+        let insns = [
+            &load(1, 0)[..],
+            &[helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, 1, 0, 0, 0), helper(number)],
+            &returns(0),
+        ];
+        let id = m.program("main", "tc", &insns.concat());
+        let int = m.int;
+        let field = m.types.structure(field, bytes, &[]);
+        let value = m.types.structure("value", bytes + 8, &[("field", field, 0), ("n", int, bytes * 8)]);
+        let map = if is_typed {
+            m.typed_map("m", &[("type", HASH), ("max_entries", 4)], int, value).1
+        } else {
+            let sizes = [("type", HASH), ("key_size", 4), ("value_size", bytes + 8), ("max_entries", 4)];
+            m.map("m", &sizes, None).1
+        };
+        m.refer(id, 0, map, false);
+        m
+    };
+    let refused = |helper: &str, field: &str| {
+        let text = format!(
+            "map m: {helper} takes a value with {field}, which the values of the map do not have in BTF"
+        );
+        [(Verdict::Refused, ReasonKind::Helper, text)]
+    };
+    let lock = |is_typed| object("bpf_spin_lock", 4, 93, is_typed);
+    assert_eq!(reasons(lock(true), Age::Newest, None), []);
+    assert_eq!(reasons(lock(false), Age::Newest, None), refused("helper bpf_spin_lock", "bpf_spin_lock"));
+    assert_eq!(
+        reasons(object("bpf_timer", 16, 169, false), Age::Newest, None),
+        refused("helper bpf_timer_init", "bpf_timer")
+    );
+    // The values have another field: one that may have the lock inside is not judged.
+    assert_eq!(reasons(object("other", 4, 93, true), Age::Newest, None), []);
+    let sized = |bytes| {
+        let mut settings = Settings::default();
+        settings.map_mut("m").value_size = Some(bytes);
+        reasons(lock(true), Age::Newest, Some(&settings))
+    };
+    assert_eq!(sized(12), [], "the type's own size");
+    assert_eq!(sized(16), refused("helper bpf_spin_lock", "bpf_spin_lock"));
+}
+
 #[test]
 fn local_storage_accepts_some_special_fields_only() {
     const SK_STORAGE: u32 = 24;
