@@ -183,6 +183,7 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             helper_text(helper),
             field.name()
         ),
+        MapUse::Read => "the program reads a value of the map, which programs only write to".to_owned(),
         MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
         MapUse::Sockets { helper, program_type } => format!(
             "programs of type {program_type} may not change maps of sockets, as {} does",
@@ -209,6 +210,7 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes",
             field.name()
         ),
+        MapUse::Read => "remove BPF_F_WRONLY_PROG from map_flags".to_owned(),
         MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
         MapUse::Sockets { .. } => {
             "change the map in user space; or in a program at tc, XDP, sk_lookup or iter/sockmap; or by \

@@ -30,8 +30,8 @@ pub(super) fn refused_accesses(
     let limit = Limit::new(context, program, answers);
     let accesses = program.context_accesses.iter();
     let refused = accesses.filter_map(|access| {
-        let reason = limit
-            .reason(*access)
+        let reason = atomic_reason(*access)
+            .or_else(|| limit.reason(*access))
             .or_else(|| moved_reason(program, *access, answers))
             .or_else(|| limit.pointer_reason(*access, answers))
             .or_else(|| forbidden_part(program, *access, answers))?;
@@ -44,8 +44,24 @@ pub(super) fn refused_accesses(
 fn place(access: ContextAccess) -> String {
     let ContextAccess { offset, bytes, kind, .. } = access;
     let plural = if bytes == 1 { "" } else { "s" };
-    let verb = if kind == AccessKind::Read { "reads" } else { "writes" };
+    let verb = match kind {
+        AccessKind::Read => "reads",
+        AccessKind::Write | AccessKind::WriteConstant => "writes",
+        AccessKind::Atomic => "changes",
+    };
     format!("{verb} {bytes} byte{plural} at offset {offset} of its context")
+}
+
+/// Returns the reason against an atomic access. No part of any context takes one (kernel: `check_atomic`).
+fn atomic_reason(access: ContextAccess) -> Option<Reason> {
+    (access.kind == AccessKind::Atomic).then(|| {
+        let text = format!("{}, with an atomic instruction", place(access));
+        let evidence = Evidence {
+            source: EvidenceSource::Object,
+            text: "every kernel refuses such accesses".to_owned(),
+        };
+        Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence)
+    })
 }
 
 /// Returns the reason why the kernel does not permit an access to a part of the context that it has.

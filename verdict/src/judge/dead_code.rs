@@ -46,7 +46,11 @@ impl ObjectContext<'_, '_> {
             // The kernel compares the maps with the program where it replaces their descriptors by addresses.
             Some(Need::MapUse { map_use, .. }) => !matches!(
                 map_use,
-                MapUse::Helper { .. } | MapUse::MissingField { .. } | MapUse::Write | MapUse::Sockets { .. }
+                MapUse::Helper { .. }
+                    | MapUse::MissingField { .. }
+                    | MapUse::Read
+                    | MapUse::Write
+                    | MapUse::Sockets { .. }
             ),
             _ => false,
         };

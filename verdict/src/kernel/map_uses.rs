@@ -45,6 +45,8 @@ pub enum MapUse {
         /// The field.
         field: SpecialField,
     },
+    /// A program reads a value of a map that programs only write to.
+    Read,
     /// A program writes to a map that programs only read.
     Write,
     /// A program that may not put sockets into maps, nor take them out, does so with a map of sockets.
@@ -103,7 +105,7 @@ impl MapUse {
             Self::Field { field, program_type } => field_row(field, program_type)?,
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
-            Self::MissingField { .. } | Self::Write | Self::Sockets { .. } => NEVER,
+            Self::MissingField { .. } | Self::Read | Self::Write | Self::Sockets { .. } => NEVER,
         })
     }
 }
@@ -208,8 +210,8 @@ impl KernelFacts<'_> {
                 let text = format!("every kernel finds {} by the types of the map", field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
-            MapUse::Write => {
-                let text = "every kernel keeps programs from writing to such maps".to_owned();
+            MapUse::Read | MapUse::Write => {
+                let text = "every kernel keeps programs from it".to_owned();
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
         };

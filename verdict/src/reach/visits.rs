@@ -8,8 +8,9 @@ use super::possible::Possible;
 use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Returned, ReturnedValue, Undecided};
 use super::state::State;
 use super::value::Value;
+use crate::kernel::AccessKind;
 use crate::limits;
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::Insn;
 use std::collections::{HashMap, HashSet};
 
 /// The verifier may refuse the program at the instruction: a path ends without leaving the function.
@@ -23,10 +24,6 @@ const UNCERTAIN: [u8; 2] = [8, 16];
 
 /// In some state, the instruction does not access the context, or at an offset that is not known.
 const OTHER_ACCESS: u8 = 32;
-
-/// The mode bits of the opcode, and the mode of plain loads and stores.
-const MODE: u8 = 0xe0;
-const PLAIN: u8 = 0x60;
 
 /// The exploration's results.
 #[derive(Debug)]
@@ -67,11 +64,7 @@ impl Visits {
 
     /// Records the offset in the context that the next instruction of a state accesses.
     pub(super) fn mark_access(&mut self, state: &State, insn: Insn) {
-        let base = match insn.class() {
-            Class::Ldx => insn.src,
-            Class::St | Class::Stx if insn.code & MODE == PLAIN => insn.dst,
-            _ => return,
-        };
+        let Some((_, base)) = AccessKind::of(insn) else { return };
         let Value::Context { offset: Some(offset) } = state.register(base) else {
             return self.set(state.pc, OTHER_ACCESS);
         };

@@ -20,6 +20,8 @@ pub(crate) enum MapAccess {
     Call(u32),
     /// It calls this helper with the address of a value of the map.
     CallWithValue(u32),
+    /// It reads a value of the map.
+    Load,
     /// It writes to a value of the map, itself or by a helper.
     Store,
 }

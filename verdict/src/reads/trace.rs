@@ -7,7 +7,7 @@ use super::{
     state::{State, Value},
 };
 use crate::{
-    kernel::{AccessKind, SpecialField},
+    kernel::{AccessKind, LOAD_ACQUIRE, SpecialField},
     limits,
     requirements::usize_of,
 };
@@ -106,17 +106,11 @@ const JA: u8 = 0x00;
 /// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
 const PSEUDO_CALL: u8 = 1;
 
-/// The mode bits of the opcode, and the mode of plain loads and stores.
-const MODE: u8 = 0xe0;
-const PLAIN: u8 = 0x60;
 /// The opcode of the call of a helper.
 const HELPER_CALL: u8 = 0x85;
 
 /// The opcode of `gotox`.
 const INDIRECT_JUMP: u8 = 0x0d;
-
-/// The immediate of an atomic instruction that loads (kernel: `BPF_LOAD_ACQ`).
-const LOAD_ACQUIRE: i32 = 0x100;
 
 /// Returns whether a helper writes to the memory of its first argument: `bpf_probe_read`, `bpf_get_current_comm` and the like.
 const fn writes_first_argument(helper: u32) -> bool {
@@ -210,7 +204,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             Class::Stx => {
                 let is_store = insn.code & 0xe0 == 0x60;
                 if is_store || insn.imm != LOAD_ACQUIRE {
-                    self.store(at, state.get(insn.dst));
+                    self.use_element(at, state.get(insn.dst), MapAccess::Store);
                 }
                 if let Value::Stack(frame) = state.get(insn.dst) {
                     let value = match state.get(insn.src) {
@@ -222,12 +216,14 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                     state.store(frame.saturating_add(insn.off.into()), insn.access_bytes(), value);
                 }
                 if !is_store {
+                    let read = if insn.imm == LOAD_ACQUIRE { insn.src } else { insn.dst };
+                    self.use_element(at, state.get(read), MapAccess::Load);
                     state.set(insn.src, Value::Unknown);
                     state.set(0, Value::Unknown);
                 }
             }
             Class::St => {
-                self.store(at, state.get(insn.dst));
+                self.use_element(at, state.get(insn.dst), MapAccess::Store);
                 if let Value::Stack(frame) = state.get(insn.dst) {
                     let offset = frame.saturating_add(insn.off.into());
                     state.store(offset, insn.access_bytes(), Value::Constant(insn.imm));
@@ -251,6 +247,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     }
 
     fn load(&mut self, at: u32, insn: Insn, record: Option<usize>, state: &mut State) {
+        self.use_element(at, state.get(insn.src), MapAccess::Load);
         let bytes = insn.access_bytes();
         let value = match (state.get(insn.src), record) {
             (Value::Context(0), record) => {
@@ -381,24 +378,20 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         }
     }
 
-    /// Adds a store to the address in a register.
-    fn store(&mut self, insn: u32, address: Value) {
+    /// Adds an access to the value of a map, if a register has an address there.
+    fn use_element(&mut self, insn: u32, address: Value, access: MapAccess) {
         if let Value::Element(map) = address {
-            self.traced.map_uses.push(TracedMapUse { insn, map, access: MapAccess::Store });
+            self.traced.map_uses.push(TracedMapUse { insn, map, access });
         }
     }
 
     /// Adds the uses of maps by the call of a helper. Returns the value that the call returns.
     fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
         if writes_first_argument(helper) {
-            self.store(at, state.get(1));
+            self.use_element(at, state.get(1), MapAccess::Store);
         }
-        if let (Some(_), Value::Element(map)) = (SpecialField::of_helper(helper), state.get(1)) {
-            self.traced.map_uses.push(TracedMapUse {
-                insn: at,
-                map,
-                access: MapAccess::CallWithValue(helper),
-            });
+        if SpecialField::of_helper(helper).is_some() {
+            self.use_element(at, state.get(1), MapAccess::CallWithValue(helper));
         }
         let Some(argument) = map_argument(helper) else { return Value::Unknown };
         let Value::Map(map) = state.get(argument.register) else { return Value::Unknown };
@@ -446,12 +439,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     /// Records an access to the context.
     fn access_context(&mut self, at: u32, insn: Insn, state: &State) {
-        let (base, kind) = match insn.class() {
-            Class::Ldx => (insn.src, AccessKind::Read),
-            Class::St if insn.code & MODE == PLAIN => (insn.dst, AccessKind::WriteConstant),
-            Class::Stx if insn.code & MODE == PLAIN => (insn.dst, AccessKind::Write),
-            _ => return,
-        };
+        let Some((kind, base)) = AccessKind::of(insn) else { return };
         let start = state.get(base).context_offset();
         if let Some(offset) = start.and_then(|start| start.checked_add(insn.off.into())) {
             let is_moved = start != Some(0);

@@ -1,6 +1,9 @@
 //! The context of a program, and the accesses to it that depend on the kernel.
 
-use crate::{kernel::ContextPart, reads::ContextAccess};
+use crate::{
+    kernel::{AccessKind, ContextPart},
+    reads::ContextAccess,
+};
 use core_relo_object::object::{AttachType, ProgramType, SecDef};
 
 /// The context of a program, as far as the kernel decides on an access by its place.
@@ -55,6 +58,7 @@ impl ContextKind {
     /// Returns whether every kernel since 5.10 permits an access of programs of a section.
     pub(super) fn always_permits(self, def: &SecDef, access: ContextAccess) -> bool {
         !access.is_moved
+            && access.kind != AccessKind::Atomic
             && self.always_has(access)
             && context_part(def, access).is_none_or(ContextPart::is_always_permitted)
     }

@@ -20,9 +20,10 @@ use core_relo_object::{
 };
 use std::collections::HashSet;
 
-/// `BPF_F_NO_PREALLOC`, and `BPF_F_RDONLY_PROG`.
+/// `BPF_F_NO_PREALLOC`, `BPF_F_RDONLY_PROG`, and `BPF_F_WRONLY_PROG`.
 const NO_PREALLOC: u32 = 1 << 0;
 const READ_ONLY_PROG: u32 = 1 << 7;
+const WRITE_ONLY_PROG: u32 = 1 << 8;
 
 /// What the uses of a map depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(super) struct UsedMap {
     map_type: Option<MapType>,
     /// Whether programs only read the map.
     is_read_only: bool,
+    /// Whether programs only write to the map.
+    is_write_only: bool,
     /// Whether the map is a hash that allocates its elements later.
     allocates_later: bool,
     /// The special fields of the values, if the kernel creates the map with them.
@@ -52,6 +55,7 @@ impl UsedMap {
             name: map_name(entry.name),
             map_type: Some(MapType::Array),
             is_read_only: false,
+            is_write_only: false,
             allocates_later: false,
             fields: Vec::new(),
             missing_fields: Vec::new(),
@@ -83,6 +87,7 @@ impl UsedMap {
     fn define(&mut self, def: &MapDef, btf: Option<&Btf<'_>>) {
         self.map_type = def.known_type();
         self.is_read_only = def.map_flags & READ_ONLY_PROG != 0;
+        self.is_write_only = def.map_flags & WRITE_ONLY_PROG != 0;
         let is_hash =
             matches!(self.map_type, Some(MapType::Hash | MapType::PercpuHash | MapType::HashOfMaps));
         self.allocates_later = is_hash && def.map_flags & NO_PREALLOC != 0;
@@ -209,7 +214,10 @@ pub(super) fn map_use_sites(
             MapAccess::Store if map.is_read_only && has_plain_values(map_type) => {
                 add(*insn, map, MapUse::Write);
             }
-            MapAccess::Store => {}
+            MapAccess::Load if map.is_write_only && has_plain_values(map_type) => {
+                add(*insn, map, MapUse::Read);
+            }
+            MapAccess::Load | MapAccess::Store => {}
             MapAccess::CallWithValue(helper) => {
                 if let Some(field) =
                     SpecialField::of_helper(*helper).filter(|field| map.missing_fields.contains(field))

@@ -167,6 +167,7 @@ fn map_use_text(map_use: MapUse) -> String {
             format!("with {} in programs that may sleep", field.name())
         }
         MapUse::MissingField { helper, .. } => format!("as the map of a value for {}", helper_text(helper)),
+        MapUse::Read => "as a map that the program reads".to_owned(),
         MapUse::Write => "as a map that the program writes to".to_owned(),
         MapUse::Sockets { helper, program_type } => {
             format!("as an argument of {} in programs of type {program_type}", helper_text(helper))

@@ -137,3 +137,13 @@ fn registers_that_point_behind_the_start_of_the_context() {
     assert!(!refused(add_newest, "raw_tp/t", word));
     assert!(refused(add_newest, "tc", read(0)));
 }
+
+#[test]
+fn no_context_takes_atomic_instructions() {
+    // lock *(u32 *)(r1 + 8) += r2, and lock *(u64 *)(r1 + 8) += r2.
+    let (word, double) = (insn(0xc3, 1, 2, 8, 0), insn(0xdb, 1, 2, 8, 0));
+    for (section, access, bytes) in [("tc", word, 4), ("raw_tp/sched_switch", double, 8)] {
+        let text = format!("changes {bytes} bytes at offset 8 of its context, with an atomic instruction");
+        assert_eq!(reason(add_6_12, section, access), Some((Verdict::Refused, text)), "{section}");
+    }
+}

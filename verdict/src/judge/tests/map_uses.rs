@@ -156,6 +156,23 @@ fn programs_do_not_write_to_read_only_maps() {
 }
 
 #[test]
+fn programs_do_not_read_write_only_maps() {
+    let text = "map m: the program reads a value of the map, which programs only write to".to_owned();
+    let refused = [(Verdict::Refused, ReasonKind::MapFlag, text)];
+    let map = |flags| [&sized(ARRAY)[..], &[("map_flags", flags)]].concat();
+    // r0 = lookup; if r0 == 0 goto +1; an access to the value.
+    let access = |access: Insn| [helper(LOOKUP), insn(0x15, 0, 0, 1, 0), access];
+    let (read, write) = (insn(0x79, 2, 0, 0, 0), insn(0x7a, 0, 0, 0, 7));
+    // lock *(u64 *)(r0 + 0) += r10, which the kernel takes for a read first, and r2 = load_acquire((u64 *)(r0 + 0)).
+    let (add, acquire) = (insn(0xdb, 0, 10, 0, 0), insn(0xdb, 2, 0, 0, 0x100));
+    for access in [read, add, acquire].map(access) {
+        assert_eq!(reasons(with_map("xdp", &map(0x100), &access), Age::Newest, None), refused);
+        assert_eq!(reasons(with_map("xdp", &map(0), &access), Age::Newest, None), []);
+    }
+    assert_eq!(reasons(with_map("xdp", &map(0x100), &access(write)), Age::Oldest, None), []);
+}
+
+#[test]
 fn programs_do_not_write_to_constants() {
     let mut m = TestObject::new();
     // r1 = constant; r1 += 4; *(u32 *)(r1 + 0) = 5.
