@@ -5,7 +5,7 @@ use super::{
     model::{Reason, ReasonKind, Verdict},
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource, InsnFeature},
+    kernel::{Evidence, EvidenceSource, InsnFeature, SpecialField},
     mismatch::{Mismatch, MismatchKind},
     requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::is_repairable},
 };
@@ -24,28 +24,26 @@ pub(super) struct BtfRefusal {
     evidence: Evidence,
 }
 
-/// The helpers that work only on maps with BTF (kernel: `process_spin_lock`, `process_timer_func`, `process_kptr_func`).
-const HELPERS: [u32; 7] =
-    [SPIN_LOCK, SPIN_UNLOCK, TIMER_INIT, TIMER_SET_CALLBACK, TIMER_START, TIMER_CANCEL, KPTR_XCHG];
-const SPIN_LOCK: u32 = 93;
-const SPIN_UNLOCK: u32 = 94;
-const TIMER_INIT: u32 = 169;
-const TIMER_SET_CALLBACK: u32 = 170;
-const TIMER_START: u32 = 171;
-const TIMER_CANCEL: u32 = 172;
-const KPTR_XCHG: u32 = 194;
-
-/// The kfuncs that need types of the object.
+/// The kfuncs that need types of the object. Older kernels have some of them with the suffix `_impl`.
 const KFUNCS: [&[u8]; 8] = [
-    b"bpf_obj_new_impl",
-    b"bpf_percpu_obj_new_impl",
-    b"bpf_list_push_front_impl",
-    b"bpf_list_push_back_impl",
+    b"bpf_obj_new",
+    b"bpf_percpu_obj_new",
+    b"bpf_list_push_front",
+    b"bpf_list_push_back",
     b"bpf_list_pop_front",
     b"bpf_list_pop_back",
-    b"bpf_rbtree_add_impl",
+    b"bpf_rbtree_add",
     b"bpf_rbtree_remove",
 ];
+
+/// Returns the evidence of a rule about which the kernel's release is not needed, or not known.
+pub(super) fn rule_evidence(verdict: Verdict) -> Evidence {
+    let text = match verdict {
+        Verdict::Refused => "every kernel has the rule",
+        _ => "only some kernels have the rule; --kernel-version tells",
+    };
+    Evidence { source: EvidenceSource::Object, text: text.to_owned() }
+}
 
 impl BtfRefusal {
     /// Returns the refusal of an object's BTF. The kernel refuses the BTF for certain if its release and the newest kernel refuse it.
@@ -71,13 +69,7 @@ impl BtfRefusal {
         let is_rule_of_all = verdict == Verdict::Refused && oldest.is_some();
         let evidence = match facts.version() {
             Some((_, evidence)) if !is_rule_of_all => evidence,
-            _ => {
-                let text = match verdict {
-                    Verdict::Refused => "every kernel has the rule",
-                    _ => "only some kernels have the rule; --kernel-version tells",
-                };
-                Evidence { source: EvidenceSource::Object, text: text.to_owned() }
-            }
+            _ => rule_evidence(verdict),
         };
         Ok(Some(Self { verdict, violation, evidence }))
     }
@@ -102,8 +94,12 @@ impl BtfRefusal {
     /// Returns the reason of an instruction that the verifier accepts only with BTF.
     pub(super) fn insn_reason(&self, need: &Need) -> Option<Reason> {
         match need {
-            Need::Helper { number, .. } if HELPERS.contains(number) => Some(self.reason(&need.text())),
-            Need::Kfunc(name) | Need::KfuncCall { name, .. } if KFUNCS.contains(&&**name) => {
+            Need::Helper { number, .. } if SpecialField::of_helper(*number).is_some() => {
+                Some(self.reason(&need.text()))
+            }
+            Need::Kfunc(name) | Need::KfuncCall { name, .. }
+                if KFUNCS.contains(&name.strip_suffix(b"_impl").unwrap_or(name)) =>
+            {
                 Some(self.reason(&need.text()))
             }
             Need::Instruction(InsnFeature::FunctionAddress) => Some(self.reason("a callback")),

@@ -1,11 +1,12 @@
 //! The `func_info` and `line_info` that a load sends with a program: the kernel refuses the program if they violate its rules.
 
 use super::{
+    btf::{BtfRefusal, rule_evidence},
     model::{Reason, ReasonKind, Verdict},
     program::ObjectContext,
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource, InsnFeature},
+    kernel::InsnFeature,
     requirements::{Need, ProgramNeeds, btf::InfoViolations, function_addresses},
 };
 use core_relo::{
@@ -20,7 +21,7 @@ impl ObjectContext<'_, '_> {
     /// Returns the reasons why the kernel refuses the records of a program. Without BTF, a load sends none.
     pub(super) fn info_reasons(&self, program: &ProgramNeeds) -> Vec<Reason> {
         let mut reasons = self.reasons_without_btf(program);
-        if self.btf_refusal.is_some_and(super::btf::BtfRefusal::is_certain) {
+        if self.btf_refusal.is_some_and(BtfRefusal::is_certain) {
             return reasons;
         }
         let facts = &self.answers.facts;
@@ -62,12 +63,13 @@ impl ObjectContext<'_, '_> {
         let violation = own.or(newest)?;
         let reason = match facts.version() {
             _ if is_certain => {
-                let evidence = every_kernel();
+                let evidence = rule_evidence(Verdict::Refused);
                 Reason::new(ReasonKind::Btf, Verdict::Refused, violation.to_string()).with_evidence(evidence)
             }
             version => {
                 let text = format!("{violation}, which the kernel may refuse");
-                let evidence = version.map_or_else(every_kernel, |(_, evidence)| evidence);
+                let evidence =
+                    version.map_or_else(|| rule_evidence(Verdict::Unknown), |(_, evidence)| evidence);
                 Reason::new(ReasonKind::Btf, Verdict::Unknown, text).with_evidence(evidence)
             }
         };
@@ -85,11 +87,13 @@ impl ObjectContext<'_, '_> {
         let is_address =
             |need| matches!(self.answers.need(need), Some(Need::Instruction(InsnFeature::FunctionAddress)));
         let has_callback = program.sites.iter().any(|site| is_address(site.need));
-        if !has_callback || self.btf_refusal.is_some_and(super::btf::BtfRefusal::is_certain) {
+        if !has_callback || self.btf_refusal.is_some_and(BtfRefusal::is_certain) {
             return Vec::new();
         }
-        let reason =
-            |text: String| Reason::new(ReasonKind::Btf, Verdict::Refused, text).with_evidence(every_kernel());
+        let reason = |text: String| {
+            Reason::new(ReasonKind::Btf, Verdict::Refused, text)
+                .with_evidence(rule_evidence(Verdict::Refused))
+        };
         let refused = function_addresses(linked).filter_map(|(insn, start)| {
             let copy = linked.functions.iter().find(|copy| copy.start == start)?;
             let name = self.needs.object.programs().get(copy.function.0)?.name();
@@ -106,9 +110,4 @@ impl ObjectContext<'_, '_> {
         });
         refused.collect()
     }
-}
-
-/// Returns the evidence of a rule that every kernel has.
-fn every_kernel() -> Evidence {
-    Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() }
 }

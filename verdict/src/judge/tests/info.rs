@@ -121,6 +121,11 @@ fn a_rule_of_some_kernels_leaves_the_verdict_open() {
     assert_eq!(on(Some(KernelVersion::release(5, 10))), [Verdict::Unknown]);
     assert_eq!(on(None), [Verdict::Unknown]);
     assert_eq!(on(Some(KernelVersion::release(6, 12))), []);
+    // The text says `may refuse`, so the evidence does not say that every kernel refuses.
+    let verdict = judge_object(object(helper(TAIL_CALL), wide, all_records));
+    let reason = verdict.programs[0].reasons.iter().find(|reason| reason.kind == ReasonKind::Btf).unwrap();
+    let evidence = reason.evidence.as_ref().map(|evidence| &*evidence.text);
+    assert_eq!(evidence, Some("only some kernels have the rule; --kernel-version tells"));
 }
 
 /// Returns an object with a program that passes the address of `callback` to a helper, behind a guard.
