@@ -170,6 +170,39 @@ fn structs_with_managed_fields_are_refused_without_words() {
     assert_eq!(releases, [[6, 12], [7, 2]]);
 }
 
+/// Linux 6.2 to 6.18 refuse an element of a list that owns lists of owners. Linux 6.19, and updates of 6.12, refuse circles only.
+#[test]
+fn owners_of_owners_are_refused_until_6_19() {
+    let mut b = Builder::new(Endian::Little);
+    b.int("int", 4, Builder::SIGNED);
+    let lock = b.structure("bpf_spin_lock", 4, &[]);
+    let head = b.structure("bpf_list_head", 16, &[]);
+    let node = b.structure("bpf_list_node", 24, &[]);
+    let mut element = |name: &str, contained: Option<&str>| {
+        let owner = [("node", node, 0), ("head", head, 192), ("lock", lock, 320)];
+        let members = if contained.is_some() { &owner[..] } else { &owner[..1] };
+        let ty = b.structure(name, if contained.is_some() { 48 } else { 24 }, members);
+        if let Some(contained) = contained {
+            b.decl_tag(&alloc::format!("contains:{contained}:node"), ty, 1, false);
+        }
+    };
+    element("leaf", None);
+    element("middle", Some("leaf"));
+    element("top", Some("middle"));
+    let btf = b.finish();
+    let refused = |release: &[u8; 2]| {
+        let rules = KernelBtfRules::of_release(release[0], release[1]);
+        kernel_violations(&btf, &rules).first().map(|first| first.rule)
+    };
+    let nested = Some(BtfRule::Managed(ManagedError::NestedOwnership));
+    for release in [[6, 6], [6, 11], [6, 13], [6, 18]] {
+        assert_eq!(refused(&release), nested, "{release:?}");
+    }
+    for release in [[6, 1], [6, 12], [6, 19], [7, 2]] {
+        assert_eq!(refused(&release), None, "{release:?}");
+    }
+}
+
 /// Each struct contains the one before twice. A search of every path would not end, and one without a limit would exceed the stack.
 #[test]
 fn nested_structs_with_managed_fields_are_searched_once_and_to_a_limit() {

@@ -56,7 +56,7 @@ impl ManagedRules {
             other_pointer_tags: release.is_since(6, 19),
             // Updates of 6.12 have the rules of 7.2, those of 6.18 up to 6.18.44 have not.
             unique_fields: release.is(6, 12) || release.is_since(6, 19),
-            flat_ownership: release.is(6, 18),
+            flat_ownership: !release.is(6, 12) && !release.is_since(6, 19),
         })
     }
 
