@@ -73,18 +73,20 @@ fn limit_reason(
     answers: &KernelAnswers<'_, '_>,
 ) -> Option<Reason> {
     let place = if is_inner { format!("map {map}: inner map") } else { format!("map {map}") };
+    let at_most = |bytes: u32| format!("at most {bytes}");
     let (attribute, found, expected) = match limit {
-        MapLimit::HashKey { bytes } => (MapInput::KeySize, bytes, "at most 512"),
+        MapLimit::HashKey { bytes } => (MapInput::KeySize, bytes, at_most(512)),
         MapLimit::PerCpuValue { bytes } | MapLimit::PerCpuAllocation { bytes } => {
-            (MapInput::ValueSize, bytes, "at most 32768")
+            (MapInput::ValueSize, bytes, at_most(32768))
         }
-        MapLimit::CgroupStorage { bytes } => (MapInput::ValueSize, bytes, "at most 4096"),
-        MapLimit::ArrayValue { bytes } => (MapInput::ValueSize, bytes, "at most 4194304"),
-        MapLimit::Element { bytes } => (MapInput::ValueSize, bytes, "less than 4194304 with the key"),
+        MapLimit::CgroupStorage { bytes } => (MapInput::ValueSize, bytes, at_most(4096)),
+        MapLimit::ArrayValue { bytes } => (MapInput::ValueSize, bytes, at_most(4_194_304)),
+        MapLimit::Element { bytes, most } => (MapInput::ValueSize, bytes, at_most(most)),
         MapLimit::StackFrames { bytes, .. } => {
-            (MapInput::ValueSize, bytes, "8 bytes for each of at most kernel.perf_event_max_stack frames")
+            let expected = "8 bytes for each of at most kernel.perf_event_max_stack frames";
+            (MapInput::ValueSize, bytes, expected.to_owned())
         }
-        MapLimit::Cpus { entries } => (MapInput::MaxEntries, entries, "at most CONFIG_NR_CPUS"),
+        MapLimit::Cpus { entries } => (MapInput::MaxEntries, entries, "at most CONFIG_NR_CPUS".to_owned()),
     };
     let attribute = attribute.name();
     let fix = match limit {

@@ -44,8 +44,10 @@ pub enum MapLimit {
     },
     /// The bytes of an element that the kernel allocates in one piece.
     Element {
-        /// The size of a value, with that of a key in a hash.
+        /// The size of a value.
         bytes: u32,
+        /// The largest size beside the key and the kernel's own part of an element.
+        most: u32,
     },
     /// The frames of a stack trace (`kernel.perf_event_max_stack`).
     StackFrames {

@@ -51,7 +51,10 @@ impl KernelFacts<'_> {
                 let text = format!("Linux {version}: updates of 6.1 have it");
                 Answer::Present(Evidence { source: EvidenceSource::Version, text })
             }
-            _ => {
+            Some(version) => {
+                Answer::Unknown(format!("updates of 6.1 have it, 6.1.176 among them; this is {version}"))
+            }
+            None => {
                 Answer::Unknown("updates of 6.1 have it: give the kernel's version (--kernel-version)".into())
             }
         }

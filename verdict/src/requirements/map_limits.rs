@@ -85,13 +85,13 @@ fn value_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
         }
         M::Array => array_limit(bytes.into()),
         M::Queue | M::Stack | M::BloomFilter if bytes > LARGEST_ALLOCATION => {
-            Some(MapLimit::Element { bytes })
+            Some(MapLimit::Element { bytes, most: LARGEST_ALLOCATION })
         }
-        M::LpmTrie if bytes > LPM_VALUE_BYTES => Some(MapLimit::Element { bytes }),
+        M::LpmTrie if bytes > LPM_VALUE_BYTES => Some(MapLimit::Element { bytes, most: LPM_VALUE_BYTES }),
         M::Hash | M::LruHash => {
-            // A sum of more than 32 bits exceeds the limit, too.
-            let bytes = bytes.saturating_add(def.key_size);
-            (bytes > HASH_ELEMENT_BYTES).then_some(MapLimit::Element { bytes })
+            // No value fits beside a key above the limit.
+            let most = HASH_ELEMENT_BYTES.saturating_sub(def.key_size);
+            (bytes > most).then_some(MapLimit::Element { bytes, most })
         }
         M::CgroupStorage | M::PercpuCgroupStorage if bytes > CGROUP_STORAGE_BYTES => {
             Some(MapLimit::CgroupStorage { bytes })
