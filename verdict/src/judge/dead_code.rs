@@ -1,6 +1,6 @@
 //! Requirements of instructions in dead code.
 
-use super::program::ObjectContext;
+use super::program::{ObjectContext, called_extern};
 use crate::{
     kernel::{Answer, InsnFeature, MapUse, needs_device},
     requirements::{LicenseUse, Need, Site, usize_of},
@@ -39,9 +39,13 @@ impl ObjectContext<'_, '_> {
                 };
             }
             Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
-            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). It calls no kfunc that it lacks.
+            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). A loader replaces the call of a kfunc that
+            // the kernel lacks, or has with another prototype.
             Some(Need::KfuncCall { name, .. }) => {
-                needs_device(name) && self.answers.facts.kfunc(name).is_present()
+                let called = called_extern(linked, site.insn);
+                let is_resolved =
+                    called.is_none_or(|called| self.externs.is_resolved(called, self.answers) == Some(true));
+                needs_device(name) && self.answers.facts.kfunc(name).is_present() && is_resolved
             }
             // The kernel compares the maps with the program where it replaces their descriptors by addresses.
             Some(Need::MapUse { map_use, .. }) => !matches!(

@@ -28,7 +28,7 @@ use core_relo::{
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{
-    MapIndex, ProgramIndex,
+    ExternIndex, MapIndex, ProgramIndex,
     link::{LinkedProgram, RefTarget},
     load_plan::{LoadPlanError, OBJECT_NAME_PROBLEM, PlanByLoad, accepted_object_name},
     object::{ProgramType, find_foreign_section},
@@ -313,10 +313,7 @@ impl ObjectContext<'_, '_> {
 
     /// Returns the reason why the kernel does not meet the requirement of an instruction.
     fn site_reason(&self, program: &ProgramNeeds, site: &Site, linked: &LinkedProgram) -> Option<Reason> {
-        let called = match find_reference(linked, site.insn) {
-            Some(RefTarget::Extern(index)) => Some(*index),
-            _ => None,
-        };
+        let called = called_extern(linked, site.insn);
         match (self.answers.need(site.need)?, called) {
             (Need::KfuncCall { name, .. }, Some(called))
                 if program.is_device_bound
@@ -476,6 +473,14 @@ fn find_reference(linked: &LinkedProgram, insn: u32) -> Option<&RefTarget> {
     // The references are in the order of their instructions.
     let found = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
     linked.refs.get(found).map(|(_, target)| target)
+}
+
+/// Returns the extern that an instruction calls, or loads the address of.
+pub(super) fn called_extern(linked: &LinkedProgram, insn: u32) -> Option<ExternIndex> {
+    match find_reference(linked, insn) {
+        Some(RefTarget::Extern(index)) => Some(*index),
+        _ => None,
+    }
 }
 
 /// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack the same, so that reports

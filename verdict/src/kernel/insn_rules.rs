@@ -148,11 +148,11 @@ impl InsnRule {
             | Self::SecondHalf
             | Self::LoadSource(_)
             | Self::JumpOutOfRange
-            | Self::JumpIntoLoad
             | Self::FunctionEnd
             | Self::Unreachable
             | Self::Recursion
             | Self::FunctionCount(_) => [YES; 4],
+            Self::JumpIntoLoad => [NO, YES, YES, YES],
             Self::Field { code, field: InsnField::Immediate, .. } => match code & !SIZE {
                 LOAD | SIGNED_LOAD => [YES; 4],
                 STORE => [YES, NO, NO, YES],
@@ -164,7 +164,7 @@ impl InsnRule {
         }
     }
 
-    /// Returns whether each observed kernel accepts the instruction.
+    /// Returns whether each observed kernel accepts the instruction on some path.
     const fn accepted(self) -> Row {
         match self {
             Self::JumpIntoLoad => [YES, NO, NO, NO],
@@ -196,7 +196,11 @@ impl KernelFacts<'_> {
         }
         let row = rule.accepted();
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
-        self.answer_observed(observations, "accept such instructions", Answer::Present(evidence()))
+        match self.answer_observed(observations, "accept such instructions", Answer::Present(evidence())) {
+            // The analysis follows no path into a load.
+            Answer::Present(_) => Answer::Unknown("this kernel refuses it if a path leads there".to_owned()),
+            answer => answer,
+        }
     }
 
     /// Returns the observations for the kernel where 6.18 was observed to do what 6.12 does: kernels up to 6.18 do the same.

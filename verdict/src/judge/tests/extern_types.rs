@@ -160,3 +160,23 @@ fn small_load_acquires_refuse_in_dead_code_too() {
     assert!(has_reason(0xcb), "16 bits");
     assert!(!has_reason(0xdb), "64 bits");
 }
+
+/// A loader replaces the call, so that the kernel's check of all calls does not see it.
+#[test]
+fn a_kfunc_of_devices_with_other_parameters_is_not_called() {
+    let name = "bpf_xdp_metadata_rx_hash";
+    let add_kfunc = |b: &mut Builder, takes_hash: bool| {
+        add_kernel(b);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let parameters: &[_] = if takes_hash { &[("hash", int)] } else { &[] };
+        let proto = b.func_proto(int, parameters);
+        let kfunc = b.func(name, proto, 1);
+        b.decl_tag("bpf_kfunc", kfunc, -1, false);
+    };
+    let judge = |takes_hash: bool| {
+        judge_on(calling_kfunc(name, true), |b| add_kfunc(b, takes_hash), &KernelInputs::default())
+    };
+    assert_eq!(judge(true).verdict, Verdict::Loads, "{:?}", judge(true));
+    let text = "kfunc bpf_xdp_metadata_rx_hash needs a program that is bound to a device";
+    assert_eq!(worst(&judge(false)), (Verdict::Refused, Some((ReasonKind::Kfunc, text))));
+}

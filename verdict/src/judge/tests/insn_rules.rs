@@ -141,9 +141,13 @@ fn halves_of_64_bit_loads() {
     let unknown = [Insn { src: 9, ..first }, second];
     let text = "source register 9 has no meaning in a 64-bit load";
     assert_eq!(rules(&unknown, true, Age::Oldest), [text]);
-    // if r0 == 1 goto +1, into the load. Linux 5.10 looks at the second half as an instruction.
+    // if r0 == 1 goto +1, into the load. Linux 5.10 refuses only the path.
     let jump = [insn(0x15, 0, 0, 1, 1), first, second];
     assert_eq!(rules(&jump, false, Age::Oldest), [""; 0]);
+    let mut m = TestObject::new();
+    m.program("main", "xdp", &[&returns(0)[..1], &jump, &returns(0)].concat());
+    let verdict = judge_bytes(&m.bytes(), |b| add_kernel_of(Age::Oldest, b), &KernelInputs::default());
+    assert_eq!(verdict.verdict, Verdict::Unknown, "{verdict:?}");
     let text = "a jump leads to the second half of a 64-bit load";
     assert_eq!(rules(&jump, false, Age::Newest), [text]);
 }
