@@ -21,7 +21,8 @@ pub(super) struct BtfRefusal {
     /// Whether the refusal is certain.
     verdict: Verdict,
     violation: BtfViolation,
-    evidence: Evidence,
+    /// The evidence for the rule. `None` if only some kernels have it, and nothing tells the kernel's release.
+    evidence: Option<Evidence>,
 }
 
 /// The kfuncs that need types of the object. Older kernels have some of them with the suffix `_impl`.
@@ -36,14 +37,14 @@ const KFUNCS: [&[u8]; 8] = [
     b"bpf_rbtree_remove",
 ];
 
-/// Returns the evidence of a rule about which the kernel's release is not needed, or not known.
-pub(super) fn rule_evidence(verdict: Verdict) -> Evidence {
-    let text = match verdict {
-        Verdict::Refused => "every kernel has the rule",
-        _ => "only some kernels have the rule; --kernel-version tells",
-    };
-    Evidence { source: EvidenceSource::Object, text: text.to_owned() }
+/// Returns the evidence of a rule that every kernel has.
+pub(super) fn rule_of_all() -> Evidence {
+    Evidence { source: EvidenceSource::Object, text: "every kernel has the rule".to_owned() }
 }
+
+/// The question about a rule that only some kernels have.
+pub(super) const SOME_KERNELS: &str =
+    "only some kernels have the rule: give the kernel's version (--kernel-version)";
 
 impl BtfRefusal {
     /// Returns the refusal of an object's BTF. The kernel refuses the BTF for certain if its release and the newest kernel refuse it.
@@ -67,9 +68,10 @@ impl BtfRefusal {
         let Some(violation) = own.or(newest) else { return Ok(None) };
         let oldest = needs.btf.violation(&KernelBtfRules::of_release(5, 10))?.filter(counts);
         let is_rule_of_all = verdict == Verdict::Refused && oldest.is_some();
-        let evidence = match facts.version() {
-            Some((_, evidence)) if !is_rule_of_all => evidence,
-            _ => rule_evidence(verdict),
+        let evidence = match verdict {
+            Verdict::Refused if is_rule_of_all => Some(rule_of_all()),
+            Verdict::Refused => Some(facts.release_evidence().unwrap_or_else(rule_of_all)),
+            _ => facts.version().map(|(_, evidence)| evidence),
         };
         Ok(Some(Self { verdict, violation, evidence }))
     }
@@ -115,8 +117,11 @@ impl BtfRefusal {
             Verdict::Refused => "the object loads without BTF, which the kernel refuses",
             _ => "the object may load without BTF, which some kernels refuse",
         };
-        let Evidence { source, text: evidence } = &self.evidence;
-        let declarations = (&*self.violation.to_string(), &*format!("{evidence} ({source})"));
+        let evidence = match &self.evidence {
+            Some(Evidence { source, text }) => format!("{text} ({source})"),
+            None => SOME_KERNELS.to_owned(),
+        };
+        let declarations = (&*self.violation.to_string(), &*evidence);
         Mismatch::new(MismatchKind::Btf, program, text, declarations)
     }
 
@@ -128,8 +133,10 @@ impl BtfRefusal {
     /// Returns the reason of a requirement that is not met without BTF.
     pub(super) fn reason(&self, subject: &str) -> Reason {
         let certainty = if self.verdict == Verdict::Refused { "refuses" } else { "may refuse" };
-        let text = format!("{subject} needs BTF, which the kernel {certainty}: {}", self.violation);
-        let reason = Reason::new(ReasonKind::Btf, self.verdict, text).with_evidence(self.evidence.clone());
+        let question = if self.evidence.is_none() { format!(": {SOME_KERNELS}") } else { String::new() };
+        let text = format!("{subject} needs BTF, which the kernel {certainty}: {}{question}", self.violation);
+        let reason =
+            Reason { evidence: self.evidence.clone(), ..Reason::new(ReasonKind::Btf, self.verdict, text) };
         if is_repairable(&self.violation) {
             return reason.with_fix("a loader that repairs the BTF, such as core-relo").repaired();
         }

@@ -1,7 +1,7 @@
 //! The `func_info` and `line_info` that a load sends with a program: the kernel refuses the program if they violate its rules.
 
 use super::{
-    btf::{BtfRefusal, rule_evidence},
+    btf::{BtfRefusal, SOME_KERNELS, rule_of_all},
     model::{Reason, ReasonKind, Verdict},
     program::ObjectContext,
 };
@@ -61,17 +61,13 @@ impl ObjectContext<'_, '_> {
         }
         let is_certain = own.is_some() && newest.is_some() && self.btf_refusal.is_none();
         let violation = own.or(newest)?;
-        let reason = match facts.version() {
-            _ if is_certain => {
-                let evidence = rule_evidence(Verdict::Refused);
-                Reason::new(ReasonKind::Btf, Verdict::Refused, violation.to_string()).with_evidence(evidence)
-            }
-            version => {
-                let text = format!("{violation}, which the kernel may refuse");
-                let evidence =
-                    version.map_or_else(|| rule_evidence(Verdict::Unknown), |(_, evidence)| evidence);
-                Reason::new(ReasonKind::Btf, Verdict::Unknown, text).with_evidence(evidence)
-            }
+        let reason = if is_certain {
+            Reason::new(ReasonKind::Btf, Verdict::Refused, violation.to_string()).with_evidence(rule_of_all())
+        } else {
+            let evidence = facts.version().map(|(_, evidence)| evidence);
+            let question = if evidence.is_none() { format!(": {SOME_KERNELS}") } else { String::new() };
+            let text = format!("{violation}, which the kernel may refuse{question}");
+            Reason { evidence, ..Reason::new(ReasonKind::Btf, Verdict::Unknown, text) }
         };
         let fix = "a loader that leaves such records out, such as core-relo";
         Some(if violation.rule.is_repairable() { reason.with_fix(fix).repaired() } else { reason })
@@ -90,10 +86,8 @@ impl ObjectContext<'_, '_> {
         if !has_callback || self.btf_refusal.is_some_and(BtfRefusal::is_certain) {
             return Vec::new();
         }
-        let reason = |text: String| {
-            Reason::new(ReasonKind::Btf, Verdict::Refused, text)
-                .with_evidence(rule_evidence(Verdict::Refused))
-        };
+        let reason =
+            |text: String| Reason::new(ReasonKind::Btf, Verdict::Refused, text).with_evidence(rule_of_all());
         let refused = function_addresses(linked).filter_map(|(insn, start)| {
             let copy = linked.functions.iter().find(|copy| copy.start == start)?;
             let name = self.needs.object.programs().get(copy.function.0)?.name();

@@ -79,7 +79,8 @@ pub fn judge(
     shared_load::add_map_reasons(needs, answers, &mut programs, is_loaded);
     let mut warnings = context.warnings();
     // What needs BTF is refused, and the rest of the object is not loaded without it.
-    let needs_btf = reasons.iter().chain(programs.iter().flat_map(|program| &program.reasons));
+    let in_load = needs.programs.iter().zip(&programs).filter(|(own, _)| is_loaded(own));
+    let needs_btf = reasons.iter().chain(in_load.flat_map(|(_, program)| &program.reasons));
     if !needs_btf.into_iter().any(|reason| reason.kind == ReasonKind::Btf) {
         warnings.extend(btf_refusal.iter().map(|refusal| refusal.warning(needs)));
     }

@@ -45,6 +45,8 @@ pub struct KernelFacts<'k> {
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
     /// The place among the observed kernels.
     pub(super) place: OnceLock<Place>,
+    /// The newest release of which the kernel's BTF has a mark.
+    pub(super) marked_release: OnceLock<Option<Change>>,
     /// The values of the configuration.
     pub(super) kconfig: OnceLock<HashMap<&'k str, &'k str>>,
     /// The symbols of the query, with their modules.
@@ -115,6 +117,7 @@ impl<'k> KernelFacts<'k> {
             contexts,
             instruction_sets: OnceLock::new(),
             place: OnceLock::new(),
+            marked_release: OnceLock::new(),
             kconfig: OnceLock::new(),
             kallsyms: OnceLock::new(),
         }

@@ -56,6 +56,10 @@ fn an_object_that_needs_no_btf_loads_with_a_warning() {
         };
         assert!(violation.contains("INT `bad`"), "{violation}");
     }
+    // A program that the load leaves out needs BTF.
+    let mut optional = with_bad_int("tc", &returns(0));
+    optional.program("optional", "?tc", &guarded(helper(SPIN_LOCK), false));
+    assert_eq!(btf_warnings(&judge_object(optional)).len(), 1);
 }
 
 #[test]
@@ -89,15 +93,17 @@ fn a_rule_of_some_kernels_leaves_the_verdict_open() {
     };
     let on = |version: Option<KernelVersion>| {
         let inputs = KernelInputs { version, ..KernelInputs::default() };
-        btf_reasons(&judge_on(object(), add_kernel, &inputs))
-            .into_iter()
-            .map(|(verdict, _)| verdict)
-            .collect()
+        btf_reasons(&judge_on(object(), add_unmarked_kernel, &inputs))
     };
-    let open: Vec<Verdict> = on(Some(KernelVersion::release(5, 10)));
-    assert_eq!(open, [Verdict::Unknown]);
-    assert_eq!(on(None), [Verdict::Unknown]);
+    let way_out = ": only some kernels have the rule: give the kernel's version (--kernel-version)";
+    for (version, asks) in [(Some(KernelVersion::release(5, 10)), false), (None, true)] {
+        let reasons = on(version);
+        let [(Verdict::Unknown, text)] = &*reasons else { panic!("{reasons:?}") };
+        assert_eq!(text.ends_with(way_out), asks, "{text}");
+    }
     assert_eq!(on(Some(KernelVersion::release(6, 12))), []);
+    // The BTF of this one has a mark of Linux 6.4.
+    assert_eq!(btf_reasons(&judge_object(object())), []);
 }
 
 #[test]
@@ -114,17 +120,20 @@ fn a_section_with_an_entry_that_is_no_variable_is_refused_by_the_loader() {
 /// Without the version, the rule of newer kernels is one that the kernel may have.
 #[test]
 fn a_rule_of_newer_kernels_has_the_version_as_its_evidence() {
-    let judge = |release: Option<KernelVersion>| {
+    let judge_with = |release: Option<KernelVersion>, types: fn(&mut Builder)| {
         let mut m = program("tc", &guarded(helper(SPIN_LOCK), false));
         let lock = m.types.structure("bpf_spin_lock", 4, &[]);
         m.types.structure("value", 8, &[("first", lock, 0), ("second", lock, 32)]);
         let inputs = KernelInputs { version: release, ..KernelInputs::default() };
-        let verdict = judge_on(m, add_kernel, &inputs);
+        let verdict = judge_on(m, types, &inputs);
         let reasons = verdict.programs[0].reasons.clone();
         let btf = reasons.into_iter().find(|reason| reason.kind == ReasonKind::Btf);
-        btf.map(|reason| (reason.verdict, reason.evidence.unwrap().source))
+        btf.map(|reason| (reason.verdict, reason.evidence.map(|evidence| evidence.source)))
     };
+    let judge = |release| judge_with(release, add_kernel);
     assert_eq!(judge(Some(KernelVersion::release(6, 1))), None);
-    assert_eq!(judge(Some(KernelVersion::release(6, 12))), Some((Verdict::Refused, EvidenceSource::Version)));
-    assert_eq!(judge(None).map(|(verdict, _)| verdict), Some(Verdict::Unknown));
+    let refused = |source| Some((Verdict::Refused, Some(source)));
+    assert_eq!(judge(Some(KernelVersion::release(6, 12))), refused(EvidenceSource::Version));
+    assert_eq!(judge(None), refused(EvidenceSource::Btf), "a mark of Linux 6.4");
+    assert_eq!(judge_with(None, add_unmarked_kernel), Some((Verdict::Unknown, None)));
 }

@@ -47,6 +47,11 @@ use core_relo_object::{
 const LOOP: i32 = 181;
 
 /// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
+/// A kernel whose BTF has no mark of a release.
+fn add_unmarked_kernel(b: &mut Builder) {
+    b.int("int", 4, Builder::SIGNED);
+}
+
 fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [
