@@ -43,7 +43,7 @@ pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan one.bpf.o two.bpf.o --btf <(zcat vmlinux-6.1.btf.gz)
   core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'
 
-Settings of user space are checked as by the other commands. No relocation depends on them.";
+The relocations are those of a load with the settings: a program that is not loaded eliminates no candidates.";
 pub(super) const EXPLAIN_HELP: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
   core-relo explain prog.bpf.o --btf kernels/           also names the first kernel that fits

@@ -31,8 +31,8 @@ pub struct KprobeOptions {
 
 /// Attaches a program to a kernel function (libbpf: `bpf_program__attach_kprobe_opts`).
 ///
-/// `function` is a name, or an address in hexadecimal, `0xffffffff81000000`, for one of several functions of a name. The place is also that at an
-/// offset from another symbol, such as `_text`, whose name is unique.
+/// `function` is a name, or an address in hexadecimal, `0xffffffff81000000`, for one of several functions of a name. An
+/// offset from a symbol with a unique name, such as `_text`, names a place in any function.
 ///
 /// Fails if the kernel has no such function (`ENOENT`), has several functions of that name (`EADDRNOTAVAIL`), or forbids probes on it
 /// (`EINVAL`).
@@ -86,6 +86,10 @@ fn attachment_label(function: &str, options: &KprobeOptions) -> String {
 fn open_error(label: &str, errno: Errno) -> AttachError {
     let hint = match errno.0 {
         libc::ENOENT => Hint("no such function in this kernel: see /proc/kallsyms"),
+        libc::EADDRNOTAVAIL if label.starts_with("kretprobe") => Hint(
+            "several functions have this name: name one by its address in /proc/kallsyms, or as `_text+OFFSET`: --attach-to \
+             PROG=kretprobe:0xADDRESS",
+        ),
         libc::EADDRNOTAVAIL => Hint(
             "several functions have this name: name one by its address in /proc/kallsyms, or as `_text+OFFSET`: --attach-to \
              PROG=kprobe:0xADDRESS",

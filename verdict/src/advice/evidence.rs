@@ -13,7 +13,13 @@ pub(super) fn fixes(reason: &Reason) -> Vec<Fix> {
         ReasonKind::Kfunc | ReasonKind::AttachTarget | ReasonKind::StructOps => {
             option("give the BTF of the module that may have it", "--module /lib/modules/RELEASE/kernel")
         }
-        ReasonKind::Instruction => option("give the kernel's version", "--kernel-version X.Y.Z"),
+        _ if reason.text.ends_with("(--kernel-version)") => {
+            option("give the kernel's version", "--kernel-version X.Y.Z")
+        }
+        // The BTF has the context, and tells no rule.
+        ReasonKind::Context | ReasonKind::Instruction | ReasonKind::Btf => Fix::without_code(
+            "`core-relo vm` loads the program on a kernel image, `core-relo load` on the running kernel",
+        ),
         // The definition can be changed.
         ReasonKind::MapSize if reason.fix.is_some() => {
             let kconfig = option("give the kernel's configuration", "--kconfig /boot/config-RELEASE");

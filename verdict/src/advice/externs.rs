@@ -148,7 +148,7 @@ pub(super) fn kfunc_fixes(
     }
     if needs_device(call.name) {
         return vec![Fix::without_code(
-            "the kernel has the kfunc, so that bpf_ksym_exists() is true and does not help: bind the XDP program to its device before the load, by \
+            "the kernel has the kfunc, so that bpf_ksym_exists() is true and does not help: bind the program to its device before the load, by \
              bpf_program__set_ifindex() and bpf_program__set_flags() with BPF_F_XDP_DEV_BOUND_ONLY, or leave out the program",
         )];
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
     mismatch::{Mismatch, MismatchKind},
-    requirements::{Need, ObjectNeeds, ProgramNeeds},
+    requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
 use core_relo_object::object::AttachType;
@@ -67,9 +67,12 @@ fn ambiguous(
     let Need::ProbedFunction(name) = answers.need(program.attaches_by?)? else { return None };
     let [first, second] = answers.facts.ambiguous_symbol(name.as_bytes())?;
     let shown = text(Name::new(name.as_bytes()).shortened());
+    let is_return =
+        program.attach_point.as_ref().is_some_and(|point| point.kind == AttachPointKind::FunctionReturn);
+    let kind = if is_return { "kretprobe" } else { "kprobe" };
     let warning = format!(
         "several functions have the name `{shown}`: newer kernels do not attach the program, older ones attach it to the first function; \
-         `--attach-to {program}=kprobe:0xADDRESS` or `kprobe:_text+OFFSET` names one of them",
+         `--attach-to {program}={kind}:0xADDRESS` or `{kind}:_text+OFFSET` names one of them",
         program = program.name
     );
     Some((warning, format!("symbols {shown} at 0x{first} and 0x{second}"), EvidenceSource::Kallsyms))

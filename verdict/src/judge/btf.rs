@@ -67,7 +67,7 @@ impl BtfRefusal {
         let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
         let Some(violation) = own.or(newest) else { return Ok(None) };
         let oldest = needs.btf.violation(&KernelBtfRules::of_release(5, 10))?.filter(counts);
-        let is_rule_of_all = verdict == Verdict::Refused && oldest.is_some();
+        let is_rule_of_all = oldest.is_some_and(|oldest| oldest.rule == violation.rule);
         let evidence = match verdict {
             Verdict::Refused if is_rule_of_all => Some(rule_of_all()),
             Verdict::Refused => Some(facts.release_evidence().unwrap_or_else(rule_of_all)),

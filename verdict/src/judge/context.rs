@@ -10,11 +10,12 @@ use crate::{
     mismatch::Prototype,
     reads::ContextAccess,
     requirements::{
-        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START,
-        context_part, is_aligned,
+        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, REGISTER_BYTES, TRACE_EVENT_BYTES,
+        TRACE_EVENT_START, context_part, is_aligned,
     },
 };
 use core_relo::Name;
+use core_relo_object::object::ProgramType;
 
 /// The bytes of an argument in the context.
 const WORD: i32 = 8;
@@ -32,6 +33,7 @@ pub(super) fn refused_accesses(
     let refused = accesses.filter_map(|access| {
         let reason = atomic_reason(*access)
             .or_else(|| limit.reason(*access))
+            .or_else(|| limit.register_reason(program, *access))
             .or_else(|| moved_reason(program, *access, answers))
             .or_else(|| limit.pointer_reason(*access, answers))
             .or_else(|| forbidden_part(program, *access, answers))?;
@@ -54,14 +56,15 @@ fn place(access: ContextAccess) -> String {
 
 /// Returns the reason against an atomic access. No part of any context takes one (kernel: `check_atomic`).
 fn atomic_reason(access: ContextAccess) -> Option<Reason> {
-    (access.kind == AccessKind::Atomic).then(|| {
-        let text = format!("{}, with an atomic instruction", place(access));
-        let evidence = Evidence {
-            source: EvidenceSource::Object,
-            text: "every kernel refuses such accesses".to_owned(),
-        };
-        Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence)
-    })
+    (access.kind == AccessKind::Atomic)
+        .then(|| refused_by_all(format!("{}, with an atomic instruction", place(access))))
+}
+
+/// Returns the reason against an access that every kernel refuses.
+fn refused_by_all(text: String) -> Reason {
+    let evidence =
+        Evidence { source: EvidenceSource::Object, text: "every kernel refuses such accesses".to_owned() };
+    Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence)
 }
 
 /// Returns the reason why the kernel does not permit an access to a part of the context that it has.
@@ -177,6 +180,21 @@ impl<'k> Limit<'k> {
         (!has_result || !prototype.has_large_result()).then_some(Self::Arguments { prototype, has_result })
     }
 
+    /// Returns the reason why the kernel refuses a read of a part of a register in the context of a program of perf events (kernel:
+    /// `pe_prog_is_valid_access`).
+    fn register_reason(&self, program: &ProgramNeeds, access: ContextAccess) -> Option<Reason> {
+        /// The bytes of the members behind the registers: `sample_period` and `addr`.
+        const OTHER_BYTES: u32 = 16;
+        let Self::Bytes { end, .. } = self else { return None };
+        let is_register = u32::try_from(access.offset).ok()?.checked_add(OTHER_BYTES)? < *end;
+        let is_perf_event = program.sec_def?.program_type == ProgramType::PerfEvent;
+        let is_part = access.bytes != REGISTER_BYTES && access.kind == AccessKind::Read;
+        (is_perf_event && is_register && is_part).then(|| {
+            let text = format!("{}: a register has {REGISTER_BYTES} bytes", place(access));
+            refused_by_all(text)
+        })
+    }
+
     /// Returns the reason why the kernel refuses a read of a part of an argument.
     fn pointer_reason(&self, access: ContextAccess, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
         let Self::Arguments { prototype, .. } = self else { return None };
@@ -195,7 +213,6 @@ impl<'k> Limit<'k> {
         let refused = |text: String, evidence: Evidence| {
             Some(Reason::new(ReasonKind::Context, Verdict::Refused, text).with_evidence(evidence))
         };
-        let from_object = |text: &str| Evidence { source: EvidenceSource::Object, text: text.to_owned() };
         match self {
             Self::None => None,
             Self::Arguments { prototype, has_result } => {
@@ -209,8 +226,7 @@ impl<'k> Limit<'k> {
                 refused(text, evidence).map(|reason| reason.with_fix(fix))
             }
             _ if !is_aligned(access) => {
-                let text = format!("{}: expected a multiple of {bytes}", place());
-                refused(text, from_object("every kernel refuses such accesses"))
+                Some(refused_by_all(format!("{}: expected a multiple of {bytes}", place())))
             }
             Self::Bytes { start, end, what, evidence } => {
                 let offset = u32::try_from(offset).ok();

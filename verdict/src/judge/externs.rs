@@ -111,7 +111,7 @@ impl<'o> ExternAnswers<'o> {
         };
         let (source, note) = match need {
             Need::Symbol(_) if verdict == Verdict::Refused && !self.takes_chosen => {
-                (EvidenceSource::Kallsyms, ", which only core-relo does")
+                (EvidenceSource::Kallsyms, ", which only core-relo does (--loader core-relo)")
             }
             Need::Symbol(_) => (EvidenceSource::Kallsyms, ""),
             _ => (EvidenceSource::Btf, ""),

@@ -89,7 +89,9 @@ impl ObjectContext<'_, '_> {
         let reason =
             |text: String| Reason::new(ReasonKind::Btf, Verdict::Refused, text).with_evidence(rule_of_all());
         let refused = function_addresses(linked).filter_map(|(insn, start)| {
-            let copy = linked.functions.iter().find(|copy| copy.start == start)?;
+            // The functions are in the order of their first instructions.
+            let found = linked.functions.binary_search_by_key(&start, |copy| copy.start).ok()?;
+            let copy = linked.functions.get(found)?;
             let name = self.needs.object.programs().get(copy.function.0)?.name();
             let name = text(Name::new(name).shortened());
             if linked.func_info.is_empty() {

@@ -29,6 +29,9 @@ pub const TRACE_EVENT_START: u32 = 8;
 /// The words of a raw tracepoint's arguments (kernel: `MAX_BPF_FUNC_ARGS`), in bytes.
 pub const RAW_TRACEPOINT_BYTES: u32 = 12 * 8;
 
+/// The bytes of a register in the context of programs of perf events.
+pub const REGISTER_BYTES: u32 = 8;
+
 impl ContextKind {
     /// Returns the context of programs of a section. Returns `None` if the kernel does not decide by the place alone, or if nothing tells
     /// how: extensions of other programs, and programs of `bpf(2)` calls.
@@ -59,6 +62,8 @@ impl ContextKind {
     pub(super) fn always_permits(self, def: &SecDef, access: ContextAccess) -> bool {
         !access.is_moved
             && access.kind != AccessKind::Atomic
+            // The kernel permits parts of the last members only.
+            && (self != Self::Struct(ProgramType::PerfEvent) || access.bytes == REGISTER_BYTES)
             && self.always_has(access)
             && context_part(def, access).is_none_or(ContextPart::is_always_permitted)
     }

@@ -161,15 +161,19 @@ fn symbols_tell_whether_a_function_can_be_probed() {
 
 #[test]
 fn a_kprobe_on_one_of_several_functions_of_a_name_is_a_warning() {
-    let warnings = |kallsyms: &str| {
+    let warnings_of = |section: &str, kallsyms: &str| {
         let inputs = KernelInputs { kallsyms: Some(kallsyms.into()), ..KernelInputs::default() };
-        warnings_with("kprobe/init_once", |_| {}, &inputs)
+        warnings_with(section, |_| {}, &inputs)
     };
+    let warnings = |kallsyms: &str| warnings_of("kprobe/init_once", kallsyms);
     let found = warnings("ffffffff81000000 t init_once\nffffffff82000000 t init_once\n");
     let [(text, evidence)] = &found[..] else { panic!("{found:?}") };
     assert!(text.starts_with("several functions have the name `init_once`: "), "{text}");
     assert!(text.contains("`--attach-to main=kprobe:0xADDRESS` or `kprobe:_text+OFFSET`"), "{text}");
     assert_eq!(evidence, "symbols init_once at 0xffffffff81000000 and 0xffffffff82000000 (kallsyms)");
+    let found =
+        warnings_of("kretprobe/init_once", "ffffffff81000000 t init_once\nffffffff82000000 t init_once\n");
+    assert!(found[0].0.contains("`--attach-to main=kretprobe:0xADDRESS`"), "{found:?}");
     // Aliases are one function.
     assert_eq!(warnings("ffffffff81000000 t init_once\nffffffff81000000 T init_once\n"), []);
 }

@@ -147,3 +147,17 @@ fn no_context_takes_atomic_instructions() {
         assert_eq!(reason(add_6_12, section, access), Some((Verdict::Refused, text)), "{section}");
     }
 }
+
+#[test]
+fn registers_of_perf_events_are_read_as_a_whole() {
+    let add_kernel = |b: &mut Builder| {
+        let data = b.structure("bpf_perf_event_data", 184, &[]);
+        b.structure("bpf_ctx_convert", 184, &[("BPF_PROG_TYPE_PERF_EVENT_prog", data, 0)]);
+    };
+    let reason = |access| reason(add_kernel, "perf_event", access);
+    let text = "reads 4 bytes at offset 160 of its context: a register has 8 bytes".to_owned();
+    assert_eq!(reason(read(160)), Some((Verdict::Refused, text)));
+    assert_eq!(reason(insn(0x79, 3, 1, 160, 0)), None);
+    // A half of `sample_period`.
+    assert_eq!(reason(read(168)), None);
+}

@@ -60,7 +60,7 @@ fn an_untyped_symbol_of_several_addresses_refuses_the_object_also_if_it_is_weak(
     for is_weak in [false, true] {
         let verdict = judge_on(object(is_weak), add_kernel, &inputs(symbols));
         let text = "kernel symbol init_once: it is ambiguous: symbols of this name are at 0xffffffff81000000 and 0xffffffff82000000: \
-                    choose one with --ksym init_once=ADDRESS or init_once=SYMBOL+OFFSET, which only core-relo does";
+                    choose one with --ksym init_once=ADDRESS or init_once=SYMBOL+OFFSET, which only core-relo does (--loader core-relo)";
         assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
         let one = judge_on(object(is_weak), add_kernel, &inputs("ffffffff81000000 t init_once\n"));
         assert_eq!(one.verdict, Verdict::Loads, "{one:?}");
@@ -113,7 +113,10 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
         assert_eq!(verdict, Verdict::Loads, "{chosen}");
         let (verdict, own, text) = judged(Loader::Libbpf, chosen, Some(symbols));
         assert_eq!((verdict, own), (Verdict::Refused, Verdict::Loads), "{chosen}");
-        assert!(text.ends_with("init_once=SYMBOL+OFFSET, which only core-relo does"), "{text}");
+        assert!(
+            text.ends_with("init_once=SYMBOL+OFFSET, which only core-relo does (--loader core-relo)"),
+            "{text}"
+        );
     }
     let (verdict, _, text) = judged(Loader::CoreRelo, "0xffffffff83000000", Some(symbols));
     assert_eq!(verdict, Verdict::Refused);
