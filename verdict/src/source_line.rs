@@ -31,12 +31,11 @@ impl SourceLine {
 pub(crate) fn source_line(btf: &Btf<'_>, code: &LinkedProgram, insn: u32) -> Option<SourceLine> {
     let copies = code.functions.partition_point(|copy| copy.start <= insn);
     let function = code.functions.get(copies.checked_sub(1)?)?;
-    let after = code.line_info.partition_point(|[start, ..]| *start <= insn);
-    let [start, file, line, position] = code.line_info.get(after.checked_sub(1)?)?;
-    if *start < function.start {
+    let [start, file, line, position] = code.line_record(insn)?;
+    if start < function.start {
         return None;
     }
-    let name = |offset: &u32| btf.name(StrOffset(*offset));
+    let name = |offset: u32| btf.name(StrOffset(offset));
     let escaped = |name: Name<'_>| text(name.shortened());
     Some(SourceLine {
         file: escaped(name(file)?),

@@ -1,6 +1,6 @@
 //! Copies the `func_info` and `line_info` records of functions into a linked program.
 
-use super::{InfoForms, LinkError, LinkState, info::InfoRange};
+use super::{InfoForms, LinkError, LinkState, info::InfoRange, info_lookup::SortedInfo};
 use crate::{
     elf::text,
     index::to_usize,
@@ -51,6 +51,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
             }
         }
         self.out.info_forms = forms;
+        self.out.sorted_info = SortedInfo::new(&self.out.func_info, &self.out.line_info).map(Box::new);
         Ok(())
     }
 }

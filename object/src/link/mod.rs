@@ -11,6 +11,7 @@ mod held_programs;
 mod info;
 mod info_check;
 mod info_copy;
+mod info_lookup;
 pub(crate) mod maps;
 pub(crate) mod refs;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use core_relo::{
 };
 use exception::ExceptionCallbacks;
 use info::InfoTable;
+use info_lookup::SortedInfo;
 use maps::MapTable;
 use refs::RefTable;
 use std::collections::HashMap;
@@ -81,6 +83,8 @@ pub struct LinkedProgram {
     pub functions: Vec<FunctionCopy>,
     /// The first instruction of the exception callback, if a declaration tag names one.
     pub exception_callback: Option<u32>,
+    /// The records by instruction, if they are in another order.
+    sorted_info: Option<Box<SortedInfo>>,
 }
 
 /// A function's copy in a linked program.
@@ -150,12 +154,10 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     pub fn is_global(&self, linked: &LinkedProgram, copy: FunctionCopy) -> bool {
         /// `BTF_FUNC_GLOBAL`.
         const GLOBAL: u32 = 1;
-        let record = linked.func_info.binary_search_by_key(&copy.start, |[insn, _]| *insn).ok();
-        let record = record.and_then(|position| linked.func_info.get(position));
         let function = self.object.programs().get(copy.function.0);
         let is_hidden = function.is_some_and(|function| function.is_subprogram && function.is_hidden);
-        record.zip(self.object.btf()).is_some_and(|([_, ty], btf)| {
-            let ty = btf.ty(TypeId(*ty)).filter(|ty| ty.kind() == Kind::Func);
+        linked.function_type(copy.start).zip(self.object.btf()).is_some_and(|(ty, btf)| {
+            let ty = btf.ty(TypeId(ty)).filter(|ty| ty.kind() == Kind::Func);
             !is_hidden && ty.and_then(Type::linkage) == Some(GLOBAL)
         })
     }
