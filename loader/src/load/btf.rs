@@ -2,6 +2,7 @@
 
 use super::{error::LoadError, kernel::Kernel, loading::Loading, verifier::log_text};
 use crate::sys::{BtfLoad, Errno};
+use core_relo::btf::BtfViolation;
 use core_relo_object::load_plan::LoadPlan;
 use std::os::fd::OwnedFd;
 
@@ -34,7 +35,7 @@ impl<K: Kernel> Loading<'_, K> {
             }
             Err(log) => log,
         };
-        let reason = refused_type(&log).unwrap_or_else(|| "the kernel does not say why".to_owned());
+        let reason = refusal_reason(&log, plan.btf_violation());
         if plan.btf_is_mandatory() {
             return Err(self.error(format!("BTF, which struct_ops needs ({reason})"), errno));
         }
@@ -65,6 +66,15 @@ impl<K: Kernel> Loading<'_, K> {
     }
 }
 
+/// Returns the reason why the kernel refuses BTF, from its log. The kernel has no words for some rules: its log ends with the last type, which
+/// is not the cause.
+fn refusal_reason(log: &str, violation: Option<BtfViolation>) -> String {
+    match violation.filter(|violation| violation.kernel_message().is_none()) {
+        Some(violation) => violation.to_string(),
+        None => refused_type(log).unwrap_or_else(|| "the kernel does not say why".to_owned()),
+    }
+}
+
 /// Returns the end of the kernel's log: the line of the type that the kernel refuses. A member has a line of its own, after that of its struct.
 fn refused_type(log: &str) -> Option<String> {
     let mut lines = log.lines().filter(|line| !line.trim().is_empty()).rev();
@@ -82,6 +92,23 @@ fn refused_type(log: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo::{
+        Endian,
+        btf::{Builder, KernelBtfRules, kernel_violations},
+    };
+
+    #[test]
+    fn a_rule_without_words_is_named_in_place_of_the_last_type() {
+        let mut b = Builder::new(Endian::native());
+        b.int("int", 4, Builder::SIGNED);
+        let lock = b.structure("bpf_spin_lock", 4, &[]);
+        b.structure("value", 8, &[("first", lock, 0), ("second", lock, 32)]);
+        let violations = kernel_violations(&b.finish(), &KernelBtfRules::newest());
+        let log = "[1] INT int size=4\n[3] STRUCT value size=8 vlen=2\n[9] DATASEC license size=4\n";
+        let reason = refusal_reason(log, violations.first().cloned());
+        assert!(reason.starts_with("type [3] STRUCT `value`, member 1 `second`"), "{reason}");
+        assert_eq!(refusal_reason(log, None), "[9] DATASEC license size=4");
+    }
 
     #[test]
     fn the_last_line_of_the_log_is_about_the_refused_type() {

@@ -3,7 +3,7 @@
 use super::reference::{Reference, References};
 use crate::index::SectionIndex;
 use crate::object::{
-    Object, ObjectError, Program, Reloc, RelocType,
+    Object, ObjectError, Program, Reloc,
     calls::{CALL, function_containing},
 };
 use core_relo::{
@@ -116,14 +116,7 @@ impl<'o, 'd> ElfRelocations<'o, 'd> {
 
     /// Returns the addend in the bytes of a section of data; `None` for a `.bss`, which has no bytes.
     fn data_addend(&self, reloc: &Reloc<'_>) -> Option<i64> {
-        let bytes = self.object.elf_section(reloc.section_index)?.data;
-        let start = usize::try_from(reloc.offset).ok()?;
-        match reloc.kind {
-            RelocType::Abs32 | RelocType::NoDyld32 | RelocType::Data32 => {
-                self.object.endian().u32(bytes, start).map(i64::from)
-            }
-            _ => self.object.endian().u64(bytes, start).map(u64::cast_signed),
-        }
+        reloc.addend_in(self.object.elf_section(reloc.section_index)?.data, self.object.endian())
     }
 }
 

@@ -49,6 +49,9 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
     for word in [16, 0] {
         Endian::native().put_u64(&mut bytes, word);
     }
+    for word in [0, 0xffff_fffc] {
+        Endian::native().put_u32(&mut bytes, word);
+    }
     let data = object.section(".data", SectionKind::Data, &bytes);
     object.symbol("pointers", SymbolKind::Data, data, 0, 16);
     object.symbol("counter", SymbolKind::Data, data, 16, 8);
@@ -58,6 +61,8 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
     object.refer(section, 2, text_symbol, true);
     object.reloc(data, 0, data_symbol, 2);
     object.reloc(data, 8, text_symbol, 2);
+    // A word of 32 bits with a negative addend.
+    object.reloc(data, 28, data_symbol, 3);
     let bytes = object.bytes();
     let object = Object::parse(&bytes).unwrap();
     let relocations = ElfRelocations::new(&object);
@@ -79,6 +84,7 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
         [
             "pointers 0: R_BPF_64_ABS64 .data+0: .data pointers, false",
             "pointers 8: R_BPF_64_ABS64 .text+16: function second, false",
+            "no variable: R_BPF_64_ABS32 .data+-4: .data -4, false",
             "main insn 0: R_BPF_64_64 .data+16: .data counter, true",
             "main insn 2: R_BPF_64_32 .text+16: function second, true",
         ]
@@ -90,6 +96,7 @@ fn relocations_have_places_and_the_names_of_static_symbols() {
         [
             "variable `pointers` (.data+0x0): the pointer to `pointers` stays null",
             "variable `pointers` (.data+0x8): the pointer to `second` stays 0x10, an offset without the address",
+            ".data+0x1c: the pointer to `.data` stays 0xfffffffffffffffc, an offset without the address",
         ]
     );
 }

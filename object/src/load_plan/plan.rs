@@ -18,7 +18,11 @@ use crate::{
     internal::{InternalError, Invariant as _},
     object::{NullPointers, Object},
 };
-use core_relo::explain::Explanation;
+use core_relo::{
+    Endian,
+    btf::{BtfViolation, KernelBtfRules, kernel_violations},
+    explain::Explanation,
+};
 
 /// The plan of a load: all bpf(2) requests that load an object, as data.
 ///
@@ -132,6 +136,14 @@ impl LoadPlan {
     /// BTF, or the kernel does not load BTF.
     pub fn btf(&self) -> Option<&[u8]> {
         self.btf.as_deref()
+    }
+
+    /// Returns the first violation of the kernel's rules in [`btf`](Self::btf), by the rules of the release of
+    /// [`kernel_version`](Self::kernel_version). A load asks for it if the kernel refuses the BTF.
+    pub fn btf_violation(&self) -> Option<BtfViolation> {
+        let [_, major, minor, _] = Endian::Big.u32_bytes(self.kernel_version());
+        let violations = kernel_violations(self.btf()?, &KernelBtfRules::of_release(major, minor));
+        violations.first().cloned()
     }
 
     /// Returns the parts of the load that the plan changes because the kernel would refuse them. The list ends after 1,024 repairs.

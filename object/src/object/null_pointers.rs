@@ -20,7 +20,7 @@ pub struct NullPointer {
     pub variable: Option<Text>,
     /// The symbol whose address the pointer should have. For a part of a section without a symbol, the section.
     pub symbol: Text,
-    /// The value that the pointer has instead: the offset from the symbol, mostly 0.
+    /// The value that the pointer has instead: the addend of its relocation, mostly 0.
     pub value: u64,
 }
 
@@ -71,8 +71,8 @@ impl Object<'_> {
                 && symbol.location == SymbolLocation::Section(section.section_index)
                 && reloc.offset.checked_sub(symbol.value).is_some_and(|offset| offset < symbol.size)
         };
-        let start = usize::try_from(reloc.offset).ok();
-        let value = start.and_then(|start| self.endian().u64(section.bytes, start)).unwrap_or(0);
+        // A `.bss` has no bytes.
+        let value = reloc.addend_in(section.bytes, self.endian()).unwrap_or(0).cast_unsigned();
         NullPointer {
             section: text(section.name),
             offset: reloc.offset,

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::elf::{Elf, Section};
 use crate::index::SectionIndex;
+use core_relo::Endian;
 use object::{
     Endianness,
     elf::{self, Rel64, Rela64},
@@ -114,6 +115,17 @@ pub struct Reloc<'d> {
     pub symbol: Symbol<'d>,
     /// The addend of an `SHT_RELA` record; `None` for `SHT_REL`, whose addend is in the section's bytes.
     pub addend: Option<i64>,
+}
+
+impl Reloc<'_> {
+    /// Returns the addend of a relocation of data that is in the bytes of its section. Returns `None` outside of them.
+    pub(crate) fn addend_in(&self, data: &[u8], endian: Endian) -> Option<i64> {
+        let start = usize::try_from(self.offset).ok()?;
+        match self.kind.extent(false) {
+            4 => endian.u32(data, start).map(|word| i64::from(word.cast_signed())),
+            _ => endian.u64(data, start).map(u64::cast_signed),
+        }
+    }
 }
 
 /// A section of relocation records.
