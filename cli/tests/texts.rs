@@ -34,6 +34,10 @@ fn plan() {
 fn plan_of_one_program() {
     let args = ["plan", "exec.bpf.o", "--btf", "linux-6.1.btf", "--program", "flags_of"];
     assert_snapshot!(run(args).whole());
+    // Another program has a poisoned relocation.
+    let exit_of =
+        |more: &[&str]| run([&["plan", "exec.bpf.o", "--btf", "linux-5.10.btf"], more].concat()).exit;
+    assert_eq!([exit_of(&[]), exit_of(&["--program", "flags_of"])], [1, 0]);
 }
 
 #[test]

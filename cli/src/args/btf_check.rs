@@ -13,7 +13,7 @@ pub(crate) const HELP: &str = "Examples:
 The BTF of an object is checked as libbpf sends it to a kernel of the release: with the sizes of its sections, and without kinds
 of types that the kernel lacks. Then follow the func_info and line_info that libbpf sends with each program. A file with raw BTF is
 checked as it is. The kernel reports only the first line that is printed for the BTF, and for each program.
-Exit status 0 if the kernel accepts the BTF, 1 if not, 2 for bad input.";
+Exit status 0 if the kernel accepts the BTF and the records of each program, 1 if not, 2 for bad input.";
 
 /// The BTF to check, and the kernel.
 #[derive(Debug, Args)]

@@ -1,11 +1,10 @@
 //! `plan`: every relocation, with its instruction before and after.
 
-use super::plans::{PlanRequest, check_program, for_each_kernel};
+use super::plans::{PlanRequest, check_program, for_each_kernel, is_of_program, shown_summary};
 use crate::{
     args::{format::Format, relocate::PlanArgs},
     console::Console,
     describe,
-    input::{kernel::parsed::Kernel, object::ObjectFile},
     json::plan::PlannedRelocationJson,
     text::{
         line::Line,
@@ -30,8 +29,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
             return console.report_error(&bad);
         }
         let is_shown = |planned: &PlannedReloc<'_>| {
-            let name = planned.function().map(|f| f.name);
-            args.program.as_ref().is_none_or(|wanted| name == Some(wanted.as_bytes()))
+            args.program.as_ref().is_none_or(|wanted| is_of_program(planned, wanted))
         };
         match console.format {
             Format::Json => {
@@ -41,21 +39,22 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
                     console.out.json(&line)
                 })
             }
-            Format::Text => write_text(console, file, kernel, plan, is_shown),
+            Format::Text => {
+                let summary = shown_summary(plan, args.program.as_deref());
+                let title = Line::new().styled(BOLD, format_args!("{} on {}", file.name, kernel.name));
+                console.out.line(title.text(format_args!(": {}", describe::summary(summary))))?;
+                console.out.line("")?;
+                write_text(console, plan, is_shown)
+            }
         }
     })
 }
 
 fn write_text(
     console: &mut Console<'_>,
-    file: &ObjectFile,
-    kernel: &Kernel,
     plan: &Plan<'_>,
     is_shown: impl Fn(&PlannedReloc<'_>) -> bool,
 ) -> io::Result<()> {
-    let title = Line::new().styled(BOLD, format_args!("{} on {}", file.name, kernel.name));
-    console.out.line(title.text(format_args!(": {}", describe::summary(plan.summary()))))?;
-    console.out.line("")?;
     let mut last_program = None;
     for planned in plan.iter().filter(is_shown) {
         let program = (planned.record().section, describe::program_name(&planned));

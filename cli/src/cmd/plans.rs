@@ -13,7 +13,7 @@ use crate::{
     },
     settings::{AppliedSettings, ObjectNames, UserSettings},
 };
-use core_relo::{CodeSection, Plan, Relocs, plan::Summary};
+use core_relo::{CodeSection, Plan, Relocs, plan::PlannedReloc, plan::Summary};
 use core_relo_loader::object::Object;
 use std::{io, iter, ops::ControlFlow, path::PathBuf};
 
@@ -135,9 +135,21 @@ impl PlannedObject<'_> {
             None => (kernel, plan),
         };
         let plan = plan_by_load(self.object, &self.relocs, self.selection, plan);
-        console.raise_exit(exit_status(plan.summary()));
+        console.raise_exit(exit_status(shown_summary(&plan, self.selection.program)));
         write(console, self.file, kernel, &plan)
     }
+}
+
+/// Counts the records of a plan, or those of one program or subprogram.
+pub(crate) fn shown_summary(plan: &Plan<'_>, program: Option<&str>) -> Summary {
+    let Some(program) = program else { return plan.summary() };
+    let is_shown = |planned: &PlannedReloc<'_>| is_of_program(planned, program);
+    plan.iter().filter(is_shown).map(|planned| planned.decision()).collect()
+}
+
+/// Returns whether a relocation is one of a program or subprogram.
+pub(crate) fn is_of_program(planned: &PlannedReloc<'_>, program: &str) -> bool {
+    planned.function().is_some_and(|function| function.name == program.as_bytes())
 }
 
 /// Returns the exit status for a plan.

@@ -30,12 +30,12 @@ impl Summary {
     }
 }
 
-impl Plan<'_> {
-    /// Counts the records with each decision.
-    pub fn summary(&self) -> Summary {
-        let mut summary = Summary::default();
-        for entry in self.entries() {
-            let count = match entry.decision {
+impl<E> FromIterator<Result<Decision, E>> for Summary {
+    /// Counts the decisions.
+    fn from_iter<I: IntoIterator<Item = Result<Decision, E>>>(decisions: I) -> Self {
+        let mut summary = Self::default();
+        for decision in decisions {
+            let count = match decision {
                 Ok(Decision::Keep { .. }) => &mut summary.kept,
                 Ok(Decision::Patch { .. }) => &mut summary.patched,
                 Ok(Decision::Poison { .. }) => &mut summary.poisoned,
@@ -46,5 +46,12 @@ impl Plan<'_> {
             *count = count.wrapping_add(1);
         }
         summary
+    }
+}
+
+impl Plan<'_> {
+    /// Counts the records with each decision.
+    pub fn summary(&self) -> Summary {
+        self.entries().iter().map(|entry| entry.decision).collect()
     }
 }
