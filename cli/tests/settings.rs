@@ -172,8 +172,8 @@ fn bad_settings_are_one_line_and_exit_2() {
         ),
         (
             &["--program-type", "classify=tc", "--attach-target", "classify=vfs_read"],
-            "--attach-target classify=vfs_read: a program of type BPF_PROG_TYPE_SCHED_CLS has no target that it is loaded for, expected \
-             one of a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
+            "--attach-target classify=vfs_read: a program of type BPF_PROG_TYPE_SCHED_CLS takes no attach target, expected \
+             one in a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
         ),
         (
             &["--max-entries", ".rodata=4"],

@@ -138,7 +138,7 @@ fn set_target(
         )
     {
         let what = format!(
-            "a program of type {} has no target that it is loaded for, expected one of a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
+            "a program of type {} takes no attach target, expected one in a section such as `fentry`, `tp_btf`, `lsm` or `freplace`",
             def.program_type
         );
         return Err(BadInput::new(setting.to_string(), what));

@@ -104,7 +104,7 @@ impl fmt::Display for InsnRule {
             Self::AtomicOperation(operation) => {
                 write!(f, "immediate {operation:#x} is no atomic operation of this width")
             }
-            Self::Shift(bits) => write!(f, "a shift by {bits} bits, expected less than the register has"),
+            Self::Shift(bits) => write!(f, "a shift by {bits} bits, the width of the register or more"),
             Self::DivisionByZero => f.write_str("a division by zero"),
             Self::FramePointer => f.write_str("a write to r10, the frame pointer"),
             Self::PacketLoad(program_type) => {
@@ -116,7 +116,7 @@ impl fmt::Display for InsnRule {
             Self::JumpOutOfRange => f.write_str("a jump leads out of its function"),
             Self::JumpIntoLoad => f.write_str("a jump leads to the second half of a 64-bit load"),
             Self::FunctionEnd => f.write_str("a function ends without an exit or a jump"),
-            Self::Unreachable => f.write_str("no path leads to an instruction"),
+            Self::Unreachable => f.write_str("an instruction is unreachable"),
             Self::Recursion => f.write_str("a function calls itself, or one of its callers"),
             Self::FunctionCount(count) => {
                 write!(f, "the program has {count} functions, expected at most {PROGRAM_FUNCTIONS}")
