@@ -134,9 +134,8 @@ fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, At
     }
     let pid = Some(pid);
     match SectionTarget::parse(program.section)? {
-        Some(SectionTarget::Uprobe { binary, function, offset, retprobe }) => {
-            let name = if offset == 0 { function.to_owned() } else { format!("{function}+{offset}") };
-            let options = UprobeOptions { function: Some(&name), retprobe, pid, ..UprobeOptions::default() };
+        Some(SectionTarget::Uprobe { binary, place, retprobe }) => {
+            let options = UprobeOptions { function: Some(place), retprobe, pid, ..UprobeOptions::default() };
             attach::uprobe(fd, binary, &options)
         }
         Some(SectionTarget::UprobeMulti { binary, pattern, kind }) => {

@@ -9,7 +9,7 @@ use super::{
 use crate::words::{list, suggestion};
 use core_relo_loader::{
     attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode},
-    object::AttachType,
+    object::{AttachType, SectionTarget},
 };
 use std::{path::PathBuf, str::FromStr};
 
@@ -123,7 +123,11 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         "cpu" if place == "all" => Site::Cpu(None),
         "route" => Site::Route(Route::parse(place)?),
         "cpu" => Site::Cpu(Some(number(kind, place)?)),
-        kind if is_section_kind(kind) => Site::Section(format!("{kind}/{place}")),
+        kind if is_section_kind(kind) => {
+            let section = format!("{kind}/{place}");
+            SectionTarget::parse(&section).map_err(|error| format!("{kind}:{place}: {}", error.problem))?;
+            Site::Section(section)
+        }
         // `from_str` has checked the kind.
         kind => return Err(format!("unknown kind of attach point `{kind}`")),
     })

@@ -80,7 +80,13 @@ fn attach_points_are_parsed() {
         assert!(matches!(site(route), Ok(Site::Route(_))), "{route}");
     }
     assert_eq!(site("kprobe:vfs_read+0x4"), Ok(Site::Section("kprobe/vfs_read+0x4".into())));
-    assert_eq!(site("uprobe:/bin/sh:main"), Ok(Site::Section("uprobe//bin/sh:main".into())));
+    for (text, section) in [
+        ("uprobe:/bin/sh:main", "uprobe//bin/sh:main"),
+        ("uprobe:libc.so.6:0x1115", "uprobe/libc.so.6:0x1115"),
+        ("kprobe:veth:veth_open", "kprobe/veth:veth_open"),
+    ] {
+        assert_eq!(site(text), Ok(Site::Section(section.into())));
+    }
 }
 
 #[test]
@@ -102,6 +108,9 @@ fn a_wrong_attach_point_is_explained() {
         ("cpu:x", "cpu: x: expected a number or `all`"),
         ("netfilter:ipv4,input", "expected FAMILY,HOOK,PRIORITY"),
         ("netfilter:ipv4,input,x", "expected FAMILY,HOOK,PRIORITY"),
+        ("kprobe:vfs_read xyz", "kprobe:vfs_read xyz: expected `kprobe/[module:]function[+offset]`"),
+        ("kprobe:vfs_rea*", "kprobe.multi and kretprobe.multi take a pattern"),
+        ("usdt:/bin/sh:a:b:c", "usdt:/bin/sh:a:b:c: expected `usdt/binary:provider:name`"),
         ("route:10.9.0.0/33,eth0", "the prefix has at most 32 bits"),
         ("route:fd00::/129,eth0", "the prefix has at most 128 bits"),
         ("route:10.9.0.1/16,eth0", "the address has bits after the prefix"),

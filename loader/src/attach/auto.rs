@@ -68,7 +68,9 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
     let fd = program.fd;
     match auto {
         SectionTarget::Nothing => Err(not_automatic(program.section, program.name)),
-        SectionTarget::Kprobe { function, offset, retprobe } => {
+        SectionTarget::Kprobe { module, function, offset, retprobe } => {
+            let name = module.map(|module| format!("{module}:{function}"));
+            let function = name.as_deref().unwrap_or(function);
             kprobe(fd, function, &KprobeOptions { retprobe, offset, ..KprobeOptions::default() })
         }
         SectionTarget::KprobeMulti { pattern, kind } => {
@@ -78,10 +80,8 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
         SectionTarget::Ksyscall { syscall, retprobe } => {
             ksyscall(fd, syscall, &KsyscallOptions { retprobe, ..KsyscallOptions::default() })
         }
-        SectionTarget::Uprobe { binary, function, offset, retprobe } => {
-            let name = format_function(function, offset);
-            let options = UprobeOptions { function: Some(&name), retprobe, ..UprobeOptions::default() };
-            uprobe(fd, binary, &options)
+        SectionTarget::Uprobe { binary, place, retprobe } => {
+            uprobe(fd, binary, &UprobeOptions { function: Some(place), retprobe, ..UprobeOptions::default() })
         }
         SectionTarget::UprobeMulti { binary, pattern, kind } => {
             let options = UprobeMultiOptions { kind, ..UprobeMultiOptions::default() };
@@ -149,10 +149,6 @@ fn attach_to_load_target(program: &ProgramRef<'_>) -> Result<Link, AttachError> 
     }
 }
 
-fn format_function(function: &str, offset: i64) -> String {
-    if offset == 0 { function.to_owned() } else { format!("{function}+{offset}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
@@ -162,7 +158,6 @@ mod tests {
         },
         *,
     };
-    use core_relo_object::object::split_offset;
 
     fn attach(prog: &Program, section: &str, program_type: ProgramType) -> Result<Link, AttachError> {
         auto(&ProgramRef { fd: prog.fd(), name: "p", section, program_type, attach_type: None, usdt: None })
@@ -223,13 +218,6 @@ mod tests {
         }
         for section in ["xdp", "tc", "syscall", "cgroup/dev", "sk_msg"] {
             assert!(!is_automatic(section, ProgramType::Xdp), "{section}");
-        }
-    }
-
-    #[test]
-    fn a_functions_offset_is_formatted_and_split_back() {
-        for (function, offset) in [("f", 0), ("f", 16), ("f@@V", -3)] {
-            assert_eq!(split_offset(&format_function(function, offset)), (function, offset));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     tracepoint,
 };
 use crate::sys::{self, Errno, PerfEventOpen};
-use core_relo_object::object::split_offset;
+use core_relo_object::object::{file_offset, split_offset};
 use std::{
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -26,8 +26,8 @@ use std::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UprobeOptions<'a> {
-    /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version. Without a function, `offset` counts from the
-    /// start of the file.
+    /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version; or an offset from the start of the file: `0x1115`.
+    /// Without a function, `offset` counts from the start of the file.
     pub function: Option<&'a str>,
     /// The offset from the start of the function or, without a function, of the file, in bytes.
     pub offset: u64,
@@ -80,7 +80,12 @@ fn resolve_location(
         Some((archive, _)) => archive.clone(),
         None => resolve(binary, label)?,
     };
+    let outside = || AttachError::target(label, "the offset is outside of the file");
     let Some(function) = options.function else { return Ok((path, options.offset)) };
+    if let Some(start) = file_offset(function) {
+        let offset = u64::try_from(start).ok().and_then(|start| start.checked_add(options.offset));
+        return Ok((path, offset.ok_or_else(outside)?));
+    }
     let (name, name_offset) = split_offset(function);
     let elf = match in_archive {
         Some((_, member)) => archive::open_member(&path, &member)?,
@@ -93,8 +98,7 @@ fn resolve_location(
         .find_function(name, entry)?
         .checked_add(options.offset)
         .and_then(|sum| sum.checked_add_signed(name_offset));
-    let offset = offset.ok_or_else(|| AttachError::target(label, "the offset is outside of the file"))?;
-    Ok((path, offset))
+    Ok((path, offset.ok_or_else(outside)?))
 }
 
 /// Attaches a program to an offset in a file.

@@ -34,7 +34,7 @@ pub(crate) use programs::TEXT;
 pub use relocs::{Reloc, RelocType};
 pub(crate) use rewrite::check_no_overlap;
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
-pub use section_target::{SectionTarget, SectionTargetError, split_offset};
+pub use section_target::{SectionTarget, SectionTargetError, file_offset, split_offset};
 pub use symbols::{Linkage, Symbol, SymbolKind, SymbolLocation};
 pub use type_word::{ForeignSection, TypeWordError, find_foreign_section, section_for_type};
 

@@ -24,9 +24,11 @@ pub struct SectionTargetError {
 pub enum SectionTarget<'a> {
     /// No target: the name has none.
     Nothing,
-    /// `kprobe/function+offset`, `kretprobe/function`.
+    /// `kprobe/module:function+offset`, `kretprobe/function`.
     Kprobe {
-        /// The function.
+        /// The module. `None` for a function of the kernel itself, or of any module.
+        module: Option<&'a str>,
+        /// The function, or an address in hexadecimal.
         function: &'a str,
         /// The offset from the function's start, in bytes.
         offset: u64,
@@ -52,14 +54,12 @@ pub enum SectionTarget<'a> {
         /// Whether the probe is on the function's return.
         retprobe: bool,
     },
-    /// `uprobe/binary:function+offset`, `uretprobe/binary:function`.
+    /// `uprobe/binary:function+offset`, `uprobe/binary:offset`, `uretprobe/binary:function`.
     Uprobe {
         /// The path or name of the binary.
         binary: &'a str,
-        /// The function.
-        function: &'a str,
-        /// The offset from the function's start, in bytes.
-        offset: i64,
+        /// The place: `function`, `function+offset`, or an offset from the start of the file ([`split_offset`], [`file_offset`]).
+        place: &'a str,
         /// Whether the probe is on the function's return.
         retprobe: bool,
     },
@@ -103,10 +103,15 @@ impl<'a> SectionTarget<'a> {
     /// Parses a section's name (libbpf: the `attach_*` functions of `section_defs`). Returns `None` for sections that libbpf does not
     /// attach by name.
     ///
+    /// The whole name is understood, or the error has the whole name. libbpf ignores the end of a name that it does not understand, and
+    /// attaches the program to another place.
+    ///
     /// ```
     /// use core_relo_object::object::SectionTarget;
     /// let target = SectionTarget::parse("kprobe/vfs_read+0x4").unwrap();
-    /// assert_eq!(target, Some(SectionTarget::Kprobe { function: "vfs_read", offset: 4, retprobe: false }));
+    /// let expected = SectionTarget::Kprobe { module: None, function: "vfs_read", offset: 4, retprobe: false };
+    /// assert_eq!(target, Some(expected));
+    /// assert!(SectionTarget::parse("kprobe/vfs_read something").is_err());
     /// assert_eq!(SectionTarget::parse("kprobe").unwrap(), Some(SectionTarget::Nothing));
     /// assert_eq!(SectionTarget::parse("xdp").unwrap(), None);
     /// ```
@@ -123,14 +128,21 @@ impl<'a> SectionTarget<'a> {
             (_, None) => Ok(Self::Nothing),
             (AutoAttach::Kprobe { retprobe }, Some(target)) => kprobe(target, retprobe),
             (AutoAttach::KprobeMulti(kind), Some(target)) => kprobe_multi(target, kind),
-            (AutoAttach::TraceMulti, Some("")) => Err("expected a function or a glob pattern after the `/`"),
-            (AutoAttach::TraceMulti, Some(pattern)) => Ok(Self::TraceMulti { pattern }),
-            (AutoAttach::Ksyscall { retprobe }, Some(syscall)) => Ok(Self::Ksyscall { syscall, retprobe }),
+            (AutoAttach::TraceMulti, Some(target)) => trace_multi(target),
+            (AutoAttach::Ksyscall { retprobe }, Some(syscall)) if is_word(syscall, is_identifier) => {
+                Ok(Self::Ksyscall { syscall, retprobe })
+            }
+            (AutoAttach::Ksyscall { .. }, _) => {
+                Err("expected `ksyscall/name` with the name of a system call")
+            }
             (AutoAttach::Uprobe { retprobe }, Some(target)) => uprobe(target, retprobe),
             (AutoAttach::UprobeMulti(kind), Some(target)) => uprobe_multi(target, kind),
             (AutoAttach::Usdt, Some(target)) => usdt(target),
             (AutoAttach::Tracepoint, Some(target)) => tracepoint(target),
-            (AutoAttach::RawTracepoint, Some(name)) => Ok(Self::RawTracepoint { name }),
+            (AutoAttach::RawTracepoint, Some(name)) if is_word(name, is_identifier) => {
+                Ok(Self::RawTracepoint { name })
+            }
+            (AutoAttach::RawTracepoint, _) => Err("expected `raw_tp/name` with the name of a tracepoint"),
         };
         parsed.map(Some).map_err(|problem| SectionTargetError { section: section.into(), problem })
     }
@@ -140,25 +152,50 @@ impl<'a> SectionTarget<'a> {
 type Parsed<'a> = Result<SectionTarget<'a>, &'static str>;
 
 fn kprobe(target: &str, retprobe: bool) -> Parsed<'_> {
-    let (function, rest) = split_word(target, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
-    // Like libbpf's `sscanf`, ignores text that does not begin with `+`.
-    let offset =
-        rest.strip_prefix('+').and_then(|n| parse_number(n.trim_start())).map_or(0, |(offset, _)| offset);
-    match u64::try_from(offset) {
-        _ if function.is_empty() => Err("expected `kprobe/function[+offset]`"),
-        Ok(offset) if offset == 0 || !retprobe => Ok(SectionTarget::Kprobe { function, offset, retprobe }),
-        Ok(_) => Err("a return probe cannot have an offset"),
-        Err(_negative) => Err("negative offset"),
+    const EXPECTED: &str = "expected `kprobe/[module:]function[+offset]`";
+    if target.contains(['*', '?']) {
+        return Err("expected one function; kprobe.multi and kretprobe.multi take a pattern");
     }
+    let (place, offset) = match target.split_once('+') {
+        Some((place, offset)) => (place, Some(offset)),
+        None => (target, None),
+    };
+    let (module, function) = match place.split_once(':') {
+        Some((module, function)) => (Some(module), function),
+        None => (None, place),
+    };
+    if !is_word(function, is_symbol) || module.is_some_and(|module| !is_word(module, is_module)) {
+        return Err(EXPECTED);
+    }
+    let offset = match offset {
+        Some(offset) => parse_whole_number(offset).ok_or(EXPECTED)?,
+        None => 0,
+    };
+    let offset = u64::try_from(offset).map_err(|_negative| "expected an offset of 0 or more")?;
+    if offset != 0 && retprobe {
+        return Err("a return probe cannot have an offset");
+    }
+    // As for fentry, this is the kernel itself.
+    let module = module.filter(|module| *module != "vmlinux");
+    Ok(SectionTarget::Kprobe { module, function, offset, retprobe })
 }
 
-fn kprobe_multi(target: &str, kind: MultiKind) -> Parsed<'_> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '*' | '?');
-    let (pattern, _) = split_word(target, is_part);
-    if pattern.is_empty() {
-        return Err("expected a function or a glob pattern after the `/`");
+fn kprobe_multi(pattern: &str, kind: MultiKind) -> Parsed<'_> {
+    if !is_word(pattern, is_pattern) {
+        return Err("expected a function or a glob pattern with `*` and `?` after the `/`");
     }
     Ok(SectionTarget::KprobeMulti { pattern, kind })
+}
+
+fn trace_multi(target: &str) -> Parsed<'_> {
+    let (module, pattern) = match target.split_once(':') {
+        Some((module, pattern)) => (Some(module), pattern),
+        None => (None, target),
+    };
+    if !is_word(pattern, is_pattern) || module.is_some_and(|module| !is_word(module, is_module)) {
+        return Err("expected `[module:]` and a function or a glob pattern with `*` and `?` after the `/`");
+    }
+    Ok(SectionTarget::TraceMulti { pattern: target })
 }
 
 /// Splits `binary:function`. Like in libbpf, a target without a binary counts as no target.
@@ -172,12 +209,12 @@ fn split_binary(target: &str) -> Result<Option<(&str, &str)>, &'static str> {
 }
 
 fn uprobe(target: &str, retprobe: bool) -> Parsed<'_> {
-    let Some((binary, function)) = split_binary(target)? else { return Ok(SectionTarget::Nothing) };
-    let (function, offset) = split_offset(function);
-    if retprobe && offset != 0 {
+    let Some((binary, place)) = split_binary(target)? else { return Ok(SectionTarget::Nothing) };
+    // An offset from the start of the file may be the entry of a function.
+    if retprobe && file_offset(place).is_none() && split_offset(place).1 != 0 {
         return Err("a return probe cannot have an offset");
     }
-    Ok(SectionTarget::Uprobe { binary, function, offset, retprobe })
+    Ok(SectionTarget::Uprobe { binary, place, retprobe })
 }
 
 fn uprobe_multi(target: &str, kind: MultiKind) -> Parsed<'_> {
@@ -186,9 +223,9 @@ fn uprobe_multi(target: &str, kind: MultiKind) -> Parsed<'_> {
 }
 
 fn usdt(target: &str) -> Parsed<'_> {
-    let mut parts = target.split(':');
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(binary), Some(provider), Some(name)) if ![binary, provider, name].contains(&"") => {
+    let parts: Vec<_> = target.split(':').collect();
+    match *parts {
+        [binary, provider, name] if ![binary, provider, name].contains(&"") => {
             Ok(SectionTarget::Usdt { binary, provider, name })
         }
         _ => Err("expected `usdt/binary:provider:name`"),
@@ -196,31 +233,65 @@ fn usdt(target: &str) -> Parsed<'_> {
 }
 
 fn tracepoint(target: &str) -> Parsed<'_> {
-    let (category, name) = target.split_once('/').ok_or("expected `tp/category/name`")?;
-    Ok(SectionTarget::Tracepoint { category, name })
+    match target.split_once('/') {
+        Some((category, name)) if [category, name].iter().all(|part| is_word(part, is_event)) => {
+            Ok(SectionTarget::Tracepoint { category, name })
+        }
+        _ => Err("expected `tp/category/name`"),
+    }
+}
+
+/// Returns whether a text is not empty and has only such characters.
+fn is_word(text: &str, is_part: impl Fn(char) -> bool) -> bool {
+    !text.is_empty() && text.chars().all(is_part)
+}
+
+/// Returns whether names of system calls and tracepoints have a character.
+const fn is_identifier(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns whether names of kernel functions have a character. Compilers add suffixes such as `.isra.0`, and names of Rust have `$`.
+const fn is_symbol(c: char) -> bool {
+    is_identifier(c) || matches!(c, '.' | '$')
+}
+
+/// Returns whether patterns of kernel functions have a character.
+const fn is_pattern(c: char) -> bool {
+    is_symbol(c) || matches!(c, '*' | '?')
+}
+
+/// Returns whether names of modules have a character.
+const fn is_module(c: char) -> bool {
+    is_identifier(c) || c == '-'
+}
+
+/// Returns whether names of trace events and their categories have a character.
+const fn is_event(c: char) -> bool {
+    is_identifier(c) || matches!(c, '.' | '-' | ':')
+}
+
+/// Parses an offset from the start of a file: `0x1115`, `4373` or `+0x1115`. No function has such a name.
+pub fn file_offset(place: &str) -> Option<i64> {
+    let digits = place.strip_prefix('+').unwrap_or(place);
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit());
+    parse_whole_number(digits).filter(|_| is_number)
 }
 
 /// Splits `function+0x10` into name and offset. A `+` without a number after it belongs to the name.
 pub fn split_offset(function: &str) -> (&str, i64) {
     let split = function.rfind('+').and_then(|plus| function.split_at_checked(plus));
-    match split.map(|(name, offset)| (name, offset.strip_prefix('+').and_then(parse_number))) {
-        Some((name, Some((offset, "")))) => (name, offset),
+    match split.map(|(name, offset)| (name, offset.strip_prefix('+').and_then(parse_whole_number))) {
+        Some((name, Some(offset))) => (name, offset),
         _ => (function, 0),
     }
 }
 
-/// Splits text after its longest prefix of characters that `is_part` accepts.
-fn split_word(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
-    let split = text.find(|c| !is_part(c)).and_then(|end| text.split_at_checked(end));
-    // Without another character, the prefix is the whole text.
-    split.unwrap_or((text, ""))
-}
-
-/// Parses a signed number like `%li` of `scanf` (decimal, `0x` or octal). Returns the number and the rest of the text.
-fn parse_number(text: &str) -> Option<(i64, &str)> {
+/// Parses a signed number as `strtol` does (decimal, `0x` or octal), if it is the whole text.
+fn parse_whole_number(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
+        None => (1, text),
     };
     let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
     let (radix, digits) = match hex {
@@ -228,9 +299,11 @@ fn parse_number(text: &str) -> Option<(i64, &str)> {
         None if digits.starts_with('0') => (8, digits),
         None => (10, digits),
     };
-    let (digits, rest) = split_word(digits, |c| c.is_digit(radix));
-    let value = i64::from_str_radix(digits, radix).ok()?;
-    Some((value.checked_mul(sign)?, rest))
+    // `from_str_radix` takes a sign of its own.
+    if !is_word(digits, |c| c.is_digit(radix)) {
+        return None;
+    }
+    i64::from_str_radix(digits, radix).ok()?.checked_mul(sign)
 }
 
 #[cfg(test)]
@@ -241,25 +314,32 @@ mod tests {
         SectionTarget::parse(section).unwrap().unwrap()
     }
 
+    /// libbpf attaches most of the wrong names to the function before the first character that it does not understand.
     #[test]
     fn kprobes() {
-        let entry = |function, offset| SectionTarget::Kprobe { function, offset, retprobe: false };
+        let probe =
+            |module, function, offset| SectionTarget::Kprobe { module, function, offset, retprobe: false };
+        let entry = |function, offset| probe(None, function, offset);
         assert_eq!(parse("kprobe/do_exit"), entry("do_exit", 0));
         assert_eq!(parse("kprobe/a.isra.0+16"), entry("a.isra.0", 16));
         assert_eq!(parse("?kprobe/a+0x1f"), entry("a", 31));
         assert_eq!(parse("kprobe/a+010"), entry("a", 8));
-        assert_eq!(parse("kretprobe/a"), SectionTarget::Kprobe { function: "a", offset: 0, retprobe: true });
+        assert_eq!(parse("kprobe/0xffffffff81000000"), entry("0xffffffff81000000", 0));
+        assert_eq!(parse("kprobe/veth:veth_open+4"), probe(Some("veth"), "veth_open", 4));
+        assert_eq!(parse("kprobe/vmlinux:vfs_read"), entry("vfs_read", 0));
+        let back = SectionTarget::Kprobe { module: None, function: "a", offset: 0, retprobe: true };
+        assert_eq!((parse("kretprobe/a"), parse("kretprobe/a+0")), (back, back));
         assert_eq!(parse("kprobe"), SectionTarget::Nothing);
-        assert_eq!(parse("kprobe/a-4"), entry("a", 0));
-        assert_eq!(parse("kprobe/a+ 4"), entry("a", 4));
-        assert_eq!(parse("kprobe/a+b"), entry("a", 0));
-        assert_eq!(
-            parse("kretprobe/a-4"),
-            SectionTarget::Kprobe { function: "a", offset: 0, retprobe: true }
-        );
-        for wrong in ["kprobe/", "kprobe/+4", "kretprobe/a+4", "kprobe/a+-4"] {
-            assert!(SectionTarget::parse(wrong).is_err(), "{wrong}");
+        for wrong in [
+            "", "+4", "a+", "a+b", "a+4x", "a+ 4", "a+-4", "a-4", "a b", "a:b:c", "a:", ":a", "a/b", "a\n",
+            "a+4+4", "a+0x+4", "ä",
+        ] {
+            let error = SectionTarget::parse(&format!("kprobe/{wrong}")).unwrap_err();
+            assert_eq!(&*error.section, format!("kprobe/{wrong}"));
         }
+        assert!(SectionTarget::parse("kretprobe/a+4").is_err());
+        let error = SectionTarget::parse("kprobe/vfs_rea*").unwrap_err().to_string();
+        assert!(error.contains("kprobe/vfs_rea*") && error.contains("kprobe.multi"), "{error}");
     }
 
     #[test]
@@ -269,7 +349,22 @@ mod tests {
         assert_eq!(parse("kretprobe.multi/vfs_?"), multi("vfs_?", MultiKind::Return));
         assert_eq!(parse("kprobe.session/x"), multi("x", MultiKind::Session));
         assert_eq!(parse("kprobe.multi"), SectionTarget::Nothing);
-        assert!(SectionTarget::parse("kprobe.multi/").is_err());
+        for wrong in [
+            "kprobe.multi/",
+            "kprobe.multi/a b",
+            "kprobe.multi/a:b",
+            "kprobe.session/a[bc]",
+            "ksyscall/",
+            "ksyscall/a b",
+        ] {
+            assert!(SectionTarget::parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse("fentry.multi/veth:v*"), SectionTarget::TraceMulti { pattern: "veth:v*" });
+        for wrong in
+            ["fentry.multi/", "fentry.multi/a:", "fentry.multi/:a", "fentry.multi/a:b:c", "fexit.multi/a b"]
+        {
+            assert!(SectionTarget::parse(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(parse("ksyscall/open"), SectionTarget::Ksyscall { syscall: "open", retprobe: false });
         assert_eq!(parse("kretsyscall/open"), SectionTarget::Ksyscall { syscall: "open", retprobe: true });
         assert_eq!(parse("ksyscall"), SectionTarget::Nothing);
@@ -277,15 +372,31 @@ mod tests {
 
     #[test]
     fn uprobes() {
-        let at =
-            |binary, function, offset| SectionTarget::Uprobe { binary, function, offset, retprobe: false };
-        assert_eq!(parse("uprobe//bin/sh:main"), at("/bin/sh", "main", 0));
-        assert_eq!(parse("uprobe.s/libc.so.6:malloc+0x10"), at("libc.so.6", "malloc", 16));
-        assert_eq!(parse("uprobe//x:f@@V_1.0+8"), at("/x", "f@@V_1.0", 8));
-        assert_eq!(parse("uprobe//x:operator+"), at("/x", "operator+", 0));
-        assert_eq!(parse("uprobe//x:a:b"), at("/x", "a:b", 0));
-        let back = SectionTarget::Uprobe { binary: "/x", function: "f", offset: 0, retprobe: true };
-        assert_eq!(parse("uretprobe.s//x:f"), back);
+        let at = |binary, place| SectionTarget::Uprobe { binary, place, retprobe: false };
+        for (binary, place) in [
+            ("/bin/sh", "main"),
+            ("libc.so.6", "malloc+0x10"),
+            ("/x", "f@@V_1.0+8"),
+            ("/x", "operator+"),
+            ("/x", "a:b"),
+            ("libc.so.6", "0x1115"),
+        ] {
+            assert_eq!(parse(&format!("uprobe/{binary}:{place}")), at(binary, place));
+            assert_eq!(parse(&format!("uprobe.s/{binary}:{place}")), at(binary, place));
+        }
+        for (place, function, offset) in [
+            ("malloc+0x10", "malloc", 16),
+            ("f@@V_1.0+8", "f@@V_1.0", 8),
+            ("f+-3", "f", -3),
+            ("operator+", "operator+", 0),
+            ("f+4+", "f+4+", 0),
+        ] {
+            assert_eq!((split_offset(place), file_offset(place)), ((function, offset), None), "{place}");
+        }
+        assert_eq!(["0x1115", "4373", "+0x1115", "010425"].map(file_offset), [Some(0x1115); 4]);
+        assert_eq!(["0x11z", "-4", "", "+", "1 "].map(file_offset), [None; 5]);
+        let back = |place| SectionTarget::Uprobe { binary: "/x", place, retprobe: true };
+        assert_eq!((parse("uretprobe.s//x:f"), parse("uretprobe//x:0x40")), (back("f"), back("0x40")));
         for nothing in ["uprobe", "uretprobe", "uprobe.s", "uprobe/", "uprobe/:x"] {
             assert_eq!(parse(nothing), SectionTarget::Nothing, "{nothing}");
         }
@@ -304,7 +415,19 @@ mod tests {
     fn other_targets() {
         assert_eq!(parse("usdt//x:p:n"), SectionTarget::Usdt { binary: "/x", provider: "p", name: "n" });
         assert_eq!(parse("usdt"), SectionTarget::Nothing);
-        assert!(SectionTarget::parse("usdt//x:p").is_err() && SectionTarget::parse("usdt//x:p:").is_err());
+        for wrong in [
+            "usdt//x:p",
+            "usdt//x:p:",
+            "usdt//x:p:n:zz",
+            "usdt//x:p:n:",
+            "raw_tp/",
+            "raw_tp/a b",
+            "tp/sched/a b",
+            "tp//a",
+            "tp/a/b/c",
+        ] {
+            assert!(SectionTarget::parse(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(
             parse("tp/sched/sched_switch"),
             SectionTarget::Tracepoint { category: "sched", name: "sched_switch" }
@@ -338,11 +461,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_parsed_like_scanf() {
-        assert_eq!(parse_number("+16 x"), Some((16, " x")));
-        assert_eq!(parse_number("-0x10"), Some((-16, "")));
-        assert_eq!(parse_number("0"), Some((0, "")));
-        assert_eq!(parse_number("+"), None);
-        assert_eq!(parse_number("99999999999999999999"), None);
+    fn numbers_are_whole_texts() {
+        assert_eq!(parse_whole_number("16"), Some(16));
+        assert_eq!(parse_whole_number("-0x10"), Some(-16));
+        assert_eq!(parse_whole_number("0"), Some(0));
+        for wrong in ["", "+16", "-", "0x", "0x+1", "--1", "16 ", "08", "99999999999999999999"] {
+            assert_eq!(parse_whole_number(wrong), None, "{wrong}");
+        }
     }
 }

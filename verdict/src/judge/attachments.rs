@@ -10,7 +10,7 @@ use crate::{
     requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
-use core_relo_object::object::AttachType;
+use core_relo_object::object::{AttachType, SectionTarget, SectionTargetError};
 
 /// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events, links or
 /// place of its section.
@@ -43,7 +43,8 @@ fn warning(
         }
         _ => None,
     });
-    let (problem, evidence, source) = absent.or_else(|| ambiguous(answers, program))?;
+    let absent = absent.or_else(|| ambiguous(answers, program)).or_else(|| misread(section));
+    let (problem, evidence, source) = absent?;
     let section = text(Name::new(section).shortened());
     let declarations = (&*format!("SEC(\"{section}\")"), &*format!("{evidence} ({source})"));
     let remedy = match attach_type {
@@ -76,4 +77,13 @@ fn ambiguous(
         program = program.name
     );
     Some((warning, format!("symbols {shown} at 0x{first} and 0x{second}"), EvidenceSource::Kallsyms))
+}
+
+/// Returns the warning, the evidence and its source for a section whose name has no place that is understood to its end. libbpf ignores the
+/// end of some, and attaches the program to another place.
+fn misread(section: &[u8]) -> Option<(String, String, EvidenceSource)> {
+    let section = core::str::from_utf8(section).ok()?;
+    let SectionTargetError { problem, .. } = SectionTarget::parse(section).err()?;
+    let warning = format!("cannot be attached by its section: {problem}");
+    Some((warning, "the name of the section".to_owned(), EvidenceSource::Object))
 }

@@ -88,14 +88,16 @@ impl AttachPoint {
     pub(super) fn new(section: &str, hook: &Hook) -> Option<Self> {
         use AttachPointKind as K;
         let function = |name: &str| vec![(Kind::Func, name.to_owned())];
-        let at = |name: &str, offset: i128| match offset {
+        let at = |name: &str, offset: u64| match offset {
             0 => name.to_owned(),
             _ => format!("{name}+{offset:#x}"),
         };
         let (kind, name, binary, declarations) = match SectionTarget::parse(section).ok()?? {
-            SectionTarget::Kprobe { function: name, offset, retprobe } => {
+            SectionTarget::Kprobe { module, function: name, offset, retprobe } => {
                 let kind = if retprobe { K::FunctionReturn } else { K::Function };
-                (kind, at(name, offset.into()), None, function(name))
+                let place = at(name, offset);
+                let place = module.map_or(place.clone(), |module| format!("{module}:{place}"));
+                (kind, place, None, function(name))
             }
             SectionTarget::KprobeMulti { pattern, .. } | SectionTarget::TraceMulti { pattern } => {
                 // Only a pattern for trampolines has a module.
@@ -119,9 +121,9 @@ impl AttachPoint {
                 let typedef = (Kind::Typedef, format!("btf_trace_{name}"));
                 (K::RawTracepoint, name.to_owned(), None, vec![typedef])
             }
-            SectionTarget::Uprobe { binary, function, offset, retprobe } => {
+            SectionTarget::Uprobe { binary, place, retprobe } => {
                 let kind = if retprobe { K::UserFunctionReturn } else { K::UserFunction };
-                (kind, at(function, offset.into()), Some(binary), Vec::new())
+                (kind, place.to_owned(), Some(binary), Vec::new())
             }
             SectionTarget::UprobeMulti { binary, pattern, .. } => {
                 (K::UserFunctions, pattern.to_owned(), Some(binary), Vec::new())
@@ -145,8 +147,9 @@ impl AttachPoint {
             }
             K::Function | K::FunctionReturn => {
                 let function = self.name.split_once('+').map_or(&*self.name, |(function, _offset)| function);
-                // core-relo takes an address in place of a name, which no symbol has.
-                (!function.starts_with("0x")).then(|| Need::ProbedFunction(function.into()))
+                // core-relo takes an address in place of a name, which no symbol has. A module may be loaded later.
+                let is_known = !function.starts_with("0x") && !function.contains(':');
+                is_known.then(|| Need::ProbedFunction(function.into()))
             }
             _ => None,
         }
@@ -170,6 +173,8 @@ mod tests {
         for (section, kind, name, binary, declarations) in [
             ("kprobe/vfs_read+4", K::Function, "vfs_read+0x4", None, names(&["vfs_read"])),
             ("?kretprobe/vfs_read", K::FunctionReturn, "vfs_read", None, names(&["vfs_read"])),
+            ("kprobe/veth:veth_open", K::Function, "veth:veth_open", None, names(&["veth_open"])),
+            ("uprobe/libc.so.6:0x1115", K::UserFunction, "0x1115", Some("libc.so.6"), names(&[])),
             ("kprobe.multi/tcp_*", K::Functions, "tcp_*", None, names(&[])),
             ("fentry.multi/veth:veth_*", K::Functions, "veth:veth_*", None, names(&[])),
             ("fentry.multi/veth:veth_open", K::Functions, "veth:veth_open", None, names(&["veth_open"])),

@@ -121,7 +121,7 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
-            attaches_by: attaches_by(program, attach_point.as_ref(), table),
+            attaches_by: table.add_optional(attach_point.as_ref().and_then(AttachPoint::need)),
             attach_point,
             hook,
             reads: Vec::new(),
@@ -177,7 +177,7 @@ impl ProgramNeeds {
         if is_changed {
             self.section = Some((*section).into());
             self.attach_point = attach_point(program, &self.hook);
-            self.attaches_by = attaches_by(program, self.attach_point.as_ref(), table);
+            self.attaches_by = table.add_optional(self.attach_point.as_ref().and_then(AttachPoint::need));
             self.context = self.sec_def.and_then(ContextKind::new);
             self.collect_uses(parts, table);
         }
@@ -273,13 +273,6 @@ impl ProgramNeeds {
 /// Returns the place that a loader attaches a program to after the load, if its section's name implies one.
 fn attach_point(program: &Program<'_>, hook: &Hook) -> Option<AttachPoint> {
     AttachPoint::new(core::str::from_utf8(program.section_name()).ok()?, hook)
-}
-
-/// Returns the requirement that attaches a program to its place, as far as a kernel can tell.
-fn attaches_by(program: &Program<'_>, point: Option<&AttachPoint>, table: &mut NeedTable) -> Option<NeedId> {
-    // A kprobe's function ends at a colon (libbpf: `attach_kprobe`), so the section's name is wrong.
-    let has_colon = program.section_name().contains(&b':');
-    table.add_optional(point.filter(|_| !has_colon).and_then(AttachPoint::need))
 }
 
 /// Returns the requirements of a program's instructions.

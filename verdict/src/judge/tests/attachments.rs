@@ -268,3 +268,18 @@ fn programs_of_many_functions_need_their_module() {
     let refused = (ReasonKind::AttachTarget, "the kernel lacks the BTF of module veth");
     assert_eq!(worst(&verdict), (Verdict::Refused, Some(refused)));
 }
+
+/// libbpf attaches the kprobes to `vfs_read`, and takes the name of the USDT probe without its end.
+#[test]
+fn sections_that_are_not_understood_to_their_end_are_warnings() {
+    for (section, problem) in [
+        ("kprobe/vfs_read:foo+x", "expected `kprobe/[module:]function[+offset]`"),
+        ("kprobe/vfs_read xyz", "expected `kprobe/[module:]function[+offset]`"),
+        ("kprobe/vfs_rea*", "expected one function; kprobe.multi and kretprobe.multi take a pattern"),
+        ("usdt/bin:provider:name:zz", "expected `usdt/binary:provider:name`"),
+    ] {
+        let found = warnings_with(section, |_| {}, &KernelInputs::default());
+        let expected = format!("cannot be attached by its section: {problem}");
+        assert_eq!(found, [(expected, "the name of the section (object)".to_owned())], "{section}");
+    }
+}
