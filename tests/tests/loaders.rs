@@ -1,4 +1,25 @@
-//! The table of rules in which loaders differ, beside libbpf: it opens exactly the objects that the table says.
+//! The table of rules in which loaders differ, beside libbpf and core-relo: they open exactly the objects that the table says. The column of
+//! aya is tested in `benches/tests/aya_rules.rs`.
+
+use core_relo_loader::object::Object;
+use core_relo_verdict::{
+    loaders::{Loader, LoaderRule, Stance},
+    test_support::loader_object,
+};
+
+fn is_refused(rule: LoaderRule, loader: Loader) -> bool {
+    matches!(rule.stance(loader), Stance::Refuses(_) | Stance::Unreached(_))
+}
+
+#[test]
+fn core_relo_opens_the_objects_that_the_table_says() {
+    for rule in LoaderRule::ALL {
+        let bytes = loader_object(*rule);
+        let object = Object::parse(&bytes);
+        let opens = object.is_ok_and(|object| object.maps().iter().all(|map| map.def.is_ok()));
+        assert_eq!(opens, !is_refused(*rule, Loader::CoreRelo), "{rule:?}");
+    }
+}
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
@@ -8,18 +29,14 @@ fn libbpf_opens_the_objects_that_the_table_says() {
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
+    use super::*;
     use core_relo_tests::libbpf;
-    use core_relo_verdict::{
-        loaders::{Loader, LoaderRule, Stance},
-        test_support::loader_object,
-    };
 
     #[test]
     fn libbpf_opens_the_objects_that_the_table_says() {
         for rule in LoaderRule::ALL {
-            let is_refused = matches!(rule.stance(Loader::Libbpf), Stance::Refuses(_) | Stance::Unreached(_));
             let (opened, log) = libbpf::with_log(|| libbpf::open(&loader_object(*rule)).is_ok());
-            assert_eq!(opened, !is_refused, "{rule:?}: {log}");
+            assert_eq!(opened, !is_refused(*rule, Loader::Libbpf), "{rule:?}: {log}");
         }
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn knows_section(name: &str) -> bool {
 }
 
 /// Returns the words of a section's name that decide on the program type, without those that follow.
-pub(super) fn section_words(name: &str) -> Option<&str> {
+pub(crate) fn section_words(name: &str) -> Option<&str> {
     let mut words = name.split('/');
     let (kind, second) = (words.next()?, words.next());
     let both = || {
@@ -91,6 +91,19 @@ pub(super) fn section_words(name: &str) -> Option<&str> {
         ("cgroup", Some(word)) => both().filter(|_| CGROUP.contains(&word)),
         _ => Some(kind).filter(|kind| SECTIONS.contains(kind)),
     }
+}
+
+/// Returns whether aya takes the bytes of the section `license` (aya-obj: `parse_license`).
+pub(super) fn is_license(data: &[u8]) -> bool {
+    data.len() > 1 && data.iter().position(|byte| *byte == 0) == data.len().checked_sub(1)
+}
+
+/// Returns the section words of the tables, for tests beside aya.
+#[cfg(any(test, feature = "test-support"))]
+pub(crate) fn all_words() -> impl Iterator<Item = String> {
+    let cgroup = CGROUP.iter().map(|word| format!("cgroup/{word}"));
+    let words = SECTIONS.iter().map(|word| (*word).to_owned());
+    words.chain(cgroup)
 }
 
 /// Returns whether aya has a Rust type for a map type (aya: `parse_map`). Others need `EbpfLoader::allow_unsupported_maps()`.

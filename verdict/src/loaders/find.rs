@@ -2,11 +2,11 @@
 
 use super::{aya, map_fields, rules::LoaderRule};
 use crate::requirements::ProgramNeeds;
-use core_relo::{Name, Relocs, explain::text, ext::RelocKind};
+use core_relo::{Name, Relocs, explain::text, ext::RelocKind, insn::INSN_BYTES};
 use core_relo_object::{
     MapIndex,
     link::{ExternBinding, MapEntry, MapSource, ProgramLinker, RefTarget},
-    object::{DataKind, Linkage, Map, MapType, Object, Program},
+    object::{DataKind, Linkage, Map, MapDef, MapType, Object, Program},
 };
 use std::collections::HashSet;
 
@@ -63,6 +63,7 @@ pub(crate) fn find_rule_uses(
     }
     add_section_uses(object, &mut uses);
     add_function_uses(object, &mut uses);
+    add_text_uses(object, &mut uses);
     for program in programs {
         add_program_uses(linker, program, &mut uses);
     }
@@ -116,8 +117,33 @@ fn add_map_uses(object: &Object<'_>, map: &Map<'_>, is_used: bool, uses: &mut Ru
         let what = || format!("map {}: pinning is {value}, expected 0 (none) or 1 (by name)", name(map.name));
         uses.add(LoaderRule::OtherPinning, what);
     }
+    add_inner_map_uses(object, map, def, uses);
     if let Some(map_type) = def.known_type().filter(|known| !aya::knows_map_type(*known)) {
         uses.add(LoaderRule::MapType, || format!("map {}: of type {map_type}", name(map.name)));
+    }
+}
+
+/// Adds the uses of rules about maps of maps and program arrays.
+fn add_inner_map_uses(object: &Object<'_>, map: &Map<'_>, def: &MapDef, uses: &mut RuleUses) {
+    let is_program_array = match def.known_type() {
+        Some(MapType::ProgArray) => true,
+        Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => false,
+        _ => return,
+    };
+    if is_program_array {
+        if def.has_values {
+            let what = || format!("map {}: a program array with `values`", name(map.name));
+            uses.add(LoaderRule::ProgramValues, what);
+        }
+        return;
+    }
+    if def.inner.is_none() {
+        let what = || format!("map {}: a map of maps without an inner map", name(map.name));
+        uses.add(LoaderRule::InnerMapMissing, what);
+    }
+    let in_map = |offset: u64| offset.checked_sub(map.offset).is_some_and(|offset| offset < map.size);
+    if object.elf_relocs_of(map.section_index).flatten().any(|reloc| in_map(reloc.offset)) {
+        uses.add(LoaderRule::MapValues, || format!("map {}: has maps in `values`", name(map.name)));
     }
 }
 
@@ -132,6 +158,12 @@ fn add_section_uses(object: &Object<'_>, uses: &mut RuleUses) {
     let is_register = |kind| matches!(kind, DataKind::StructOps { link: false, optional: false, .. });
     if object.data_sections().iter().any(|section| is_register(section.kind)) {
         uses.add(LoaderRule::StructOps, || "section `.struct_ops`: without `.link`".to_owned());
+    }
+    let license = object.sections().iter().find(|section| section.name == b"license");
+    if let Some(license) = license.filter(|section| !aya::is_license(section.data)) {
+        let what =
+            || format!("section `license`: {} bytes, expected one string with its end", license.data.len());
+        uses.add(LoaderRule::License, what);
     }
     for section in object.code_sections() {
         if !core::str::from_utf8(section.name).is_ok_and(aya::knows_section) {
@@ -156,6 +188,37 @@ fn add_function_uses(object: &Object<'_>, uses: &mut RuleUses) {
         if !names.insert(function.name()) {
             let what = || format!("function {}: another function has the same name", name(function.name()));
             uses.add(LoaderRule::DuplicateFunction, what);
+        }
+    }
+}
+
+/// Adds the uses of rules about the functions of the sections `.text` and `.text…`.
+fn add_text_uses(object: &Object<'_>, uses: &mut RuleUses) {
+    // Functions are sorted by section and offset.
+    let sections = object.programs().chunk_by(|a, b| a.section_index == b.section_index);
+    for functions in sections {
+        let Some(first) = functions.first().filter(|first| first.section.starts_with(TEXT)) else { continue };
+        let mut end = 0;
+        let mut gap = None;
+        for (index, function) in functions.iter().enumerate() {
+            let previous = index.checked_sub(1).and_then(|previous| functions.get(previous));
+            if let Some(alias) = previous.filter(|previous| previous.start() == function.start()) {
+                uses.add(LoaderRule::FunctionAlias, || {
+                    let (function, alias) = (name(function.name()), name(alias.name()));
+                    format!("functions {alias} and {function}: one is an alias of the other")
+                });
+            }
+            gap = gap.or_else(|| (function.start().0 > end).then_some(end));
+            end = end.max(function.start().0.saturating_add(function.insn_count()));
+        }
+        let section = object.sections().iter().find(|section| section.index == first.section_index);
+        let insn_count = section.map_or(0, |section| section.data.len() / INSN_BYTES);
+        if let Some(insn) =
+            gap.or_else(|| (usize::try_from(end).is_ok_and(|end| end < insn_count)).then_some(end))
+        {
+            let what =
+                || format!("section `{}`: instruction {insn} belongs to no function", name(first.section));
+            uses.add(LoaderRule::TextGap, what);
         }
     }
 }

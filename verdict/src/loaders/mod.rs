@@ -11,6 +11,8 @@ mod map_fields;
 mod rules;
 mod sections;
 
+#[cfg(any(test, feature = "test-support"))]
+pub(crate) use aya::{all_words as aya_words, section_words as aya_section_words};
 pub use find::RuleUse;
 pub(crate) use find::find_rule_uses;
 pub use loader::Loader;

@@ -1,7 +1,8 @@
 //! The table of rules in which loaders differ.
 //!
 //! Each row names the function of each project that has the rule, or that accepts what others refuse. The sources are those of libbpf at
-//! commit `f7081a6b`, of cilium/ebpf at `5ba0b3b2` and of aya at `875daf97`.
+//! commit `f7081a6b`, of cilium/ebpf at `5ba0b3b2`, and of `aya` 0.16 with `aya-obj` 0.6. Tests load an object for each rule with libbpf
+//! (`tests/tests/loaders.rs`), core-relo and aya (`benches/tests/aya_rules.rs`). The column of cilium/ebpf has sources only: it needs Go.
 
 use super::loader::Loader;
 
@@ -133,6 +134,38 @@ loader_rules! {
         aya: Accepts("aya-obj/src/obj.rs: parse_btf_map_struct"),
         fix: "move `values` to the end of the definition",
     }
+    /// The member `values` of a program array, which holds programs.
+    ProgramValues "program_values" {
+        libbpf: Accepts("libbpf.c: parse_btf_map_def"),
+        core_relo: Accepts("object/src/object/maps.rs: parse_values"),
+        cilium: Accepts("elf_reader.go: mapSpecFromBTF"),
+        aya: Refuses("aya-obj/src/obj.rs: parse_btf_map_struct"),
+        fix: "remove `values` from the program array; user space calls ProgramArray::set()",
+    }
+    /// The member `values` of a map of maps, which holds maps of the object.
+    MapValues "map_values" {
+        libbpf: Accepts("libbpf.c: init_map_in_map_slots"),
+        core_relo: Accepts("object/src/load_plan/maps/planner.rs: MapPlanner"),
+        cilium: Accepts("elf_reader.go: resolveBTFValuesContents"),
+        aya: LeavesToUser("aya/src/bpf.rs: EbpfLoader::load"),
+        fix: "user space puts the inner maps into the map, which aya leaves empty",
+    }
+    /// A map of maps has no definition of its inner map.
+    InnerMapMissing "inner_map_missing" {
+        libbpf: Accepts("libbpf.c: bpf_map__set_inner_map_fd"),
+        core_relo: Accepts("object/src/load_plan/settings.rs"),
+        cilium: Accepts("map.go: MapSpec.InnerMap"),
+        aya: Refuses("aya/src/bpf.rs: EbpfLoader::load"),
+        fix: "define the inner map by __array(values, …)",
+    }
+    /// The member `map_extra` of a map's definition is an enumeration, as `__ulong()` makes it.
+    MapExtraEnum "map_extra_enum" {
+        libbpf: Accepts("libbpf.c: get_map_field_long"),
+        core_relo: Accepts("object/src/object/maps.rs: long_number"),
+        cilium: Accepts("elf_reader.go: uintFromBTF"),
+        aya: Refuses("aya-obj/src/obj.rs: get_map_field"),
+        fix: "use __uint() for `map_extra`, if the value is below 2^32",
+    }
     /// A map's definition has both `key` and `key_size`, or both `value` and `value_size`.
     SizeAndType "size_and_type" {
         libbpf: Accepts("libbpf.c: parse_btf_map_def"),
@@ -172,6 +205,30 @@ loader_rules! {
         cilium: Accepts("elf_reader.go: getProgType"),
         aya: Refuses("aya-obj/src/obj.rs: ProgramSection::from_str"),
         fix: "use a section name of aya, such as SEC(\"classifier\") for SEC(\"tc\")",
+    }
+    /// The section `license` is not one string with one zero byte at its end, or is shorter than two bytes.
+    License "license" {
+        libbpf: Accepts("libbpf.c: bpf_object__init_license"),
+        core_relo: Accepts("object/src/object/parse.rs: until_nul"),
+        cilium: Accepts("elf_reader.go: loadLicense"),
+        aya: Refuses("aya-obj/src/obj.rs: parse_license"),
+        fix: "declare the license as an array without a length: char _license[] SEC(\"license\") = \"GPL\"",
+    }
+    /// Two functions in `.text` begin at one instruction: one of them is an alias.
+    FunctionAlias "function_alias" {
+        libbpf: Accepts("libbpf.c: bpf_object__add_programs"),
+        core_relo: Accepts("object/src/object/programs.rs: Code::collect"),
+        cilium: Accepts("elf_reader.go: assignSymbols"),
+        aya: Refuses("aya-obj/src/obj.rs: parse_text_section"),
+        fix: "remove the alias, and call the function by its own name",
+    }
+    /// Instructions of `.text` belong to no function, such as those of a weak function that a linker has replaced.
+    TextGap "text_gap" {
+        libbpf: Accepts("libbpf.c: bpf_object__add_programs"),
+        core_relo: Accepts("object/src/object/programs.rs: Code::collect"),
+        cilium: Accepts("elf_reader.go: loadFunctions"),
+        aya: Refuses("aya-obj/src/obj.rs: parse_text_section"),
+        fix: "remove the definition of the weak function that another file replaces",
     }
     /// Two functions of the object have the same name.
     DuplicateFunction "duplicate_function" {

@@ -2,6 +2,7 @@
 
 use crate::loaders::LoaderRule;
 use core_relo::{Endian, insn::Insn};
+use core_relo_object::object::SEC_DEFS;
 use core_relo_object::test_support::{SectionKind, SymbolKind, TestObject, call, exit, load, returns};
 
 /// Returns an object to which a rule applies. The rules that come with it apply, too: those of legacy maps, and of externs of `.kconfig`.
@@ -12,6 +13,17 @@ pub fn loader_object(rule: LoaderRule) -> Vec<u8> {
     let main = m.func_type("main", 1);
     m.func_info(section, &[(0, main)]);
     m.bytes()
+}
+
+/// Returns names of program sections, among them all words of libbpf and aya.
+pub fn section_words() -> Vec<String> {
+    let words = SEC_DEFS.iter().map(|def| def.name.to_owned());
+    words.chain(crate::loaders::aya_words()).collect()
+}
+
+/// Returns whether aya knows a section name, by the table.
+pub fn knows_aya_section(name: &str) -> bool {
+    crate::loaders::aya_section_words(name).is_some()
 }
 
 fn build(rule: LoaderRule) -> TestObject {
@@ -26,11 +38,19 @@ fn build(rule: LoaderRule) -> TestObject {
         LoaderRule::NumaNode => {
             with_map(&[("type", 1), ("key_size", 4), ("value_size", 8), ("max_entries", 1), ("numa_node", 0)])
         }
-        // Storage of tasks, with BPF_F_NO_PREALLOC.
-        LoaderRule::MapType => {
-            with_map(&[("type", 29), ("key_size", 4), ("value_size", 8), ("map_flags", 1)])
+        // A ring buffer of user space, of one page.
+        LoaderRule::MapType => with_map(&[("type", 31), ("max_entries", 4096)]),
+        LoaderRule::ValuesNotLast => inner_maps(&InnerMaps { is_last: false, has_slot: false }),
+        LoaderRule::MapValues => inner_maps(&InnerMaps { is_last: true, has_slot: true }),
+        // An array of maps.
+        LoaderRule::InnerMapMissing => {
+            with_map(&[("type", 12), ("key_size", 4), ("value_size", 4), ("max_entries", 1)])
         }
-        LoaderRule::ValuesNotLast => values_before_entries(),
+        LoaderRule::ProgramValues => program_values(),
+        LoaderRule::MapExtraEnum => map_extra_enum(),
+        LoaderRule::License => padded_license(),
+        LoaderRule::FunctionAlias => function_alias(),
+        LoaderRule::TextGap => text_gap(),
         LoaderRule::SizeAndType => key_and_key_size(),
         LoaderRule::StaticFunction => static_function(),
         LoaderRule::CallOutsideText => call_outside_text(),
@@ -74,17 +94,90 @@ fn with_map(numbers: &[(&str, u32)]) -> TestObject {
     m
 }
 
-/// Creates a program array whose `values` are before `max_entries`.
-fn values_before_entries() -> TestObject {
+/// The differences between the maps of maps of two rules.
+struct InnerMaps {
+    /// Whether `values` is the last field.
+    is_last: bool,
+    /// Whether the definition has an inner map in its first slot.
+    has_slot: bool,
+}
+
+/// Creates an array of maps with the definition of its inner maps.
+fn inner_maps(maps: &InnerMaps) -> TestObject {
+    let mut m = program("classifier", &returns(0));
+    let (array, outer, size, entries) = (m.number(2), m.number(12), m.number(4), m.number(1));
+    let fields = [
+        ("type", array, 0),
+        ("key_size", size, 64),
+        ("value_size", size, 128),
+        ("max_entries", entries, 192),
+    ];
+    let inner = m.types.structure("inner", 32, &fields);
+    let (section, symbol) = m.map_of_type("inner", inner, 32, 1);
+    let pointer = m.types.pointer(inner);
+    let values = m.types.array(pointer, m.int, 0);
+    let mut fields = vec![
+        ("type", outer, 0),
+        ("key_size", size, 64),
+        ("max_entries", entries, 128),
+        ("values", values, 192),
+    ];
+    if !maps.is_last {
+        fields.splice(2.., [("values", values, 128), ("max_entries", entries, 128)]);
+    }
+    let slots = u32::from(maps.has_slot);
+    let ty = m.types.structure("", 24 + slots * 8, &fields);
+    m.map_of_type("events", ty, 24 + slots * 8, 1);
+    if maps.has_slot {
+        /// `R_BPF_64_64`.
+        const ADDRESS: u32 = 1;
+        m.reloc(section, 32 + 24, symbol, ADDRESS);
+    }
+    m
+}
+
+/// Creates a program array with `values`.
+fn program_values() -> TestObject {
     let mut m = program("classifier", &returns(0));
     let (kind, size, entries) = (m.number(3), m.number(4), m.number(1));
     let proto = m.types.func_proto(m.int, &[]);
     let pointer = m.types.pointer(proto);
     let values = m.types.array(pointer, m.int, 0);
     let fields =
-        [("type", kind, 0), ("key_size", size, 64), ("values", values, 128), ("max_entries", entries, 128)];
+        [("type", kind, 0), ("key_size", size, 64), ("max_entries", entries, 128), ("values", values, 192)];
     let ty = m.types.structure("", 24, &fields);
     m.map_of_type("events", ty, 24, 1);
+    m
+}
+
+/// Creates a bloom filter whose `map_extra` is an enumeration.
+fn map_extra_enum() -> TestObject {
+    let mut m = program("classifier", &returns(0));
+    let (kind, size, entries) = (m.number(30), m.number(4), m.number(1));
+    let extra = m.types.enumeration("", 8, false, &[("__unique_value0", 3)]);
+    let fields = [
+        ("type", kind, 0),
+        ("value_size", size, 64),
+        ("max_entries", entries, 128),
+        ("map_extra", extra, 192),
+    ];
+    let ty = m.types.structure("", 32, &fields);
+    m.map_of_type("events", ty, 32, 1);
+    m
+}
+
+/// Creates an object with `char _license[8] = "GPL"`.
+fn padded_license() -> TestObject {
+    let mut m = program("classifier", &returns(0));
+    m.license = Some(b"GPL\0\0\0\0\0");
+    m
+}
+
+fn function_alias() -> TestObject {
+    let mut m = program("classifier", &returns(0));
+    let text = m.code(".text", &returns(0));
+    m.static_function("helper", text, 0, 2);
+    m.static_function("alias", text, 0, 2);
     m
 }
 
@@ -128,6 +221,14 @@ fn duplicate_function() -> TestObject {
     let text = m.code(".text", &[returns(0), returns(1)].concat());
     m.static_function("helper", text, 0, 2);
     m.static_function("helper", text, 2, 2);
+    m
+}
+
+/// Creates a section `.text` whose last two instructions belong to no function.
+fn text_gap() -> TestObject {
+    let mut m = program("classifier", &returns(0));
+    let text = m.code(".text", &[returns(0), returns(1)].concat());
+    m.static_function("helper", text, 0, 2);
     m
 }
 

@@ -13,4 +13,4 @@ mod program;
 pub use check::{Agreement, check_reach};
 #[cfg(test)]
 pub(crate) use interpreter::{compute, holds};
-pub use loader_objects::loader_object;
+pub use loader_objects::{knows_aya_section, loader_object, section_words};
