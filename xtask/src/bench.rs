@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::aya;
 use crate::cases;
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, is_installed, output, root};
-
-/// The oldest Rust version that aya and aya-obj support.
-const RUST: (u32, u32) = (1, 98);
+use crate::system::{Failure, Outcome, cargo, check, is_installed, root};
 
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 
@@ -127,7 +125,7 @@ fn build(may_install: bool) -> Build {
         None => build.features.push("libbpf"),
         Some(missing) => build.without.push(("libbpf", format!("libbpf cannot be built without {missing}"))),
     }
-    match toolchain(may_install) {
+    match aya::toolchain(may_install) {
         Ok(toolchain) => {
             build.toolchain = toolchain;
             build.features.push("aya");
@@ -140,14 +138,7 @@ fn build(may_install: bool) -> Build {
 impl Build {
     /// Returns a cargo command for the package, with the features that can be built.
     fn command(&self, verb: &str) -> Command {
-        let mut command = match &self.toolchain {
-            None => cargo(),
-            Some(name) => {
-                let mut rustup = Command::new("rustup");
-                rustup.args(["run", name, "cargo"]).current_dir(root());
-                rustup
-            }
-        };
+        let mut command = aya::cargo_of(self.toolchain.as_deref());
         command.args([verb, "--manifest-path", "benches/Cargo.toml"]);
         command.args(["--features", &self.features.join(",")]);
         if std::env::var_os("CARGO_TARGET_DIR").is_none() {
@@ -157,52 +148,9 @@ impl Build {
     }
 }
 
-/// Returns the name of a toolchain that is new enough for aya-obj, or `None` if the current one is.
-fn toolchain(may_install: bool) -> Result<Option<String>, String> {
-    if version(cargo().arg("--version")).is_some_and(|found| found >= RUST) {
-        return Ok(None);
-    }
-    let name = format!("{}.{}.0", RUST.0, RUST.1);
-    let works = |name: &str| {
-        version(Command::new("rustup").args(["run", name, "cargo", "--version"])).is_some_and(|v| v >= RUST)
-    };
-    if works("stable") {
-        return Ok(Some("stable".to_owned()));
-    }
-    if !works(&name) && may_install && is_installed("rustup") {
-        eprintln!("installing Rust {name} with rustup, for aya-obj; the default toolchain stays");
-        let mut install = Command::new("rustup");
-        install.args(["toolchain", "install", &name, "--profile", "minimal", "--no-self-update"]);
-        if let Err(error) = check(&mut install) {
-            eprintln!("{error}");
-        }
-    }
-    match works(&name) {
-        true => Ok(Some(name)),
-        false => Err(format!("aya-obj needs Rust {name} (rustup toolchain install {name})")),
-    }
-}
-
-/// Returns the major and minor version from `cargo 1.98.0 (…)`.
-fn version(command: &mut Command) -> Option<(u32, u32)> {
-    parse_version(&output(command)?)
-}
-
-fn parse_version(text: &str) -> Option<(u32, u32)> {
-    let mut parts = text.split_whitespace().nth(1)?.split('.');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read_and_compared_by_number() {
-        assert_eq!(parse_version("cargo 1.98.0 (88d9e12ae 2026-08-18)"), Some((1, 98)));
-        assert!(parse_version("cargo 1.101.0-nightly (92b5b8c87 2026-10-29)") > Some(RUST));
-        assert_eq!(parse_version("cargo"), None);
-    }
 
     #[test]
     fn an_unknown_argument_and_a_missing_value_are_refused() {

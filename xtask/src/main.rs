@@ -2,6 +2,7 @@
 //!
 //! The package has no dependencies, so it builds quickly, on a machine with only cargo.
 
+mod aya;
 mod bench;
 mod cases;
 mod ci;

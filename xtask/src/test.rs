@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
+use crate::aya;
 use crate::compile;
 use crate::counts::Counts;
 use crate::install;
@@ -53,8 +54,20 @@ pub fn run(args: &[String]) -> Outcome {
     let _ = std::fs::create_dir_all(root().join("target"));
     let _ = std::fs::remove_file(&notes);
     environment(&mut command).env("CORE_RELO_SKIPS", &notes);
-    let (is_ok, mut counts, printed_skips) = run_tests(command)?;
+    let (mut is_ok, mut counts, printed_skips) = run_tests(command)?;
     skips.extend(printed_skips);
+    match aya::test_command(may_install) {
+        Ok(mut command) => {
+            command.args(["--", "--show-output"]).args(test_args).env("CORE_RELO_SKIPS", &notes);
+            let (is_aya_ok, aya_counts, printed_skips) = run_tests(command)?;
+            is_ok &= is_aya_ok;
+            counts.add_counts(aya_counts);
+            skips.extend(printed_skips);
+        }
+        Err(reason) => {
+            skips.insert(format!("the rules of aya: {reason}"));
+        }
+    }
     let noted_skips = std::fs::read_to_string(&notes).unwrap_or_default();
     skips.extend(
         noted_skips
