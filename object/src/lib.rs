@@ -6,6 +6,7 @@
 //! | [`link`] | links each program with the subprograms that it calls |
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
 //! | [`map_rules`] | the rules of the kernel for the definition of a map, by map type |
+//! | [`map_owner`] | the properties that the programs of a program array have in common, by kernel |
 //! | [`loader_program`] | loader programs, which load an object from within the kernel (light skeletons), and their files |
 //! | [`events`] | types of the records of ring buffers and perf event arrays |
 //! | [`disassembly`] | instructions with their functions, source lines, relocations and names |
@@ -46,6 +47,7 @@ pub mod limits;
 pub mod link;
 pub mod load_plan;
 pub mod loader_program;
+pub mod map_owner;
 pub mod map_rules;
 pub mod object;
 #[cfg(feature = "static-link")]

@@ -188,7 +188,7 @@ impl<K: Kernel> Loading<'_, K> {
                 let program_fd = program.fd.as_raw_fd().cast_unsigned();
                 let updated = self.kernel.map_update(fd, key.as_bytes(), program_fd.as_bytes());
                 updated.map_err(|errno| {
-                    let owner = map_owner::explain_owner(&self.loaded, index, map, &program.plan);
+                    let owner = map_owner::explain_misfit(&self.loaded, index, map, &program.plan);
                     let owner = owner.filter(|_| errno.0 == libc::EINVAL).map(LoadHint);
                     failed(errno, owner.unwrap_or_else(|| Hint::for_errno(errno).into()))
                 })?;

@@ -4,11 +4,14 @@ use super::{LoadError, LoadedProgram, Prepared, RunningKernel, prepare};
 use crate::{
     loader::Loader,
     sys::{self, Errno, Pod as _},
+    target::running_kernel_btf,
 };
+use core_relo::btf::Kind;
 use core_relo_object::{
     load_plan::LoadPlan,
+    map_owner::OwnerRule,
     object::Object,
-    test_support::{TestObject, call, exit, load, returns},
+    test_support::{SectionKind, SymbolKind, TestObject, call, exit, load, returns},
 };
 
 /// Returns the error of an object that the running kernel must refuse. Skips the test if this process may load nothing.
@@ -258,6 +261,38 @@ fn a_program_that_does_not_fit_the_owner_of_its_map_is_explained() {
         );
         assert_eq!(error.to_string(), message);
     }
+}
+
+#[test]
+fn programs_of_two_members_of_struct_ops_that_share_a_program_array_are_explained() {
+    let kernel = running_kernel_btf();
+    let Ok(types) = kernel.vmlinux() else { return println!("SKIP: the kernel's BTF cannot be read") };
+    let has_struct = types.find(b"bpf_struct_ops_tcp_congestion_ops", Kind::Struct).is_some();
+    if !has_struct || OwnerRule::AttachType.is_compared_by(types) != Some(true) {
+        return println!("SKIP: the kernel does not compare members of struct_ops");
+    }
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(m.int, &[]);
+    let pointer = m.types.pointer(proto);
+    let members = [("ssthresh", pointer, 0), ("undo_cwnd", pointer, 64)];
+    let ty = m.types.structure("tcp_congestion_ops", 16, &members);
+    let var = m.types.var("mine", ty, 1);
+    m.types.datasec(".struct_ops", 16, &[(var, 0, 16)]);
+    let data = m.section(".struct_ops", SectionKind::Data, &[0; 16]);
+    m.symbol("mine", SymbolKind::Data, data, 0, 16);
+    let numbers = [("type", 3), ("key_size", 4), ("value_size", 4), ("max_entries", 2)];
+    let (_, jumps) = m.map("jumps", &numbers, None);
+    for (name, offset) in [("one", 0), ("two", 8)] {
+        let [first, high] = load(1, 0);
+        let [two, exit] = returns(2);
+        let section = m.code(&format!("struct_ops/{name}"), &[first, high, two, exit]);
+        let program = m.function(name, section, 0, 4);
+        m.refer(section, 0, jumps, false);
+        m.reloc(data, offset, program, 2);
+    }
+    let Some(error) = refused(m) else { return };
+    let part = "map `jumps`: it belongs to its first program, `one`: struct_ops member of `two`: ";
+    assert!(error.to_string().contains(part), "{error}");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::{
     model::{Reason, Verdict},
 };
 use crate::{
-    kernel::{Answer, OwnerRule},
-    requirements::{Need, ObjectNeeds, OwnedMap, ProgramNeeds, TargetKind},
+    kernel::Answer,
+    requirements::{Hook, Need, ObjectNeeds, OwnedMap, ProgramNeeds, TargetKind},
 };
 use core_relo::{
     Name,
@@ -15,6 +15,10 @@ use core_relo::{
 };
 use core_relo_object::{
     MapIndex, ProgramIndex,
+    map_owner::{
+        OwnerDifference, OwnerProperties, OwnerRule, StorageRelation, attach_prototype, compare_storages,
+        has_attach_prototype,
+    },
     object::{AttachType, ProgramType, SecDef},
 };
 
@@ -82,12 +86,7 @@ struct MapUser<'p> {
 /// The relation between a property of two programs.
 enum Relation {
     Same,
-    /// The property of the other program, and that of the first program.
-    Differs {
-        noun: &'static str,
-        found: String,
-        expected: String,
-    },
+    Differs(OwnerDifference),
     /// Nothing tells. The value is the question.
     Undecided(String),
 }
@@ -99,7 +98,7 @@ impl Comparison<'_, '_> {
         let first = MapUser { program: self.first, def: self.first.sec_def? };
         let user = MapUser { program: other, def: other.sec_def? };
         let mut unknown = None;
-        for rule in OwnerRule::ALL {
+        for rule in OwnerRule::ALL.iter().copied() {
             let relation = self.relation(rule, first, user);
             if matches!(relation, Relation::Same) {
                 continue;
@@ -107,21 +106,20 @@ impl Comparison<'_, '_> {
             let answer = self.answers.facts.owner_rule(rule, self.map.map_type);
             let question = match (relation, answer) {
                 (_, Answer::Absent(_)) | (Relation::Same, _) => continue,
-                (Relation::Differs { noun, found, expected }, Answer::Present(evidence)) => {
+                (Relation::Differs(OwnerDifference { noun, found, expected }), Answer::Present(evidence)) => {
                     let what = format!("{noun} of {}: {found}, expected {expected}", other.name);
                     let text = format!("{} cannot share it: {what}", self.subject(other));
-                    return Some(
-                        with_fix(Reason::from_object(Verdict::Refused, text)).with_evidence(evidence),
-                    );
+                    let reason = Reason::from_object(Verdict::Refused, text);
+                    return Some(reason.with_fix(fix(first, user)).with_evidence(evidence));
                 }
-                (Relation::Differs { noun, .. }, Answer::Unknown(question)) => {
+                (Relation::Differs(OwnerDifference { noun, .. }), Answer::Unknown(question)) => {
                     format!("{noun} of {} differs: {question}", other.name)
                 }
                 (Relation::Undecided(question), _) => question,
             };
             let text = format!("{} may not be able to share it: {question}", self.subject(other));
             let reason = Reason { evidence: None, ..Reason::from_object(Verdict::Unknown, text) };
-            unknown = unknown.or_else(|| Some(with_fix(reason)));
+            unknown = unknown.or_else(|| Some(reason.with_fix(fix(first, user))));
             // The other properties depend on the type.
             if rule == OwnerRule::ProgramType {
                 break;
@@ -136,35 +134,30 @@ impl Comparison<'_, '_> {
 
     /// Compares one property of the first and another program of the map.
     fn relation(&self, rule: OwnerRule, first: MapUser<'_>, other: MapUser<'_>) -> Relation {
-        let compare = |noun, property: fn(&SecDef) -> String| {
-            let (found, expected) = (property(other.def), property(first.def));
-            if found == expected { Relation::Same } else { Relation::Differs { noun, found, expected } }
-        };
+        let is_struct_ops = first.def.program_type == ProgramType::StructOps;
         match rule {
-            // The kernel compares the type of the program that it replaces (since 6.2).
+            // The type of the program that it replaces counts, which user space chooses. Kernels without that rule compare the type EXT.
             OwnerRule::ProgramType
                 if [first, other].iter().any(|user| user.def.program_type == ProgramType::Ext) =>
             {
                 Relation::Undecided("whether the programs that they replace have one type".to_owned())
             }
-            OwnerRule::ProgramType => compare("program type", |def| def.program_type.to_string()),
-            OwnerRule::XdpFrags => {
-                let (found, expected) = (other.def.flags.has_xdp_frags(), first.def.flags.has_xdp_frags());
-                flags_relation("BPF_F_XDP_HAS_FRAGS", found, expected)
+            OwnerRule::AttachType if is_struct_ops => self.member_relation(first.program, other.program),
+            OwnerRule::CgroupStorage => self.storage_relation(first.program, other.program),
+            OwnerRule::AttachPrototype if is_struct_ops => {
+                let member = |user: MapUser<'_>| self.struct_ops_member(user.program);
+                let prototype = |user| member(user).and_then(StructOpsMember::prototype);
+                compare_prototypes(prototype(first), prototype(other), || {
+                    (member_name(other.program), member_name(first.program))
+                })
             }
-            OwnerRule::Sleepable => {
-                let (found, expected) = (other.def.flags.is_sleepable(), first.def.flags.is_sleepable());
-                flags_relation("BPF_F_SLEEPABLE", found, expected)
-            }
-            OwnerRule::AttachType if first.def.program_type == ProgramType::StructOps => Relation::Same,
-            OwnerRule::AttachType => compare("attach type", |def| match attach_type(def) {
-                Some(attach_type) => attach_type.to_string(),
-                None => "none".to_owned(),
-            }),
             OwnerRule::AttachPrototype => {
                 self.prototype_relation(first.def.program_type, first.program, other.program)
             }
-            OwnerRule::CgroupStorage => self.storage_relation(first.program, other.program),
+            _ => match rule.find_difference(properties(first.def), properties(other.def)) {
+                Some(difference) => Relation::Differs(difference),
+                None => Relation::Same,
+            },
         }
     }
 
@@ -172,21 +165,46 @@ impl Comparison<'_, '_> {
     /// shows.
     fn storage_relation(&self, first: &ProgramNeeds, other: &ProgramNeeds) -> Relation {
         let storages = |program: &ProgramNeeds| self.needs.owned_maps.storages(program.index);
-        let name = |map: Option<MapIndex>| {
-            let entry = map.and_then(|map| self.needs.linker.maps().get(map.0));
+        let name = |map: MapIndex| {
+            let entry = self.needs.linker.maps().get(map.0);
             entry.map_or_else(|| "none".to_owned(), |entry| text(Name::new(entry.name).shortened()))
         };
-        let pairs = storages(first).into_iter().zip(storages(other));
-        let mut relation = Relation::Same;
-        for (expected, found) in pairs.filter(|(expected, found)| expected != found) {
-            if found.is_some() {
-                let (found, expected) = (name(found), name(expected));
-                return Relation::Differs { noun: "cgroup storage", found, expected };
+        match compare_storages(storages(first), storages(other)) {
+            StorageRelation::Same => Relation::Same,
+            StorageRelation::Differs { found, expected } => Relation::Differs(OwnerDifference {
+                noun: "cgroup storage",
+                found: name(found),
+                expected: expected.map_or_else(|| "none".to_owned(), name),
+            }),
+            StorageRelation::Missing => {
+                let question = "whether the kernel lets a program without cgroup storage follow one with it";
+                Relation::Undecided(question.to_owned())
             }
-            let question = "whether the kernel lets a program without cgroup storage follow one with it";
-            relation = Relation::Undecided(question.to_owned());
         }
-        relation
+    }
+
+    /// Compares the members of two struct_ops programs. The kernel compares the indices, so that members of two structs may be equal.
+    fn member_relation(&self, first: &ProgramNeeds, other: &ProgramNeeds) -> Relation {
+        let index = |program| self.struct_ops_member(program).map(|member| member.index);
+        match (index(first), index(other)) {
+            (Some(expected), Some(found)) if expected == found => Relation::Same,
+            (Some(_), Some(_)) => Relation::Differs(OwnerDifference {
+                noun: "struct_ops member",
+                found: member_name(other),
+                expected: member_name(first),
+            }),
+            _ => Relation::Undecided("whether they are programs of one struct_ops member".to_owned()),
+        }
+    }
+
+    /// Returns the member of the kernel's struct that a struct_ops program is for. `None` if the object names several, or the kernel's BTF
+    /// lacks it.
+    fn struct_ops_member(&self, program: &ProgramNeeds) -> Option<StructOpsMember<'_>> {
+        let Hook::StructOpsMember { table, member } = &program.hook else { return None };
+        let (_, structure) = self.answers.facts.struct_ops_structs(table.as_bytes())?;
+        let structure = structure?;
+        let index = structure.members().position(|found| found.name.as_bytes() == member.as_bytes())?;
+        Some(StructOpsMember { structure, index: u32::try_from(index).ok()? })
     }
 
     /// Compares the prototypes of the functions, hooks or tracepoints that two programs of one type are attached to.
@@ -197,10 +215,8 @@ impl Comparison<'_, '_> {
         other: &ProgramNeeds,
     ) -> Relation {
         let undecided = || Relation::Undecided("whether their attach targets have one prototype".to_owned());
-        match program_type {
-            ProgramType::Tracing | ProgramType::Lsm => {}
-            ProgramType::StructOps => return undecided(),
-            _ => return Relation::Same,
+        if !has_attach_prototype(program_type) {
+            return Relation::Same;
         }
         let (Some(expected), Some(found)) = (self.target(first), self.target(other)) else {
             return undecided();
@@ -208,21 +224,13 @@ impl Comparison<'_, '_> {
         if (expected.kind, expected.name) == (found.kind, found.name) {
             return Relation::Same;
         }
-        let (Some(first), Some(second)) = (self.prototype(&expected), self.prototype(&found)) else {
-            return undecided();
-        };
-        if !core::ptr::eq(first.btf(), second.btf()) {
-            return undecided();
-        }
-        match first.id() == second.id() {
+        let relation = compare_prototypes(self.prototype(&expected), self.prototype(&found), || {
+            (found.name.to_owned(), expected.name.to_owned())
+        });
+        match relation {
             // Since 6.11, the kernel compares the templates of tracepoints, which have names of arguments, too.
-            true if expected.kind == TargetKind::Tracepoint => undecided(),
-            true => Relation::Same,
-            false => Relation::Differs {
-                noun: "attach target",
-                found: found.name.to_owned(),
-                expected: format!("one with the prototype of {}", expected.name),
-            },
+            Relation::Same if expected.kind == TargetKind::Tracepoint => undecided(),
+            other => other,
         }
     }
 
@@ -238,12 +246,20 @@ impl Comparison<'_, '_> {
         let full = target.kind.kernel_name(target.name);
         let is_tracepoint = target.kind == TargetKind::Tracepoint;
         let kind = if is_tracepoint { Kind::Typedef } else { Kind::Func };
-        let mut ty = self.answers.facts.find_type(full.as_bytes(), kind)?;
-        // A tracepoint is a typedef of a pointer to a function.
-        for _ in 0..if is_tracepoint { 2 } else { 1 } {
-            ty = ty.btf().ty(ty.target()?)?;
-        }
-        (ty.kind() == Kind::FuncProto).then_some(ty)
+        attach_prototype(self.answers.facts.find_type(full.as_bytes(), kind)?, 0)
+    }
+}
+
+/// A member of a struct of the kernel that struct_ops programs implement.
+#[derive(Clone, Copy)]
+struct StructOpsMember<'k> {
+    structure: Type<'k>,
+    index: u32,
+}
+
+impl<'k> StructOpsMember<'k> {
+    fn prototype(self) -> Option<Type<'k>> {
+        attach_prototype(self.structure, self.index)
     }
 }
 
@@ -253,24 +269,51 @@ struct Target<'n> {
     name: &'n str,
 }
 
-fn flags_relation(noun: &'static str, found: bool, expected: bool) -> Relation {
-    let word = |is_set: bool| if is_set { "set" } else { "not set" }.to_owned();
-    if found == expected {
-        Relation::Same
-    } else {
-        Relation::Differs { noun, found: word(found), expected: word(expected) }
+/// Returns the properties of a program, from its section. Members of struct_ops are compared by themselves.
+fn properties(def: &SecDef) -> OwnerProperties {
+    // Every kernel that compares attach types has links of several uprobes.
+    let attach_type = if def.flags.is_usdt() { Some(AttachType::TraceUprobeMulti) } else { def.attach_type };
+    OwnerProperties {
+        program_type: def.program_type,
+        has_xdp_frags: def.flags.has_xdp_frags(),
+        is_sleepable: def.flags.is_sleepable(),
+        attach_type: attach_type.map_or(0, AttachType::number),
     }
 }
 
-/// Returns the attach type that a program is loaded with. The number 0 stands for none, too.
-fn attach_type(def: &SecDef) -> Option<AttachType> {
-    // Every kernel that compares attach types has links of several uprobes.
-    let attach_type = if def.flags.is_usdt() { Some(AttachType::TraceUprobeMulti) } else { def.attach_type };
-    attach_type.filter(|attach_type| attach_type.number() != 0)
+/// Compares two prototypes. The kernel compares their records, so both have to be of one BTF.
+fn compare_prototypes(
+    expected: Option<Type<'_>>,
+    found: Option<Type<'_>>,
+    names: impl FnOnce() -> (String, String),
+) -> Relation {
+    let types = expected.zip(found).filter(|(expected, found)| core::ptr::eq(expected.btf(), found.btf()));
+    let Some((expected, found)) = types else {
+        return Relation::Undecided("whether their attach targets have one prototype".to_owned());
+    };
+    if expected.id() == found.id() {
+        return Relation::Same;
+    }
+    let (found, expected) = names();
+    let expected = format!("one with the prototype of {expected}");
+    Relation::Differs(OwnerDifference { noun: "attach target", found, expected })
 }
 
-fn with_fix(reason: Reason) -> Reason {
-    reason.with_fix(
-        "a map of its own for each kind of program, or loads with only one of the programs".to_owned(),
-    )
+/// Returns the struct_ops member of a program, as `tcp_congestion_ops.init`.
+fn member_name(program: &ProgramNeeds) -> String {
+    match &program.hook {
+        Hook::StructOpsMember { table, member } => format!("{table}.{member}"),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn fix(first: MapUser<'_>, other: MapUser<'_>) -> String {
+    let is_struct_ops = |user: MapUser<'_>| user.def.program_type == ProgramType::StructOps;
+    let fix = if is_struct_ops(first) && is_struct_ops(other) {
+        // A load of any program loads both.
+        "a map of its own for each member"
+    } else {
+        "a map of its own for each kind of program, or loads with only one of the programs"
+    };
+    fix.to_owned()
 }

@@ -3,7 +3,7 @@
 use super::{
     answers::KernelAnswers,
     held_programs::HeldPrograms,
-    map_owner::misfit_programs,
+    map_owner::{misfit_programs, misfit_reason},
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
     reasons::{distinct, limit_reasons},
 };
@@ -101,6 +101,7 @@ pub(super) fn add_map_reasons(
             }
         }
     }
+    add_struct_ops_map_reasons(needs, answers, programs);
     let mut held = HeldPrograms::new(needs);
     if held.is_empty() {
         return;
@@ -110,6 +111,27 @@ pub(super) fn add_map_reasons(
     let alone = needs.programs.iter().zip(programs);
     for (program, judged) in alone.filter(|(program, _)| !(needs.is_load && is_loaded(program))) {
         add(judged, held.reasons_beside(answers, program, &own));
+    }
+}
+
+/// Adds the reasons why programs cannot share maps with struct_ops programs, which a load of any program loads, too.
+fn add_struct_ops_map_reasons(
+    needs: &ObjectNeeds<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+    programs: &mut [ProgramVerdict],
+) {
+    let is_created = |program: &ProgramNeeds| is_in_created_map(needs, program) == Some(true);
+    if needs.is_load || needs.owned_maps.maps.is_empty() || !needs.programs.iter().any(is_created) {
+        return;
+    }
+    let shared = map_reasons(needs, answers, is_created);
+    for (program, judged) in needs.programs.iter().zip(programs) {
+        add(judged, shared.iter().cloned());
+        for map in needs.owned_maps.maps_of(program.index).filter(|_| !is_created(program)) {
+            let mut users = map.users.iter().copied();
+            let created = users.find(|user| needs.program(*user).is_some_and(is_created));
+            add(judged, created.and_then(|other| misfit_reason(needs, answers, map, program.index, other)));
+        }
     }
 }
 

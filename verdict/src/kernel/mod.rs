@@ -82,7 +82,6 @@ pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
 pub use map_limits::MapLimit;
-pub(crate) use map_owner::{OwnerRule, has_owner};
 pub use map_uses::MapUse;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;

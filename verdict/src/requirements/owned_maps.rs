@@ -1,11 +1,11 @@
 //! The maps that belong to the kind of their first program, and the programs that refer to them.
 
 use super::program::ProgramNeeds;
-use crate::kernel::has_owner;
 use core_relo::Name;
 use core_relo_object::{
     MapIndex, ProgramIndex,
     link::{MapEntry, MapSource, ProgramLinker, RefTarget},
+    map_owner::{CgroupStorages, has_owner},
     object::MapType,
 };
 use std::collections::HashMap;
@@ -31,9 +31,6 @@ pub(crate) struct OwnedMap {
     /// follows any path (kernel: `resolve_pseudo_ldimm64`).
     pub(crate) users: Vec<ProgramIndex>,
 }
-
-/// The maps of cgroup storage of a program: shared, and per CPU. A program has at most one of each.
-pub(crate) type CgroupStorages = [Option<MapIndex>; 2];
 
 impl OwnedMaps {
     /// Collects the maps and the programs that refer to them.

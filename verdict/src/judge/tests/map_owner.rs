@@ -1,7 +1,7 @@
 //! Maps that belong to the kind of their first program.
 
 use super::*;
-use core_relo_object::test_support::load;
+use core_relo_object::test_support::{SectionKind, SymbolKind, load};
 
 const PROG_ARRAY: u32 = 3;
 const DEVMAP: u32 = 14;
@@ -144,6 +144,88 @@ fn programs_at_hooks_share_a_map_if_the_hooks_have_one_prototype() {
                 of vfs_read";
     assert_eq!(judge_hooks("fentry/vfs_write", &LINUX_6_18), (Verdict::Refused, vec![text.to_owned()]));
     assert_eq!(judge_hooks("fentry/vfs_write", &["xdp_has_frags"]).1, [""; 0]);
+}
+
+/// Returns the texts of a program's reasons about shared maps.
+fn shared_map_texts(program: &ProgramVerdict) -> Vec<String> {
+    let texts = program.reasons.iter().map(|reason| reason.text.clone());
+    texts.filter(|text| text.contains("share it")).collect()
+}
+
+#[test]
+fn programs_that_a_load_has_beside_those_of_struct_ops_cannot_share_their_maps() {
+    let mut m = struct_ops_object(Some("user"));
+    m.program("other", "xdp", &returns(0));
+    let verdict = judge_owner(m, &["xdp_has_frags"]);
+    let text = "map jumps: programs one and user cannot share it: program type of user: BPF_PROG_TYPE_SCHED_CLS, expected \
+                BPF_PROG_TYPE_STRUCT_OPS";
+    let texts: Vec<_> = verdict.programs.iter().map(shared_map_texts).collect();
+    assert_eq!(texts, [vec![], vec![], vec![text.to_owned()], vec![]]);
+}
+
+/// Creates an object with a map of `struct ops`, whose members `first` and `second` have programs that refer to one program array, and a
+/// program of the type SCHED_CLS that refers to the array, too.
+fn struct_ops_object(other_user: Option<&str>) -> TestObject {
+    let mut m = object_with(&[PROG_ARRAY], &[]);
+    let proto = m.types.func_proto(m.int, &[]);
+    let pointer = m.types.pointer(proto);
+    let ty = m.types.structure("ops", 16, &[("first", pointer, 0), ("second", pointer, 64)]);
+    let var = m.types.var("mine", ty, 1);
+    m.types.datasec(".struct_ops", 16, &[(var, 0, 16)]);
+    let data = m.section(".struct_ops", SectionKind::Data, &[0; 16]);
+    m.symbol("mine", SymbolKind::Data, data, 0, 16);
+    let numbers = [("type", PROG_ARRAY), ("key_size", 4), ("value_size", 4), ("max_entries", 2)];
+    let (_, array) = m.map("jumps", &numbers, None);
+    for (name, offset) in [("one", 0), ("two", 8)] {
+        let code: Vec<_> = load(1, 0).into_iter().chain(returns(0)).collect();
+        let section = m.code(&format!("struct_ops/{name}"), &code);
+        let program = m.function(name, section, 0, 4);
+        m.refer(section, 0, array, false);
+        m.reloc(data, offset, program, 2);
+    }
+    if let Some(name) = other_user {
+        let code: Vec<_> = load(1, 0).into_iter().chain(returns(0)).collect();
+        let section = m.program(name, "tc", &code);
+        m.refer(section, 0, array, false);
+    }
+    m
+}
+
+#[test]
+fn programs_of_struct_ops_share_a_map_if_their_members_are_equal() {
+    let judge_members = |second_has_own_prototype: bool, properties: &[&str]| {
+        let types = |b: &mut Builder| {
+            add_owner(b, properties);
+            let int = b.int("int", 4, Builder::SIGNED);
+            let proto = b.func_proto(int, &[("x", int)]);
+            let other = b.func_proto(int, &[]);
+            let pointer = b.pointer(proto);
+            let second = if second_has_own_prototype { b.pointer(other) } else { pointer };
+            let ops = b.structure("ops", 16, &[("first", pointer, 0), ("second", second, 64)]);
+            b.structure("bpf_struct_ops_ops", 64, &[("data", ops, 0)]);
+        };
+        let verdict = judge_on(struct_ops_object(None), types, &KernelInputs::default());
+        // A load of any program loads both, so that each has the reason.
+        let [one, two] = &verdict.programs[..] else { panic!("{verdict:?}") };
+        let [one, two] = [one, two].map(shared_map_texts);
+        assert_eq!(one, two);
+        one
+    };
+    let refused = |what| [format!("map jumps: programs one and two cannot share it: {what}")];
+    let member = "struct_ops member of two: ops.second, expected ops.first";
+    assert_eq!(judge_members(false, &["expected_attach_type"]), refused(member));
+    let target = "attach target of two: ops.second, expected one with the prototype of ops.first";
+    assert_eq!(judge_members(true, &["attach_func_proto"]), refused(target));
+    assert_eq!(judge_members(false, &["attach_func_proto"]), [""; 0]);
+    assert_eq!(judge_members(true, &["xdp_has_frags"]), [""; 0]);
+}
+
+#[test]
+fn the_program_that_a_replacement_replaces_decides_and_is_not_known() {
+    let programs = [("a", "freplace/f", &[0][..]), ("b", "freplace/g", &[0])];
+    let verdict = judge_owner(object_with(&[PROG_ARRAY], &programs), &LINUX_6_18);
+    let text = "map map0: programs a and b may not be able to share it: whether the programs that they replace have one type";
+    assert_eq!(shared(&verdict).1, [text]);
 }
 
 #[test]
