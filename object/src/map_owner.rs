@@ -71,8 +71,8 @@ owner_rules! {
     XdpFrags "BPF_F_XDP_HAS_FRAGS" { member: "xdp_has_frags", since: Some(release(5, 18)) }
     /// Whether the program may sleep, `BPF_F_SLEEPABLE`.
     Sleepable "BPF_F_SLEEPABLE" { member: "sleepable", since: Some(release(7, 2)) }
-    /// The expected attach type. For a struct_ops program this is the member of the struct. Only the programs of program arrays have one
-    /// attach type.
+    /// The expected attach type. For a struct_ops program this is the member of the struct. A freplace program has none, whatever that of
+    /// the replaced program (kernel: `bpf_check`). Only the programs of program arrays have one attach type.
     AttachType "attach types" { member: "expected_attach_type", since: Some(release(6, 18)) }
     /// The maps of cgroup storage. A program without storage may follow one with it.
     CgroupStorage "cgroup storage" { member: "storage_cookie", since: Some(release(6, 17)) }

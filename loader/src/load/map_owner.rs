@@ -134,10 +134,7 @@ impl Comparison<'_> {
 
     fn find_difference(&self, rule: OwnerRule, kernel: Option<&Btf<'_>>) -> Option<String> {
         let (first, other) = (self.first, self.other);
-        // The attach types of the programs that they replace count, which the kernel does not report.
-        let is_replacement = [first, other].iter().any(|plan| plan.program_type() == ProgramType::Ext);
         match rule {
-            OwnerRule::AttachType | OwnerRule::AttachPrototype if is_replacement => None,
             OwnerRule::CgroupStorage => self.storage_difference(),
             OwnerRule::AttachPrototype => self.target_difference(kernel),
             _ => {

@@ -83,6 +83,13 @@ struct MapUser<'p> {
     def: &'p SecDef,
 }
 
+impl MapUser<'_> {
+    /// Returns whether the program replaces a function of another program (freplace).
+    fn is_replacement(self) -> bool {
+        self.def.program_type == ProgramType::Ext
+    }
+}
+
 /// The relation between a property of two programs.
 enum Relation {
     Same,
@@ -120,8 +127,8 @@ impl Comparison<'_, '_> {
             let text = format!("{} may not be able to share it: {question}", self.subject(other));
             let reason = Reason { evidence: None, ..Reason::from_object(Verdict::Unknown, text) };
             unknown = unknown.or_else(|| Some(reason.with_fix(fix(first, user))));
-            // The other properties depend on the type.
-            if rule == OwnerRule::ProgramType {
+            // The other properties depend on the type, except for those of a program that replaces another one.
+            if rule == OwnerRule::ProgramType && ![first, user].iter().any(|user| user.is_replacement()) {
                 break;
             }
         }
@@ -137,9 +144,7 @@ impl Comparison<'_, '_> {
         let is_struct_ops = first.def.program_type == ProgramType::StructOps;
         match rule {
             // The type of the program that it replaces counts, which user space chooses. Kernels without that rule compare the type EXT.
-            OwnerRule::ProgramType
-                if [first, other].iter().any(|user| user.def.program_type == ProgramType::Ext) =>
-            {
+            OwnerRule::ProgramType if first.is_replacement() || other.is_replacement() => {
                 Relation::Undecided("whether the programs that they replace have one type".to_owned())
             }
             OwnerRule::AttachType if is_struct_ops => self.member_relation(first.program, other.program),

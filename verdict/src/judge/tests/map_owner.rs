@@ -222,10 +222,17 @@ fn programs_of_struct_ops_share_a_map_if_their_members_are_equal() {
 
 #[test]
 fn the_program_that_a_replacement_replaces_decides_and_is_not_known() {
-    let programs = [("a", "freplace/f", &[0][..]), ("b", "freplace/g", &[0])];
-    let verdict = judge_owner(object_with(&[PROG_ARRAY], &programs), &LINUX_6_18);
+    let judge_pair = |sections: [&str; 2]| {
+        let programs = [("a", sections[0], &[0][..]), ("b", sections[1], &[0])];
+        let verdict = judge_owner(object_with(&[PROG_ARRAY], &programs), &LINUX_6_18);
+        shared(&verdict).1.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
     let text = "map map0: programs a and b may not be able to share it: whether the programs that they replace have one type";
-    assert_eq!(shared(&verdict).1, [text]);
+    assert_eq!(judge_pair(["freplace/f", "freplace/g"]), [text]);
+    assert_eq!(judge_pair(["tc", "freplace/f"]), [text]);
+    // A program that replaces another one has no attach type, whatever its type.
+    let text = "map map0: programs a and b cannot share it: attach type of b: none, expected BPF_XDP";
+    assert_eq!(judge_pair(["xdp", "freplace/f"]), [text]);
 }
 
 #[test]
