@@ -61,6 +61,8 @@ extern crate alloc;
 pub mod btf;
 mod data;
 mod endian;
+#[doc(hidden)]
+pub mod error_text;
 pub mod escape;
 pub mod explain;
 pub mod ext;

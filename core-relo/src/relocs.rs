@@ -40,7 +40,7 @@ pub struct Function<'o> {
 }
 
 /// The reason why no record of an object can be collected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocsError {
     /// The section of a group of records has no name.
@@ -50,6 +50,8 @@ pub enum RelocsError {
     #[error(".BTF and .BTF.ext are of different byte order")]
     Endian,
 }
+
+crate::debug_as_message!(RelocsError);
 
 /// A relocation record with its section, function, instruction and source line.
 #[derive(Clone, Debug)]

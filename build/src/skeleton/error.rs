@@ -5,7 +5,7 @@ use core_relo_object::{object::ObjectError, variants::VariantError};
 use thiserror::Error;
 
 /// The reason why no skeleton can be generated.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SkeletonError {
     /// The object cannot be read.
@@ -77,6 +77,8 @@ pub enum SkeletonError {
         limit: usize,
     },
 }
+
+core_relo::debug_as_message!(SkeletonError);
 
 fn name_note(name: &Text) -> String {
     if name.is_empty() { String::new() } else { format!(" `{name}`") }

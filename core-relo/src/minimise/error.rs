@@ -5,7 +5,7 @@ use alloc::string::String;
 use thiserror::Error;
 
 /// The reason why a minimal BTF cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MinimiseError {
     /// The plan was made for another target.
@@ -38,3 +38,5 @@ pub enum MinimiseError {
         invariant: &'static str,
     },
 }
+
+crate::debug_as_message!(MinimiseError);

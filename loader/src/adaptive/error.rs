@@ -6,7 +6,7 @@ use core::{convert::Infallible, fmt};
 use thiserror::Error;
 
 /// The reason why no variant of an object is loaded. Nothing stays loaded, attached or pinned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AdaptiveError<E = Infallible> {
     /// The table does not fit the object or the kernel.
@@ -50,6 +50,12 @@ pub enum AdaptiveError<E = Infallible> {
         /// What was tried.
         report: Box<StartupReport>,
     },
+}
+
+impl<E: core::error::Error + 'static> fmt::Debug for AdaptiveError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        core_relo::error_text::write(f, self)
+    }
 }
 
 impl<E> AdaptiveError<E> {

@@ -15,7 +15,7 @@ pub(super) const ENOTSUPP: i32 = 524;
 ///
 /// The `label` of most variants names the attachment: the section name in libbpf's notation, such as `kprobe/do_exit`, or a text
 /// such as `xdp on interface 3`.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AttachError {
     /// The kernel refused a system call.
@@ -118,6 +118,8 @@ pub enum AttachError {
         label: Text,
     },
 }
+
+core_relo::debug_as_message!(AttachError);
 
 impl From<SectionTargetError> for AttachError {
     fn from(error: SectionTargetError) -> Self {

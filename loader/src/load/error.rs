@@ -15,7 +15,7 @@ pub const PIN_ATTEMPTS: u32 = 5;
 ///
 /// A failed load leaves nothing in the kernel, with one exception: pins that had their final names when another process took a
 /// later name ([`LoadError::PinTaken`]) stay, because other processes may use them.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The load cannot be planned.
@@ -137,6 +137,8 @@ pub enum LoadError {
         remaining: RemainingPins,
     },
 }
+
+core_relo::debug_as_message!(LoadError);
 
 /// Pins of maps that a load created before another process took the name of a later pin. They stay, as other processes may use
 /// them.

@@ -11,7 +11,7 @@ use core_relo_object::{
 use thiserror::Error;
 
 /// The reason why a map operation failed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapError {
     /// The kernel refused a request.
@@ -133,6 +133,8 @@ pub enum MapError {
     },
 }
 
+core_relo::debug_as_message!(MapError);
+
 impl MapError {
     /// Returns the error number, if the kernel refused a request.
     pub fn errno(&self) -> Option<Errno> {
@@ -165,7 +167,7 @@ impl MapError {
 }
 
 /// The error of a drain that stopped early, with the elements removed before.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[error("{error}; {} elements had been removed by then", entries.len())]
 #[non_exhaustive]
 pub struct DrainError<E: fmt::Debug> {
@@ -174,6 +176,12 @@ pub struct DrainError<E: fmt::Debug> {
     /// The reason why the drain stopped.
     #[source]
     pub error: MapError,
+}
+
+impl<E: fmt::Debug> fmt::Debug for DrainError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl<E: fmt::Debug> From<DrainError<E>> for MapError {

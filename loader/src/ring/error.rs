@@ -13,7 +13,7 @@ pub(super) const TOKEN_IS_RING_INDEX: RingFault =
     RingFault::Invariant("epoll's token is the index of a ring");
 
 /// The reason why a ring cannot be opened, read or written.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RingError {
     /// The kernel refused a request.
@@ -90,6 +90,8 @@ pub enum RingError {
         pages: usize,
     },
 }
+
+core_relo::debug_as_message!(RingError);
 
 /// The map name of errors that concern no map, or a map whose name is not known.
 pub(super) const NO_NAME: &str = "";

@@ -6,7 +6,7 @@ use core_relo_object::load_plan::LoadPlanError;
 use thiserror::Error;
 
 /// The reason why a skeleton cannot be opened or loaded.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SkeletonError {
     /// The object in the executable cannot be read.
@@ -65,3 +65,5 @@ pub enum SkeletonError {
         cause: MapError,
     },
 }
+
+core_relo::debug_as_message!(SkeletonError);

@@ -34,7 +34,7 @@ impl Event for Vec<u8> {
 }
 
 /// The reason why events cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EventError {
     /// The ring cannot be opened or read.
@@ -51,6 +51,8 @@ pub enum EventError {
         len: usize,
     },
 }
+
+core_relo::debug_as_message!(EventError);
 
 /// A ring buffer map whose records are events of type `E`.
 pub struct RingBufferMap<E> {

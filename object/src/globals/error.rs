@@ -5,7 +5,7 @@ use core_relo::Text;
 use thiserror::Error;
 
 /// An error in reading or setting a variable.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GlobalError {
     /// The object has no variable of that name.
@@ -79,6 +79,8 @@ pub enum GlobalError {
         reason: &'static str,
     },
 }
+
+core_relo::debug_as_message!(GlobalError);
 
 /// The declared type in parentheses, if known.
 struct CTypeNote<'d>(&'d Option<Text>);

@@ -7,7 +7,7 @@ use core_relo::Text;
 use thiserror::Error;
 
 /// An error in linking a program.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
     /// An ELF relocation applies to an instruction that is neither a call nor a 64-bit load.
@@ -148,6 +148,8 @@ pub enum LinkError {
         what: &'static str,
     },
 }
+
+core_relo::debug_as_message!(LinkError);
 
 impl LinkError {
     /// Returns what to do about undefined symbols, a line for each different remedy.

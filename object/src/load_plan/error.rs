@@ -9,7 +9,7 @@ use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
 
 /// A reason why a load cannot be planned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadPlanError {
     /// The object is inconsistent or not supported.
@@ -103,6 +103,8 @@ pub enum LoadPlanError {
         limit: usize,
     },
 }
+
+core_relo::debug_as_message!(LoadPlanError);
 
 impl LoadPlanError {
     /// Creates the error of a program that needs the kernel's types. The error names the program if the kernel has no types.

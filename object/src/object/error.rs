@@ -5,7 +5,7 @@ use core_relo::{RelocsError, Text, btf::BtfError, ext::ExtError};
 use thiserror::Error;
 
 /// An error in parsing a BPF object.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ObjectError {
     /// The ELF file is damaged.
@@ -193,6 +193,8 @@ pub enum ObjectError {
     #[error("no section `.BTF`: compile with -g")]
     NoBtf,
 }
+
+core_relo::debug_as_message!(ObjectError);
 
 /// An error in rewriting code sections of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -9,7 +9,7 @@ use core_relo::{
 use thiserror::Error;
 
 /// An error in linking objects.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StaticLinkError {
     /// A broken invariant of this crate.
@@ -138,6 +138,8 @@ pub enum StaticLinkError {
         len: usize,
     },
 }
+
+core_relo::debug_as_message!(StaticLinkError);
 
 impl StaticLinkError {
     /// Returns the file with the error, if the error is in one file.

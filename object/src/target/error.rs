@@ -32,7 +32,7 @@ pub enum ExtractError {
 }
 
 /// An error in reading target BTF.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TargetError {
     /// A file or directory cannot be read.
@@ -90,6 +90,8 @@ pub enum TargetError {
         release: Text,
     },
 }
+
+core_relo::debug_as_message!(TargetError);
 
 /// Returns the system's message for an error number, which is more precise than the kind's.
 fn os_text(kind: io::ErrorKind, errno: Option<i32>) -> String {

@@ -269,7 +269,7 @@ fn list_modules(
 }
 
 /// An error in reading the BTF of a kernel or of its modules.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelBtfError {
     /// The kernel's own BTF is missing or damaged.
@@ -279,6 +279,8 @@ pub enum KernelBtfError {
     #[error("cannot read the BTF of the kernel's modules: {0}")]
     Modules(#[from] Errno),
 }
+
+core_relo::debug_as_message!(KernelBtfError);
 
 impl KernelBtfError {
     /// Returns whether the kernel has no BTF at all. Other errors are failed reads and damaged BTF.

@@ -6,7 +6,7 @@ use core_relo::{Text, btf::FieldPathError};
 use thiserror::Error;
 
 /// An error in a variant table, or between a table and its object.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VariantError {
     /// A line of a text table is no entry.
@@ -167,6 +167,8 @@ pub enum VariantError {
     #[error(transparent)]
     Link(#[from] LinkError),
 }
+
+core_relo::debug_as_message!(VariantError);
 
 /// The reason why a kernel's types have no value for a name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -4,7 +4,7 @@ use crate::{btf::format::Kind, ids::TypeId, limits};
 use thiserror::Error;
 
 /// The reason why bytes are not a BTF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BtfError {
     /// The data is shorter than a header.
@@ -183,3 +183,5 @@ pub enum BtfError {
         found: u32,
     },
 }
+
+crate::debug_as_message!(BtfError);

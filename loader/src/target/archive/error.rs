@@ -5,7 +5,7 @@ use core_relo_object::target::TargetError;
 use thiserror::Error;
 
 /// The reason why an archive cannot be read, or has no BTF for a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
     /// The data is not gzip, is cut short, or has a wrong checksum.
@@ -110,3 +110,5 @@ pub enum ArchiveError {
         other: Text,
     },
 }
+
+core_relo::debug_as_message!(ArchiveError);

@@ -5,7 +5,7 @@ use core_relo::Text;
 use thiserror::Error;
 
 /// A reason why a plan cannot be put in a loader program.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoaderProgramError {
     /// A part of the plan has no request that a loader program can make.
@@ -23,3 +23,5 @@ pub enum LoaderProgramError {
     #[error(transparent)]
     Internal(#[from] InternalError),
 }
+
+core_relo::debug_as_message!(LoaderProgramError);
