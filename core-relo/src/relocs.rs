@@ -4,10 +4,10 @@ use crate::{
     btf::{Btf, Type},
     endian::Endian,
     ext::{BtfExt, CoreRelo},
-    ids::{InsnIndex, StrOffset, to_u32, to_usize},
+    ids::{ByteOffset, InsnIndex, StrOffset, to_u32, to_usize},
     insn::{INSN_BYTES, Slot},
     name::Name,
-    source_lines::{LineQuery, SourceLine, SourceLines},
+    source_lines::{LineQuery, SourceLine, SourceLines, find_value_use},
     spec::{self, Spec, SpecError},
 };
 use alloc::vec::Vec;
@@ -192,8 +192,18 @@ impl<'o> Relocs<'o> {
         // The instruction of a load or store is in the line of its access.
         let is_memory_access = self.insn(record).is_some_and(|slot| slot.first().is_memory_access());
         let names = if is_memory_access { Vec::new() } else { record.access_names(self.btf) };
+        let value_use = if names.is_empty() { None } else { self.find_value_use(record) };
         let (section, insn) = (record.section.as_bytes(), record.relo.insn_offset);
-        self.lines.find_access(&LineQuery { section, function, insn, names })
+        self.lines.find_access(&LineQuery { section, function, insn, value_use, names })
+    }
+
+    /// Returns the offset of the instruction that uses the value which a record's instruction loads.
+    fn find_value_use(&self, record: &Record<'o>) -> Option<ByteOffset> {
+        let code = self.code.get(record.section_index?)?.code;
+        let function = self.function(record)?;
+        let end = function.end().index().checked_mul(INSN_BYTES)?;
+        let insn = find_value_use(self.endian(), code.get(..end)?, record.insn?)?;
+        Some(ByteOffset(to_u32(insn.index().checked_mul(INSN_BYTES)?)))
     }
 }
 
@@ -248,6 +258,7 @@ mod tests {
     use crate::{
         Plan, Target,
         btf::Builder,
+        ext::{ExtBuilder, ExtPart},
         insn::Insn,
         plan::{Decision, SkipReason},
     };
@@ -312,6 +323,33 @@ mod tests {
             assert_eq!(indices, [(&b".text"[..], 0), (b".text", 1), (b"gone", 0)]);
             let unselected = Plan::with_options(&relocs, &target, crate::plan::Options::default(), |_| false);
             assert_eq!(unselected.get(0).unwrap().decision(), Ok(Decision::Skip(SkipReason::NotSelected)));
+        }
+    }
+
+    #[test]
+    fn a_member_that_a_macro_hides_has_the_line_of_the_instruction_that_uses_its_offset() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut b = Builder::new(endian);
+            let int = b.int("int", 4, Builder::SIGNED);
+            let root = b.structure("pt_regs", 4, &[("di", int, 0)]);
+            let [text, access, file] = [".text", "0:0", "a.c"].map(|s| b.string(s));
+            let mut words = Vec::new();
+            for (insn, line, source) in [(0, 1, "a = f();"), (8, 2, "g(PT_REGS_PARM1(c));")] {
+                words.extend([insn, file.0, b.string(source).0, line << 10]);
+            }
+            let bytes =
+                |words: &[u32]| words.iter().flat_map(|word| endian.u32_bytes(*word)).collect::<Vec<_>>();
+            let mut ext = ExtBuilder::new(endian);
+            ext.group(ExtPart::LineInfo, text, 16, &bytes(&words));
+            ext.group(ExtPart::CoreRelo, text, 16, &bytes(&[0, root.0, access.0, 0]));
+            let (btf, ext) = (Btf::parse(b.finish()).unwrap(), ext.finish());
+            let insns = [0xb7, 0x85].map(|code| Insn { code, dst: 1, ..Insn::default() }.encode(endian));
+            let (code, start) = (insns.concat(), InsnIndex(0));
+            let functions = vec![Function { name: b"f", start, len: 2 }];
+            let sections = [CodeSection { name: b".text", code: &code, functions }];
+            let relocs = Relocs::collect(&btf, &BtfExt::parse(&ext).unwrap(), &sections).unwrap();
+            let line = relocs.source_line(relocs.records().first().unwrap()).unwrap();
+            assert_eq!((line.line, line.text.as_bytes()), (2, &b"g(PT_REGS_PARM1(c));"[..]));
         }
     }
 }

@@ -1,5 +1,12 @@
 //! The source lines of instructions, from the line records of `.BTF.ext`.
 
+mod value_use;
+mod words;
+
+pub(crate) use value_use::find_value_use;
+
+use words::NameMatch;
+
 use crate::{
     btf::Btf,
     ext::{BtfExt, LineInfo},
@@ -21,6 +28,8 @@ pub(crate) struct LineQuery<'q> {
     pub(crate) function: Option<Range<InsnIndex>>,
     /// The instruction's offset in the section.
     pub(crate) insn: ByteOffset,
+    /// The offset of the instruction that uses the value of this one, if it is another and known.
+    pub(crate) value_use: Option<ByteOffset>,
     /// The names of the access, the last one that of the member. Empty if the line is that of the instruction itself.
     pub(crate) names: Vec<Name<'q>>,
 }
@@ -41,13 +50,6 @@ pub struct SourceLine<'o> {
 
 /// The number of later and of earlier lines that are searched for the name of an access.
 const SEARCHED_LINES: usize = 64;
-
-/// The bytes of a line in which names are searched for.
-const SEARCHED_BYTES: usize = 512;
-
-/// The distance from the load of a member's offset to the first line of its statement, if nothing but the arguments of the call is computed
-/// between them.
-const ARGUMENT_INSNS: usize = 8;
 
 /// The line records of an object by ELF section, in order of their instruction.
 #[derive(Clone)]
@@ -102,39 +104,42 @@ impl<'o> SourceLines<'o> {
 
     /// Returns the line of an access.
     ///
-    /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. So the line
-    /// is the last one that begins at or before the instruction, if its text contains all names, else the nearest later one with them, else
-    /// the nearest earlier one; then the same with the last name. If no line has the last name, because the statement continues on a line
-    /// without a record, the next line counts if it begins such a statement, and else the last line at or before the instruction. Lines
-    /// above the last one do not count as the next: the compiler computes again what they declare. Line 0 is that of no source.
+    /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. The line of
+    /// the instruction that uses the offset is that of the statement. It counts first, then the last line that begins at or before the
+    /// instruction, then later ones, then earlier ones. Among these, the first line wins that has the names of the access best, because
+    /// compilers merge the lines of several accesses. If no line has the last name, because a macro hides it or because the statement
+    /// continues on a line without a record, the first of them is the line. Line 0 is that of no source.
     pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
         let lines = self.by_section.get(query.section).map_or(&[][..], Vec::as_slice);
         let lines = query.function.as_ref().map_or(lines, |function| lines_within(lines, function));
-        let (before, after) = lines.split_at(lines.partition_point(|line| line.insn_offset <= query.insn));
         let is_known = |line: &&LineInfo| line.line > 0;
         let read = |line: &LineInfo| SourceLine::read(self.btf, *line);
+        let until = |offset| lines.split_at(lines.partition_point(|line| line.insn_offset <= offset));
+        let (before, after) = until(query.insn);
         let last = before.iter().rfind(is_known).and_then(read);
-        let Some(name) = query.names.last() else { return last };
-        let contains =
-            |line: &SourceLine<'_>, name: &Name<'_>| contains_word(line.text.as_bytes(), name.as_bytes());
+        if query.names.is_empty() {
+            return last;
+        }
+        let using = query.value_use.and_then(|offset| until(offset).0.last()).filter(is_known).and_then(read);
+        // The last line has the column of the access.
+        let is_other = |using: &SourceLine<'_>| {
+            last.is_none_or(|last| (last.file, last.line) != (using.file, using.line))
+        };
+        let using = using.filter(is_other);
         let later = after.iter().take(SEARCHED_LINES).filter_map(read);
         let earlier = before.iter().rev().take(SEARCHED_LINES).filter_map(read);
-        let all = || last.into_iter().chain(later.clone()).chain(earlier.clone());
-        // Two members of the same name, `src.addr` and `dst.addr`, may be read one after the other.
-        let with_names =
-            all().find(|line| query.names.len() > 1 && query.names.iter().all(|name| contains(line, name)));
-        let with_name = || all().find(|line| contains(line, name));
-        let begins_statement = |line: &SourceLine<'_>| is_continued(line.text.as_bytes());
-        let last_number = last.map_or(0, |line| line.line);
-        let next = || {
-            let distance = |line: &LineInfo| line.insn_offset.index().checked_sub(query.insn.index());
-            let is_near =
-                |line: &&LineInfo| distance(line).is_some_and(|bytes| bytes <= ARGUMENT_INSNS * INSN_BYTES);
-            let mut near = after.iter().take_while(is_near).filter(is_known).filter_map(read);
-            let below = || near.find(|line| line.line >= last_number).filter(begins_statement);
-            later.clone().next().filter(begins_statement).or_else(below)
-        };
-        with_names.or_else(with_name).or_else(next).or(last)
+        let first = using.or(last);
+        let mut best = (NameMatch::None, first);
+        for line in using.into_iter().chain(last).chain(later).chain(earlier) {
+            let names = NameMatch::new(line.text.as_bytes(), &query.names);
+            if names > best.0 {
+                best = (names, Some(line));
+            }
+            if names == NameMatch::Path {
+                break;
+            }
+        }
+        best.1
     }
 }
 
@@ -147,31 +152,6 @@ fn lines_within<'l>(lines: &'l [LineInfo], function: &Range<InsnIndex>) -> &'l [
     lines
 }
 
-/// Returns whether a line of C contains a name as a whole word, near its beginning.
-fn contains_word(text: &[u8], name: &[u8]) -> bool {
-    let (text, _) = text.split_at(text.len().min(SEARCHED_BYTES));
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let is_word = |start: usize| {
-        let before = start.checked_sub(1).and_then(|at| text.get(at));
-        let after = start.checked_add(name.len()).and_then(|at| text.get(at));
-        !is_part(before) && !is_part(after)
-    };
-    let Some((first, _)) = name.split_first() else { return false };
-    let starts = (0usize..).zip(text).filter(|(_, byte)| *byte == first).map(|(start, _)| start);
-    let is_name = |start: usize| text.get(start..).is_some_and(|rest| rest.starts_with(name));
-    starts.into_iter().any(|start| is_name(start) && is_word(start))
-}
-
-/// Returns whether a parenthesis that a line of C opens is closed on a later line.
-fn is_continued(text: &[u8]) -> bool {
-    let open = text.iter().fold(0i32, |open, byte| match byte {
-        b'(' => open.saturating_add(1),
-        b')' => open.saturating_sub(1),
-        _ => open,
-    });
-    open > 0
-}
-
 impl fmt::Debug for SourceLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SourceLines").field("section_count", &self.by_section.len()).finish_non_exhaustive()
@@ -182,23 +162,32 @@ impl fmt::Debug for SourceLines<'_> {
 mod tests {
     use super::*;
     use crate::{Endian, btf::Builder, ext::ExtBuilder, ext::ExtPart};
-    use alloc::vec;
+
+    /// The instructions of a search, and the last names of the access.
+    #[derive(Clone, Copy)]
+    struct Search<'n> {
+        function: (u32, u32),
+        insn: u32,
+        value_use: Option<u32>,
+        names: &'n str,
+    }
 
     /// Returns the number of the line that is found for an access at an instruction. Each of `lines` is an instruction and a text; its
     /// number is its position, from 1.
-    fn found(lines: &[(u32, &str)], function: Range<u32>, insn: u32, name: &str) -> Option<u32> {
+    fn found(lines: &[(u32, &str)], function: Range<u32>, insn: u32, names: &str) -> Option<u32> {
+        let function = (function.start, function.end);
+        found_by_use(lines, Search { function, insn, value_use: None, names })
+    }
+
+    /// The same for all fields of a search.
+    fn found_by_use(lines: &[(u32, &str)], search: Search<'_>) -> Option<u32> {
         let numbered: Vec<_> =
             lines.iter().zip(1u32..).map(|((insn, text), number)| (*insn, number, *text)).collect();
-        found_numbered(&numbered, function, insn, name)
+        found_numbered(&numbered, search)
     }
 
     /// The same for lines with an instruction, a number and a text each.
-    fn found_numbered(
-        lines: &[(u32, u32, &str)],
-        function: Range<u32>,
-        insn: u32,
-        name: &str,
-    ) -> Option<u32> {
+    fn found_numbered(lines: &[(u32, u32, &str)], search: Search<'_>) -> Option<u32> {
         let endian = Endian::Little;
         let mut b = Builder::new(endian);
         let (section, file) = (b.string("tc"), b.string("a.c"));
@@ -212,11 +201,13 @@ mod tests {
         ext.group(ExtPart::LineInfo, section, 16, &records);
         let (btf, ext) = (Btf::parse(b.finish()).unwrap(), ext.finish());
         let lines = SourceLines::collect(&btf, &BtfExt::parse(&ext).unwrap());
+        let (start, end) = search.function;
         let line = lines.find_access(&LineQuery {
             section: b"tc",
-            function: Some(InsnIndex(function.start)..InsnIndex(function.end)),
-            insn: ByteOffset(insn.wrapping_mul(8)),
-            names: name.split('.').map(|name| Name::new(name.as_bytes())).collect(),
+            function: Some(InsnIndex(start)..InsnIndex(end)),
+            insn: ByteOffset(search.insn.wrapping_mul(8)),
+            value_use: search.value_use.map(|insn| ByteOffset(insn.wrapping_mul(8))),
+            names: search.names.split('.').map(|name| Name::new(name.as_bytes())).collect(),
         });
         line.map(|line| line.line)
     }
@@ -250,32 +241,54 @@ mod tests {
         assert_eq!(found(&lines, 2..4, 3, "gone"), None, "the function has no lines");
     }
 
-    /// The debug information has no text of the line that a macro continues on.
+    /// The debug information has no text of the line that a macro continues on, and macros hide names.
     #[test]
-    fn an_access_on_a_continuation_line_has_the_line_of_its_statement() {
+    fn an_access_without_its_name_has_the_line_of_the_instruction_that_uses_the_offset() {
         let lines = [(0, "a = f();"), (2, "b = READ(t,"), (4, "c = g();"), (6, "d = READ(t,")];
-        let found = |insn| found(&lines, 0..9, insn, "gone");
-        assert_eq!(found(1), Some(2));
-        assert_eq!(found(3), Some(2), "the next line is another statement");
-        assert_eq!(found(5), Some(4));
+        let found = |insn, value_use| {
+            found_by_use(&lines, Search { function: (0, 9), insn, value_use, names: "gone" })
+        };
+        assert_eq!(found(1, Some(3)), Some(2));
+        assert_eq!(found(3, Some(3)), Some(2), "the next line is another statement");
+        assert_eq!(found(5, Some(8)), Some(4));
+        assert_eq!(found(3, Some(8)), Some(4), "a statement lies between them");
+        assert_eq!(
+            [found(3, None), found(5, None)],
+            [Some(2), Some(3)],
+            "the last line before the instruction"
+        );
     }
 
-    /// clang sets a variable to 0 again between the load of the offset and the statement, with the line of the declaration or none.
+    /// Line 0 is that of code which the compiler merged or moved.
     #[test]
-    fn a_line_above_the_last_one_does_not_hide_the_next_statement() {
-        let lines = [(0, "k = {};"), (2, "READ(&a, t,"), (9, "READ(&b, t,")];
-        let records = |between: u32| {
-            let mut records = vec![(0, 1, lines[0].1), (2, 2, lines[1].1), (7, between, "k = {};")];
-            records.push((9, 3, lines[2].1));
-            records
+    fn a_use_without_a_line_leaves_the_last_line() {
+        let lines = [(0, 2, "a = t->x;"), (4, 0, ""), (6, 3, "READ(&b, t,")];
+        let found = |value_use| {
+            found_numbered(
+                &lines,
+                Search { function: (0, 9), insn: 3, value_use: Some(value_use), names: "gone" },
+            )
         };
-        for between in [0, 1] {
-            assert_eq!(found_numbered(&records(between), 0..12, 5, "gone"), Some(3), "{between}");
-        }
-        assert_eq!(found_numbered(&records(4), 0..12, 5, "gone"), Some(2), "another statement");
-        let far = [(2, 2, "READ(&a, t,"), (7, 1, "k = {};"), (40, 3, "READ(&b, t,")];
-        assert_eq!(found_numbered(&far, 0..50, 5, "gone"), Some(2), "a call lies between them");
+        assert_eq!([found(5), found(6)], [Some(2), Some(3)]);
         let none = [(0, 2, "a = t->x;"), (4, 0, "")];
-        assert_eq!(found_numbered(&none, 0..9, 5, "gone"), Some(2), "line 0 is no line");
+        let search = Search { function: (0, 9), insn: 5, value_use: None, names: "gone" };
+        assert_eq!(found_numbered(&none, search), Some(2), "line 0 is no line");
+    }
+
+    #[test]
+    fn a_member_counts_before_a_variable_of_its_name() {
+        let lines = [(0, "if (targ_pid != pid)"), (3, "update(&map, &pid);"), (6, "pid = READ(next, pid);")];
+        assert_eq!(found(&lines, 0..9, 4, "pid"), Some(3));
+        assert_eq!(found(&lines[..2], 0..9, 4, "pid"), Some(2), "a word is better than none");
+    }
+
+    #[test]
+    fn of_two_reads_of_a_member_the_line_of_the_use_counts() {
+        let lines = [(0, "READ(&a, t->pid);"), (6, "READ(&b, u->pid);")];
+        let found = |insn, value_use| {
+            found_by_use(&lines, Search { function: (0, 9), insn, value_use, names: "pid" })
+        };
+        assert_eq!(found(4, Some(8)), Some(2));
+        assert_eq!(found(4, Some(5)), Some(1));
     }
 }
