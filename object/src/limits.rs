@@ -26,6 +26,11 @@ pub const PROGRAM_INSNS: u32 = 1_000_000;
 /// Instructions of all programs of an object with their subprograms. Ours, see [`PROGRAM_INSNS`].
 pub const OBJECT_INSNS: usize = 32_000_000;
 
+/// Functions, calls and relocations of the loads of single programs, for all programs of an object.
+///
+/// Ours: each load has the relocations of all subprograms, and many programs may call many others. Real objects have hundreds.
+pub const LOAD_STEPS: usize = 1 << 18;
+
 /// Parameters of a function of the kernel that replaces another one. Ours: errors list the parameters. The kernel accepts 12.
 pub const KFUNC_PARAMETERS: usize = 16;
 

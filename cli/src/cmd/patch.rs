@@ -105,7 +105,7 @@ fn patch(
         None => (kernel, plan),
     };
     let selection = LoadSelection { settings, program: None };
-    let plan = plan_by_load(object, &relocs, selection, plan);
+    let plan = plan_by_load(object, &relocs, selection, plan).map_err(|e| BadInput::new(&*file.name, e))?;
     let is_written = match plan.patched() {
         Err(_) => {
             console.raise_exit(ExitStatus::Incompatible);

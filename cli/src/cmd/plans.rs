@@ -134,7 +134,10 @@ impl PlannedObject<'_> {
             Some(kernel) => (kernel, Plan::new(&self.relocs, &kernel.target)),
             None => (kernel, plan),
         };
-        let plan = plan_by_load(self.object, &self.relocs, self.selection, plan);
+        let plan = match plan_by_load(self.object, &self.relocs, self.selection, plan) {
+            Ok(plan) => plan,
+            Err(error) => return console.report_error(&BadInput::new(&*self.file.name, error)),
+        };
         console.raise_exit(exit_status(shown_summary(&plan, self.selection.program)));
         write(console, self.file, kernel, &plan)
     }

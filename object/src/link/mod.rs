@@ -266,7 +266,6 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         reached: &mut [bool],
         visit: &mut dyn FnMut(ProgramIndex) -> Result<(), InternalError>,
     ) -> Result<bool, InternalError> {
-        let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         // Linking refuses more instructions than this.
         let program_limit = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
         let mut insns_left = program_limit
@@ -277,13 +276,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 return Ok(false);
             };
             insns_left = rest;
-            let section = self.section_code(&code, p.section_index)?;
-            let insns =
-                section.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
-            for (raw, insn_index) in insns.zip(0..) {
-                let Some(raw) = raw.first_chunk() else { continue };
-                let target = self.target(p, insn_index, Insn::decode(self.object.endian(), *raw));
-                let Some(callee) = target.and_then(|target| self.function_at(target)) else { continue };
+            for callee in self.callees(function)? {
                 if reached.get_mut(callee.0).is_some_and(|is_reached| !core::mem::replace(is_reached, true)) {
                     visit(callee)?;
                     pending.push(callee);
@@ -293,8 +286,26 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(true)
     }
 
+    /// Returns the functions that a function calls, or whose addresses it loads, in order of the instructions.
+    pub(crate) fn callees(
+        &self,
+        function: ProgramIndex,
+    ) -> Result<impl Iterator<Item = ProgramIndex>, InternalError> {
+        let p = self.function(function)?;
+        let position = self.object.code_indices().binary_search(&p.section_index);
+        let position = position.invariant("a function lies in a code section")?;
+        let section = self.object.code_sections().get(position);
+        let code = section.invariant("there is code for each code section")?.code;
+        let (insns, _) = code.as_chunks::<INSN_BYTES>();
+        let insns = insns.iter().skip(p.start().index()).take(to_usize(p.insn_count()));
+        Ok(insns.zip(0..).filter_map(|(raw, insn_index)| {
+            let target = self.target(p, insn_index, Insn::decode(self.object.endian(), *raw))?;
+            self.function_at(target)
+        }))
+    }
+
     /// Returns whether a function outside of `.text` may be called, either through a relocation or within its section.
-    fn may_call_programs(&self) -> bool {
+    pub(crate) fn may_call_programs(&self) -> bool {
         let mut sections = self.object.code_indices().iter().zip(self.object.code_sections());
         sections.any(|(index, s)| s.name != TEXT && (s.functions.len() > 1 || self.refs.has_calls_to(*index)))
     }

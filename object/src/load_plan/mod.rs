@@ -10,6 +10,7 @@ mod error;
 mod externs;
 mod initial_values;
 mod late_binding;
+mod load_functions;
 mod maps;
 mod plan;
 mod plan_by_load;

@@ -39,6 +39,12 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
         commands: RELOCATING,
         build: candidates,
     },
+    Dimension {
+        name: "programs outside of the default load",
+        max_count: 60_000,
+        commands: RELOCATING,
+        build: optional_programs,
+    },
     Dimension { name: "members of a struct", max_count: 60_000, commands: RELOCATING, build: members },
     Dimension { name: "enumerators", max_count: 60_000, commands: RELOCATING, build: enumerators },
 ];
@@ -127,6 +133,21 @@ fn candidates(n: usize) -> Files {
     }
     program(&mut m, 1);
     m.core_records("socket", &[(0, root, access, 0)]);
+    Files::new(m.finish(), kernel.finish())
+}
+
+/// `n` programs that each have a load of their own, with a record that eliminates one of two candidates.
+fn optional_programs(n: usize) -> Files {
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
+    let (root, access) = task(&mut m);
+    kernel.structure("task", 4, &[("state", m.int, 0)]);
+    let code = [vec![insn(0xb7, 0, 0, TASK_OFFSET)], returns().to_vec()].concat();
+    for at in 0..n {
+        let section = format!("?kprobe/f{at}");
+        m.program(&format!("program{at}"), &section, &code);
+        m.core_records(&section, &[(0, root, access, 0)]);
+    }
+    m.func_type("program0", 1);
     Files::new(m.finish(), kernel.finish())
 }
 

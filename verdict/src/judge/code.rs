@@ -2,6 +2,7 @@
 
 use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
+    judge::model::{Reason, ReasonKind, Verdict},
     kernel::Answer,
     reach::{Function, ITERATOR_NEXT, LoadedValue},
     requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
@@ -61,6 +62,15 @@ pub(super) fn relocated(
         }
     }
     insns
+}
+
+/// Returns the reason of a program whose relocations depend on a load that is not decided. Nothing is known about its instructions.
+pub(super) fn undecided_load(plan: &PlanByLoad<'_, '_>, program: &ProgramNeeds) -> Option<Reason> {
+    let is_dependent = |(_, record): &(u32, usize)| plan.plan().is_selection_dependent(*record);
+    let is_undecided = plan.is_undecided(program.index) && program.records.iter().any(is_dependent);
+    let text =
+        "the relocations of the program are not known: the loads of the object's programs have too many";
+    is_undecided.then(|| Reason::new(ReasonKind::Budget, Verdict::Unknown, text))
 }
 
 /// Returns whether a kernel function takes the next element of an iterator. The kernel demands the form of these names.

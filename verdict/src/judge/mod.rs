@@ -34,4 +34,4 @@ pub use features::KernelFeature;
 pub use load_judge::{LoadJudge, LoadJudgeError};
 pub use loader_rules::loader_reasons;
 pub use model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
-pub use object::judge;
+pub use object::{judge, judge_by_load};

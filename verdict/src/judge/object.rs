@@ -26,7 +26,7 @@ use core_relo::{Name, Plan, explain::text};
 use core_relo_object::{
     InternalError,
     link::{LinkError, Undefined},
-    load_plan::OBJECT_NAME_PROBLEM,
+    load_plan::{OBJECT_NAME_PROBLEM, PlanByLoad},
     object::{NullPointer, Object, Program},
 };
 
@@ -40,8 +40,20 @@ pub fn judge(
     plan: &Plan<'_>,
     answers: &KernelAnswers<'_, '_>,
 ) -> Result<ObjectVerdict, JudgeError> {
-    check_indices(needs, plan, answers)?;
-    let plan = &needs.plan_by_load(Cow::Borrowed(plan))?;
+    judge_by_load(needs, &needs.plan_by_load(Cow::Borrowed(plan))?, answers)
+}
+
+/// Judges an object's programs on a kernel, as [`judge`] does with a plan that [`ObjectNeeds::plan_by_load`] has not split yet.
+///
+/// # Errors
+///
+/// The same as those of [`judge`].
+pub fn judge_by_load(
+    needs: &ObjectNeeds<'_, '_>,
+    plan: &PlanByLoad<'_, '_>,
+    answers: &KernelAnswers<'_, '_>,
+) -> Result<ObjectVerdict, JudgeError> {
+    check_indices(needs, plan.plan(), answers)?;
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = loader_rules::loader_reasons(needs);

@@ -184,6 +184,9 @@ impl ObjectContext<'_, '_> {
         reasons: &mut Vec<Reason>,
         skipped: &mut SkippedReasons,
     ) {
+        if let Some(reason) = code::undecided_load(self.plan, program) {
+            return reasons.push(reason);
+        }
         let mut suspects = Vec::new();
         for (insn, record) in &program.records {
             let Some(planned) = self.plan.get(program.index, *record) else { continue };

@@ -20,8 +20,7 @@ use crate::{
     policy::AllowList,
     process::threads::Threads,
 };
-use core_relo::Plan;
-use core_relo_loader::variants::VariantTable;
+use core_relo_loader::{load_plan::PlanByLoad, variants::VariantTable};
 use core_relo_verdict::kernel::KernelInputs;
 use std::{io, sync::Arc};
 
@@ -127,7 +126,7 @@ impl<'c> Checker<'c> {
     fn object_report(
         &self,
         (object, table): (&JudgedObject<'_>, Option<Result<&VariantTable, &BadInput>>),
-        plan: &Plan<'_>,
+        plan: &PlanByLoad<'_, '_>,
         case: &KernelCase<'_, '_>,
     ) -> Result<ObjectReport, BadInput> {
         let choice = match table {
@@ -137,7 +136,8 @@ impl<'c> Checker<'c> {
         };
         let verdict =
             choice.as_ref().map_or_else(|| case.judge(object, plan), |choice| choice.verdict.clone());
-        let unresolved = plan.iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
+        let unresolved =
+            plan.plan().iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };
@@ -152,7 +152,14 @@ impl<'c> Checker<'c> {
         }
         let (reasons, notes) = (reasons.into(), notes.into());
         let adaptive = choice.and_then(|choice| choice.report);
-        Ok(ObjectReport::Planned { summary: plan.summary(), unresolved, verdict, adaptive, reasons, notes })
+        Ok(ObjectReport::Planned {
+            summary: plan.plan().summary(),
+            unresolved,
+            verdict,
+            adaptive,
+            reasons,
+            notes,
+        })
     }
 }
 

@@ -50,7 +50,7 @@ impl Availability {
         }
         for (object, planned) in case.plans.iter().enumerate() {
             let Ok((_, plan)) = planned else { continue };
-            for reloc in plan.iter() {
+            for reloc in plan.plan().iter() {
                 if matches!(reloc.decision(), Ok(Decision::Keep { .. } | Decision::Patch { .. })) {
                     extend(&mut self.records, (object, reloc.record_index()), kernel, &self.kernels);
                 }

@@ -12,6 +12,7 @@ use crate::{
     text::{explanation::fact_lines, line::Line},
 };
 use core_relo::{Plan, explain::Explainer, plan::Summary};
+use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_verdict::{
     SourceLine,
     advice::{Advisor, Fix},
@@ -73,12 +74,12 @@ impl ExplainedObject {
     /// Judges and explains an object on a kernel.
     pub(super) fn new(
         index: usize,
-        (object, plan): (&JudgedObject<'_>, &Plan<'_>),
+        (object, by_load): (&JudgedObject<'_>, &PlanByLoad<'_, '_>),
         case: &KernelCase<'_, '_>,
         choice: Option<&VariantChoice>,
         options: ExplainOptions<'_>,
     ) -> io::Result<Self> {
-        let mut verdict = choice.map_or_else(|| case.judge(object, plan), |choice| choice.verdict.clone());
+        let mut verdict = choice.map_or_else(|| case.judge(object, by_load), |choice| choice.verdict.clone());
         let is_wanted = |name: &str| options.program.is_none_or(|wanted| wanted == name);
         verdict.programs.retain(|program| is_wanted(&program.name));
         if options.program.is_some() {
@@ -88,6 +89,7 @@ impl ExplainedObject {
             verdict.verdict =
                 verdict.programs.iter().map(|program| program.verdict).max().unwrap_or_default();
         }
+        let plan = by_load.plan();
         let mut explained = Self {
             index,
             object: object.file.name.clone(),

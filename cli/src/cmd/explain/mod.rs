@@ -27,7 +27,7 @@ use crate::{
     settings::UserSettings,
 };
 use availability::{Availability, Neighbours};
-use core_relo::Plan;
+use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use explained::{ExplainOptions, ExplainedObject};
 use std::{io, ops::ControlFlow, slice};
@@ -179,7 +179,7 @@ fn explain_kernel(
 fn explain_object(
     console: &mut Console<'_>,
     index: usize,
-    (object, plan): (&JudgedObject<'_>, &Plan<'_>),
+    (object, plan): (&JudgedObject<'_>, &PlanByLoad<'_, '_>),
     case: &KernelCase<'_, '_>,
     options: ExplainOptions<'_>,
 ) -> io::Result<Option<ExplainedObject>> {
@@ -191,7 +191,7 @@ fn explain_object(
             None => return console.report_error(&no_program(object, name)).map(|()| None),
         };
         if is_subprogram {
-            relocations::explain_function(console, object.file, case.kernel, plan, name)?;
+            relocations::explain_function(console, object.file, case.kernel, plan.plan(), name)?;
             return Ok(None);
         }
     }

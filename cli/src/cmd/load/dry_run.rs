@@ -20,9 +20,8 @@ use crate::{
     },
     process::threads::Threads,
 };
-use core_relo::Plan;
 use core_relo_loader::{
-    load_plan::{Settings, TargetKernel},
+    load_plan::{PlanByLoad, Settings, TargetKernel},
     object::Object,
 };
 use core_relo_verdict::{
@@ -102,7 +101,7 @@ impl DryRunKernel {
         file: &ObjectFile,
         object: &Object<'_>,
         settings: &Settings,
-        use_case: impl FnOnce(&KernelCase<'_, '_>, &JudgedObject<'_>, &Plan<'_>) -> T,
+        use_case: impl FnOnce(&KernelCase<'_, '_>, &JudgedObject<'_>, &PlanByLoad<'_, '_>) -> T,
     ) -> Result<T, BadInput> {
         let mut table = NeedTable::default();
         let mut judged =

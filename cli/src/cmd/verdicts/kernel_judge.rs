@@ -7,9 +7,12 @@ use crate::{
     process::threads::Threads,
 };
 use core_relo::{Plan, Relocs};
-use core_relo_loader::{load_plan::Settings, running_kernel};
+use core_relo_loader::{
+    load_plan::{PlanByLoad, Settings},
+    running_kernel,
+};
 use core_relo_verdict::{
-    judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, judge},
+    judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, judge_by_load},
     kernel::{KernelFacts, KernelInputs},
 };
 
@@ -26,11 +29,14 @@ pub(crate) struct KernelCase<'k, 'c> {
     /// The kernel, with the modules that the objects need.
     pub(crate) kernel: &'k Kernel,
     /// For each object its plan, or the reason why the object does not fit the kernel, such as its byte order.
-    pub(crate) plans: Vec<Result<(&'k JudgedObject<'c>, Plan<'k>), BadInput>>,
+    pub(crate) plans: Vec<Result<(&'k JudgedObject<'c>, PlanByLoad<'k, 'k>), BadInput>>,
     pub(crate) answers: KernelAnswers<'k, 'k>,
     /// Contradictions between the facts about the kernel, and facts that cannot be read.
     pub(crate) warnings: Vec<String>,
 }
+
+/// The plans of objects by load, or the errors of objects without one.
+type ObjectPlans<'k> = Vec<Result<PlanByLoad<'k, 'k>, BadInput>>;
 
 /// Objects that are planned on a kernel.
 struct PlannedObjects<'k, 'c> {
@@ -90,7 +96,7 @@ impl<'c> KernelJudge<'c> {
         &'k self,
         kernel: &'k Kernel,
         relocated_against: Option<&'k Kernel>,
-    ) -> (PlannedObjects<'k, 'c>, Vec<Plan<'k>>) {
+    ) -> (PlannedObjects<'k, 'c>, ObjectPlans<'k>) {
         let objects = self.objects.all;
         let has_types = kernel.check_for_verdicts();
         let fits = |object: &JudgedObject<'_>| {
@@ -120,7 +126,7 @@ impl<'c> KernelJudge<'c> {
         &'k self,
         kernel: &'k Kernel,
         objects: &'k PlannedObjects<'k, 'c>,
-        plans: Vec<Plan<'k>>,
+        plans: ObjectPlans<'k>,
     ) -> KernelCase<'k, 'c> {
         let PlannedObjects { fits, same_order, inputs, .. } = objects;
         let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
@@ -128,27 +134,33 @@ impl<'c> KernelJudge<'c> {
         let answers = KernelAnswers::new(&self.judged.needs, facts);
         let mut planned = same_order.iter().copied().zip(plans);
         let plans = fits.iter().filter_map(|check| match check {
-            Ok(()) => planned.next().map(Ok),
+            Ok(()) => planned.next().map(|(object, plan)| Ok((object, plan?))),
             Err(bad) => Some(Err(bad.clone())),
         });
         KernelCase { kernel, plans: plans.collect(), answers, warnings }
     }
 
     /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
-    fn add_modules(&self, kernel: &Kernel, plans: &[Plan<'_>], inputs: &KernelInputs) -> Option<Kernel> {
+    fn add_modules(
+        &self,
+        kernel: &Kernel,
+        plans: &[Result<PlanByLoad<'_, '_>, BadInput>],
+        inputs: &KernelInputs,
+    ) -> Option<Kernel> {
         if !kernel.can_add_modules() {
             return None;
         }
         let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
         let names: Vec<_> = facts.names_for_modules().collect();
+        let plans = plans.iter().flatten().map(PlanByLoad::plan);
         if names.is_empty() {
-            return kernel.with_needed_modules(plans.iter());
+            return kernel.with_needed_modules(plans);
         }
-        kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
+        kernel.with_modules_for(plans.flat_map(Plan::names_for_modules).chain(names))
     }
 
     /// Plans objects that have the byte order of the kernel.
-    fn plan<'p>(&'p self, objects: &[&'p JudgedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
+    fn plan<'p>(&'p self, objects: &[&'p JudgedObject<'c>], kernel: &'p Kernel) -> ObjectPlans<'p> {
         let plans = self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
             true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
             false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
@@ -159,9 +171,9 @@ impl<'c> KernelJudge<'c> {
 
 impl KernelCase<'_, '_> {
     /// Judges an object of the case.
-    pub(crate) fn judge(&self, object: &JudgedObject<'_>, plan: &Plan<'_>) -> ObjectVerdict {
+    pub(crate) fn judge(&self, object: &JudgedObject<'_>, plan: &PlanByLoad<'_, '_>) -> ObjectVerdict {
         match &object.needs {
-            Ok(needs) => judge(needs, plan, &self.answers)
+            Ok(needs) => judge_by_load(needs, plan, &self.answers)
                 .unwrap_or_else(|error| ObjectVerdict::unknown(object.object, object.loader, &error)),
             Err(error) => ObjectVerdict::refused_by_linker(object.object, object.loader, error),
         }
@@ -171,10 +183,10 @@ impl KernelCase<'_, '_> {
     pub(crate) fn judge_load(
         &self,
         object: &JudgedObject<'_>,
-        plan: &Plan<'_>,
+        plan: &PlanByLoad<'_, '_>,
         settings: &Settings,
     ) -> Result<ObjectVerdict, LoadJudgeError> {
-        self.answers.judge_load(object.object, &object.relocs, plan, settings)
+        self.answers.judge_load(object.object, &object.relocs, plan.plan(), settings)
     }
 
     /// Returns the features of the kernel that an object of the case needs.

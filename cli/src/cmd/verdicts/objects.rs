@@ -13,6 +13,7 @@ use crate::{
 };
 use core_relo::{Endian, Plan, Relocs, plan::Objects};
 use core_relo_loader::{
+    InternalError,
     link::LinkError,
     load_plan::{PlanByLoad, Settings},
     object::Object,
@@ -75,10 +76,11 @@ impl<'o> JudgedObject<'o> {
     }
 
     /// Returns the plan of the default load, and of each other program by itself.
-    pub(crate) fn plan_by_load<'p>(&self, plan: Plan<'p>) -> Plan<'p> {
+    pub(crate) fn plan_by_load<'p>(&self, plan: Plan<'p>) -> Result<PlanByLoad<'p, 'p>, BadInput> {
         match &self.needs {
-            Ok(needs) if plan.depends_on_selection() => split_plan(needs, plan),
-            _ => plan,
+            Ok(needs) => needs.plan_by_load(Cow::Owned(plan)).map_err(|e| BadInput::new(&*self.file.name, e)),
+            // Without needs, no load is possible.
+            Err(_) => Ok(PlanByLoad::undivided(Cow::Owned(plan))),
         }
     }
 }
@@ -97,29 +99,18 @@ pub(crate) fn plan_by_load<'p>(
     relocs: &Relocs<'_>,
     selection: LoadSelection<'_>,
     plan: Plan<'p>,
-) -> Plan<'p> {
+) -> Result<Plan<'p>, InternalError> {
     if !plan.depends_on_selection() {
-        return plan;
+        return Ok(plan);
     }
     let mut table = NeedTable::default();
     // Without needs, no load is possible.
-    let Ok(mut needs) = ObjectNeeds::collect(object, relocs, &mut table) else { return plan };
+    let Ok(mut needs) = ObjectNeeds::collect(object, relocs, &mut table) else { return Ok(plan) };
     needs.apply_settings(selection.settings, &mut table);
     if let Some(program) = selection.program {
         needs.relocate_alone(program);
     }
-    split_plan(&needs, plan)
-}
-
-fn split_plan<'p>(needs: &ObjectNeeds<'_, '_>, plan: Plan<'p>) -> Plan<'p> {
-    match needs.plan_by_load(Cow::Borrowed(&plan)).map(PlanByLoad::into_plan) {
-        Ok(split) => split,
-        // The judge fails for the same reason, and reports it.
-        Err(error) => {
-            log::error!("{error}");
-            plan
-        }
-    }
+    needs.plan_by_load(Cow::Owned(plan)).map(PlanByLoad::into_plan)
 }
 
 /// Parses an object, collects what the object needs if a loader loads it with settings of user space, and calls `use_needs` with the needs,

@@ -7,11 +7,10 @@ use crate::{
     input::variant_table::object_variants,
     text::{line::Line, style::DIM},
 };
-use core_relo::Plan;
 use core_relo_loader::{
     Loader,
     adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, KernelIdentity, Outcome, StartupReport, Status},
-    load_plan::TargetKernel,
+    load_plan::{PlanByLoad, TargetKernel},
     target::{self, KernelBtf},
     variants::VariantTable,
 };
@@ -82,7 +81,7 @@ impl VariantChoice {
     /// Chooses the variants of an object on a kernel. The error is one between the table and the object.
     pub(crate) fn new(
         (object, table): (&JudgedObject<'_>, &VariantTable),
-        plan: &Plan<'_>,
+        plan: &PlanByLoad<'_, '_>,
         case: &KernelCase<'_, '_>,
     ) -> Result<Self, BadInput> {
         let bad = |error: &dyn std::fmt::Display| BadInput::new(&*object.file.name, error);

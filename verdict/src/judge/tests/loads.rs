@@ -57,3 +57,37 @@ fn the_settings_of_a_load_decide_which_relocations_take_part() {
     assert_eq!(judge_load([true, true]), [true, true]);
     assert_eq!(judge_load([true, false]), [true, false]);
 }
+
+/// Each load of a single program has the relocations of all subprograms. The work for many programs and subprograms is limited.
+#[test]
+fn programs_whose_loads_have_too_many_relocations_are_unknown() {
+    const COUNT: u32 = 600;
+    let mut m = TestObject::new();
+    let int = m.int;
+    let root = m.types.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+    let [zero, exit] = returns(0);
+    for at in 0..COUNT {
+        let section = format!("?kprobe/f{at}");
+        m.program(&format!("program{at}"), &section, &[insn(0xb7, 1, 0, 0, 4), zero, exit]);
+        m.core_relo(&section, &[(0, root, "0:1", BYTE_OFFSET)]);
+    }
+    let code: Vec<_> = (0..COUNT).map(|_| insn(0xb7, 1, 0, 0, 4)).chain([zero, exit]).collect();
+    m.program("subprogram", ".text", &code);
+    m.core_relo(".text", &(0..COUNT).map(|at| (at, root, "0:1", BYTE_OFFSET)).collect::<Vec<_>>());
+    let verdict = judge_on(m, add_structs, &KernelInputs::default());
+    let text =
+        "the relocations of the program are not known: the loads of the object's programs have too many";
+    let is_undecided = |at: usize| {
+        let program = &verdict.programs[at];
+        let mut reasons = program.reasons.iter();
+        reasons.any(|reason| {
+            (reason.kind, reason.verdict, &*reason.text) == (ReasonKind::Budget, Verdict::Unknown, text)
+        })
+    };
+    assert_eq!(
+        [is_undecided(0), is_undecided(400), is_undecided(500), is_undecided(599)],
+        [false, false, true, true]
+    );
+    let others = verdict.programs.iter().filter(|program| program.verdict == Verdict::Refused);
+    assert_eq!(others.count(), 0, "{:?}", verdict.programs[0]);
+}
