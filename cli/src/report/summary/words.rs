@@ -26,9 +26,9 @@ impl Group<'_> {
 }
 
 impl Part<'_> {
-    /// Returns the kernels in words: `from 5.15 on`, `on all 45 kernels`, `on 41 of 45 kernels`. `kernel_count` is that of the group.
+    /// Returns the kernels in words: `from 5.15 on`, `on all 45 kernels`, `on 41 of 45 kernels`, and on which the object has a problem: `on
+    /// centos-8 and 3 more of 45 kernels`. `kernel_count` is that of the group.
     pub(in crate::report) fn extent(&self, kernel_count: usize, name: &dyn Fn(&str) -> String) -> String {
-        let counted = format!("on {} of {kernel_count} kernels", self.kernels.len());
         match (&self.ranges, self.kernels.as_slice()) {
             (_, [kernel]) if kernel_count == 1 => format!("on {}", name(kernel)),
             (_, [_, _]) if kernel_count == 2 => "on both kernels".to_owned(),
@@ -37,7 +37,10 @@ impl Part<'_> {
             (None, kernels) if kernels.len() <= MAX_NAMED_KERNELS => {
                 format!("on {}", join_names(kernels, name))
             }
-            (None, _) => counted,
+            (None, [first, others @ ..]) if !self.outcome.is_loads() => {
+                format!("on {} and {} more of {kernel_count} kernels", name(first), others.len())
+            }
+            (None, kernels) => format!("on {} of {kernel_count} kernels", kernels.len()),
         }
     }
 }
