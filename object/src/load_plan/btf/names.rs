@@ -13,6 +13,8 @@ use std::collections::HashMap;
 
 /// The bytes that tell invalid names apart. Ours: the names of a hostile BTF overlap.
 const COMPARED_BYTES: usize = 1024;
+/// The bytes of the longest number after a name: `_4294967295`.
+const NUMBER_BYTES: usize = 11;
 /// The bytes of all new names. The kernel refuses a string section of this size (`BTF_MAX_NAME_OFFSET`).
 const NEW_BYTES: usize = 0xff_ffff;
 
@@ -44,7 +46,7 @@ pub(super) struct Renamer {
     rules: KernelBtfRules,
     /// The replacement of each invalid name.
     replaced: HashMap<(Vec<u8>, NameUse), StrOffset>,
-    /// The number of replacements that begin with the same name.
+    /// The last number after each beginning of numbered replacements.
     numbers: HashMap<Vec<u8>, u32>,
     bytes_left: usize,
 }
@@ -96,14 +98,14 @@ impl Renamer {
         if !edit.has_string(&plain) {
             return Ok(Some(plain));
         }
-        let number = self.numbers.entry(plain.clone()).or_insert(1);
+        // All numbers fit behind the same beginning, so that long names that differ in their last bytes do not try each number again.
+        let longest = self.rules.name_bytes().checked_sub(NUMBER_BYTES);
+        let longest = longest.invariant("the number of a name is shorter than the longest name")?;
+        let beginning = plain.get(..longest).unwrap_or(&plain);
+        let number = self.numbers.entry(beginning.to_vec()).or_insert(1);
         loop {
             *number = number.checked_add(1).invariant("a BTF has fewer than 2^32 strings")?;
-            let suffix = format!("_{number}");
-            let longest = self.rules.name_bytes().checked_sub(suffix.len());
-            let mut new = plain.clone();
-            new.truncate(longest.invariant("the number of a name is shorter than the longest name")?);
-            new.extend_from_slice(suffix.as_bytes());
+            let new = [beginning, format!("_{number}").as_bytes()].concat();
             if !edit.has_string(&new) {
                 return Ok(Some(new));
             }
@@ -120,4 +122,33 @@ pub(super) struct Renamed {
     pub(super) problem: NameError,
     /// Whether the name had no replacement before.
     pub(super) is_first: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo::btf::{Btf, Builder};
+
+    /// Names of the greatest length that differ in their last bytes. The strings have their replacements.
+    #[test]
+    fn long_names_that_differ_at_the_end_try_each_number_once() {
+        const COUNT: u32 = 200;
+        let rules = KernelBtfRules::of_release(6, 12);
+        let beginning = "b".repeat(rules.name_bytes() - 9);
+        let mut b = Builder::new(Endian::Little);
+        let name = |at: u32, separator| format!("{beginning}{separator}{at:06}");
+        let names: Vec<_> = (0..COUNT).map(|at| b.string(&name(at, ':'))).collect();
+        (0..COUNT).for_each(|at| {
+            b.string(&name(at, '_'));
+        });
+        let btf = Btf::parse(b.finish()).unwrap();
+        let (mut edit, mut renamer) = (Editor::new(&btf), Renamer::new(rules));
+        let mut rename = |name| renamer.rename(&mut edit, name, NameUse::Identifier).unwrap().unwrap().new;
+        let mut new: Vec<_> = names.into_iter().map(&mut rename).collect();
+        assert_eq!(edit.name(new[0]).len(), renamer.rules.name_bytes() - 9);
+        new.sort_unstable();
+        new.dedup();
+        assert_eq!(new.len(), 200);
+        assert_eq!(renamer.numbers.values().sum::<u32>(), COUNT + 1, "the tried numbers");
+    }
 }
