@@ -23,6 +23,7 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension { name: "source lines", max_count: 100_000, commands: OBJECT, build: lines },
     Dimension { name: "maps", max_count: 60_000, commands: UNLINKED, build: |n| maps(n, true) },
     Dimension { name: "maps of one name", max_count: 60_000, commands: UNLINKED, build: |n| maps(n, false) },
+    Dimension { name: "program arrays with a program", max_count: 60_000, commands: UNLINKED, build: arrays },
     Dimension { name: "initial values of a map", max_count: 100_000, commands: OBJECT, build: values },
 ];
 
@@ -103,6 +104,21 @@ fn maps(n: usize, is_distinct: bool) -> Files {
     for at in 0..n {
         let numbers = [("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1 + at as u32)];
         m.map(&name("map", at, is_distinct), &numbers, None);
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+/// `n` program arrays that each hold the same program.
+fn arrays(n: usize) -> Files {
+    let mut m = ObjectBuilder::default();
+    let code = m.code("socket", &returns());
+    let program = m.function("program", code, 0, returns().len());
+    m.func_type("program", 1);
+    let proto = m.types.func_proto(m.int, &[]);
+    let numbers = [("type", 3), ("key_size", 4), ("value_size", 4), ("max_entries", 1)];
+    for at in 0..n {
+        let (section, map, _) = m.map(&name("array", at, true), &numbers, Some((proto, 1)));
+        m.add_data_reloc(section, map + 32, program);
     }
     Files::new(m.finish(), small_kernel())
 }

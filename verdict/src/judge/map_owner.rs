@@ -21,6 +21,7 @@ use core_relo_object::{
     },
     object::{AttachType, ProgramType, SecDef},
 };
+use std::collections::HashMap;
 
 /// A program that a load cannot have beside the first program of a map.
 pub(super) struct MisfitProgram {
@@ -37,10 +38,13 @@ pub(super) fn misfit_programs(
     is_loaded: impl Fn(&ProgramNeeds) -> bool,
 ) -> Vec<MisfitProgram> {
     let mut misfits = Vec::new();
+    let mut held = HashMap::<_, Vec<_>>::new();
+    for element in &needs.array_programs {
+        held.entry(element.map_index).or_default().push(element.program);
+    }
     let created = needs.owned_maps.maps.iter().filter(|map| !needs.left_out_maps.contains(&map.index));
     for map in created {
-        let elements = needs.array_programs.iter().filter(|element| element.map_index == map.index);
-        let indices = map.users.iter().copied().chain(elements.map(|element| element.program));
+        let indices = map.users.iter().chain(held.get(&map.index).into_iter().flatten()).copied();
         let programs = indices.filter_map(|index| needs.program(index));
         let mut programs = programs.filter(|program| is_loaded(program));
         let Some(first) = programs.next() else { continue };
