@@ -62,6 +62,9 @@ pub const REFUSED_ACCESSES: usize = 64;
 /// The instructions of a program that break a rule of their encoding. The verifier stops at the first.
 pub const BROKEN_RULES: usize = 1024;
 
+/// The accesses of an object whose source lines are searched for on a kernel. Others have the line of their instruction.
+pub const SEARCHED_ACCESSES: usize = 256;
+
 /// The mismatches of an object on a kernel that are reported.
 pub const MISMATCHES: usize = 256;
 

@@ -5,6 +5,9 @@ use crate::name::Name;
 /// The bytes of a line in which names are searched for.
 const SEARCHED_BYTES: usize = 512;
 
+/// The names before that of the member that are searched for.
+const SEARCHED_NAMES: usize = 3;
+
 /// The match of a line of C with the names of an access, from the worst to the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NameMatch {
@@ -30,7 +33,11 @@ impl NameMatch {
             return Self::None;
         }
         let is_member = words.any(|start| text.get(..start).is_some_and(precedes_member));
-        let is_path = outer.iter().all(|name| find_words(text, name.as_bytes()).next().is_some());
+        let is_path = outer
+            .iter()
+            .rev()
+            .take(SEARCHED_NAMES)
+            .all(|name| find_words(text, name.as_bytes()).next().is_some());
         match (is_member, is_path) {
             (false, false) => Self::Word,
             (false, true) => Self::Words,
@@ -90,6 +97,13 @@ mod tests {
         assert_eq!(matched("addr = src + 1;", "src.addr"), NameMatch::Words);
         assert_eq!(matched("addr = t->src;", "dst.addr"), NameMatch::Word);
         assert_eq!(matched("x = t->src;", "src.addr"), NameMatch::None);
+    }
+
+    /// Every name takes a search of the line, and a hostile access has many.
+    #[test]
+    fn the_last_names_count() {
+        assert_eq!(matched("a = b + c->d;", "gone.a.b.c.d"), NameMatch::Path);
+        assert_eq!(matched("a = b + c->d;", "a.gone.b.c.d"), NameMatch::Member);
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod program;
 mod reasons;
 mod returns;
 mod shared_load;
+mod source;
 mod struct_ops;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ use crate::{
     source_line::SourceLine,
 };
 use alloc::borrow::Cow;
+use core::cell::Cell;
 use core_relo::{Name, Plan, explain::text};
 use core_relo_object::{
     InternalError,
@@ -75,6 +76,7 @@ pub fn judge_by_load(
         frozen: &frozen,
         externs: &externs,
         btf_refusal: btf_refusal.as_ref(),
+        searched_lines: Cell::default(),
     };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
     shared_load::add_struct_ops_reasons(needs, &mut programs);

@@ -19,9 +19,8 @@ use crate::{
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
     requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text},
-    source_line::{SourceLine, source_line},
 };
-use core::mem;
+use core::{cell::Cell, mem};
 use core_relo::{
     Name,
     explain::{reason, target_independent_reason, text},
@@ -49,6 +48,8 @@ pub(super) struct ObjectContext<'c, 'k> {
     pub(super) externs: &'c ExternAnswers<'c>,
     /// The refusal of the object's BTF, if the kernel refuses it.
     pub(super) btf_refusal: Option<&'c BtfRefusal>,
+    /// The number of accesses whose source line has been searched for.
+    pub(super) searched_lines: Cell<usize>,
 }
 
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
@@ -437,18 +438,6 @@ impl ObjectContext<'_, '_> {
             Some((need, _)) => format!("it depends on {}", need.text()),
             None => "it depends on a value that is not known".to_owned(),
         }
-    }
-
-    /// Adds the source line of an instruction to a reason. The line of a relocation is that of its access.
-    fn with_source_line(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
-        let source = match reason.requirement {
-            Some(Requirement::Relocation(record)) => {
-                let planned = self.plan.plan().get(record);
-                planned.and_then(|planned| planned.source_line()).map(SourceLine::new)
-            }
-            _ => self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn)),
-        };
-        Reason { source, insn: Some(insn), ..reason }
     }
 }
 
