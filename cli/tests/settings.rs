@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Run, may_load, run_in, text};
+use common::{Run, may_load, prebuilt, run_in, text};
 use core_relo_tests::skip::skip;
 use serde_json::Value;
 use std::{fs, path::Path, process::Command};
@@ -277,6 +277,22 @@ fn a_setting_that_changes_nothing_is_a_warning() {
     }
     let run = probes(dir.path(), "requires", &["--max-entries", "jumps=4", "--without-map", "jumps"]);
     assert!(run.err.contains("changes nothing: the map is not created"), "{}", run.err);
+}
+
+/// The program array holds `next`, and `start` uses the array. The struct_ops map uses `init`.
+#[test]
+fn a_program_that_the_load_needs_is_not_left_out_without_a_word() {
+    let warned = |object: &str, left_out: &[&str]| {
+        let options: Vec<_> = left_out.iter().map(|program| format!("--autoload={program}=no")).collect();
+        let run = run_in(
+            &prebuilt("live"),
+            ["requires", object].into_iter().chain(options.iter().map(String::as_str)),
+        );
+        run.err.contains("changes nothing: a program array or a struct_ops map of the load holds the program")
+    };
+    assert!(warned("tail_call.bpf.o", &["next"]));
+    assert!(!warned("tail_call.bpf.o", &["next", "start"]) && !warned("tail_call.bpf.o", &["start"]));
+    assert!(warned("struct_ops.bpf.o", &["init"]));
 }
 
 #[test]

@@ -17,6 +17,10 @@ use core_relo_loader::{
     load_plan::{AttachTarget, Settings, inner_map_name},
     object::{MapDef, Program, ProgramType, SEC_DEFS, SecDef, TypeWordError, section_for_type},
 };
+use core_relo_verdict::{
+    loaders::Loader,
+    requirements::{NeedTable, ObjectNeeds},
+};
 use std::sync::Arc;
 
 impl ObjectNames<'_, '_> {
@@ -73,6 +77,32 @@ impl ObjectNames<'_, '_> {
                 set_number(map, setting, settings)
             }
         }
+    }
+
+    /// Returns the settings that leave out a program which the load with all settings needs, and the reason.
+    pub(super) fn loaded_anyway<'s>(
+        &self,
+        own: &[&'s Setting],
+        settings: &Settings,
+    ) -> Vec<(&'s Setting, String)> {
+        let mut left_out =
+            own.iter().filter(|setting| setting.value == SettingValue::Autoload(false)).peekable();
+        if left_out.peek().is_none() {
+            return Vec::new();
+        }
+        let mut table = NeedTable::default();
+        // An object with an error has it everywhere.
+        let Ok(mut needs) = ObjectNeeds::collect_for(Loader::CoreRelo, self.object, None, &mut table) else {
+            return Vec::new();
+        };
+        needs.apply_settings(settings, &mut table);
+        let Ok(loaded) = needs.programs_of_load() else { return Vec::new() };
+        let is_loaded = |setting: &&&Setting| {
+            let programs = loaded.iter().filter_map(|index| self.object.programs().get(index.0));
+            programs.into_iter().any(|program| program.name() == setting.name.as_bytes())
+        };
+        let reason = "a program array or a struct_ops map of the load holds the program";
+        left_out.filter(is_loaded).map(|setting| (*setting, reason.to_owned())).collect()
     }
 
     fn set_global(

@@ -141,13 +141,19 @@ impl UserSettings {
         names: &ObjectNames<'_, '_>,
         settings: &mut Settings,
     ) -> Result<Vec<String>, BadInput> {
-        let mut warnings = Vec::new();
-        for setting in self.settings_of(object, names) {
-            let warning = names.apply(object, setting, settings)?;
-            warnings
-                .extend(warning.map(|warning| format!("{object}: {setting}: changes nothing: {warning}")));
+        let own = self.settings_of(object, names);
+        let mut ineffective = Vec::new();
+        for setting in &own {
+            let reason = names.apply(object, setting, settings)?;
+            ineffective.extend(reason.map(|reason| (*setting, reason)));
         }
-        Ok(warnings)
+        for (setting, reason) in names.loaded_anyway(&own, settings) {
+            if ineffective.iter().all(|(known, _)| *known != setting) {
+                ineffective.push((setting, reason));
+            }
+        }
+        let warning = |(setting, reason)| format!("{object}: {setting}: changes nothing: {reason}");
+        Ok(ineffective.into_iter().map(warning).collect())
     }
 
     /// Returns the settings of an object, with the same settings as options of `load`.

@@ -310,11 +310,29 @@ impl ObjectNeeds<'_, '_> {
         if !plan.depends_on_selection() {
             return Ok(PlanByLoad::undivided(plan));
         }
+        let held = self.held_programs();
+        PlanByLoad::new(plan, &self.linker, &self.selected_functions(), &held)
+    }
+
+    /// Returns the programs of the default load, or of a load with the applied settings. Those that program arrays of the load hold are
+    /// among them, and those that struct_ops maps of the load use, also if a setting leaves them out.
+    pub fn programs_of_load(&self) -> Result<Vec<ProgramIndex>, InternalError> {
+        let mut loaded = self.selected_functions();
+        self.linker.add_held_programs(&mut loaded, self.held_programs())?;
+        Ok((0..)
+            .map(ProgramIndex)
+            .zip(loaded)
+            .filter(|(_, is_loaded)| *is_loaded)
+            .map(|(index, _)| index)
+            .collect())
+    }
+
+    fn held_programs(&self) -> HeldPrograms {
         let mut held = HeldPrograms::new();
         for element in &self.array_programs {
             held.entry(element.map_index).or_default().push(element.program);
         }
-        PlanByLoad::new(plan, &self.linker, &self.selected_functions(), &held)
+        held
     }
 
     /// Returns, for each function of the object, whether a load selects the function as a program: by default or by its settings, or with
