@@ -11,11 +11,16 @@ fn patch(object: &str, kernel: &str, out: &Path) -> common::Run {
     run(["patch", object, "--btf", kernel, "-o", text(out)])
 }
 
+/// The same with the CO-RE records.
+fn patch_and_keep(object: &str, kernel: &str, out: &Path) -> common::Run {
+    run(["patch", object, "--btf", kernel, "-o", text(out), "--keep-records"])
+}
+
 #[test]
 fn only_instructions_change() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.o");
-    let run = patch("exec.bpf.o", "linux-6.12.btf", &out);
+    let run = patch_and_keep("exec.bpf.o", "linux-6.12.btf", &out);
     assert_eq!((run.exit, &*run.err), (0, ""));
     let (old, new) = (fs::read(demo().join("exec.bpf.o")).unwrap(), fs::read(&out).unwrap());
     assert_eq!(old.len(), new.len());
@@ -26,11 +31,30 @@ fn only_instructions_change() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left");
 }
 
+/// A loader relocated the instructions of a patched object a second time: it refused most objects, and loaded others with wrong values.
+#[test]
+fn a_patched_object_has_no_core_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, kept) = (dir.path().join("out.o"), dir.path().join("kept.o"));
+    assert_eq!(patch("exec.bpf.o", "linux-6.12.btf", &out).exit, 0);
+    assert_eq!(patch_and_keep("exec.bpf.o", "linux-6.12.btf", &kept).exit, 0);
+    let (new, kept) = (fs::read(&out).unwrap(), fs::read(&kept).unwrap());
+    let different: Vec<_> = (0..new.len()).filter(|at| new[*at] != kept[*at]).collect();
+    assert!((1..=4).contains(&different.len()), "only the length of the records: {different:?}");
+    // The lines and functions of .BTF.ext stay.
+    let check = |kernel: &str| run(["check", text(&out), "--btf", kernel]);
+    for kernel in ["linux-6.12.btf", "linux-5.10.btf"] {
+        assert!(check(kernel).out.contains("no CO-RE relocations"), "{}", check(kernel).whole());
+    }
+    let disassembly = run(["inspect", text(&out), "--disasm"]).out;
+    assert!(disassembly.contains("exec.bpf.c:"), "{disassembly}");
+}
+
 #[test]
 fn a_patched_object_has_the_planned_instructions() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.o");
-    assert_eq!(patch("exec.bpf.o", "linux-5.10.btf", &out).exit, 0);
+    assert_eq!(patch_and_keep("exec.bpf.o", "linux-5.10.btf", &out).exit, 0);
     let plan =
         |object: &str| common::run(["plan", object, "--btf", "linux-5.10.btf", "--format", "json"]).lines();
     let (before, after) = (plan("exec.bpf.o"), plan(text(&out)));

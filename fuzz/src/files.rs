@@ -8,7 +8,7 @@ use crate::{
     scratch::Scratch,
 };
 use core_relo::{btf::Btf, ext::BtfExt};
-use core_relo_loader::{object::Object, target};
+use core_relo_loader::{object::{CoreRecords, Object}, target};
 use std::{fmt::Write as _, sync::Arc};
 
 /// Checks a BTF, an ELF file with BTF, or a BTF and a split BTF on it: `[length of the first; 4][first][second]`.
@@ -54,7 +54,7 @@ pub fn object(data: &[u8]) {
     let mut text = String::new();
     let _ = write!(text, "{:?}{:?}{:?}", object.programs(), object.maps(), object.externs());
     let sections = object.code_sections();
-    let _written = object.rewrite(sections.iter().map(|s| (s.name, s.code)));
+    let _written = object.rewrite(sections.iter().map(|s| (s.name, s.code)), CoreRecords::Remove);
 }
 
 /// Plans an object for a target: `[length of the object; 4][object][target]`, or for its own types.

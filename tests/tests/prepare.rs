@@ -10,7 +10,10 @@ fn libbpf_prepares_the_same_code() {
 #[cfg(all(feature = "libbpf", target_endian = "little"))]
 mod with_libbpf {
     use core_relo::{Endian, Plan, Target};
-    use core_relo_loader::{object::Object, target::BtfFile};
+    use core_relo_loader::{
+        object::{CoreRecords, Object},
+        target::BtfFile,
+    };
     use core_relo_tests::{
         artifacts,
         libbpf::{self, Prepared},
@@ -87,6 +90,17 @@ mod with_libbpf {
         };
         counts.objects += 1;
         compare(counts, &place, &plan, &prepared);
+        // libbpf takes the instructions of a patched object as they are. With the records, it relocates some a second time.
+        let names = relocs.code().iter().map(|section| section.name);
+        let patched = plan.patched().unwrap();
+        let sections = names.zip(patched.sections.iter().map(Vec::as_slice));
+        let copy = parsed.rewrite(sections, CoreRecords::Remove).unwrap();
+        match libbpf::with_log(|| libbpf::prepare(&copy, &path)) {
+            (Ok(again), _) => compare(counts, &format!("{place}, patched"), &plan, &again),
+            (Err(error), log) => {
+                counts.disagreements.push(format!("{place}: the patched object is refused: {error}: {log}"));
+            }
+        }
     }
 
     fn compare(counts: &mut Counts, place: &str, plan: &Plan<'_>, prepared: &[Prepared]) {

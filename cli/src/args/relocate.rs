@@ -61,7 +61,7 @@ pub(super) const PATCH_HELP: &str = "Examples:
 If a relocation fails, nothing is written and the exit status is 1. An access that does not exist in the kernel poisons its
 instruction, as in libbpf. Poisoned instructions are reported on stderr and written, because a guard such as
 bpf_core_field_exists() may skip them. The exit status is then 0.
-The relocation records stay in the object. Use a loader that does not relocate again: libbpf may refuse the patched instructions.
+The CO-RE records are left out, so that a loader does not relocate the instructions a second time.
 
 OUT is replaced atomically: if the command is interrupted, the old file stays. The new file has the owner and mode of the old one;
 other hard links to the old file keep the old content. If OUT is a device, a pipe or an open file (/dev/stdout), the object is
@@ -217,6 +217,9 @@ pub(crate) struct PatchArgs {
     /// File to write the object to; `-` is stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// Keep the CO-RE records, for commands that show them; a loader would relocate the instructions a second time
+    #[arg(long)]
+    pub(crate) keep_records: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
     /// Output format

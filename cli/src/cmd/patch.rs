@@ -16,7 +16,10 @@ use crate::{
     text::{line::Line, style},
 };
 use core_relo::Plan;
-use core_relo_loader::{load_plan::Settings, object::Object};
+use core_relo_loader::{
+    load_plan::Settings,
+    object::{CoreRecords, Object},
+};
 use serde::Serialize;
 use std::{io, iter};
 
@@ -114,7 +117,8 @@ fn patch(
         Ok(patched) => {
             let names = plan.relocs().code().iter().map(|section| section.name);
             let sections = names.zip(patched.sections.iter().map(Vec::as_slice));
-            let bytes = object.rewrite(sections).map_err(|e| BadInput::new(&*file.name, e))?;
+            let records = if args.keep_records { CoreRecords::Keep } else { CoreRecords::Remove };
+            let bytes = object.rewrite(sections, records).map_err(|e| BadInput::new(&*file.name, e))?;
             output::write(&args.output, &bytes)?;
             true
         }

@@ -32,7 +32,8 @@ pub use null_pointers::{NullPointer, NullPointers};
 pub use programs::Program;
 pub(crate) use programs::TEXT;
 pub use relocs::{Reloc, RelocType};
-pub(crate) use rewrite::check_no_overlap;
+pub use rewrite::CoreRecords;
+pub(crate) use rewrite::{check_no_overlap, core_records_length};
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use section_target::{SectionTarget, SectionTargetError, file_offset, split_offset};
 pub use symbols::{Linkage, Symbol, SymbolKind, SymbolLocation};
@@ -186,13 +187,14 @@ impl<'d> Object<'d> {
         Relocs::collect(no_types(self.endian())?, &empty, &self.code).map_err(ObjectError::Relocs)
     }
 
-    /// Returns a copy of the file with new contents of code sections. All other bytes stay the same. A section that shares bytes
-    /// with another part of the file cannot be changed.
+    /// Returns a copy of the file with new contents of code sections, and with or without the CO-RE records. All other bytes stay the
+    /// same. A section that shares bytes with another part of the file cannot be changed.
     ///
     /// Section names are not unique: the second use of a name refers to the second section of that name.
     pub fn rewrite<'n>(
         &self,
         sections: impl IntoIterator<Item = (&'n [u8], &'n [u8])>,
+        records: CoreRecords,
     ) -> Result<Vec<u8>, RewriteError> {
         let mut copy = self.bytes.to_vec();
         let mut remaining = HashMap::<&[u8], VecDeque<SectionIndex>>::new();
@@ -215,6 +217,14 @@ impl<'d> Object<'d> {
                 }
                 _ => return Err(length),
             }
+        }
+        if records == CoreRecords::Remove
+            && let Some(section) = self.elf.sections.iter().find(|section| section.name == b".BTF.ext")
+            && let Some(place) = core_records_length(section, self.endian())
+            && let Some(length) = copy.get_mut(place)
+        {
+            length.fill(0);
+            changed.insert(section.index);
         }
         check_no_overlap(&self.elf, self.bytes, &changed)?;
         Ok(copy)

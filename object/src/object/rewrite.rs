@@ -5,13 +5,37 @@ use crate::elf::{Elf, Section};
 use crate::index::SectionIndex;
 use alloc::{collections::BTreeSet, vec::Vec};
 use core::ops::Range;
-use core_relo::sort::sort_by_key;
+use core_relo::{Endian, sort::sort_by_key};
 
 /// The size of a 64-bit ELF header, and of a section header, in bytes.
 const HEADER_SIZE: usize = 64;
 
 /// The offset of `e_shoff` in the header.
 const E_SHOFF: usize = 0x28;
+
+/// The CO-RE records in a copy of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the records are there or not")]
+pub enum CoreRecords {
+    /// They stay. A loader relocates the instructions again.
+    Keep,
+    /// The length of their part in `.BTF.ext` is 0, so that loaders take the instructions as they are.
+    Remove,
+}
+
+/// Returns the place in the file of the length of the CO-RE records, by the header of `.BTF.ext`. Returns `None` for a header without it
+/// (before LLVM 10).
+pub(crate) fn core_records_length(ext: &Section<'_>, endian: Endian) -> Option<Range<usize>> {
+    /// The places of `hdr_len` and `core_relo_len` in the header.
+    const HEADER_LENGTH: usize = 4;
+    const LENGTH: Range<usize> = 28..32;
+    let header = usize::try_from(endian.u32(ext.data, HEADER_LENGTH)?).ok()?;
+    if header < LENGTH.end {
+        return None;
+    }
+    let start = ext.file_range()?.start;
+    Some(start.checked_add(LENGTH.start)?..start.checked_add(LENGTH.end)?)
+}
 
 /// A byte range of the file, with the section in it; `None` for headers.
 type Part<'e, 'd> = (Range<usize>, Option<&'e Section<'d>>);
