@@ -104,6 +104,7 @@ pub mod limits;
 mod live_test_support;
 pub mod load;
 mod loader;
+mod lockdown;
 pub mod maps;
 mod memory_limit;
 mod privileges;

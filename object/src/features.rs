@@ -169,30 +169,34 @@ impl Features {
     ///
     /// Unlike [`has`](Self::has), this does not need permission to load programs: the limit may be the reason for the refusal.
     pub fn charges_locked_memory(&self) -> bool {
-        !self.probe(Feature::MemcgAccounting)
+        // The limit itself may refuse the probe.
+        !matches!(self.probe(Feature::MemcgAccounting), Ok(true))
     }
 
     /// Returns whether the kernel has a feature.
     ///
-    /// Returns true if this process may not probe the kernel ([`check_permission`](Self::check_permission)): a plan for a kernel with
-    /// every feature is the most useful one. A probe that fails counts as a missing feature, as in libbpf's `feat_supported`, and
-    /// runs again at the next call.
+    /// Returns true if this process may not probe the kernel ([`check_permission`](Self::check_permission)), or if nothing tells
+    /// ([`probe`](Self::probe)): a plan for a kernel with every feature is the most useful one. To libbpf's `feat_supported`, a probe that a
+    /// policy refuses shows an old kernel.
     pub fn has(&self, feature: Feature) -> bool {
-        self.check_permission().is_err() || self.probe(feature)
+        self.check_permission().is_err() || self.probe(feature).unwrap_or(true)
     }
 
-    fn probe(&self, feature: Feature) -> bool {
+    /// Returns whether the kernel has a feature. Fails with the kernel's error if it does not tell: a policy, the scope of a BPF token or a
+    /// lack of resources refuses the probe. Such a probe runs again at the next call.
+    pub fn probe(&self, feature: Feature) -> Result<bool, Errno> {
         let at = Feature::ALL.iter().position(|f| *f == feature);
-        let Some(cell) = at.and_then(|at| self.0.known.get(at)) else { return false };
+        let Some(cell) = at.and_then(|at| self.0.known.get(at)) else { return Ok(false) };
         if let Some(known) = cell.get() {
-            return *known;
+            return Ok(*known);
         }
-        let Some(kernel) = &self.0.kernel else { return false };
-        match kernel.probe(feature) {
-            Ok(has) => *cell.get_or_init(|| has),
+        let Some(kernel) = &self.0.kernel else { return Ok(false) };
+        let result = kernel.probe(feature);
+        match result {
+            Ok(has) => Ok(*cell.get_or_init(|| has)),
             Err(errno) => {
-                log::info!("probe of {} failed: {errno}", feature.description());
-                false
+                log::info!("the kernel does not tell whether it has {}: {errno}", feature.description());
+                Err(errno)
             }
         }
     }
@@ -213,6 +217,29 @@ impl fmt::Debug for Features {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A kernel that refuses all probes but one, as under a policy or with a token that delegates little.
+    struct Closed;
+
+    impl ProbeKernel for Closed {
+        fn probe(&self, feature: Feature) -> Result<bool, Errno> {
+            const EPERM: Errno = Errno(1);
+            if feature == Feature::BtfFloat { Ok(false) } else { Err(EPERM) }
+        }
+
+        fn check_permission(&self, _charges_locked_memory: bool) -> Result<(), Errno> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_refused_probe_is_not_an_old_kernel() {
+        let features = Features::from_probe(Closed);
+        assert!(features.has(Feature::ProbeReadKernel) && !features.has(Feature::BtfFloat));
+        assert_eq!(features.probe(Feature::ProbeReadKernel), Err(Errno(1)));
+        // The limit on locked memory is raised: it may be what refuses the probe.
+        assert!(features.charges_locked_memory());
+    }
 
     #[test]
     fn fixed_features_are_not_probed() {

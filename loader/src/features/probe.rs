@@ -160,11 +160,12 @@ pub(super) fn expected_attach_type(token: Token<'_>) -> Result<bool, Errno> {
     supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
+/// `bpf_probe_read_user` came with `bpf_probe_read_kernel`, and lockdown does not close it.
 pub(super) fn probe_read_kernel(token: Token<'_>) -> Result<bool, Errno> {
-    const PROBE_READ_KERNEL: i32 = 113;
+    const PROBE_READ_USER: i32 = 112;
     let stack = Insn { code: 0xbf, dst: 1, src: 10, off: 0, imm: 0 };
     let down = Insn { code: 0x07, dst: 1, src: 0, off: 0, imm: -8 };
-    let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_KERNEL), EXIT]);
+    let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_USER), EXIT]);
     supported(load_program(ProgramType::Tracepoint, &insns, token))
 }
 

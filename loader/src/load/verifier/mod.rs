@@ -7,7 +7,7 @@ pub use report::{ReportStep, VerifierReport};
 use self::report::LogParts;
 pub(super) use self::report::cut;
 use super::{error::is_shortage, old_verifier, verifier_stats::VerifierStats};
-use crate::{convert::before_nul, hint::Hint, memory_limit::memory_shortage, sys::Errno};
+use crate::{convert::before_nul, hint::Hint, lockdown, memory_limit::memory_shortage, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
 use core_relo_object::{
@@ -365,6 +365,9 @@ fn needs_jit(log: &str) -> bool {
 }
 
 fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
+    if let Some(reason) = lockdown::explain_log(log) {
+        return reason;
+    }
     let has = |text: &str| log.contains(text);
     match errno.0 {
         libc::EPERM if plan.raises_memlock_limit() && log.trim().is_empty() => {
