@@ -57,6 +57,7 @@ impl ObjectWriter {
     }
 }
 
+const KEEP: CoreRecords = CoreRecords::Keep;
 const EXIT: [u8; 8] = [0x95, 0, 0, 0, 0, 0, 0, 0];
 
 fn code(slots: usize) -> Vec<u8> {
@@ -159,20 +160,17 @@ fn rewriting_changes_only_the_named_sections() {
     let bytes = sample(Endian::Little);
     let o = Object::parse(&bytes).unwrap();
     let new = [0xb7; 40];
-    let copy = o.rewrite([(&b"?kprobe/do_exit"[..], &new[..])], CoreRecords::Keep).unwrap();
+    let copy = o.rewrite([(&b"?kprobe/do_exit"[..], &new[..])], KEEP).unwrap();
     let again = Object::parse(&copy).unwrap();
     assert_eq!(again.code_sections()[1].code, new);
     let differing = bytes.iter().zip(&copy).filter(|(a, b)| a != b).count();
     assert!(differing <= 40 && copy.len() == bytes.len());
-    assert_eq!(
-        again.rewrite([(&b"?kprobe/do_exit"[..], o.code_sections()[1].code)], CoreRecords::Keep).unwrap(),
-        bytes
-    );
+    assert_eq!(again.rewrite([(&b"?kprobe/do_exit"[..], o.code_sections()[1].code)], KEEP).unwrap(), bytes);
 
     let missing = RewriteError::NoSection { section: "license".into() };
-    assert_eq!(o.rewrite([(&b"license"[..], &b"MIT"[..])], CoreRecords::Keep), Err(missing));
+    assert_eq!(o.rewrite([(&b"license"[..], &b"MIT"[..])], KEEP), Err(missing));
     let length = RewriteError::Length { section: ".text".into(), expected: 16, found: 8 };
-    assert_eq!(o.rewrite([(&b".text"[..], &EXIT[..])], CoreRecords::Keep), Err(length));
+    assert_eq!(o.rewrite([(&b".text"[..], &EXIT[..])], KEEP), Err(length));
 }
 
 #[test]
@@ -186,12 +184,12 @@ fn sections_of_one_name_are_rewritten_in_their_order() {
     let o = Object::parse(&bytes).unwrap();
     let new: Vec<Vec<u8>> = o.code_sections().iter().rev().map(|s| s.code.to_vec()).collect();
     let names = o.code_sections().iter().map(|s| s.name);
-    let copy = o.rewrite(names.zip(new.iter().map(Vec::as_slice)), CoreRecords::Keep).unwrap();
+    let copy = o.rewrite(names.zip(new.iter().map(Vec::as_slice)), KEEP).unwrap();
     let found: Vec<_> =
         Object::parse(&copy).unwrap().code_sections().iter().map(|s| s.code.to_vec()).collect();
     assert_eq!(found, new);
     let four = [(&b"xdp"[..], &*new[0]); 4];
-    assert_eq!(o.rewrite(four, CoreRecords::Keep), Err(RewriteError::NoSection { section: "xdp".into() }));
+    assert_eq!(o.rewrite(four, KEEP), Err(RewriteError::NoSection { section: "xdp".into() }));
 }
 
 /// Returns the sample with bytes overwritten.
@@ -472,14 +470,10 @@ fn sections_that_share_bytes_are_not_rewritten() {
         let object = Object::parse(&bytes).unwrap();
         let new = vec![0x95; usize::try_from(text.1).unwrap()];
         let overlap = RewriteError::Overlap { section: ".text".into() };
-        assert_eq!(
-            object.rewrite([(&b".text"[..], &new[..])], CoreRecords::Keep),
-            Err(overlap),
-            "{offset:#x}"
-        );
+        assert_eq!(object.rewrite([(&b".text"[..], &new[..])], KEEP), Err(overlap), "{offset:#x}");
         // A rewrite that changes nothing does no damage.
         assert_eq!(
-            object.rewrite([(&b".text"[..], object.code_sections()[0].code)], CoreRecords::Keep),
+            object.rewrite([(&b".text"[..], object.code_sections()[0].code)], KEEP),
             Ok(bytes.clone())
         );
     }
@@ -490,7 +484,7 @@ fn exercise(bytes: &[u8]) -> usize {
     let Ok(o) = Object::parse(bytes) else { return 0 };
     let relocs = o.relocs().map_or(0, |r| r.records().len());
     let text = o.elf_relocs().filter_map(Result::err).map(|e| e.to_string().len()).sum::<usize>();
-    let same = o.rewrite(o.code_sections().iter().map(|c| (c.name, c.code)), CoreRecords::Keep);
+    let same = o.rewrite(o.code_sections().iter().map(|c| (c.name, c.code)), KEEP);
     relocs + text + o.symbols().count() + same.map_or(0, |copy| copy.len())
 }
 
