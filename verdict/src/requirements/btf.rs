@@ -48,13 +48,17 @@ impl ObjectBtf {
         }
     }
 
-    /// Returns whether the BTF violates neither these rules nor the others. One check answers for most objects.
+    /// Returns whether the BTF violates neither these rules nor the others. One check answers for most objects, and for all kernels.
     pub(crate) fn is_clean(
         &self,
         rules: &KernelBtfRules,
         others: &KernelBtfRules,
     ) -> Result<bool, InternalError> {
         let Some(sent) = &self.sent else { return Ok(true) };
+        let strictest = KernelBtfRules::strictest();
+        if sent.is_unchanged(&strictest) && self.violation(&strictest)?.is_none() {
+            return Ok(true);
+        }
         let both = rules.or_stricter(*others);
         if sent.is_unchanged(&both) {
             return Ok(self.violation(&both)?.is_none());

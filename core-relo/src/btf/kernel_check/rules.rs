@@ -118,6 +118,34 @@ impl KernelBtfRules {
         self
     }
 
+    /// Returns rules that a BTF violates if it violates those of any known kernel. The kinds are those that all kernels know.
+    pub fn strictest() -> Self {
+        /// The releases that changed a rule.
+        const RELEASES: [(u8, u8); 19] = [
+            (5, 12),
+            (5, 13),
+            (5, 16),
+            (5, 17),
+            (5, 18),
+            (6, 0),
+            (6, 1),
+            (6, 2),
+            (6, 3),
+            (6, 4),
+            (6, 6),
+            (6, 7),
+            (6, 11),
+            (6, 12),
+            (6, 13),
+            (6, 15),
+            (6, 18),
+            (6, 19),
+            (7, 2),
+        ];
+        let all = RELEASES.iter().map(|(major, minor)| Self::of_release(*major, *minor));
+        all.fold(Self::of_release(5, 10), Self::or_stricter)
+    }
+
     /// Returns rules that a BTF violates if it violates those of either kernel. The kinds are those that both kernels know.
     #[must_use]
     pub fn or_stricter(self, other: Self) -> Self {

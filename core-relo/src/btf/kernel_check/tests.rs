@@ -222,3 +222,15 @@ fn nested_structs_with_managed_fields_are_searched_once_and_to_a_limit() {
     let too_deep = BtfRule::Managed(ManagedError::TooDeep { limit: 32 });
     assert_eq!([32, 50_000].map(refused), [Some(too_deep), Some(too_deep)]);
 }
+
+/// A release that changes a rule and is missing in the list would have its own rules as the next release of the list.
+#[test]
+fn the_strictest_rules_are_those_of_all_releases() {
+    let strictest = KernelBtfRules::strictest();
+    for (major, last) in [(5u8, 19u8), (6, 19), (7, 9)] {
+        for minor in if major == 5 { 10 } else { 0 }..=last {
+            let rules = KernelBtfRules::of_release(major, minor);
+            assert_eq!(strictest.or_stricter(rules), strictest, "{major}.{minor}");
+        }
+    }
+}
