@@ -193,6 +193,11 @@ fn find_difference<'k>(
                 let problem = "several symbols may have this name: give the kernel's symbols (--kallsyms)";
                 return Some(Difference::Unknown(problem.to_owned()));
             }
+            if answers.facts.hides_addresses() {
+                let problem =
+                    "its address is hidden (kernel.kptr_restrict): give the kernel's symbols (--kallsyms)";
+                return Some(Difference::Unknown(problem.to_owned()));
+            }
             let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
             let problem = ambiguity_text([format!("0x{first}"), format!("0x{second}")]);
             let shown = core_relo::explain::text(Name::new(entry.name).shortened());

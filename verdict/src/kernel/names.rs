@@ -178,6 +178,14 @@ impl<'k> KernelFacts<'k> {
         !has_symbols && self.lists_variable(name).is_none()
     }
 
+    /// Returns whether the kernel hides the addresses of its symbols (`kernel.kptr_restrict`): all are 0.
+    pub(crate) fn hides_addresses(&self) -> bool {
+        let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
+            return false;
+        };
+        text.lines().all(|line| line.trim_start_matches('0').starts_with(' '))
+    }
+
     /// Returns the addresses of two symbols of this name, if several have it. `name` is one of the query.
     pub(crate) fn ambiguous_symbol(&self, name: &[u8]) -> Option<[&'k str; 2]> {
         let text = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty())?;

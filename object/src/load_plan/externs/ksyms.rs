@@ -174,6 +174,16 @@ fn find_addresses<'e>(
             return HashMap::new();
         }
     };
+    let Symbols { addresses: symbols, are_hidden } = symbols;
+    if are_hidden {
+        for extern_ in untyped.iter().filter(|extern_| symbols.contains_key(extern_.name)) {
+            match extern_.is_weak {
+                true => log::warn!("{}: {HIDDEN}: it is weak, and stays 0", text(extern_.name)),
+                false => refused.add(extern_.name, HIDDEN),
+            }
+        }
+        return HashMap::new();
+    }
     let addresses_of = |name: &[u8]| symbols.get(name).cloned().unwrap_or_default();
     let mut addresses = HashMap::new();
     for extern_ in untyped {
@@ -197,26 +207,39 @@ fn find_addresses<'e>(
     addresses
 }
 
-/// Returns the different addresses of the kernel's symbols of some names.
-fn scan_kallsyms<'n>(
-    kernel: &TargetKernel,
-    names: &HashSet<&'n [u8]>,
-) -> io::Result<HashMap<&'n [u8], Vec<u64>>> {
+/// The problem of a symbol whose address `/proc/kallsyms` does not show.
+const HIDDEN: &str = "its address is hidden: /proc/kallsyms shows 0 for every symbol: set kernel.kptr_restrict to 0 or 1, and load with CAP_SYSLOG";
+
+/// The kernel's symbols of some names.
+struct Symbols<'n> {
+    /// The different addresses, by name.
+    addresses: HashMap<&'n [u8], Vec<u64>>,
+    /// Whether the file shows 0 for every symbol (kernel: `kallsyms_show_value`).
+    are_hidden: bool,
+}
+
+/// Finds the kernel's symbols of some names.
+fn scan_kallsyms<'n>(kernel: &TargetKernel, names: &HashSet<&'n [u8]>) -> io::Result<Symbols<'n>> {
     let mut symbols = kernel.open_kallsyms()?;
     let mut addresses = HashMap::<_, Vec<u64>>::new();
-    let mut line = Vec::new();
+    let (mut line, mut are_hidden) = (Vec::new(), true);
     while symbols.read_until(b'\n', &mut line)? > 0 {
+        // The first symbols of a kernel may have the address 0.
+        are_hidden = are_hidden && line.iter().find(|byte| **byte != b'0') == Some(&b' ');
         if let Some((name, address)) = parse_symbol(&line, names) {
             let addresses = addresses.entry(name).or_default();
             // A symbol may be listed twice, as a global and as a static one.
-            if addresses.last() != Some(&address) && addresses.first() != Some(&address) {
+            if !addresses.contains(&address) && addresses.len() < LISTED_ADDRESSES {
                 addresses.push(address);
             }
         }
         line.clear();
     }
-    Ok(addresses)
+    Ok(Symbols { addresses, are_hidden })
 }
+
+/// The addresses of one name that are kept. Two are ambiguous; an address that a caller chooses may be any of them.
+const LISTED_ADDRESSES: usize = 1024;
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for
 /// names other than `names`.

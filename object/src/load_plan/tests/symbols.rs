@@ -57,6 +57,18 @@ fn missing_and_ambiguous_symbols_are_refused() {
     );
 }
 
+/// libbpf takes the address 0, with which the program reads nothing.
+#[test]
+fn hidden_addresses_are_refused_and_name_the_setting() {
+    let zero = "0000000000000000";
+    let error = line(&plan_with_symbols(&format!("{zero} T strong\n{zero} T weak\n")).unwrap_err());
+    assert!(error.starts_with("unresolved extern: strong: its address is hidden"), "{error}");
+    assert!(error.contains("kernel.kptr_restrict"), "{error}");
+    // The first symbol of a kernel may have this address.
+    let plan = plan_with_symbols(&format!("{zero} A weak\nffffffff81000010 T strong\n"));
+    assert_eq!(addresses(&plan.unwrap()), [0xffff_ffff_8100_0010, 0]);
+}
+
 /// libbpf refuses such an object, and has no way to choose.
 #[test]
 fn a_caller_chooses_among_symbols_of_one_name() {

@@ -64,6 +64,9 @@ fn an_untyped_symbol_of_several_addresses_refuses_the_object_also_if_it_is_weak(
         assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Ksym, text))));
         let one = judge_on(object(is_weak), add_kernel, &inputs("ffffffff81000000 t init_once\n"));
         assert_eq!(one.verdict, Verdict::Loads, "{one:?}");
+        let hidden = judge_on(object(is_weak), add_kernel, &inputs("0000000000000000 t init_once\n"));
+        let text = "kernel symbol init_once: its address is hidden (kernel.kptr_restrict): give the kernel's symbols (--kallsyms)";
+        assert_eq!(worst(&hidden), (Verdict::Unknown, Some((ReasonKind::Ksym, text))));
         // BTF lists a name once, also if several symbols have it.
         let add_function = |b: &mut Builder| {
             add_kernel(b);
@@ -214,7 +217,8 @@ fn a_function_of_the_name_is_no_kfunc_before_calls_of_kernel_functions() {
 
 #[test]
 fn a_missing_symbol_refuses_unless_it_is_weak() {
-    let kallsyms = KernelInputs { kallsyms: Some("0 D jiffies\n".into()), ..KernelInputs::default() };
+    let kallsyms =
+        KernelInputs { kallsyms: Some("ffffffff81000000 D jiffies\n".into()), ..KernelInputs::default() };
     let address = |name: &str, is_weak, inputs: &KernelInputs| {
         let [first, second] = load(1, 0);
         let [zero, exit] = returns(0);
