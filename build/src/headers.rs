@@ -11,16 +11,32 @@ use std::{
 /// to its sources; other builds may write it to a file.
 pub const CORE_RELO_H: &str = include_str!("../include/core_relo.h");
 
+/// A header of `include/`: its path in an `#include`, and its text.
+macro_rules! header {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../include/", $name)))
+    };
+}
+
 /// The headers by their path in an `#include`.
 const HEADERS: &[(&str, &str)] = &[
-    ("core_relo.h", CORE_RELO_H),
-    ("bpf/bpf_core_read.h", include_str!("../include/bpf/bpf_core_read.h")),
-    ("bpf/bpf_endian.h", include_str!("../include/bpf/bpf_endian.h")),
-    ("bpf/bpf_helper_defs.h", include_str!("../include/bpf/bpf_helper_defs.h")),
-    ("bpf/bpf_helpers.h", include_str!("../include/bpf/bpf_helpers.h")),
-    ("bpf/bpf_tracing.h", include_str!("../include/bpf/bpf_tracing.h")),
-    ("bpf/bpf_types.h", include_str!("../include/bpf/bpf_types.h")),
-    ("bpf/usdt.bpf.h", include_str!("../include/bpf/usdt.bpf.h")),
+    header!("core_relo.h"),
+    header!("bpf/bpf_arguments.h"),
+    header!("bpf/bpf_contexts.h"),
+    header!("bpf/bpf_core_bitfield.h"),
+    header!("bpf/bpf_core_chain.h"),
+    header!("bpf/bpf_core_read.h"),
+    header!("bpf/bpf_endian.h"),
+    header!("bpf/bpf_helper_defs.h"),
+    header!("bpf/bpf_helpers.h"),
+    header!("bpf/bpf_loops.h"),
+    header!("bpf/bpf_print.h"),
+    header!("bpf/bpf_registers.h"),
+    header!("bpf/bpf_struct_arguments.h"),
+    header!("bpf/bpf_targets.h"),
+    header!("bpf/bpf_tracing.h"),
+    header!("bpf/bpf_types.h"),
+    header!("bpf/usdt.bpf.h"),
 ];
 
 /// Writes the headers below the output directory, and returns their directory.
@@ -45,4 +61,30 @@ pub(crate) fn write_vmlinux(directory: &Path) -> Result<(), BuildError> {
         fs::read(RUNNING_KERNEL).map_err(BuildError::io(RUNNING_KERNEL, "read the kernel's types"))?;
     let btf = Btf::parse(bytes).map_err(|cause| BuildError::Btf { path: RUNNING_KERNEL.into(), cause })?;
     output::replace(&directory.join("vmlinux.h"), CHeader::new(&btf).to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::HEADERS;
+    use alloc::collections::BTreeSet;
+    use std::{fs, path::Path};
+
+    /// A header that `HEADERS` lacks would be missing in build scripts only.
+    #[test]
+    fn every_file_of_the_directory_is_a_header() {
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+        let mut files = BTreeSet::new();
+        for directory in ["", "bpf/"] {
+            for entry in fs::read_dir(include.join(directory)).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_file() {
+                    files.insert(format!("{directory}{}", entry.file_name().to_str().unwrap()));
+                }
+            }
+        }
+        let headers: BTreeSet<_> = HEADERS.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(files, headers);
+    }
 }

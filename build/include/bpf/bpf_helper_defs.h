@@ -48,6 +48,15 @@ struct udp6_sock;
 struct unix_sock;
 struct xdp_md;
 
+/* Since clang 20, calls of the function keep the registers r1 to r5, and Linux 6.12 and later need no instructions for it. */
+#ifndef __bpf_fastcall
+#if __has_attribute(bpf_fastcall)
+#define __bpf_fastcall __attribute__((bpf_fastcall))
+#else
+#define __bpf_fastcall
+#endif
+#endif
+
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, __u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
@@ -55,7 +64,7 @@ static long (*const bpf_probe_read)(void *dst, __u32 size, const void *unsafe_pt
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_trace_printk)(const char *fmt, __u32 fmt_size, ...) = (void *)6;
 static __u32 (*const bpf_get_prandom_u32)(void) = (void *)7;
-static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
+static __bpf_fastcall __u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_skb_store_bytes)(struct __sk_buff *skb, __u32 offset, const void *from, __u32 len, __u64 flags) = (void *)9;
 static long (*const bpf_l3_csum_replace)(struct __sk_buff *skb, __u32 offset, __u64 from, __u64 to, __u64 size) = (void *)10;
 static long (*const bpf_l4_csum_replace)(struct __sk_buff *skb, __u32 offset, __u64 from, __u64 to, __u64 flags) = (void *)11;
@@ -98,7 +107,7 @@ static __u32 (*const bpf_get_socket_uid)(struct __sk_buff *skb) = (void *)47;
 static long (*const bpf_set_hash)(struct __sk_buff *skb, __u32 hash) = (void *)48;
 static long (*const bpf_setsockopt)(void *bpf_socket, int level, int optname, void *optval, int optlen) = (void *)49;
 static long (*const bpf_skb_adjust_room)(struct __sk_buff *skb, __s32 len_diff, __u32 mode, __u64 flags) = (void *)50;
-static long (*const bpf_redirect_map)(void *map, __u32 key, __u64 flags) = (void *)51;
+static long (*const bpf_redirect_map)(void *map, __u64 key, __u64 flags) = (void *)51;
 static long (*const bpf_sk_redirect_map)(struct __sk_buff *skb, void *map, __u32 key, __u64 flags) = (void *)52;
 static long (*const bpf_sock_map_update)(struct bpf_sock_ops *skops, void *map, void *key, __u64 flags) = (void *)53;
 static long (*const bpf_xdp_adjust_meta)(struct xdp_md *xdp_md, int delta) = (void *)54;
@@ -194,7 +203,7 @@ static long (*const bpf_store_hdr_opt)(struct bpf_sock_ops *skops, const void *f
 static long (*const bpf_reserve_hdr_opt)(struct bpf_sock_ops *skops, __u32 len, __u64 flags) = (void *)144;
 static void *(*const bpf_inode_storage_get)(void *map, void *inode, void *value, __u64 flags) = (void *)145;
 static int (*const bpf_inode_storage_delete)(void *map, void *inode) = (void *)146;
-static long (*const bpf_d_path)(struct path *path, char *buf, __u32 sz) = (void *)147;
+static long (*const bpf_d_path)(const struct path *path, char *buf, __u32 sz) = (void *)147;
 static long (*const bpf_copy_from_user)(void *dst, __u32 size, const void *user_ptr) = (void *)148;
 static long (*const bpf_snprintf_btf)(char *str, __u32 str_size, struct btf_ptr *ptr, __u32 btf_ptr_size, __u64 flags) = (void *)149;
 static long (*const bpf_seq_printf_btf)(struct seq_file *m, struct btf_ptr *ptr, __u32 ptr_size, __u64 flags) = (void *)150;
@@ -244,13 +253,13 @@ static long (*const bpf_ima_file_hash)(struct file *file, void *dst, __u32 size)
 static void *(*const bpf_kptr_xchg)(void *map_value, void *ptr) = (void *)194;
 static void *(*const bpf_map_lookup_percpu_elem)(void *map, const void *key, __u32 cpu) = (void *)195;
 static struct mptcp_sock *(*const bpf_skc_to_mptcp_sock)(void *sk) = (void *)196;
-static long (*const bpf_dynptr_from_mem)(void *data, __u32 size, __u64 flags, struct bpf_dynptr *ptr) = (void *)197;
+static long (*const bpf_dynptr_from_mem)(void *data, __u64 size, __u64 flags, struct bpf_dynptr *ptr) = (void *)197;
 static long (*const bpf_ringbuf_reserve_dynptr)(void *ringbuf, __u32 size, __u64 flags, struct bpf_dynptr *ptr) = (void *)198;
 static void (*const bpf_ringbuf_submit_dynptr)(struct bpf_dynptr *ptr, __u64 flags) = (void *)199;
 static void (*const bpf_ringbuf_discard_dynptr)(struct bpf_dynptr *ptr, __u64 flags) = (void *)200;
-static long (*const bpf_dynptr_read)(void *dst, __u32 len, struct bpf_dynptr *src, __u32 offset, __u64 flags) = (void *)201;
-static long (*const bpf_dynptr_write)(struct bpf_dynptr *dst, __u32 offset, void *src, __u32 len, __u64 flags) = (void *)202;
-static void *(*const bpf_dynptr_data)(struct bpf_dynptr *ptr, __u32 offset, __u32 len) = (void *)203;
+static long (*const bpf_dynptr_read)(void *dst, __u64 len, const struct bpf_dynptr *src, __u64 offset, __u64 flags) = (void *)201;
+static long (*const bpf_dynptr_write)(const struct bpf_dynptr *dst, __u64 offset, void *src, __u64 len, __u64 flags) = (void *)202;
+static void *(*const bpf_dynptr_data)(const struct bpf_dynptr *ptr, __u64 offset, __u64 len) = (void *)203;
 static __s64 (*const bpf_tcp_raw_gen_syncookie_ipv4)(struct iphdr *iph, struct tcphdr *th, __u32 th_len) = (void *)204;
 static __s64 (*const bpf_tcp_raw_gen_syncookie_ipv6)(struct ipv6hdr *iph, struct tcphdr *th, __u32 th_len) = (void *)205;
 static long (*const bpf_tcp_raw_check_syncookie_ipv4)(struct iphdr *iph, struct tcphdr *th) = (void *)206;

@@ -1,39 +1,21 @@
 // A use of each macro of bpf_tracing.h.
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 
 struct task_struct {
 	int pid;
 } __attribute__((preserve_access_index));
 
-#ifdef __TARGET_ARCH_x86
-struct pt_regs {
-	unsigned long rdi, rsi, rdx, rcx, r8, r9, r10, rax, rbp, rsp, rip;
-} __attribute__((preserve_access_index));
-#else
-/* The members that the headers of the machines have. */
-struct pt_regs {
-	unsigned long uregs[18], gpr[32], regs[32], nip, link, orig_gpr3, cp0_epc;
-} __attribute__((preserve_access_index));
-struct user_pt_regs {
-	unsigned long regs[31], sp, pc, csr_era;
-} __attribute__((preserve_access_index));
-struct user_regs_struct {
-	unsigned long pc, ra, sp, s0, a0, a1, a2, a3, a4, a5, a6, a7;
-} __attribute__((preserve_access_index));
-typedef struct {
-	struct {
-		unsigned long mask, addr;
-	} psw;
-	unsigned long gprs[16];
-} __attribute__((preserve_access_index)) user_pt_regs;
-#endif
-
+#include "registers.h"
 #include <bpf/bpf_tracing.h>
 
 __u64 sum;
 
-#ifdef LIBBPF
-#include <bpf/bpf_core_read.h>
+/* The machine has no frame pointer. */
+#ifdef bpf_target_sparc
+#define FP_ 0
+#else
+#define FP_ PT_REGS_FP_CORE(ctx)
 #endif
 
 SEC("tp_btf/sched_switch")
@@ -100,7 +82,7 @@ int registers(struct pt_regs *ctx)
 	sum += PT_REGS_PARM2_SYSCALL(ctx) + PT_REGS_PARM3_SYSCALL(ctx) + PT_REGS_PARM4_SYSCALL(ctx);
 	sum += PT_REGS_PARM5_SYSCALL(ctx) + PT_REGS_PARM6_SYSCALL(ctx);
 	BPF_KPROBE_READ_RET_IP(ip, ctx);
-	sum += ip + PT_REGS_RC(ctx) + PT_REGS_FP_CORE(ctx) + PT_REGS_SP_CORE(ctx) + PT_REGS_IP_CORE(ctx) + PT_REGS_RET_CORE(ctx);
+	sum += ip + PT_REGS_RC(ctx) + FP_ + PT_REGS_SP_CORE(ctx) + PT_REGS_IP_CORE(ctx) + PT_REGS_RET_CORE(ctx);
 	BPF_KRETPROBE_READ_RET_IP(ip, ctx);
 	sum += ip;
 	return 0;

@@ -1,10 +1,7 @@
 // A use of each function of usdt.bpf.h.
 #include <bpf/bpf_helpers.h>
 
-struct pt_regs {
-	unsigned long rdi, rsi, rdx, rcx, r8, r9, r10, rax, rbp, rsp, rip;
-} __attribute__((preserve_access_index));
-
+#include "registers.h"
 #include <bpf/usdt.bpf.h>
 
 __u64 sum;

@@ -2,24 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod code;
+mod compile;
+mod names;
+
+use compile::{CLANGS, Compilation, compile, include, multiarch, skip_without};
 use core_relo::{
     btf::{Btf, Kind, Type},
     insn::helper_name,
 };
 use core_relo_build::skeleton::{Options, generate};
 use core_relo_object::object::Object;
-use std::{
-    collections::HashSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
-
-const CLANGS: [&str; 5] = ["clang", "clang-14", "clang-16", "clang-19", "clang-21"];
+use std::{collections::HashSet, fs, path::Path};
 
 /// The machines of `bpf_tracing.h`, and the registers that the program `tracing` reads with relocations: those of the machine's C calling
 /// convention and of its system calls. libbpf 1.7 reads the same, but for `BPF_KRETPROBE_READ_RET_IP`.
-const REGISTERS: [(&str, &str); 8] = [
+const REGISTERS: [(&str, &str); 10] = [
     ("x86", "r10 r8 r9 rax rbp rcx rdi rdx rip rsi rsp"),
     ("arm64", "orig_x0 pc regs[0] regs[1] regs[2] regs[29] regs[30] regs[3] regs[4] regs[5] sp"),
     ("arm", "uregs[0] uregs[11] uregs[12] uregs[13] uregs[14] uregs[1] uregs[2] uregs[3] uregs[4] uregs[5]"),
@@ -28,36 +26,15 @@ const REGISTERS: [(&str, &str); 8] = [
     ("powerpc", "gpr[1] gpr[31] gpr[3] gpr[4] gpr[5] gpr[6] gpr[7] gpr[8] link nip orig_gpr3"),
     ("mips", "cp0_epc regs[29] regs[2] regs[30] regs[31] regs[4] regs[5] regs[6] regs[7] regs[8] regs[9]"),
     ("loongarch", "csr_era regs[1] regs[22] regs[3] regs[4] regs[5] regs[6] regs[7] regs[8] regs[9]"),
+    ("sparc", "pc u_regs[10] u_regs[11] u_regs[12] u_regs[13] u_regs[14] u_regs[15] u_regs[8] u_regs[9]"),
+    (
+        "arc",
+        "scratch.blink scratch.fp scratch.r0 scratch.r1 scratch.r2 scratch.r3 scratch.r4 scratch.r5 scratch.ret scratch.sp",
+    ),
 ];
 
 /// The different CO-RE records of the program `macros`. libbpf's headers give the same (clang 19, libbpf 1.7).
 const MACRO_RECORDS: usize = 22;
-
-fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
-}
-
-/// Compiles a program with all warnings. Returns `None` if the machine does not have the compiler, or it has no BPF.
-fn compile(clang: &str, name: &str, target: &str, machine: &str) -> Option<Vec<u8>> {
-    compile_with(clang, name, target, machine, &[])
-}
-
-fn compile_with(clang: &str, name: &str, target: &str, machine: &str, arguments: &[&str]) -> Option<Vec<u8>> {
-    let dir = tempfile::tempdir().unwrap();
-    let object = dir.path().join("program.o");
-    let mut command = Command::new(clang);
-    command.args(["-g", "-O2", "-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]);
-    command.args(["-target", target, &format!("-D__TARGET_ARCH_{machine}"), "-c"]).arg("-I").arg(include());
-    command.args(arguments);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.bpf.c"));
-    let output = command.arg(source).arg("-o").arg(&object).output().ok()?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("unknown target triple") || errors.contains("unable to create target") {
-        return None;
-    }
-    assert!(output.status.success(), "{clang} {name} {target} {machine}: {errors}");
-    Some(fs::read(&object).unwrap())
-}
 
 #[test]
 fn the_macros_compile_without_a_warning_in_both_byte_orders() {
@@ -79,9 +56,7 @@ fn the_macros_compile_without_a_warning_in_both_byte_orders() {
             compiled += 1;
         }
     }
-    if compiled == 0 {
-        println!("SKIP: no clang that compiles BPF programs");
-    }
+    skip_without(compiled);
 }
 
 #[test]
@@ -105,9 +80,7 @@ fn each_machine_has_its_registers() {
             compiled += 1;
         }
     }
-    if compiled == 0 {
-        println!("SKIP: no clang that compiles BPF programs");
-    }
+    skip_without(compiled);
 }
 
 /// The loader writes the specifications of probes in libbpf 1.7's layout.
@@ -139,23 +112,23 @@ fn the_maps_of_usdt_programs_have_libbpfs_layout() {
         let different = generate(&little, "usdt", &options).unwrap_err().to_string();
         assert!(different.contains("differ: `") && different.contains("` and `"), "{different}");
     }
-    if compiled == 0 {
-        println!("SKIP: no clang that compiles BPF programs");
-    }
+    skip_without(compiled);
 }
 
 /// Compares our structs with the kernel's, as far as the kernel's header on this machine knows them.
 #[test]
 fn the_contexts_are_those_of_the_kernel() {
-    let multiarch = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
-    let kernels = ["-DKERNEL_HEADER", "-idirafter", &multiarch];
+    let multiarch = multiarch();
+    let kernels = ["-DKERNEL_HEADER", "-idirafter", &multiarch].map(str::to_owned);
     let mut compared = 0;
     for clang in CLANGS {
         let Some(ours) = compile(clang, "contexts", "bpf", "x86") else { continue };
         if !Path::new("/usr/include/linux/bpf.h").exists() || !Path::new(&multiarch).exists() {
             continue;
         }
-        let kernels = compile_with(clang, "contexts", "bpf", "x86", &kernels).unwrap();
+        let arguments = kernels.to_vec();
+        let kernels =
+            Compilation { arguments, ..Compilation::new(clang, "contexts", "bpf", "x86") }.run().unwrap();
         let (ours, kernels) = (members(&ours), members(&kernels));
         let wrong: Vec<_> = kernels.iter().filter(|member| !ours.contains(*member)).collect();
         assert!(wrong.is_empty(), "{clang}: not in bpf_types.h, or elsewhere: {wrong:?}");

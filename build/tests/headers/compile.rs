@@ -1,0 +1,74 @@
+//! Compiles the programs of the tests.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+pub(crate) const CLANGS: [&str; 6] = ["clang", "clang-14", "clang-16", "clang-19", "clang-21", "clang-22"];
+
+/// A compilation of a BPF program with all warnings, for a byte order and a machine.
+pub(crate) struct Compilation<'a> {
+    pub(crate) clang: &'a str,
+    pub(crate) source: PathBuf,
+    /// `bpfel`, `bpfeb`, or `bpf` for the byte order of this machine.
+    pub(crate) target: &'a str,
+    /// The machine in `__TARGET_ARCH_…`.
+    pub(crate) machine: &'a str,
+    /// More arguments, before the directory of the headers.
+    pub(crate) arguments: Vec<String>,
+}
+
+impl<'a> Compilation<'a> {
+    /// Returns the compilation of a program in `programs/`, by its name.
+    pub(crate) fn new(clang: &'a str, name: &str, target: &'a str, machine: &'a str) -> Self {
+        let source = programs().join(format!("{name}.bpf.c"));
+        Self { clang, source, target, machine, arguments: Vec::new() }
+    }
+
+    /// Returns the object, or `None` if the machine does not have the compiler, or it has no BPF.
+    pub(crate) fn run(&self) -> Option<Vec<u8>> {
+        let Self { clang, source, target, machine, arguments } = self;
+        let dir = tempfile::tempdir().unwrap();
+        let object = dir.path().join("program.o");
+        let mut command = Command::new(clang);
+        command.args(["-g", "-O2", "-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]);
+        command.args(["-target", target, &format!("-D__TARGET_ARCH_{machine}"), "-c"]);
+        command.args(arguments).arg("-I").arg(include()).arg("-I").arg(programs());
+        let output = command.arg(source).arg("-o").arg(&object).output().ok()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if errors.contains("unknown target triple") || errors.contains("unable to create target") {
+            return None;
+        }
+        assert!(output.status.success(), "{clang} {} {target} {machine}: {errors}", source.display());
+        Some(fs::read(&object).unwrap())
+    }
+}
+
+/// Returns the object of a program in `programs/`, or `None` as [`Compilation::run`] does.
+pub(crate) fn compile(clang: &str, name: &str, target: &str, machine: &str) -> Option<Vec<u8>> {
+    Compilation::new(clang, name, target, machine).run()
+}
+
+/// The directory of this crate's headers.
+pub(crate) fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
+}
+
+/// The directory of the machine's own headers (`asm/errno.h`), which the kernel's headers include.
+pub(crate) fn multiarch() -> String {
+    format!("/usr/include/{}-linux-gnu", env::consts::ARCH)
+}
+
+/// Reports that no compiler was there, if none was.
+#[expect(clippy::print_stdout, reason = "reports of skipped tests are on standard output")]
+pub(crate) fn skip_without(compiled: usize) {
+    if compiled == 0 {
+        println!("SKIP: no clang that compiles BPF programs");
+    }
+}
