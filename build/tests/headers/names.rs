@@ -12,9 +12,11 @@ const NAMES: &str = include_str!("names.txt");
 const MACHINES: [&str; 4] = ["x86", "arm64", "s390", "riscv"];
 
 /// The headers that programs include. Others are their parts.
-const HEADERS: [&str; 7] = [
+const HEADERS: [&str; 9] = [
+    "bpf/bpf_arena_common.h",
     "bpf/bpf_core_read.h",
     "bpf/bpf_endian.h",
+    "bpf/bpf_experimental.h",
     "bpf/bpf_helpers.h",
     "bpf/bpf_tracing.h",
     "bpf/bpf_types.h",
@@ -81,6 +83,19 @@ fn names_below_the_documented_macros_mean_what_they_mean_in_libbpf() {
         for (target, machine) in [("bpfel", "x86"), ("bpfel", "arm64"), ("bpfeb", "s390"), ("bpfel", "riscv")]
         {
             compiled += usize::from(compile(clang, "names", target, machine).is_some());
+        }
+    }
+    skip_without(compiled);
+}
+
+#[test]
+fn macros_of_objects_lists_trees_loops_and_arenas_compile() {
+    let mut compiled = 0;
+    for clang in CLANGS {
+        for (target, machine) in [("bpfel", "x86"), ("bpfel", "arm64"), ("bpfeb", "s390")] {
+            for name in ["experimental", "arena"] {
+                compiled += usize::from(compile(clang, name, target, machine).is_some());
+            }
         }
     }
     skip_without(compiled);
