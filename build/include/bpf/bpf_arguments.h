@@ -11,9 +11,12 @@
 #define ___bpf_apply(fn, n) ___bpf_concat(fn, n)
 #endif
 
-/* The fourteenth argument. ___bpf_narg puts its own arguments before the numbers, which move the count to this position. */
+/*
+ * The fourteenth argument. ___bpf_narg puts its own arguments before the numbers, which move the count to this position. The parameters
+ * have libbpf's names: a program may define the macro again, in the same words only.
+ */
 #ifndef ___bpf_nth
-#define ___bpf_nth(start, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, picked, ...) picked
+#define ___bpf_nth(_, _1, _2, _3, _4, _5, _6, _7, _8, _9, _a, _b, _c, N, ...) N
 #endif
 /* The number of arguments, from 0 to 12. */
 #ifndef ___bpf_narg

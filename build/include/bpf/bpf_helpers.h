@@ -8,10 +8,10 @@
 
 /*
  * The guards of vmlinux.h, and of <linux/bpf.h> and <linux/types.h> as installed and as in a kernel tree. A source that has one of them,
- * or defines BPF_NO_TYPES, brings its types.
+ * or defines __KERNEL__ or BPF_NO_TYPES, brings its types.
  */
 #if !defined(__VMLINUX_H__) && !defined(__LINUX_BPF_H__) && !defined(_UAPI__LINUX_BPF_H__) && !defined(_LINUX_TYPES_H) && \
-	!defined(_UAPI_LINUX_TYPES_H) && !defined(BPF_NO_TYPES)
+	!defined(_UAPI_LINUX_TYPES_H) && !defined(__KERNEL__) && !defined(BPF_NO_TYPES)
 #include "bpf_types.h"
 #endif
 #include "bpf_arguments.h"

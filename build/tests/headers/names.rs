@@ -24,13 +24,14 @@ const HEADERS: [&str; 9] = [
     "core_relo.h",
 ];
 
-/// The guards of the kernel's headers, whose types are then those of the source.
-const GUARDS: [&str; 6] = [
+/// The guards of the kernel's headers, and other macros of sources that bring their types.
+const GUARDS: [&str; 7] = [
     "__VMLINUX_H__",
     "__LINUX_BPF_H__",
     "_UAPI__LINUX_BPF_H__",
     "_LINUX_TYPES_H",
     "_UAPI_LINUX_TYPES_H",
+    "__KERNEL__",
     "BPF_NO_TYPES",
 ];
 
