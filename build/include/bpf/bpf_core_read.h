@@ -36,12 +36,24 @@ enum bpf_enum_value_kind {
 	BPF_ENUMVAL_VALUE = 1,
 };
 
-/* A null pointer to the type, of which the builtins see only the type. */
+/*
+ * A pointer to the type, of which the builtins see only the type. GCC forgets the type of a null pointer too early: there, it is the
+ * address of a variable that nothing defines. GCC's builtins take the addresses of fields, and enumerators as they are.
+ */
+#ifdef __clang__
 #define ___bpf_typeof(type) ((__typeof__(type) *)0)
+#define CORE_FIELD_(field) (field)
+#define CORE_ENUMERATOR_(type, value) *(__typeof__(type) *)value
+#else
+#define ___bpf_typeof(type) ___bpf_typeof1(type, __COUNTER__)
+#define ___bpf_typeof1(type, number) ({ extern __typeof__(type) *___concat(core_type_, number); ___concat(core_type_, number); })
+#define CORE_FIELD_(field) (&(field))
+#define CORE_ENUMERATOR_(type, value) ___bpf_typeof(type), value
+#endif
 
 /* A field, from `pointer->member` or from a type and a member. */
-#define ___bpf_field_ref1(field) (field)
-#define ___bpf_field_ref2(type, member) (___bpf_typeof(type)->member)
+#define ___bpf_field_ref1(field) CORE_FIELD_(field)
+#define ___bpf_field_ref2(type, member) CORE_FIELD_(___bpf_typeof(type)->member)
 #define ___bpf_field_ref(field...) ___bpf_apply(___bpf_field_ref, ___bpf_narg(field))(field)
 
 /* Of a field, `pointer->member`, or of a type and a member: whether it exists, its size, its offset. */
@@ -57,7 +69,6 @@ enum bpf_enum_value_kind {
 #define bpf_core_type_id_kernel(type) __builtin_btf_type_id(*___bpf_typeof(type), BPF_TYPE_ID_TARGET)
 
 /* Of an enumerator: whether it exists, its value. */
-#define CORE_ENUMERATOR_(type, value) (*(__typeof__(type) *)value)
 #define bpf_core_enum_value_exists(type, value) \
 	__builtin_preserve_enum_value(CORE_ENUMERATOR_(type, value), BPF_ENUMVAL_EXISTS)
 #define bpf_core_enum_value(type, value) __builtin_preserve_enum_value(CORE_ENUMERATOR_(type, value), BPF_ENUMVAL_VALUE)

@@ -17,12 +17,19 @@
 #include "bpf_arguments.h"
 #include "bpf_helper_defs.h"
 
-/* The section of a program, map or variable. The section of a program decides its type. `extern` declarations ignore `used`. */
+/*
+ * The section of a program, map or variable. The section of a program decides its type. `extern` declarations ignore `used`, of which clang
+ * warns; GCC takes no pragmas there.
+ */
+#ifdef __clang__
 #define SEC(name)                                                        \
 	_Pragma("GCC diagnostic push")                                   \
 	_Pragma("GCC diagnostic ignored \"-Wignored-attributes\"")       \
 	__attribute__((section(name), used))                             \
 	_Pragma("GCC diagnostic pop")
+#else
+#define SEC(name) __attribute__((section(name), used))
+#endif
 
 /* The members of a map's definition. Each __ulong is an enumerator of its own. */
 #define __uint(name, value) int (*name)[value]
@@ -93,10 +100,15 @@ enum libbpf_tristate {
 #define __arg_arena __attribute__((btf_decl_tag("arg:arena")))
 
 /* Whether the kernel has a weak symbol or function. */
-#define bpf_ksym_exists(symbol)                                                                        \
-	({                                                                                             \
-		_Static_assert(!__builtin_constant_p(!!symbol), #symbol " must be declared as __weak"); \
-		!!symbol;                                                                              \
+#ifdef __clang__
+#define BPF_IS_WEAK_(symbol) (!__builtin_constant_p(!!symbol))
+#else
+#define BPF_IS_WEAK_(symbol) __builtin_has_attribute(*symbol, __weak__)
+#endif
+#define bpf_ksym_exists(symbol)                                                              \
+	({                                                                                   \
+		_Static_assert(BPF_IS_WEAK_(symbol), #symbol " must be declared as __weak"); \
+		!!symbol;                                                                    \
 	})
 
 /* Keeps the compiler from knowing a variable's value, or from reordering memory accesses. */

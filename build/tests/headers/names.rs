@@ -3,7 +3,7 @@
 use crate::compile::{CLANGS, Compilation, compile, include, skip_without};
 use core::fmt::Write as _;
 use core_relo_object::object::Object;
-use std::fs;
+use std::{fs, process::Command};
 
 /// The names of libbpf's headers that ours define: see the file.
 const NAMES: &str = include_str!("names.txt");
@@ -138,6 +138,33 @@ fn programs_that_read_no_registers_need_no_machine() {
                   SEC(\"tp_btf/sched_switch\") int BPF_PROG(on_switch, int a) { return a; }\n";
     let compiled = CLANGS.iter().filter(|clang| compile_text(clang, source, "none").is_some()).count();
     skip_without(compiled);
+}
+
+/// GCC takes no pragmas between a section and a declaration. GCC before 14 cannot call helpers through their pointers.
+#[test]
+fn gcc_compiles_sections_maps_and_arguments() {
+    let source = "#include <bpf/bpf_tracing.h>\n\
+                  struct {\n\
+                      __uint(type, BPF_MAP_TYPE_ARRAY);\n\
+                      __uint(max_entries, 1);\n\
+                      __type(key, __u32);\n\
+                      __type(value, __u64);\n\
+                  } counts SEC(\".maps\");\n\
+                  struct outer { int number; } __attribute__((preserve_access_index));\n\
+                  SEC(\"fentry/f\") int BPF_PROG(on_call, struct outer *outer, int a) { return outer->number + a; }\n\
+                  char _license[] SEC(\"license\") = \"GPL\";\n";
+    let dir = tempfile::tempdir().unwrap();
+    let (file, object) = (dir.path().join("text.bpf.c"), dir.path().join("text.o"));
+    fs::write(&file, source).unwrap();
+    let mut command = Command::new("bpf-gcc");
+    command.args(["-gbtf", "-O2", "-mco-re", "-Wall", "-Werror", "-I"]).arg(include());
+    let Ok(output) = command.arg("-c").arg(&file).arg("-o").arg(&object).output() else {
+        println!("SKIP: no bpf-gcc");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bytes = fs::read(&object).unwrap();
+    assert_eq!(Object::parse(&bytes).unwrap().programs().len(), 1);
 }
 
 #[test]
