@@ -18,10 +18,11 @@
 #ifndef ___bpf_nth
 #define ___bpf_nth(_, _1, _2, _3, _4, _5, _6, _7, _8, _9, _a, _b, _c, N, ...) N
 #endif
-/* The number of arguments, from 0 to 12. */
+/* The number of arguments, from 0 to 12. With -std=c17 instead of gnu17, only BPF_COUNT_ is 0 for none. */
 #ifndef ___bpf_narg
 #define ___bpf_narg(...) ___bpf_nth(_, ##__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #endif
+#define BPF_COUNT_(...) ___bpf_nth(_ __VA_OPT__(,) __VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 
 /* ___bpf_fill(array, values…) stores up to 12 values from element 0 on; the numbered macros store from element `at` on. */
 #define ___bpf_fill0(array, at, ...) do {} while (0)
@@ -37,6 +38,6 @@
 #define ___bpf_fill10(array, at, value, ...) ___bpf_fill1(array, at, value); ___bpf_fill9(array, (at) + 1, __VA_ARGS__)
 #define ___bpf_fill11(array, at, value, ...) ___bpf_fill1(array, at, value); ___bpf_fill10(array, (at) + 1, __VA_ARGS__)
 #define ___bpf_fill12(array, at, value, ...) ___bpf_fill1(array, at, value); ___bpf_fill11(array, (at) + 1, __VA_ARGS__)
-#define ___bpf_fill(array, values...) ___bpf_apply(___bpf_fill, ___bpf_narg(values))(array, 0, ##values)
+#define ___bpf_fill(array, values...) ___bpf_apply(___bpf_fill, BPF_COUNT_(values))(array, 0, ##values)
 
 #endif

@@ -9,8 +9,8 @@
 #define ___concat(a, b) a ## b
 #define ___apply(fn, n) ___concat(fn, n)
 #define ___nth(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, picked, ...) picked
-#define ___narg(...) ___nth(_, ##__VA_ARGS__, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define ___empty(...) ___nth(_, ##__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, 0)
+#define ___narg(...) ___nth(_ __VA_OPT__(,) __VA_ARGS__, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define ___empty(...) ___nth(_ __VA_OPT__(,) __VA_ARGS__, N, N, N, N, N, N, N, N, N, N, 0)
 
 /* The last name. */
 #define ___last1(a) a

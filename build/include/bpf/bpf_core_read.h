@@ -54,7 +54,7 @@ enum bpf_enum_value_kind {
 /* A field, from `pointer->member` or from a type and a member. */
 #define ___bpf_field_ref1(field) CORE_FIELD_(field)
 #define ___bpf_field_ref2(type, member) CORE_FIELD_(___bpf_typeof(type)->member)
-#define ___bpf_field_ref(field...) ___bpf_apply(___bpf_field_ref, ___bpf_narg(field))(field)
+#define ___bpf_field_ref(field...) ___bpf_apply(___bpf_field_ref, BPF_COUNT_(field))(field)
 
 /* Of a field, `pointer->member`, or of a type and a member: whether it exists, its size, its offset. */
 #define bpf_core_field_exists(field...) __builtin_preserve_field_info(___bpf_field_ref(field), BPF_FIELD_EXISTS)

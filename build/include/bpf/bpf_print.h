@@ -10,7 +10,7 @@
 #define BPF_WITH_WORDS_(call, format, values...)                                \
 	({                                                                      \
 		static const char format_[] = format;                           \
-		unsigned long long words_[___bpf_narg(values)];                 \
+		unsigned long long words_[BPF_COUNT_(values)];                 \
 		_Pragma("GCC diagnostic push")                                  \
 		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")          \
 		___bpf_fill(words_, ##values);                                  \
@@ -28,7 +28,7 @@
 #define __bpf_vprintk(format, values...) \
 	BPF_WITH_WORDS_(bpf_trace_vprintk(format_, sizeof(format_), words_, sizeof(words_)), format, ##values)
 #define ___bpf_pick_printk(...)                                                                                        \
-	___bpf_nth(_, ##__VA_ARGS__, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk,        \
+	___bpf_nth(_ __VA_OPT__(,) __VA_ARGS__, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk,        \
 		   __bpf_vprintk, __bpf_vprintk, __bpf_vprintk, __bpf_vprintk, __bpf_printk, __bpf_printk, __bpf_printk, \
 		   __bpf_printk)
 

@@ -13,7 +13,7 @@
 #endif
 #ifndef ___bpf_narg2
 #define ___bpf_narg2(...) \
-	___bpf_nth2(_, ##__VA_ARGS__, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0)
+	___bpf_nth2(_ __VA_OPT__(,) __VA_ARGS__, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0)
 #endif
 
 /* The words of an argument of a type, and those of the arguments of all pairs. */

@@ -25,7 +25,7 @@
 #define ___bpf_ctx_cast10(...) ___bpf_ctx_cast9(), ctx[9]
 #define ___bpf_ctx_cast11(...) ___bpf_ctx_cast10(), ctx[10]
 #define ___bpf_ctx_cast12(...) ___bpf_ctx_cast11(), ctx[11]
-#define ___bpf_ctx_cast(arguments...) ___bpf_apply(___bpf_ctx_cast, ___bpf_narg(arguments))(arguments)
+#define ___bpf_ctx_cast(arguments...) ___bpf_apply(___bpf_ctx_cast, BPF_COUNT_(arguments))(arguments)
 
 /*
  * Declares the program `name`, which gets a context of `ctx_type`. `calls` are its statements: they call ____name, whose body follows the
@@ -58,7 +58,7 @@
 #define ___bpf_kprobe_args6(...) ___bpf_kprobe_args5(), (unsigned long long)PT_REGS_PARM6(ctx)
 #define ___bpf_kprobe_args7(...) ___bpf_kprobe_args6(), (unsigned long long)PT_REGS_PARM7(ctx)
 #define ___bpf_kprobe_args8(...) ___bpf_kprobe_args7(), (unsigned long long)PT_REGS_PARM8(ctx)
-#define ___bpf_kprobe_args(arguments...) ___bpf_apply(___bpf_kprobe_args, ___bpf_narg(arguments))(arguments)
+#define ___bpf_kprobe_args(arguments...) ___bpf_apply(___bpf_kprobe_args, BPF_COUNT_(arguments))(arguments)
 
 /* A program for a kprobe or uprobe on the start of a function. */
 #define BPF_KPROBE(name, arguments...) \
@@ -68,7 +68,7 @@
 /* A program for the return of a function. Its argument is the result. */
 #define ___bpf_kretprobe_args0() ctx
 #define ___bpf_kretprobe_args1(...) ___bpf_kretprobe_args0(), (unsigned long long)PT_REGS_RC(ctx)
-#define ___bpf_kretprobe_args(arguments...) ___bpf_apply(___bpf_kretprobe_args, ___bpf_narg(arguments))(arguments)
+#define ___bpf_kretprobe_args(arguments...) ___bpf_apply(___bpf_kretprobe_args, BPF_COUNT_(arguments))(arguments)
 #define BPF_KRETPROBE(name, arguments...) \
 	BPF_BODY_(name, struct pt_regs, return ____##name(___bpf_kretprobe_args(arguments));, ##arguments)
 #define BPF_URETPROBE(name, arguments...) BPF_KRETPROBE(name, ##arguments)
@@ -82,7 +82,7 @@
 #define ___bpf_syswrap_args5(...) ___bpf_syswrap_args4(), (unsigned long long)PT_REGS_PARM5_CORE_SYSCALL(regs)
 #define ___bpf_syswrap_args6(...) ___bpf_syswrap_args5(), (unsigned long long)PT_REGS_PARM6_CORE_SYSCALL(regs)
 #define ___bpf_syswrap_args7(...) ___bpf_syswrap_args6(), (unsigned long long)PT_REGS_PARM7_CORE_SYSCALL(regs)
-#define ___bpf_syswrap_args(arguments...) ___bpf_apply(___bpf_syswrap_args, ___bpf_narg(arguments))(arguments)
+#define ___bpf_syswrap_args(arguments...) ___bpf_apply(___bpf_syswrap_args, BPF_COUNT_(arguments))(arguments)
 
 /*
  * The arguments of a system call whose function gets them itself. Argument 1 is that of a function where kernels without wrappers have
@@ -101,7 +101,7 @@
 #define ___bpf_syscall_args5(...) ___bpf_syscall_args4(), (unsigned long long)PT_REGS_PARM5_SYSCALL(regs)
 #define ___bpf_syscall_args6(...) ___bpf_syscall_args5(), (unsigned long long)PT_REGS_PARM6_SYSCALL(regs)
 #define ___bpf_syscall_args7(...) ___bpf_syscall_args6(), (unsigned long long)PT_REGS_PARM7_SYSCALL(regs)
-#define ___bpf_syscall_args(arguments...) ___bpf_apply(___bpf_syscall_args, ___bpf_narg(arguments))(arguments)
+#define ___bpf_syscall_args(arguments...) ___bpf_apply(___bpf_syscall_args, BPF_COUNT_(arguments))(arguments)
 
 /* A program for the start of a system call. The loader knows whether the kernel's functions of system calls have wrappers. */
 #define BPF_KSYSCALL(name, arguments...)                                                                          \

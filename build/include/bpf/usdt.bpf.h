@@ -230,7 +230,7 @@ __weak __hidden long bpf_usdt_cookie(struct pt_regs *ctx)
 #define ___bpf_usdt_args10(...) ___bpf_usdt_args9(), BPF_USDT_ARG_(9)
 #define ___bpf_usdt_args11(...) ___bpf_usdt_args10(), BPF_USDT_ARG_(10)
 #define ___bpf_usdt_args12(...) ___bpf_usdt_args11(), BPF_USDT_ARG_(11)
-#define ___bpf_usdt_args(arguments...) ___bpf_apply(___bpf_usdt_args, ___bpf_narg(arguments))(arguments)
+#define ___bpf_usdt_args(arguments...) ___bpf_apply(___bpf_usdt_args, BPF_COUNT_(arguments))(arguments)
 
 /* A program for a probe of user space: SEC("usdt/PATH:PROVIDER:NAME"), or SEC("usdt"). */
 #define BPF_USDT(name, arguments...) \

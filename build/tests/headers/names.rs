@@ -89,6 +89,20 @@ fn names_below_the_documented_macros_mean_what_they_mean_in_libbpf() {
     skip_without(compiled);
 }
 
+/// Without GNU extensions, a comma before an empty list of arguments stays, and would count as an argument.
+#[test]
+fn macros_without_arguments_compile_in_strict_c() {
+    let mut compiled = 0;
+    for clang in CLANGS {
+        for name in ["macros", "names", "tracing", "usdt"] {
+            let arguments = vec!["-std=c17".to_owned()];
+            let program = Compilation { arguments, ..Compilation::new(clang, name, "bpf", "x86") };
+            compiled += usize::from(program.run().is_some());
+        }
+    }
+    skip_without(compiled);
+}
+
 #[test]
 fn macros_of_objects_lists_trees_loops_and_arenas_compile() {
     let mut compiled = 0;

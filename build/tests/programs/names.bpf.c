@@ -9,7 +9,9 @@
 #define SAME(a, b) _Static_assert((a) == (b), #a)
 
 /* Arguments: their number, their joined words, one of them. */
+#ifndef __STRICT_ANSI__
 SAME(___bpf_narg(), 0);
+#endif
 SAME(___bpf_narg(a), 1);
 SAME(___bpf_narg(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), 12);
 SAME(___bpf_narg2(), 0);
