@@ -43,6 +43,8 @@ const TCMSG_BYTES: usize = 20;
 /// `ETH_P_ALL` in network byte order.
 const ETH_P_ALL: u16 = 3u16.to_be();
 const TC_H_CLSACT: u32 = 0xffff_fff1;
+/// The handle of the qdiscs `clsact` and `ingress`.
+const CLSACT_HANDLE: u32 = 0xffff_0000;
 const TC_H_MIN_INGRESS: u32 = 0xffff_fff2;
 const TC_H_MIN_EGRESS: u32 = 0xffff_fff3;
 
@@ -143,7 +145,7 @@ impl TcHook {
 
     /// Returns an interface's `clsact` qdisc. Destroying the qdisc removes the classifiers of both directions.
     pub const fn clsact(ifindex: u32) -> Qdisc<'static> {
-        Qdisc { ifindex, parent: TC_H_CLSACT, handle: 0xffff_0000, kind: "clsact" }
+        Qdisc { ifindex, parent: TC_H_CLSACT, handle: CLSACT_HANDLE, kind: "clsact" }
     }
 
     fn check_clsact(&self, action: &'static str) -> Result<(), AttachError> {
@@ -164,8 +166,26 @@ impl TcHook {
             .map_err(|error| netlink_error(&self.label(), "flush", error))
     }
 
-    /// Attaches a program. [`create`](Self::create) the hook before.
+    /// Checks that the interface's qdisc has this direction. The kernel puts a classifier for egress to the ingress of the older qdisc
+    /// `ingress`, in whose place no `clsact` is created.
+    fn check_direction(&self) -> Result<(), AttachError> {
+        let TcAttachPoint::Egress = self.attach_point else { return Ok(()) };
+        let kind = RtnetlinkSocket::open()
+            .and_then(|mut socket| programs::qdisc_kind(&mut socket, self.ifindex, CLSACT_HANDLE))
+            .map_err(|error| netlink_error(&self.label(), "find the qdisc of", error))?;
+        match kind.as_deref() {
+            Some("ingress") => Err(AttachError::target(
+                self.label(),
+                "the interface has a qdisc `ingress`, which has no egress: replace it by `clsact`, which has both directions \
+                 (`tc qdisc del dev NAME ingress`)",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Attaches a program. [`create`](Self::create) the hook before. Fails for egress if the interface has the qdisc `ingress`.
     pub fn attach(&self, prog: BorrowedFd<'_>, options: TcOptions) -> Result<Link, AttachError> {
+        self.check_direction()?;
         let attached = RtnetlinkSocket::open().and_then(|mut socket| {
             let filter = self.add_filter(&mut socket, prog, options)?;
             Ok(TcAttachment { socket, hook: *self, filter })

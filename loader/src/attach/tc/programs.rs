@@ -79,6 +79,20 @@ pub fn tc_programs(ifindex: Option<u32>) -> Result<Vec<TcProgram>, AttachError> 
         .map_err(|error| netlink_error(&label(), "query", error))
 }
 
+/// Returns the kind of an interface's qdisc with a handle.
+pub(super) fn qdisc_kind(
+    socket: &mut RtnetlinkSocket,
+    ifindex: u32,
+    handle: u32,
+) -> Result<Option<String>, NetlinkError> {
+    let mut qdiscs = Vec::new();
+    let fixed = tcmsg(ifindex, 0, 0, 0);
+    let request = Request { kind: RTM_GETQDISC, flags: DUMP, fixed, attributes: Attributes::default() };
+    socket.request(request, |message| qdiscs.extend(parse_parent(message)))?;
+    let found = qdiscs.into_iter().find(|qdisc| (qdisc.ifindex, qdisc.handle) == (ifindex, handle));
+    Ok(found.map(|qdisc| qdisc.kind))
+}
+
 fn list_programs(socket: &mut RtnetlinkSocket, only: Option<u32>) -> Result<Vec<TcProgram>, NetlinkError> {
     let mut qdiscs = Vec::new();
     let mut dump = |kind, ifindex, parents: &mut Vec<Parent>| {

@@ -149,3 +149,21 @@ fn other_qdiscs_are_created_and_destroyed() {
         assert!(none.contains("the kernel says: "), "{none}");
     });
 }
+
+/// The kernel puts a classifier for egress to the ingress of the older qdisc, and says nothing.
+#[test]
+fn egress_on_an_ingress_qdisc_is_refused() {
+    in_own_network(|| {
+        let (Some(prog), Some((near, _))) = (program(), pair("veth")) else { return };
+        let old = Qdisc { kind: "ingress", ..TcHook::clsact(near) };
+        assert!(old.create().unwrap());
+        let hook = |attach_point| TcHook { ifindex: near, attach_point };
+        let egress = hook(TcAttachPoint::Egress);
+        assert!(!egress.create().unwrap(), "no clsact beside an ingress qdisc");
+        let error = egress.attach(prog.fd(), TcOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("qdisc `ingress`, which has no egress"), "{error}");
+        assert_eq!(hook(TcAttachPoint::Ingress).filters().unwrap(), []);
+        let ingress = hook(TcAttachPoint::Ingress);
+        drop(ingress.attach(prog.fd(), TcOptions::default()).unwrap());
+    });
+}
