@@ -44,7 +44,7 @@ pub(crate) struct ProgAttachArgs {
     /// Attach by a link, and pin the link at this path; the directory is created if its parent exists
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) pin: Option<PathBuf>,
-    /// Replace an XDP program, or the program of a sockmap
+    /// Replace an XDP program, a flow dissector, or the program of a sockmap
     #[arg(long, conflicts_with = "pin")]
     pub(crate) replace: bool,
     /// How the program shares its cgroup with others [default: multi]

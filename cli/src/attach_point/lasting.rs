@@ -63,7 +63,7 @@ impl LastingAttachment<'_> {
             return Err(self.bad("--sharing is for cgroups only".into()));
         }
         if replace && !self.can_replace()? {
-            let what = "--replace replaces an XDP program or that of a sockmap; this place may have several programs";
+            let what = "--replace replaces an XDP program, a flow dissector or the program of a sockmap; this place may have several programs";
             return Err(self.bad(format!("{what}: detach the other one")));
         }
         match &self.point.site {
@@ -97,17 +97,15 @@ impl LastingAttachment<'_> {
                     return Err(self.needs_link());
                 }
                 let map = (self.program.open_map)(map)?;
-                // The kernel replaces a program without a question. Kernels before 5.18 cannot tell which.
-                let attached = attach::query(QueryTarget::Sockmap(map.as_fd()), of);
-                let other = attached.ok().and_then(|found| found.prog_ids.first().copied());
-                if let Some(other) = other.filter(|other| !replace && *other != self.id) {
-                    return Err(self.bad(format!("program {other} is attached there: --replace replaces it")));
-                }
+                // Kernels before 5.18 cannot tell which program is attached.
+                self.check_free(QueryTarget::Sockmap(map.as_fd()), of, replace)?;
                 attach::sockmap_attach(fd, map.as_fd(), of)?.leak();
                 Ok(())
             }
             Site::Netns(path) => {
                 let request = self.netns_request(path)?;
+                let netns = open(path, OFlags::empty())?;
+                self.check_free(QueryTarget::Netns(netns.as_fd()), AttachType::FlowDissector, replace)?;
                 sys::prog_attach(&request).map_err(|e| self.refused("attach", e))
             }
             Site::Lirc(path) => {
@@ -126,8 +124,18 @@ impl LastingAttachment<'_> {
     fn can_replace(&self) -> Result<bool, AttachError> {
         Ok(match &self.point.site {
             Site::Interface { hook, .. } => matches!(self.interface_hook(*hook)?, InterfaceHook::Xdp(_)),
+            Site::Netns(_) => netns_attach_type(self.program.program_type) == AttachType::FlowDissector,
             site => matches!(site, Site::Map { .. }),
         })
+    }
+
+    /// Checks that no other program is attached at a place where the kernel replaces it without a question.
+    fn check_free(&self, target: QueryTarget<'_>, of: AttachType, replace: bool) -> Result<(), AttachError> {
+        let other = attach::query(target, of).ok().and_then(|found| found.prog_ids.first().copied());
+        match other.filter(|other| !replace && *other != self.id) {
+            Some(other) => Err(self.bad(format!("program {other} is attached there: --replace replaces it"))),
+            None => Ok(()),
+        }
     }
 
     /// Attaches a classifier of tcx or netkit.

@@ -122,6 +122,26 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
     }
 }
 
+/// The kernel replaces a flow dissector without a question.
+#[test]
+fn a_flow_dissector_is_replaced_only_if_asked() {
+    let test = "attach_points::a_flow_dissector_is_replaced_only_if_asked";
+    if types().is_none() || !has_own_netns(test) {
+        return;
+    }
+    let (first, second) = (load(FLOW_DISSECTOR, 0, 0).unwrap(), load(FLOW_DISSECTOR, 0, 0).unwrap());
+    let [first, second] = [&first, &second].map(id_of);
+    let point = "netns:/proc/self/ns/net";
+    ok(attach(&first, point, &[]));
+    refused(
+        &attach(&second, point, &[]),
+        &format!("program {first} is attached there: --replace replaces it"),
+    );
+    ok(attach(&second, point, &["--replace"]));
+    refused(&detach(&first, point), "is not attached there");
+    ok(detach(&second, point));
+}
+
 #[test]
 fn programs_of_routes_are_attached_with_a_new_route() {
     const LWT_XMIT: u32 = 12;
@@ -314,7 +334,7 @@ fn programs_of_namespaces_and_maps_are_attached_and_detached() {
     let dissector = load(FLOW_DISSECTOR, 17, 0).unwrap();
     let id = id_of(&dissector);
     let attached = attach(&id, own, &[]);
-    if attached.err.contains("EEXIST") || attached.err.contains("EBUSY") {
+    if ["EEXIST", "EBUSY", "is attached there"].iter().any(|refusal| attached.err.contains(refusal)) {
         println!("SKIP: the first namespace has a flow dissector: {}", attached.err);
     } else {
         ok(attached);
