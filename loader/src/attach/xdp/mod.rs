@@ -306,6 +306,10 @@ fn hint(errno: Errno) -> Hint {
             "no such interface in this network namespace, or the program was loaded for another interface, a devmap or a cpumap",
         ),
         libc::EOPNOTSUPP => Hint("the driver does not support XDP: try the generic mode"),
+        libc::ERANGE => Hint(
+            "the MTU is too large for a program that takes packets in one buffer: load it for packets in several buffers (section `xdp.frags`), \
+             lower the MTU, or use the generic mode (`xdpgeneric`)",
+        ),
         _ => Hint::for_errno(errno),
     }
 }

@@ -170,3 +170,21 @@ fn an_interface_is_named_and_a_wrong_program_type_is_explained() {
         );
     });
 }
+
+#[test]
+fn a_large_mtu_is_named_with_the_ways_out() {
+    const RTM_SETLINK: u16 = 19;
+    const IFLA_MTU: u16 = 4;
+    in_own_network(|| {
+        let Some((near, peer)) = pair("veth") else { return };
+        let Some(prog) = Counting::load(ProgramType::Xdp, None, 2) else { return };
+        for ifindex in [near, peer] {
+            let attributes = Attributes::default().u32(IFLA_MTU, 9000);
+            let request = Request { kind: RTM_SETLINK, flags: 0, fixed: ifinfomsg(ifindex), attributes };
+            RtnetlinkSocket::open().and_then(|mut socket| socket.request(request, |_| {})).unwrap();
+        }
+        let error = xdp(prog.fd(), near, XdpMode::Driver).unwrap_err().to_string();
+        // Older kernels have no ERANGE.
+        assert!(!error.contains("ERANGE") || error.contains("`xdp.frags`"), "{error}");
+    });
+}
