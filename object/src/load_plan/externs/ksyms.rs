@@ -177,9 +177,10 @@ fn find_addresses<'e>(
     let Symbols { addresses: symbols, are_hidden } = symbols;
     if are_hidden {
         for extern_ in untyped.iter().filter(|extern_| symbols.contains_key(extern_.name)) {
-            match extern_.is_weak {
-                true => log::warn!("{}: {HIDDEN}: it is weak, and stays 0", text(extern_.name)),
-                false => refused.add(extern_.name, HIDDEN),
+            if extern_.is_weak {
+                log::warn!("{}: {HIDDEN}: it is weak, and stays 0", text(extern_.name));
+            } else {
+                refused.add(extern_.name, HIDDEN);
             }
         }
         return HashMap::new();
